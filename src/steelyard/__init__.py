@@ -1,0 +1,2 @@
+"""Steelyard."""
+__version__ = "0.1.0"

@@ -1,0 +1,56 @@
+"""`steelyard probes` and `steelyard judges`: what is available."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+def probes() -> None:
+    """List the probes with the question each one asks."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from steelyard.probes.probe import PROBES
+
+    table = Table("probe", "question", "metrics", box=box.SIMPLE_HEAD)
+    for name in PROBES.names():
+        probe = PROBES.factory(name)()
+        table.add_row(name, probe.question, ", ".join(probe.metrics))
+    Console().print(table)
+
+
+JUDGES = (
+    ("embedded/smollm2-135m", "a real 135M-parameter model in this process, prompted for 1, 2 or tie"),
+    (
+        "embedded/smollm2-135m-likelihood",
+        "the same model, comparing log P(answer | request) of the two answers",
+    ),
+    ("openai/NAME", "chat completions; needs OPENAI_API_KEY; OPENAI_BASE_URL is honoured"),
+    ("openai/NAME?base_url=URL", "any chat-completions server"),
+    ("vllm/NAME", "a vLLM server, http://127.0.0.1:8000/v1 unless base_url says otherwise"),
+    ("ollama/NAME", "an Ollama server, http://127.0.0.1:11434/v1 unless base_url says otherwise"),
+    ("planted/probit?s=0.8&beta=0.4&tau=0.6&sigma=0.7&lapse=0.02", "a judge with known parameters"),
+    ("planted/coin", "1 or 2 by chance; also run as a baseline beside every result"),
+    ("planted/first", "always the first slot; baseline"),
+    ("planted/tie", "always a tie; baseline"),
+    ("planted/longest", "the longer answer; baseline"),
+)
+
+
+@click.command()
+def judges() -> None:
+    """List the kinds of judges and how to write them."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from steelyard.lab.judge_config import PLANNED_PROVIDERS
+
+    table = Table("judge", "what it is", box=box.SIMPLE_HEAD)
+    for name, meaning in JUDGES:
+        table.add_row(name, meaning)
+    console = Console()
+    console.print(table)
+    console.print(f"Not built yet: {', '.join(PLANNED_PROVIDERS)}.")

@@ -1,0 +1,120 @@
+"""`steelyard measure` and `steelyard plan`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from steelyard.cli.options import option, study_options
+
+if TYPE_CHECKING:
+    from steelyard.lab.measure import Measured
+    from steelyard.lab.run_folder import RunFolder
+    from steelyard.lab.study import Study
+
+
+@click.command()
+@study_options
+@option("--dry-run", is_flag=True, help="Print the plan and stop.")
+@option("--json", "as_json", is_flag=True, help="Print datasheet.json instead of the datasheet.")
+def measure(dry_run: bool, as_json: bool, **options: Any) -> None:
+    """Measure judges, print the datasheet and write the run folder.
+
+    Without arguments: the two embedded judges on the built-in tasks, quick profile. Running it again on
+    the same folder resumes; a finished run makes no calls.
+    """
+    study, folder = _study(options)
+    if dry_run:
+        _print_plan(study, folder, as_json)
+        return
+    from steelyard.cli.progress import LiveProgress
+    from steelyard.lab.limits import Limits
+    from steelyard.lab.measure import measure as run
+
+    limits = Limits(
+        concurrency=options["concurrency"],
+        attempts=options["attempts"],
+        backoff=options["backoff"],
+        call_timeout=options["timeout"],
+        budget=options["budget"],
+    )
+    with LiveProgress() as progress:
+        measured = run(study, folder, limits, progress)
+    _print(measured, as_json)
+    sys.exit(measured.exit_code)
+
+
+@click.command()
+@study_options
+@option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
+def plan(as_json: bool, **options: Any) -> None:
+    """Say what a measurement will take: calls, tokens, dollars, time. Spends nothing."""
+    study, folder = _study(options)
+    _print_plan(study, folder, as_json)
+
+
+def _study(options: dict[str, Any]) -> tuple[Study, RunFolder]:
+    from steelyard.lab.run_folder import RunFolder
+    from steelyard.lab.study import build_study, load_config
+
+    overrides: dict[str, Any] = {
+        name: options[name] for name in ("profile", "seed", "replicates") if options[name] is not None
+    }
+    overrides |= {name: list(options[name]) for name in ("judges", "probes") if options[name]}
+    path: Path | None = options["study"]
+    config = load_config(path, overrides)
+    study = build_study(config, Path() if path is None else path.parent)
+    return study, RunFolder(options["out"]) if options["out"] else RunFolder.default(study)
+
+
+def _print(measured: Measured, as_json: bool) -> None:
+    from rich.console import Console
+
+    from steelyard.datasheet import terminal
+
+    if as_json:
+        click.echo(measured.datasheet.dumps(), nl=False)
+    else:
+        terminal.render(measured.datasheet, Console())
+        click.echo(f"\n{_calls(measured)} Page: {measured.folder.page}")
+    for warning in measured.warnings:
+        click.echo(f"steelyard: warning: {warning}", err=True)
+    for error in measured.errors:
+        click.echo(f"steelyard: {error}", err=True)
+
+
+def _calls(measured: Measured) -> str:
+    calls = measured.outcome.calls
+    spent = f", ${measured.outcome.dollars:.4f} spent in all" if measured.outcome.dollars else ""
+    return (
+        f"{calls:,} calls in this sitting{spent}." if calls else "No calls: every trial was answered before."
+    )
+
+
+def _print_plan(study: Study, folder: RunFolder, as_json: bool) -> None:
+    import json
+    from dataclasses import asdict
+
+    from rich.console import Console
+
+    from steelyard.cli.plan_table import plan_table
+    from steelyard.lab.planner import make_plan, plan_rows
+
+    made = make_plan(study)
+    answered: set[str] = set()
+    if folder.database.exists():
+        with folder.store() as store:
+            answered = store.answered()
+    rows = plan_rows(made, answered)
+    if as_json:
+        body = {
+            "stimulus_set": made.stimuli.hash,
+            "stimuli": len(made.stimuli),
+            "rows": [asdict(r) for r in rows],
+        }
+        click.echo(json.dumps(body, indent=1))
+    else:
+        plan_table(study, made, rows, len(answered), folder.path, Console())

@@ -1,0 +1,45 @@
+"""`steelyard report`: rebuild the datasheet from the store, without a call."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from steelyard.cli.options import option
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
+@option(
+    "--format", "form", type=click.Choice(["html", "md", "json", "csv"]), help="Print this format to stdout."
+)
+@option("--verify", is_flag=True, help="Re-hash the run file first.")
+def report(folder: Path, form: str | None, verify: bool) -> None:
+    """Rebuild every figure of a run folder from its store and write the datasheet files anew."""
+    from rich.console import Console
+
+    from steelyard.datasheet import csv, html, markdown, terminal
+    from steelyard.errors import StoreError
+    from steelyard.lab.run_folder import RunFolder
+
+    run = RunFolder(folder)
+    plan = run.load()
+    with run.store() as store:
+        damage = store.verify() if verify else []
+        if damage:
+            raise StoreError(
+                f"{run.database}: {len(damage)} damaged rows, the first: {damage[0]}; restore a copy."
+            )
+        datasheet = run.publish(plan, store)
+    if form is None:
+        terminal.render(datasheet, Console())
+        click.echo(f"\nPage: {run.page}")
+        return
+    texts = {
+        "html": html.render,
+        "md": markdown.render,
+        "csv": csv.render,
+        "json": lambda sheet: sheet.dumps(),
+    }
+    click.echo(texts[form](datasheet), nl=False)

@@ -1,0 +1,42 @@
+"""`steelyard selftest`: planted judges through the whole pipe."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from steelyard.cli.options import option
+
+
+@click.command()
+@option("--profile", type=click.Choice(["standard", "full"]), default="standard", show_default=True, help="Size.")
+@option("--json", "as_json", is_flag=True, help="Print the gates as JSON.")
+def selftest(profile: str, as_json: bool) -> None:
+    """Measure judges whose parameters are known and compare; exit 1 when a gate fails."""
+    import json
+    import tempfile
+    from dataclasses import asdict
+    from pathlib import Path
+
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from steelyard.lab.selftest import selftest as run
+
+    with tempfile.TemporaryDirectory(prefix="steelyard-selftest-") as folder:
+        gates = run(Path(folder), profile)
+    failed = sum(not gate.passed for gate in gates)
+    if as_json:
+        click.echo(json.dumps([asdict(gate) for gate in gates], indent=1, ensure_ascii=False))
+    else:
+        table = Table("judge", "figure", "planted", "recovered", "gate", box=box.SIMPLE_HEAD)
+        for gate in gates:
+            word = "[green]passed[/]" if gate.passed else "[bold red]FAILED[/]"
+            table.add_row(gate.judge, gate.figure, gate.planted, gate.recovered, word)
+        Console().print(table)
+        click.echo(f"{len(gates) - failed} of {len(gates)} gates passed.")
+    if failed:
+        click.echo(f"steelyard: {failed} gates failed; the laboratory must not be trusted as it is.", err=True)
+        sys.exit(1)

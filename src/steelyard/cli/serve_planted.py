@@ -1,0 +1,26 @@
+"""`steelyard serve-planted`: a judge with known parameters behind real HTTP."""
+
+from __future__ import annotations
+
+import click
+
+from steelyard.cli.options import option
+
+
+@click.command("serve-planted")
+@click.argument("judge")
+@option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0 picks a free port.")
+def serve_planted(judge: str, port: int) -> None:
+    """Serve a planted judge as a chat-completions server on loopback, until Ctrl-C."""
+    import asyncio
+    from pathlib import Path
+
+    from steelyard.errors import ConfigError
+    from steelyard.lab.judge_config import parse_judge
+    from steelyard.providers.planted_server import serve
+    from steelyard.tasks.task import CHECKLIST_TASK
+
+    planted = parse_judge(judge, Path(), CHECKLIST_TASK.scale)
+    if planted.provider != "planted":
+        raise ConfigError(f"judge {judge!r}: found provider {planted.provider!r}, expected planted/….")
+    asyncio.run(serve(planted, port=port))

@@ -1,0 +1,1 @@
+"""What is published: the datasheet as data, and its renderers."""

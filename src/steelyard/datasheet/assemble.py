@@ -1,0 +1,46 @@
+"""From observations to the datasheet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from steelyard import __version__
+from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
+from steelyard.datasheet.readings import readings_of
+from steelyard.metrics.estimate import Estimate
+from steelyard.probes.probe import Probe
+from steelyard.verdicts.observation import Observation
+
+
+def assemble(
+    *,
+    name: str,
+    seed: int,
+    profile: str,
+    stimulus_set: str,
+    judges: Sequence[JudgeEntry],
+    probes: Sequence[Probe],
+    observations: Iterable[Observation],
+    run: Mapping[str, Any],
+) -> Datasheet:
+    """Every probe's figures for every judge, in a fixed order."""
+    by_judge: dict[str, list[Observation]] = {judge.name: [] for judge in judges}
+    for observation in observations:
+        by_judge[observation.judge].append(observation)
+    ordered = tuple(sorted(judges, key=lambda judge: judge.baseline))
+    estimates: list[Estimate] = []
+    for judge in ordered:
+        for probe in probes:
+            estimates += probe.estimates(judge.name, by_judge[judge.name], seed)
+    return Datasheet(
+        name=name,
+        seed=seed,
+        stimulus_set=stimulus_set,
+        version=__version__,
+        profile=profile,
+        judges=ordered,
+        estimates=tuple(estimates),
+        readings=tuple(readings_of(ordered, estimates)),
+        run=run,
+    )

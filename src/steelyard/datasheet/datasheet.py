@@ -1,0 +1,106 @@
+"""The Judge Datasheet: estimates and provenance, data only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from steelyard.metrics.estimate import Estimate
+
+SCHEMA = "steelyard.datasheet/1"
+
+
+@dataclass(frozen=True)
+class JudgeEntry:
+    """A judge as the datasheet names it."""
+
+    name: str
+    """Name on the datasheet."""
+    model: str
+    """`provider/model`."""
+    baseline: bool
+    """True for the dumb baselines."""
+    protocols: Mapping[str, str]
+    """Protocol name to fingerprint."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A sentence about a judge that the tests behind it allow."""
+
+    judge: str
+    """Name on the datasheet."""
+    title: str
+    """What was asked: `Zero point`, `Position`, …"""
+    word: str
+    """`clear`, `flagged`, `underpowered` or `undefined`."""
+    sentence: str
+    """What was found, with figures."""
+
+
+@dataclass(frozen=True)
+class Datasheet:
+    """Everything a report shows."""
+
+    name: str
+    """Name of the study."""
+    seed: int
+    """Seed of the study."""
+    stimulus_set: str
+    """Hash of the stimulus set."""
+    version: str
+    """Version of Steelyard."""
+    profile: str
+    """`quick`, `standard`, `full`."""
+    judges: tuple[JudgeEntry, ...]
+    """Measured judges first, baselines last."""
+    estimates: tuple[Estimate, ...]
+    """Every figure."""
+    readings: tuple[Reading, ...] = ()
+    """Findings in words."""
+    run: Mapping[str, Any] = field(default_factory=dict)
+    """Clock times and latency; the only part that two equal runs may differ in."""
+
+    def find(
+        self, judge: str, metric: str, probe: str | None = None, **group: str | float
+    ) -> Estimate | None:
+        """The one estimate with exactly this group, if there is one."""
+        for estimate in self.of(judge, metric, probe):
+            if dict(estimate.group) == group:
+                return estimate
+        return None
+
+    def of(self, judge: str, metric: str, probe: str | None = None) -> Iterator[Estimate]:
+        """Every estimate of a metric for a judge."""
+        for estimate in self.estimates:
+            if estimate.judge == judge and estimate.metric == metric and probe in (None, estimate.probe):
+                yield estimate
+
+    def to_json(self) -> dict[str, Any]:
+        """The content of `datasheet.json`."""
+        return {
+            "schema": SCHEMA,
+            "study": {
+                "name": self.name,
+                "seed": self.seed,
+                "stimulus_set": self.stimulus_set,
+                "version": self.version,
+                "profile": self.profile,
+            },
+            "judges": [
+                {"name": j.name, "model": j.model, "baseline": j.baseline, "protocols": dict(j.protocols)}
+                for j in self.judges
+            ],
+            "run": dict(self.run),
+            "estimates": [estimate.to_json() for estimate in self.estimates],
+            "readings": [
+                {"judge": r.judge, "title": r.title, "word": r.word, "sentence": r.sentence}
+                for r in self.readings
+            ],
+        }
+
+    def dumps(self) -> str:
+        """`datasheet.json` as text, one spelling per content."""
+        return json.dumps(self.to_json(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"

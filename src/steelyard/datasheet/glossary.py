@@ -1,0 +1,159 @@
+"""What each metric, condition and interval method means, in one sentence that every report shares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Term:
+    """A metric as a reader meets it."""
+
+    label: str
+    """Short name in tables."""
+    meaning: str
+    """One sentence; empty for a metric the glossary does not know."""
+    signed: bool = False
+    """True where zero is in the middle and the sign is shown."""
+
+
+METRICS: dict[str, Term] = {
+    "dark_current": Term(
+        "dark current",
+        "Calls that name a winner when there is nothing to judge (both empty, both blank, both the same text).",
+    ),
+    "raw_false_preference": Term(
+        "raw false preference",
+        "Calls that name a winner between texts of the same quality; a mixture, explained by the rows below it.",
+    ),
+    "stable_cross_sensitivity": Term(
+        "stable cross-sensitivity",
+        "Same-quality pairs where the same text wins in both orders: the judge responds to surface form.",
+    ),
+    "positional_false_preference": Term(
+        "positional false preference",
+        "Same-quality pairs where the same slot wins in both orders: the judge responds to position.",
+    ),
+    "one_sided_commit": Term(
+        "one-sided commit", "Same-quality pairs with a winner in exactly one of the two orders."
+    ),
+    "other_conflict": Term(
+        "other conflict",
+        "Committed calls of pairs whose other order has no verdict, as a share of all calls; zero in clean runs.",
+    ),
+    "no_preference": Term("no preference", "Same-quality pairs that are a tie in both orders."),
+    "tie_rate": Term("tie rate", "Calls answered with a tie or a valid abstention."),
+    "padded_preference": Term(
+        "padded preference",
+        "Calls that choose the text padded with filler, which adds nothing that was asked for.",
+    ),
+    "net_slot_preference": Term(
+        "net slot preference",
+        "Slot-1 commits minus slot-2 commits, per call; above zero the judge leans to the first slot.",
+        signed=True,
+    ),
+    "target_sensitivity": Term(
+        "target sensitivity",
+        "Calls that choose the better text of a pair a known number of quality steps apart; a tie is not correct.",
+    ),
+    "nontie_accuracy": Term("accuracy without ties", "Correct calls among those that name a winner."),
+    "miss_by_tie": Term("miss by tie", "Calls that answer tie although one text is better."),
+    "wrong_choice": Term("wrong choice", "Calls that choose the worse text."),
+    "dprime": Term(
+        "d′",
+        "Distance between the two orders in units of the judge's own noise; at the ceiling it is only a bound.",
+    ),
+    "dprime_2afc": Term("d′ (2AFC)", "d′ divided by √2, the form used for two-alternative forced choice."),
+    "delta75": Term(
+        "75 % threshold",
+        "Smallest quality step at which three calls in four choose the better text; ≤ and > mark the ends of the ladder.",
+    ),
+    "criterion_shift": Term(
+        "criterion shift",
+        "Tie rate under the strict protocol minus tie rate under the base protocol, on the same pairs.",
+        signed=True,
+    ),
+    "unreadable_rate": Term(
+        "unreadable", "Calls whose reply could not be read as a verdict; never counted as a score."
+    ),
+    "failed_rate": Term("failed", "Calls that returned no reply after retries; never counted as a score."),
+    "resolution": Term(
+        "resolution", "Signal per quality step in units of the judge's noise, from the joint fit."
+    ),
+    "position_bias": Term("position bias", "Constant push towards slot 1, from the joint fit.", signed=True),
+    "tie_threshold": Term(
+        "tie threshold", "Signal needed before the judge names a winner, from the joint fit."
+    ),
+    "surface_sensitivity": Term(
+        "surface sensitivity", "Spread of the response to surface form, from the joint fit."
+    ),
+    "lapse_rate": Term("lapse rate", "Share of answers unrelated to the texts, from the joint fit."),
+    "order_consistency": Term(
+        "order consistency", "Pairs whose winner stays the same text when the order is reversed."
+    ),
+    "flip_first": Term("flips to slot 1", "Pairs whose winner changes with the order, to the first slot."),
+    "flip_second": Term("flips to slot 2", "Pairs whose winner changes with the order, to the second slot."),
+    "accuracy": Term("accuracy", "Scores equal to the expected label."),
+    "invariance": Term("invariance", "Scores equal to the judge's own score of the unchanged item."),
+    "self_agreement": Term("self-agreement", "Equal scores among repeats of the same input."),
+    "false_positive_rate": Term("false positive rate", "Negatives that were scored positive."),
+    "false_negative_rate": Term("false negative rate", "Positives that were scored negative."),
+    "kappa": Term("Cohen κ", "Agreement beyond chance.", signed=True),
+    "gwet_ac1": Term("Gwet AC1", "Agreement beyond chance, steady when one label is rare.", signed=True),
+    "within_one": Term("within one", "Scores at most one level from the label."),
+    "mae": Term("mean absolute error", "Mean distance from the label, in levels."),
+    "bias": Term("bias", "Mean signed distance from the label, in levels.", signed=True),
+    "ccc": Term("concordance", "Lin's concordance correlation with the label.", signed=True),
+    "pearson": Term("Pearson r", "Linear correlation with the label.", signed=True),
+    "spearman": Term("Spearman ρ", "Rank correlation with the label.", signed=True),
+    "qwk": Term(
+        "quadratic-weighted κ", "Agreement beyond chance that weighs distant errors more.", signed=True
+    ),
+    "krippendorff_alpha": Term(
+        "Krippendorff α", "Reliability over raters, missing scores allowed.", signed=True
+    ),
+    "cost_per_point": Term("cost per point", "Dollars per percentage point of accuracy on the same trials."),
+}
+
+INTERVALS: dict[str, str] = {
+    "wilson": "Wilson score interval on single calls; it claims nothing about clustering by task.",
+    "wilson_cluster": (
+        "Wilson score interval on the effective sample size after clustering by task, with Student's t on the "
+        "number of tasks less one."
+    ),
+    "wilson_tasks": "Wilson score interval with the number of tasks as the sample size: the strict bound.",
+    "goodman": "Goodman simultaneous intervals over the cells of the decomposition.",
+    "bootstrap_cluster": "Percentiles of a bootstrap that draws whole tasks.",
+    "newcombe": "Newcombe's interval for a difference of two proportions, built from their Wilson intervals.",
+    "clopper_pearson": "Exact binomial interval.",
+    "profile": "Profile likelihood of the joint fit.",
+    "sandwich": "Task-cluster sandwich of the joint fit, with Student's t.",
+}
+
+KINDS: dict[str, str] = {
+    "empty": "both empty",
+    "blank": "both blank",
+    "identical": "identical texts",
+    "vacuum": "vacuum",
+    "same_subset": "same content, other words",
+    "different_subset": "same amount, other content",
+    "filler": "same content, padded",
+}
+
+PROBES: dict[str, str] = {
+    "vacuum": "Vacuum",
+    "ladder": "Quality ladder",
+    "criterion": "Criterion",
+}
+
+FINDINGS: dict[str, str] = {
+    "clear": "the data rule out an effect beyond the limit",
+    "flagged": "the data show an effect beyond the limit",
+    "underpowered": "the data cannot tell; more calls would",
+    "undefined": "the figure cannot be formed; the reason is given",
+}
+
+
+def term(metric: str) -> Term:
+    """The entry of a metric; one the glossary does not know is named by its id."""
+    return METRICS.get(metric) or Term(metric.replace("_", " "), "")

@@ -1,0 +1,18 @@
+"""Every figure of the page, in reading order."""
+
+from __future__ import annotations
+
+from steelyard.datasheet.html.axes_map import axes_map
+from steelyard.datasheet.html.criterion import criterion
+from steelyard.datasheet.html.decomposition import decomposition
+from steelyard.datasheet.html.figure import Figure
+from steelyard.datasheet.html.position import position
+from steelyard.datasheet.html.psychometric import psychometric
+from steelyard.datasheet.summary import PAIRWISE, Summary
+
+
+def figures(summary: Summary) -> tuple[Figure, ...]:
+    """The figures of the pairwise probes; none where none of those probes was run."""
+    if not any(estimate.probe in PAIRWISE for estimate in summary.datasheet.estimates):
+        return ()
+    return tuple(make(summary) for make in (axes_map, decomposition, psychometric, position, criterion))

@@ -1,0 +1,116 @@
+"""Direct labels: a place beside each point that covers no other point or label."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+LETTER, LINE = 7.0, 16.0
+"""Width of a letter and height of a line, in pixels, at the figure's font size."""
+LONGEST = 22
+"""Letters after which a name is cut; the table carries it whole."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rectangle in pixels."""
+
+    left: float
+    """Left edge."""
+    top: float
+    """Upper edge."""
+    right: float
+    """Right edge."""
+    bottom: float
+    """Lower edge."""
+
+    def overlap(self, other: Box) -> float:
+        """Area shared with another box."""
+        width = min(self.right, other.right) - max(self.left, other.left)
+        height = min(self.bottom, other.bottom) - max(self.top, other.top)
+        return max(0.0, width) * max(0.0, height)
+
+
+@dataclass(frozen=True)
+class Label:
+    """A placed text."""
+
+    text: str
+    """What is written."""
+    x: float
+    """Anchor in pixels."""
+    y: float
+    """Middle of the line in pixels, from the top."""
+    align: str
+    """`left`, `center` or `right` of the anchor."""
+    far: bool
+    """True where a thin line should lead back to the point."""
+
+
+def short(name: str) -> str:
+    """A name that fits into a figure."""
+    one_line = " ".join(name.split())
+    return one_line if len(one_line) <= LONGEST else one_line[: LONGEST - 1] + "…"
+
+
+def place(
+    points: Sequence[tuple[float, float, str]],
+    *,
+    width: float,
+    height: float,
+    radius: float = 9.0,
+    avoid: Sequence[Box] = (),
+) -> list[Label]:
+    """Labels for points in pixels, each at the candidate that overlaps least; equal input, equal places."""
+    taken = [*avoid, *(Box(x - radius, y - radius, x + radius, y + radius) for x, y, _ in points)]
+    frame = Box(0, -LINE, width + 12, height + 4)
+    labels: list[Label] = []
+    for x, y, text in points:
+        options = list(_candidates(x, y, text, radius))
+        best = min(range(len(options)), key=lambda n: (_cost(options[n][1], taken, frame), n))
+        label, box = options[best]
+        taken.append(box)
+        labels.append(label)
+    return labels
+
+
+def _cost(box: Box, taken: Sequence[Box], frame: Box) -> float:
+    area = (box.right - box.left) * (box.bottom - box.top)
+    outside = area - box.overlap(frame)
+    return round(sum(box.overlap(other) for other in taken) + 3 * outside, 3)
+
+
+def _candidates(x: float, y: float, text: str, radius: float) -> Iterator[tuple[Label, Box]]:
+    size, gap = LETTER * len(text), radius + 3
+    for lift in (0.0, -1.0, 1.0, -2.0, 2.0, -3.0, 3.0, -4.0, 4.0, -5.0, 5.0, -6.0, 6.0):
+        middle = y + lift * LINE
+        for align, anchor, left in (
+            ("left", x + gap, x + gap),
+            ("right", x - gap, x - gap - size),
+            ("center", x, x - size / 2),
+        ):
+            if align == "center" and lift == 0:
+                continue
+            box = Box(left, middle - LINE / 2, left + size, middle + LINE / 2)
+            yield Label(text, anchor, middle, align, far=abs(lift) > 1), box
+
+
+def spread(heights: Sequence[float], *, gap: float = LINE, low: float, high: float) -> list[float]:
+    """Heights moved apart, so that lines of text written at them do not overlap; order is kept."""
+    order = sorted(range(len(heights)), key=lambda n: (heights[n], n))
+    placed = [heights[n] for n in order]
+    for _ in range(200):
+        moved = False
+        for number, (upper, lower) in enumerate(pairwise(placed)):
+            if lower - upper < gap - 1e-6:
+                shift = (gap - (lower - upper)) / 2
+                placed[number] = max(low, upper - shift)
+                placed[number + 1] = min(high, lower + shift)
+                moved = True
+        if not moved:
+            break
+    result = list(heights)
+    for position, number in enumerate(order):
+        result[number] = placed[position]
+    return result

@@ -1,0 +1,131 @@
+"""The datasheet as Markdown: one file that reads well in a terminal, a pull request and a wiki."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from steelyard.datasheet import numbers
+from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
+from steelyard.datasheet.glossary import FINDINGS, INTERVALS, term
+from steelyard.datasheet.summary import Row, Section, Summary, summarise
+from steelyard.metrics.estimate import Estimate
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
+
+
+def render(datasheet: Datasheet) -> str:
+    """The whole document."""
+    summary = summarise(datasheet)
+    parts = [
+        f"# Judge Datasheet: {escape(datasheet.name)}",
+        "A judge measured like an instrument. Every figure is `value [95 % interval] count/total`.",
+        "\n".join(_provenance(summary)),
+        *_readings(summary),
+        "## Figures",
+        *_figures(summary, summary.measured),
+        *(_baselines(summary) if summary.baselines else ()),
+        *_notes(summary),
+        *_methods(datasheet),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def escape(text: str) -> str:
+    """Text that Markdown shows as it is, on one line."""
+    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table from cells that are already escaped; the first column is text, the others figures."""
+    lines = [
+        "| " + " | ".join(header) + " |",
+        "|" + "|".join([" :-- "] + [" --: "] * (len(header) - 1)) + "|",
+    ]
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def _provenance(summary: Summary) -> Iterator[str]:
+    sheet = summary.datasheet
+    yield f"- stimulus set `{sheet.stimulus_set}`"
+    calls = f" · {summary.calls:,} calls" if summary.calls else ""
+    yield f"- seed {sheet.seed} · profile {escape(sheet.profile)} · Steelyard {escape(sheet.version)}{calls}"
+    for judge in sheet.judges:
+        role = "baseline" if judge.baseline else "judge"
+        yield f"- {role} **{escape(judge.name)}**: {escape(judge.model)}"
+
+
+def _readings(summary: Summary) -> Iterator[str]:
+    if summary.datasheet.readings:
+        yield "## Readings"
+    for judge in summary.datasheet.judges:
+        lines = [
+            f"- **{escape(reading.title)}: {reading.word.upper() if reading.word == 'flagged' else reading.word}.** "
+            + escape(reading.sentence)
+            for reading in summary.readings(judge.name)
+        ]
+        if lines:
+            yield f"### {escape(judge.name)}"
+            yield "\n".join(lines)
+
+
+def _figures(summary: Summary, judges: Sequence[JudgeEntry]) -> Iterator[str]:
+    for section in summary.sections:
+        yield f"### {escape(section.title)}"
+        if section.question:
+            yield escape(section.question)
+        yield _section_table(summary, section, judges)
+
+
+def _section_table(summary: Summary, section: Section, judges: Sequence[JudgeEntry]) -> str:
+    rows = [_row(summary, row, judges) for row in section.rows]
+    rows.append(["*calls/pairs/tasks*", *(_basis(section.rows[0].cells.get(judge.name)) for judge in judges)])
+    return table(["", *(escape(judge.name) for judge in judges)], rows)
+
+
+def _row(summary: Summary, row: Row, judges: Sequence[JudgeEntry]) -> list[str]:
+    label = "– " * row.depth + escape(row.label)
+    return [label, *(cell(summary, row.cells.get(judge.name)) for judge in judges)]
+
+
+def cell(summary: Summary, estimate: Estimate | None) -> str:
+    """A figure for a table cell; the reason of an undefined one is a lettered note."""
+    if estimate is None:
+        return numbers.NOT_MEASURED
+    if numbers.undefined(estimate):
+        return f"undefined ({summary.mark(estimate)})"
+    parts = [escape(numbers.figure(estimate)), numbers.counts(estimate)]
+    if estimate.finding in ("flagged", "underpowered"):
+        parts.append(f"**{estimate.finding}**" if estimate.finding == "flagged" else f"*{estimate.finding}*")
+    return " ".join(part for part in parts if part)
+
+
+def _basis(estimate: Estimate | None) -> str:
+    return numbers.NOT_MEASURED if estimate is None else numbers.short_basis(estimate)
+
+
+def _baselines(summary: Summary) -> Iterator[str]:
+    yield "## Baselines"
+    yield "What judges without any judgement show on the same stimuli."
+    rows = [row for section in summary.sections for row in section.rows if row.headline]
+    header = ["", *(escape(judge.name) for judge in summary.baselines)]
+    yield table(header, [_row(summary, row, summary.baselines) for row in rows])
+
+
+def _notes(summary: Summary) -> Iterator[str]:
+    if summary.notes:
+        yield "## Undefined figures"
+        yield "\n".join(f"- ({letter}) {escape(note)}" for letter, note in summary.lettered_notes())
+
+
+def _methods(datasheet: Datasheet) -> Iterator[str]:
+    yield "## How to read it"
+    metrics = dict.fromkeys(estimate.metric for estimate in datasheet.estimates)
+    lines = [f"- **{escape(term(m).label)}**: {escape(term(m).meaning)}" for m in metrics if term(m).meaning]
+    yield "\n".join(lines) or "No figures were measured."
+    methods = dict.fromkeys(i.method for estimate in datasheet.estimates for i in estimate.intervals[:1])
+    yield "\n".join(
+        f"- interval `{m}`: {escape(INTERVALS.get(m, 'see the note of the figure.'))}" for m in methods
+    )
+    yield "\n".join(f"- *{word}*: {meaning}." for word, meaning in FINDINGS.items())

@@ -1,0 +1,155 @@
+"""The findings in sentences: what the tests behind a figure allow one to say, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from steelyard.datasheet.datasheet import JudgeEntry, Reading
+from steelyard.datasheet.numbers import figure
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.findings import DEFAULT_LIMITS
+
+
+class Figures:
+    """The estimates of one judge, looked up by metric and exact group."""
+
+    def __init__(self, judge: str, estimates: Iterable[Estimate]) -> None:
+        self.judge = judge
+        self._estimates = [estimate for estimate in estimates if estimate.judge == judge]
+
+    def find(self, metric: str, **group: str | float) -> Estimate | None:
+        """The one estimate of exactly this group."""
+        for estimate in self._estimates:
+            if estimate.metric == metric and dict(estimate.group) == group:
+                return estimate
+        return None
+
+    def between_equals(self, metric: str) -> Estimate | None:
+        """The base protocol's figure on same-quality pairs."""
+        return self.find(metric, protocol="base", delta=0, kind="same_subset")
+
+
+def readings_of(judges: Sequence[JudgeEntry], estimates: Sequence[Estimate]) -> Iterator[Reading]:
+    """Every reading of every measured judge; baselines need none."""
+    for judge in judges:
+        if not judge.baseline:
+            figures = Figures(judge.name, estimates)
+            for title, read in QUESTIONS.items():
+                reading = read(figures)
+                if reading is not None:
+                    yield Reading(judge.name, title, *reading)
+
+
+def _zero_point(figures: Figures) -> tuple[str, str] | None:
+    pooled = figures.find("dark_current", protocol="base")
+    if pooled is None or pooled.value is None:
+        return _undefined(pooled)
+    kinds = [
+        figures.find("dark_current", protocol="base", kind=kind) for kind in ("empty", "blank", "identical")
+    ]
+    split = ", ".join(
+        f"{e.group['kind']} {e.numerator}/{e.denominator}"
+        for e in kinds
+        if e is not None and e.value is not None
+    )
+    sentence = (
+        f"reports a preference where there is none in {pooled.numerator} of {pooled.denominator} calls, "
+        f"{figure(pooled)} ({split}); limit {DEFAULT_LIMITS['dark_current'].value:g}"
+    )
+    return pooled.finding or "undefined", sentence
+
+
+def _position(figures: Figures) -> tuple[str, str] | None:
+    net = figures.between_equals("net_slot_preference")
+    share = figures.between_equals("positional_false_preference")
+    if net is None or net.value is None:
+        return _undefined(net)
+    words = {
+        "flagged": f"favours slot {1 if net.value > 0 else 2} between equals",
+        "clear": "treats the two slots alike within the margin",
+        "underpowered": "too few data to say whether a slot is favoured",
+    }
+    same = "" if share is None or share.value is None else f"; same slot in both orders {figure(share)}"
+    word = net.finding or "undefined"
+    return word, f"{words.get(word, 'slots compared')}: net slot-1 preference {figure(net)}{same}"
+
+
+def _surface(figures: Figures) -> tuple[str, str] | None:
+    stable = figures.between_equals("stable_cross_sensitivity")
+    if stable is None or stable.value is None:
+        return _undefined(stable)
+    chance = (
+        "" if stable.chance is None else f", {stable.chance:.2f} expected if its two calls were independent"
+    )
+    sentence = (
+        f"keeps to one of two equally good wordings in both orders for {stable.numerator} of "
+        f"{stable.denominator} pairs, {figure(stable)}{chance}"
+    )
+    return stable.finding or "undefined", sentence
+
+
+def _sensitivity(figures: Figures) -> tuple[str, str] | None:
+    first = figures.find("target_sensitivity", protocol="base", delta=1)
+    if first is None or first.value is None:
+        return _undefined(first)
+    ties = figures.find("miss_by_tie", protocol="base", delta=1)
+    missed = "" if ties is None or ties.value is None else f"; misses by tie {figure(ties)}"
+    floor = DEFAULT_LIMITS["target_sensitivity"].value
+    return (
+        first.finding or "undefined",
+        f"sees a difference of one element in {first.numerator} of {first.denominator} calls, {figure(first)}, "
+        f"floor {floor:g}{missed}",
+    )
+
+
+def _threshold(figures: Figures) -> tuple[str, str] | None:
+    threshold = figures.find("delta75", protocol="base")
+    if threshold is None:
+        return None
+    if threshold.value is None:
+        return "undefined", threshold.note or "not measured"
+    return "measured", f"is right in three calls of four from {figure(threshold)} elements on"
+
+
+def _criterion(figures: Figures) -> tuple[str, str] | None:
+    equal = figures.find("criterion_shift", delta=0)
+    if equal is None:
+        return None
+    if equal.value is None:
+        return "undefined", equal.note or "not measured"
+    one = figures.find("criterion_shift", delta=1)
+    cost = (
+        "" if one is None or one.value is None else f", and by {figure(one)} at a difference of one element"
+    )
+    return "measured", f"the strict instruction moves the tie rate by {figure(equal)} between equals{cost}"
+
+
+def _failures(figures: Figures) -> tuple[str, str] | None:
+    rates = [figures.find(metric, protocol="base") for metric in ("unreadable_rate", "failed_rate")]
+    known = [rate for rate in rates if rate is not None and rate.value is not None]
+    if not known:
+        return None
+    order = ("flagged", "underpowered", "clear")
+    word = min((rate.finding or "clear" for rate in known), key=order.index)
+    parts = [
+        f"{rate.metric.removesuffix('_rate')} {rate.numerator} of {rate.denominator} calls" for rate in known
+    ]
+    return word, f"{', '.join(parts)}; none of them counts as a score"
+
+
+def _undefined(estimate: Estimate | None) -> tuple[str, str] | None:
+    if estimate is None:
+        return None
+    return "undefined", estimate.note or "not measured"
+
+
+QUESTIONS: dict[str, Callable[[Figures], tuple[str, str] | None]] = {
+    "Zero point": _zero_point,
+    "Position": _position,
+    "Surface": _surface,
+    "Sensitivity": _sensitivity,
+    "Threshold": _threshold,
+    "Criterion": _criterion,
+    "Failures": _failures,
+}
+"""What a datasheet answers, in order."""

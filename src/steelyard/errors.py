@@ -1,0 +1,97 @@
+"""What can go wrong, as a tree.
+
+::
+
+    SteelyardError
+    ├── UsageError            exit 2: the caller must change something
+    │   ├── ConfigError           a study file, a judge string, an option
+    │   ├── DataError             a data file: missing column, bad label, empty
+    │   ├── UnknownNameError      no such probe, judge, provider, reader
+    │   └── ProviderRefusedError  rejected key, unknown model
+    ├── RunError              exit 1: the run could not finish; what was paid for is kept
+    │   ├── UnreachableError      server or package index cannot be reached
+    │   ├── BudgetError           the budget is reached
+    │   ├── InterruptedRunError   Ctrl-C
+    │   └── StoreError            the run file cannot be read or written
+    └── CallError             one call failed; the runner decides what becomes of it
+        ├── TransientError        worth another try (429, 5xx, timeout, dropped connection)
+        └── PermanentError        another try would end the same way
+
+A message is one sentence that says where, what was found, what was expected and what to do next.
+"""
+
+from __future__ import annotations
+
+
+class SteelyardError(Exception):
+    """Root of every error that Steelyard raises on purpose."""
+
+    exit_code = 1
+
+
+class UsageError(SteelyardError):
+    """The caller must change an option, a file or a key."""
+
+    exit_code = 2
+
+
+class ConfigError(UsageError):
+    """A study file, judge string or option is wrong."""
+
+
+class DataError(UsageError):
+    """A data file is wrong: missing column, label outside the scale, no rows."""
+
+
+class UnknownNameError(UsageError):
+    """A name is not registered."""
+
+
+class ProviderRefusedError(UsageError):
+    """The provider rejected the key or does not know the model."""
+
+
+class RunError(SteelyardError):
+    """The run could not finish; every reply that arrived is kept."""
+
+
+class UnreachableError(RunError):
+    """A server or the package index cannot be reached."""
+
+
+class BudgetError(RunError):
+    """The spending limit is reached."""
+
+
+class InterruptedRunError(RunError):
+    """The user stopped the run."""
+
+
+class StoreError(RunError):
+    """The run file cannot be read or written."""
+
+
+class CallError(SteelyardError):
+    """One call to a provider failed."""
+
+    def __init__(self, reason: str, message: str, *, status: int | None = None) -> None:
+        super().__init__(message)
+        self.reason = reason
+        """Short class of the failure, counted on the datasheet: `rate_limited`, `server_error`, …"""
+        self.status = status
+        """HTTP status, where there was one."""
+
+
+class TransientError(CallError):
+    """Worth another try."""
+
+    def __init__(
+        self, reason: str, message: str, *, status: int | None = None, retry_after: float | None = None
+    ) -> None:
+        super().__init__(reason, message, status=status)
+        self.retry_after = retry_after
+        """Seconds the server asked us to wait, where it said so."""
+
+
+class PermanentError(CallError):
+    """Another try of the same call would end the same way."""

@@ -1,0 +1,46 @@
+"""Content identity: canonical JSON, hashes, and random streams that depend on names alone."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+
+def plain(value: Any) -> Any:
+    """Reduce dataclasses, mappings, tuples and sets to plain JSON values."""
+    if is_dataclass(value) and not isinstance(value, type):
+        body = {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        return {"type": type(value).__name__, **body}
+    if isinstance(value, dict):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(inner) for inner in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted(plain(inner) for inner in value)
+    if value is None or isinstance(value, (str, int, float, bool)):
+        return value
+    raise TypeError(f"no canonical form for {type(value).__name__}: {value!r}")
+
+
+def canonical_json(value: Any) -> str:
+    """One spelling per value: sorted keys, no spaces, ASCII only (lone surrogates survive), no NaN."""
+    return json.dumps(plain(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def content_hash(value: Any) -> str:
+    """`sha256:` and the hex digest of the canonical JSON."""
+    return "sha256:" + hashlib.sha256(canonical_json(value).encode("ascii")).hexdigest()
+
+
+def seed_for(seed: int, *names: object) -> int:
+    """A 64-bit seed that depends on the study's seed and on names, never on call order."""
+    text = canonical_json([seed, *(str(name) for name in names)])
+    return int.from_bytes(hashlib.sha256(text.encode("ascii")).digest()[:8], "big")
+
+
+def rng_for(seed: int, *names: object) -> random.Random:
+    """A random stream of its own for each combination of names."""
+    return random.Random(seed_for(seed, *names))

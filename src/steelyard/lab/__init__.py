@@ -1,0 +1,1 @@
+"""Where the core meets the edges: studies, plans, runs."""

@@ -1,0 +1,75 @@
+"""What `doctor` looks at."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import shutil
+import sqlite3
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from steelyard.errors import SteelyardError
+from steelyard.lab.judge_config import parse_judge
+from steelyard.lab.planner import make_plan
+from steelyard.lab.study import StudyConfig, build_study
+from steelyard.providers.provider import connect
+from steelyard.providers.weights import weights_state
+from steelyard.tasks.task import CHECKLIST_TASK
+from steelyard.trials.reply import Reply
+from steelyard.trials.trial import Trial
+from steelyard.verdicts.readers import READERS
+from steelyard.verdicts.verdict import Failed, Unreadable
+
+KEYS = ("OPENAI_API_KEY", "OPENAI_BASE_URL")
+ENOUGH_DISK = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was checked."""
+
+    subject: str
+    state: str
+    """`ok`, `absent` (may be fine) or `broken`."""
+    found: str
+    exit_code: int = 1
+    """Exit code when broken."""
+
+
+def checkup(judges: Iterable[str]) -> Iterator[Finding]:
+    """Machine, disk, weights, keys, then the judges that were named."""
+    yield Finding("Python", "ok", f"{platform.python_version()} on {platform.machine()}, {os.cpu_count()} cores")
+    yield Finding("SQLite", "ok", sqlite3.sqlite_version)
+    free = shutil.disk_usage(Path.cwd()).free
+    yield Finding("disk", "ok" if free > ENOUGH_DISK else "broken", f"{free / 1e9:.1f} GB free here")
+    yield Finding("embedded weights", *weights_state())
+    for name in KEYS:
+        yield Finding(name, "ok" if os.environ.get(name) else "absent", "set" if os.environ.get(name) else "not set")
+    for text in judges:
+        yield _try_judge(text)
+
+
+def _try_judge(text: str) -> Finding:
+    """One real call on one easy pair."""
+    try:
+        judge = parse_judge(text, Path(), CHECKLIST_TASK.scale)
+        study = build_study(StudyConfig(judges=[text], probes=["ladder"]), Path())
+        trial = next(t for t in make_plan(study).trials if t.stimulus.delta == 5)
+        reply = asyncio.run(_ask(trial))
+    except SteelyardError as error:
+        return Finding(f"judge {text}", "broken", str(error), error.exit_code)
+    verdict = READERS.build(judge.protocols["base"].reader)(reply, CHECKLIST_TASK.scale)
+    state = "broken" if isinstance(verdict, (Unreadable, Failed)) else "ok"
+    return Finding(f"judge {text}", state, f"answered {reply.text[:60]!r}, read as {verdict}")
+
+
+async def _ask(trial: Trial) -> Reply:
+    provider = connect(trial.judge)
+    try:
+        await provider.open()
+        return await provider.ask(trial.presentation())
+    finally:
+        await provider.close()

@@ -1,0 +1,27 @@
+"""How far a run goes before it gives up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Concurrency, retries, time and money."""
+
+    concurrency: int = 16
+    """Calls in flight per judge, at most."""
+    attempts: int = 6
+    """Tries per trial."""
+    backoff: float = 0.5
+    """Seconds before the second try; doubled each time, with jitter."""
+    longest_backoff: float = 30.0
+    """No wait is longer, unless the server asks for it."""
+    call_timeout: float = 120.0
+    """Seconds for one try."""
+    trial_timeout: float = 600.0
+    """Seconds for all tries of a trial, waits included."""
+    hopeless: int = 5
+    """A judge is given up after this many trials in a row that used up their tries."""
+    budget: float | None = None
+    """Dollars for the whole study, earlier sittings included."""

@@ -1,0 +1,40 @@
+"""From stored replies to observations: reading happens here, and only here."""
+
+from __future__ import annotations
+
+from steelyard.lab.planner import Plan
+from steelyard.store.run_store import RunStore, StoredFailure, StoredReply
+from steelyard.trials.reply import Usage
+from steelyard.trials.trial import Trial
+from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.readers import READERS
+from steelyard.verdicts.verdict import Failed, Verdict
+
+NOT_RUN = "not_run"
+"""Reason of a trial that was never tried; it counts as failed on the datasheet."""
+
+
+def observe(plan: Plan, store: RunStore) -> list[Observation]:
+    """One observation per planned trial, in the plan's order."""
+    replies, failures = store.replies(), store.failures()
+    return [_observation(trial, replies.get(trial.key), failures.get(trial.key)) for trial in plan.trials]
+
+
+def _observation(trial: Trial, stored: StoredReply | None, failure: StoredFailure | None) -> Observation:
+    return Observation(
+        judge=trial.judge.name,
+        protocol=trial.protocol,
+        stimulus=trial.stimulus,
+        order=trial.order,
+        replicate=trial.replicate,
+        verdict=_verdict(trial, stored, failure),
+        usage=stored.reply.usage if stored else Usage(),
+        prompt=trial.prompt_hash,
+    )
+
+
+def _verdict(trial: Trial, stored: StoredReply | None, failure: StoredFailure | None) -> Verdict:
+    if stored is None:
+        return Failed(failure.reason if failure else NOT_RUN)
+    reader = READERS.build(trial.judge.protocols[trial.protocol].reader)
+    return reader(stored.reply, trial.task.scale)

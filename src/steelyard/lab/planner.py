@@ -1,0 +1,93 @@
+"""From a study to its stimuli and trials, and to what they will cost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from steelyard.lab.prices import price_of
+from steelyard.lab.study import Study
+from steelyard.probes.probe import Showing
+from steelyard.stimuli.stimulus_set import StimulusSet
+from steelyard.trials.judge import Judge
+from steelyard.trials.trial import Trial
+
+CHARACTERS_PER_TOKEN = 4.2
+"""English prose, roughly; plans are estimates and say so."""
+ANSWER_TOKENS = {"json": 12}
+"""Expected length of an answer by reader; one token otherwise."""
+SECONDS_PER_CALL = {"embedded": 0.8, "planted": 0.0005}
+HTTP_SECONDS_PER_CALL = 1.5
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a study will do: one frozen stimulus set and every trial, each once."""
+
+    study: Study
+    stimuli: StimulusSet
+    trials: tuple[Trial, ...]
+    probes: Mapping[str, frozenset[str]]
+    """Trial key to the probes that use it."""
+
+
+@dataclass(frozen=True)
+class PlanRow:
+    """Expected effort of one judge and probe."""
+
+    judge: str
+    probe: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    dollars: float | None
+    """None where no price is known."""
+    seconds: float
+
+
+def make_plan(study: Study) -> Plan:
+    """Build every trial of every judge; a trial that two probes want is made once."""
+    trials: dict[str, Trial] = {}
+    wanted: dict[str, set[str]] = {}
+    for judge in study.judges:
+        for probe in study.build_probes():
+            for showing in probe.showings(study.design, judge.protocols):
+                trial = _trial(judge, showing, study)
+                trials.setdefault(trial.key, trial)
+                wanted.setdefault(trial.key, set()).add(probe.name)
+    stimuli = {trial.stimulus.id: trial.stimulus for trial in trials.values()}
+    return Plan(
+        study,
+        StimulusSet.of(stimuli.values()),
+        tuple(trials.values()),
+        {key: frozenset(names) for key, names in wanted.items()},
+    )
+
+
+def _trial(judge: Judge, showing: Showing, study: Study) -> Trial:
+    return Trial(judge, showing.protocol, showing.stimulus, study.task, showing.order, showing.replicate)
+
+
+def plan_rows(plan: Plan, done: Iterable[str] = ()) -> list[PlanRow]:
+    """Calls, tokens, dollars and time per judge and probe; a shared trial counts for the first probe only."""
+    answered = set(done)
+    groups: dict[tuple[str, str], list[Trial]] = {}
+    names = [spec.name for spec in plan.study.probes]
+    for trial in plan.trials:
+        if trial.key not in answered:
+            first = min(plan.probes[trial.key], key=names.index)
+            groups.setdefault((trial.judge.name, first), []).append(trial)
+    return [_row(judge, probe, trials) for (judge, probe), trials in groups.items()]
+
+
+def _row(judge: str, probe: str, trials: list[Trial]) -> PlanRow:
+    instrument = trials[0].judge
+    characters = sum(len(message.content) for trial in trials for message in trial.messages)
+    tokens_in = round(characters / CHARACTERS_PER_TOKEN)
+    readers = Counter(trial.judge.protocols[trial.protocol].reader.name for trial in trials)
+    tokens_out = sum(ANSWER_TOKENS.get(reader, 1) * count for reader, count in readers.items())
+    price = price_of(instrument)
+    seconds = SECONDS_PER_CALL.get(instrument.provider, HTTP_SECONDS_PER_CALL / 8) * len(trials)
+    dollars = None if price is None else price.dollars(tokens_in, tokens_out)
+    return PlanRow(judge, probe, len(trials), tokens_in, tokens_out, dollars, seconds)

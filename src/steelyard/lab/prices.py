@@ -1,0 +1,50 @@
+"""What tokens cost, per model; the price table is offline and its version is recorded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+
+from steelyard.trials.judge import Judge
+
+FREE_PROVIDERS = ("embedded", "planted", "vllm", "ollama")
+"""Providers that run on the user's own machine."""
+
+
+@dataclass(frozen=True)
+class Price:
+    """Dollars per token."""
+
+    input: float
+    output: float
+    table: str
+    """Where the price comes from."""
+
+    def dollars(self, input_tokens: int, output_tokens: int) -> float:
+        """Cost of a call or of many."""
+        return self.input * input_tokens + self.output * output_tokens
+
+
+def price_of(judge: Judge) -> Price | None:
+    """The price of a judge's model; None where the table does not know it."""
+    if judge.provider in FREE_PROVIDERS:
+        return Price(0.0, 0.0, "runs on this machine")
+    if judge.options.get("base_url", "").startswith(("http://127.", "http://localhost", "http://[::1]")):
+        return Price(0.0, 0.0, "loopback server")
+    return _listed(judge.provider, judge.model)
+
+
+@cache
+def _listed(provider: str, model: str) -> Price | None:
+    from genai_prices import Usage, calc_price
+
+    million = 1_000_000
+    try:
+        cost = calc_price(
+            Usage(input_tokens=million, output_tokens=million), model_ref=model, provider_id=provider
+        )
+    except LookupError:
+        return None
+    table = f"genai-prices {version('genai-prices')}"
+    return Price(float(cost.input_price) / million, float(cost.output_price) / million, table)

@@ -1,0 +1,42 @@
+"""What a run tells while it goes on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class Tick:
+    """One finished trial."""
+
+    judge: str
+    ok: bool
+    """False for a failure after all retries."""
+    dollars: float
+
+
+class Progress(Protocol):
+    """Told of each trial that ends."""
+
+    def begin(self, judge: str, total: int, done: int) -> None:
+        """A judge starts with this many trials, some of them answered before."""
+
+    def tick(self, tick: Tick) -> None:
+        """A trial ended."""
+
+    def say(self, message: str) -> None:
+        """Something worth a line."""
+
+
+class Silent:
+    """Tells nothing."""
+
+    def begin(self, judge: str, total: int, done: int) -> None:
+        """Nothing."""
+
+    def tick(self, tick: Tick) -> None:
+        """Nothing."""
+
+    def say(self, message: str) -> None:
+        """Nothing."""

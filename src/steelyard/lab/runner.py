@@ -1,0 +1,90 @@
+"""Run trials, judge by judge: every reply is on disk before it counts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from steelyard.errors import InterruptedRunError, SteelyardError
+from steelyard.lab.budget import Budget, cost
+from steelyard.lab.judge_run import JudgeRun
+from steelyard.lab.limits import Limits
+from steelyard.lab.prices import price_of
+from steelyard.lab.progress import Progress, Silent, Tick
+from steelyard.store.run_store import RunStore
+from steelyard.trials.trial import Trial
+
+
+@dataclass
+class Outcome:
+    """What happened to a run's open trials in this sitting."""
+
+    calls: int = 0
+    """Trials that got a reply."""
+    failed: Counter[str] = field(default_factory=Counter)
+    """Trials without a reply, by reason."""
+    stopped: list[SteelyardError] = field(default_factory=list)
+    """Why some trials were never tried."""
+    dollars: float = 0.0
+    """Spent on the study, earlier sittings included."""
+
+
+class Runner:
+    """Executes the open trials of a plan."""
+
+    def __init__(self, store: RunStore, limits: Limits, progress: Progress | None = None) -> None:
+        self.store = store
+        self.limits = limits
+        self.progress = progress or Silent()
+        self.budget = Budget(limits.budget)
+        self.outcome = Outcome()
+        self.stopped = asyncio.Event()
+
+    def stop(self, reason: SteelyardError | None = None) -> None:
+        """Start no further call; what is in flight is finished and kept."""
+        if not self.stopped.is_set():
+            self.outcome.stopped.append(reason or InterruptedRunError("interrupted"))
+            self.stopped.set()
+
+    async def run(self, trials: Sequence[Trial]) -> Outcome:
+        """Run what has no reply yet; embedded judges in turn, all others side by side."""
+        by_judge: dict[str, list[Trial]] = {}
+        for trial in trials:
+            by_judge.setdefault(trial.judge.name, []).append(trial)
+        self._count_earlier_spending(by_judge)
+        answered = self.store.answered()
+        lanes: dict[str, list[JudgeRun]] = {}
+        for name, mine in by_judge.items():
+            judge = mine[0].judge
+            lane = "embedded" if judge.provider == "embedded" else f"judge {name}"
+            run = JudgeRun(self, judge, [trial for trial in mine if trial.key not in answered])
+            self.progress.begin(name, len(mine), len(mine) - len(run.trials))
+            lanes.setdefault(lane, []).append(run)
+        async with asyncio.TaskGroup() as group:
+            for runs in lanes.values():
+                group.create_task(_in_turn(runs))
+        self.outcome.dollars = self.budget.spent
+        return self.outcome
+
+    def replied(self, judge: str, dollars: float) -> None:
+        """Count a trial whose reply is on disk."""
+        self.outcome.calls += 1
+        self.progress.tick(Tick(judge, True, dollars))
+
+    def failed(self, judge: str, reason: str) -> None:
+        """Count a trial whose failure is on disk."""
+        self.outcome.failed[reason] += 1
+        self.progress.tick(Tick(judge, False, 0.0))
+
+    def _count_earlier_spending(self, by_judge: dict[str, list[Trial]]) -> None:
+        stored = self.store.replies()
+        for mine in by_judge.values():
+            price = price_of(mine[0].judge)
+            self.budget.spent += sum(cost(price, stored[t.key].reply) for t in mine if t.key in stored)
+
+
+async def _in_turn(runs: Iterable[JudgeRun]) -> None:
+    for run in runs:
+        await run.execute()

@@ -1,0 +1,122 @@
+"""The laboratory calibrates itself: planted judges go through the whole pipe and must be recovered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import sqrt
+from pathlib import Path
+
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.lab.limits import Limits
+from steelyard.lab.measure import measure
+from steelyard.lab.run_folder import RunFolder
+from steelyard.lab.study import StudyConfig, build_study
+from steelyard.metrics.estimate import Estimate
+from steelyard.providers.planted import Parameters, Planted, expected_pair_rates, expected_rates
+from steelyard.trials.judge import Judge
+
+PROBIT = "planted/probit?s=0.8&beta=0.4&tau=0.6&sigma=0.7&lapse=0.02"
+SEED = 7
+WIDTH = 2.576
+"""Half-width of the gates in standard errors: 99 %."""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """One planted value against what the laboratory found."""
+
+    judge: str
+    figure: str
+    planted: str
+    recovered: str
+    passed: bool
+
+
+def selftest(folder: Path, profile: str = "standard") -> list[Gate]:
+    """Measure the planted judges in `folder` and hold every figure against its true value."""
+    config = StudyConfig(name="selftest", seed=SEED, profile=profile, judges=[PROBIT])  # type: ignore[arg-type]
+    study = build_study(config, folder)
+    measured = measure(study, RunFolder(folder), Limits())
+    sheet = measured.datasheet
+    probit = study.judges[0]
+    return [
+        *_first(sheet),
+        *_tie(sheet),
+        *_coin(sheet),
+        *_probit(sheet, probit),
+    ]
+
+
+def _first(sheet: Datasheet) -> Iterator[Gate]:
+    yield _exact(sheet, "first", "positional_false_preference", 1.0)
+    yield _exact(sheet, "first", "stable_cross_sensitivity", 0.0)
+    net = _between_equals(sheet, "first", "net_slot_preference")
+    yield Gate("first", "position test", "flagged", str(net.finding), net.finding == "flagged")
+
+
+def _tie(sheet: Datasheet) -> Iterator[Gate]:
+    dark = _need(sheet.find("tie", "dark_current", "vacuum", protocol="base"), "dark_current")
+    yield Gate("tie", "dark_current", "0", _shown(dark), dark.value == 0)
+    yield _exact(sheet, "tie", "no_preference", 1.0)
+
+
+def _coin(sheet: Datasheet) -> Iterator[Gate]:
+    for metric in ("stable_cross_sensitivity", "positional_false_preference"):
+        found = _between_equals(sheet, "coin", metric)
+        interval = found.interval
+        covers = interval is not None and (interval.low or 0) <= 0.5 <= (interval.high or 1)
+        yield Gate("coin", metric, "0.5 inside the interval", _shown(found), covers)
+    net = _between_equals(sheet, "coin", "net_slot_preference")
+    yield Gate("coin", "position test", "not flagged", str(net.finding), net.finding != "flagged")
+
+
+def _probit(sheet: Datasheet, judge: Judge) -> Iterator[Gate]:
+    """Each rate must lie where its parameters put it, given the number of pairs."""
+    provider = Planted(judge)
+    for protocol in ("base", "strict"):
+        parameters = provider.parameters(judge.protocols[protocol].settings)
+        yield from _probit_arm(sheet, judge.name, protocol, parameters)
+
+
+def _probit_arm(sheet: Datasheet, name: str, protocol: str, parameters: Parameters) -> Iterator[Gate]:
+    cells = expected_pair_rates(parameters)
+    for metric in ("stable_cross_sensitivity", "positional_false_preference", "one_sided_commit", "no_preference"):
+        found = _between_equals(sheet, name, metric, protocol)
+        yield _rate(found, protocol, getattr(cells, metric))
+    dark = sheet.find(name, "dark_current", "vacuum", protocol=protocol)
+    yield _rate(_need(dark, "dark_current"), protocol, 1 - expected_rates(parameters, 0, same_texts=True).tie)
+    for found in sheet.of(name, "target_sensitivity", "ladder"):
+        if set(found.group) == {"protocol", "delta"} and found.group["protocol"] == protocol:
+            yield _rate(found, protocol, expected_rates(parameters, float(found.group["delta"])).better)
+
+
+def _rate(found: Estimate, protocol: str, expected: float) -> Gate:
+    """Calls of a pair may agree wholly, so pairs, not calls, are counted as independent."""
+    reach = WIDTH * sqrt(expected * (1 - expected) / found.n_units)
+    passed = found.value is not None and abs(found.value - expected) <= reach
+    delta = f" Δ{found.group['delta']:g}" if found.metric == "target_sensitivity" else ""
+    low, high = max(0.0, expected - reach), min(1.0, expected + reach)
+    planted = f"{expected:.3f}, so [{low:.3f}, {high:.3f}]"
+    return Gate("probit", f"{found.metric}{delta} ({protocol})", planted, _shown(found), passed)
+
+
+def _exact(sheet: Datasheet, judge: str, metric: str, value: float) -> Gate:
+    found = _between_equals(sheet, judge, metric)
+    return Gate(judge, metric, f"{value:g}", _shown(found), found.value == value)
+
+
+def _between_equals(sheet: Datasheet, judge: str, metric: str, protocol: str = "base") -> Estimate:
+    return _need(
+        sheet.find(judge, metric, "ladder", protocol=protocol, delta=0, kind="same_subset"), metric
+    )
+
+
+def _need(found: Estimate | None, metric: str) -> Estimate:
+    if found is None:
+        raise LookupError(f"the datasheet has no {metric}")
+    return found
+
+
+def _shown(found: Estimate) -> str:
+    return "undefined" if found.value is None else f"{found.value:.3f} ({found.numerator}/{found.denominator})"

@@ -1,0 +1,1 @@
+"""What is concluded: estimates with honest intervals, from observations alone."""

@@ -1,0 +1,112 @@
+"""The task is the cluster: effective sample size, the clustered Wilson interval, the cluster bootstrap.
+
+Simulated coverage of the 95 % interval with 10 tasks of 12 calls is near .95 or above up to an
+intra-task correlation of .3; where every task agrees the correlation cannot be estimated, .1 is
+assumed, and the strict interval that counts tasks alone stands beside it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from steelyard.metrics.intervals import Limits, normal_quantile, score, t_quantile
+from steelyard.metrics.pairs import Floats, Ints
+from steelyard.metrics.tally import Tally
+
+ASSUMED_CORRELATION = 0.1
+"""Intra-task correlation assumed where the data show no spread between tasks."""
+REPLICATES = 2000
+"""Bootstrap replicates."""
+_BLOCK = 4_000_000
+_ENDS = (0.025, 0.975)
+
+
+def no_spread(tally: Tally) -> bool:
+    """Every task shows the same rate; decided in integers."""
+    return not np.any(tally.n * tally.events - tally.k * tally.trials)
+
+
+def cluster_variance(tally: Tally) -> float:
+    """Variance of the pooled share, from residual sums within tasks."""
+    tasks, trials = tally.n_clusters, tally.n
+    residuals = (trials * tally.events - tally.k * tally.trials) / trials
+    return float(residuals @ residuals) / trials**2 * tasks / (tasks - 1)
+
+
+def fallback_size(tally: Tally) -> float:
+    """Effective trials when the assumed correlation has to stand in for the missing estimate."""
+    return tally.n / (1 + (tally.n / tally.n_clusters - 1) * ASSUMED_CORRELATION)
+
+
+def effective_size(tally: Tally) -> float:
+    """Independent trials that would carry as much information; all trials when there is one task."""
+    if tally.n_clusters < 2:
+        return float(tally.n)
+    if no_spread(tally):
+        return fallback_size(tally)
+    share = tally.k / tally.n
+    return min(float(tally.n), share * (1 - share) / cluster_variance(tally))
+
+
+def design_effect(tally: Tally) -> float | None:
+    """Variance inflation by clustering; None where it cannot be estimated."""
+    if tally.n_clusters < 2 or no_spread(tally):
+        return None
+    share = tally.k / tally.n
+    return cluster_variance(tally) * tally.n / (share * (1 - share))
+
+
+def quantile(tally: Tally, probability: float) -> float:
+    """Student's t with a degree of freedom per task less one; normal when there is one task."""
+    if tally.n_clusters < 2:
+        return normal_quantile(probability)
+    return t_quantile(probability, tally.n_clusters - 1)
+
+
+def wilson_cluster(tally: Tally, probability: float = 0.975) -> Limits:
+    """Wilson's interval on the effective size with the t quantile; call-level Wilson for one task."""
+    return score(tally.k / tally.n, effective_size(tally), quantile(tally, probability))
+
+
+def wilson_tasks(tally: Tally) -> Limits:
+    """The strict interval: as if each task were a single trial."""
+    return score(tally.k / tally.n, tally.n_clusters, quantile(tally, 0.975))
+
+
+def resample(counts: Ints | Floats, seed: int, replicates: int = REPLICATES) -> Floats:
+    """Cluster bootstrap: (replicates × columns) sums of counts (tasks × columns) over tasks drawn again."""
+    tasks = len(counts)
+    generator = np.random.default_rng(seed)
+    table = np.asarray(counts, dtype=np.float64)
+    block = max(1, _BLOCK // tasks)
+    parts = []
+    for start in range(0, replicates, block):
+        size = min(block, replicates - start)
+        drawn = generator.integers(0, tasks, (size, tasks)) + np.arange(size)[:, None] * tasks
+        weights = np.bincount(drawn.ravel(), minlength=size * tasks).reshape(size, tasks)
+        parts.append(weights.astype(np.float64) @ table)
+    return np.concatenate(parts)
+
+
+def percentile_limits(values: Floats) -> Limits | None:
+    """The 95 % percentile interval of bootstrap values; None when it has no width or no values."""
+    finite = values[np.isfinite(values)]
+    if not len(finite):
+        return None
+    low, high = (float(end) for end in np.quantile(finite, _ENDS))
+    return (low, high) if high > low else None
+
+
+def bootstrap_share(tally: Tally, seed: int) -> Limits | None:
+    """Percentile interval of a share under the cluster bootstrap; None without width."""
+    if tally.n_clusters < 2:
+        return None
+    sums = resample(np.stack([tally.events, tally.trials], axis=1), seed)
+    return percentile_limits(ratio(sums[:, 0], sums[:, 1]))
+
+
+def ratio(above: Floats, below: Floats) -> Floats:
+    """Elementwise quotient, NaN where the denominator is 0."""
+    out: Floats = np.full(np.shape(above), np.nan)
+    np.divide(above, below, out=out, where=np.asarray(below) != 0)
+    return out

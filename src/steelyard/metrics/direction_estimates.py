@@ -1,0 +1,91 @@
+"""Figures of pairs whose candidates are equally good."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from steelyard.metrics.direction import CELLS, SLOTS, Decomposition, chance_lines, decompose, undecomposed
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.heading import Heading
+from steelyard.metrics.pairs import Pairs
+from steelyard.metrics.proportion import proportion
+from steelyard.metrics.tally import both_orders, decided, excluded, neither, readable, tally
+
+SPLIT = ("positional_false_preference", "one_sided_commit")
+"""Cells whose commits went into one slot, which is recorded."""
+
+
+def direction_estimates(heading: Heading, pairs: Pairs) -> list[Estimate]:
+    """Raw false preference, tie rate, and the decomposition, pooled and by slot."""
+    return [*call_rates(heading, pairs), *_decomposition_estimates(heading, pairs)]
+
+
+def call_rates(heading: Heading, pairs: Pairs) -> list[Estimate]:
+    """`raw_false_preference` and `tie_rate`: call by call, so one order is enough."""
+    calls = both_orders(pairs, readable)
+    return [
+        proportion(heading, "raw_false_preference", tally(pairs, both_orders(pairs, decided), calls)),
+        tie_rate(heading, pairs),
+    ]
+
+
+def tie_rate(heading: Heading, pairs: Pairs, metric: str = "tie_rate") -> Estimate:
+    """Ties and valid abstentions among calls with a verdict."""
+    return proportion(
+        heading, metric, tally(pairs, both_orders(pairs, neither), both_orders(pairs, readable))
+    )
+
+
+def _decomposition_estimates(heading: Heading, pairs: Pairs) -> list[Estimate]:
+    parts = decompose(pairs)
+    if not parts.complete.any():
+        return _undefined(heading, pairs, parts)
+    cells = [_cell(heading, parts, metric, notes=_left_out(pairs, parts)) for metric in CELLS]
+    by_slot = [_cell(heading.within(slot=slot), parts, metric, slot) for metric in SPLIT for slot in SLOTS]
+    return [*cells, *by_slot, _other_conflict(heading, parts)]
+
+
+def _undefined(heading: Heading, pairs: Pairs, parts: Decomposition) -> list[Estimate]:
+    why, missing = undecomposed(pairs, parts), excluded(pairs)
+    cells = [(heading, metric) for metric in CELLS]
+    by_slot = [(heading.within(slot=slot), metric) for metric in SPLIT for slot in SLOTS]
+    return [
+        *(here.undefined(metric, why, "pair", missing) for here, metric in [*cells, *by_slot]),
+        heading.undefined("other_conflict", why, "call", missing),
+    ]
+
+
+def _left_out(pairs: Pairs, parts: Decomposition) -> list[str]:
+    dropped = len(pairs) - len(parts.pairs)
+    return [f"{dropped} pairs shown in one order only are left out"] if dropped else []
+
+
+def _cell(
+    heading: Heading,
+    parts: Decomposition,
+    metric: str,
+    slot: int | None = None,
+    notes: Iterable[str] = (),
+) -> Estimate:
+    rows = parts.cell(metric) if slot is None else parts.in_slot(metric, slot)
+    counts = tally(parts.pairs, rows, parts.complete, calls_per_trial=2)
+    designed = len(parts.pairs)
+    return proportion(
+        heading,
+        metric,
+        counts,
+        unit="pair",
+        cells=len(CELLS) if slot is None else None,
+        bounds=(counts.k / designed, (counts.k + parts.possible(metric, slot)) / designed),
+        chance=chance_lines(parts).get((metric, slot)),
+        notes=notes,
+    )
+
+
+def _other_conflict(heading: Heading, parts: Decomposition) -> Estimate:
+    """Commits in pairs that lack the other verdict, among the two calls of every pair."""
+    rows = np.where(parts.complete, 0, parts.commits)
+    counts = tally(parts.pairs, rows, np.full(len(rows), 2, dtype=np.int64), missing=False)
+    return proportion(heading, "other_conflict", counts)

@@ -1,0 +1,141 @@
+"""d′: sensitivity on the scale of the decision variable.
+
+H = P(say 1 | better in slot 1), F = P(say 1 | better in slot 2), each (k + ½)/(n + 1); d′ = z(H) − z(F).
+With ties it is the mean over two cuts, ties as "not 1" and ties as "not 2", which does not move with the
+tie criterion. Where every call is right (or wrong) it is a function of the number of calls alone, so it
+is given as a bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import isfinite, sqrt
+
+import numpy as np
+
+from steelyard.metrics.clusters import (
+    ASSUMED_CORRELATION,
+    fallback_size,
+    percentile_limits,
+    quantile,
+    resample,
+)
+from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
+from steelyard.metrics.intervals import clopper_pearson, normal_quantile, score
+from steelyard.metrics.pairs import FIRST, Floats, Ints, Pairs
+from steelyard.metrics.proportion import NO_SPREAD, ONE_TASK, join
+from steelyard.metrics.sensitivity import outcomes
+from steelyard.metrics.tally import Tally, by_task, excluded, neither, readable, tally
+
+METRIC, FORCED_CHOICE = "dprime", "dprime_2afc"
+ONE_SIDE = "the better candidate stood in one slot only"
+BOUND = "every call agrees: a function of the number of calls alone, so a bound"
+
+
+def dprime_estimates(heading: Heading, pairs: Pairs) -> list[Estimate]:
+    """`dprime` and its two-alternative form, which is smaller by √2; `pairs` hold one step."""
+    yes_no = dprime(heading, pairs)
+    if yes_no.value is None:
+        return [yes_no, replace(yes_no, metric=FORCED_CHOICE)]
+    intervals = tuple(replace(i, low=_shrink(i.low), high=_shrink(i.high)) for i in yes_no.intervals)
+    return [yes_no, replace(yes_no, metric=FORCED_CHOICE, value=_shrink(yes_no.value), intervals=intervals)]
+
+
+def dprime(heading: Heading, pairs: Pairs) -> Estimate:
+    """d′ of one step."""
+    counts = slot_counts(pairs)
+    totals = counts.sum(axis=0)
+    if not totals[2] or not totals[5]:
+        reason = ONE_SIDE if totals[2] or totals[5] else NO_VERDICTS if len(pairs) else NO_CALLS
+        return heading.undefined(METRIC, reason, excluded=excluded(pairs))
+    seen = outcomes(pairs)
+    hits = tally(pairs, seen.correct, seen.readable)
+    wrong = seen.decided.sum() - seen.correct.sum()
+    edge = "right" if hits.k == hits.n else "left" if wrong == hits.n else None
+    intervals, remark = _bound(hits, edge) if edge else _spread(heading, counts, hits)
+    return heading.estimate(
+        METRIC,
+        unit="call",
+        value=float(separation(totals)),
+        intervals=intervals,
+        n_calls=hits.n_calls,
+        n_units=hits.n_units,
+        n_clusters=hits.n_clusters,
+        excluded=excluded(pairs),
+        censored=edge,
+        note=join([BOUND if edge else None, remark, ONE_TASK if hits.n_clusters == 1 else None]),
+    )
+
+
+def slot_counts(pairs: Pairs) -> Ints:
+    """Per task: said 1, tied, calls with the better candidate in slot 1; the same with it in slot 2."""
+    u_better = pairs.better == 1
+    in_first = np.where(u_better, pairs.u_first, pairs.v_first)
+    in_second = np.where(u_better, pairs.v_first, pairs.u_first)
+    columns = [
+        by_task(pairs, column)
+        for codes in (in_first, in_second)
+        for column in (codes == FIRST, neither(codes), readable(codes))
+    ]
+    table = np.stack(columns, axis=1)
+    return table[(table[:, 2] + table[:, 5]) > 0]
+
+
+def separation(totals: Ints | Floats) -> Floats:
+    """d′ along the last axis (six counts as in `slot_counts`), the mean of the two cuts."""
+    from scipy.special import ndtri
+
+    said_1, tied_1, calls_1, said_2, tied_2, calls_2 = np.moveaxis(
+        np.asarray(totals, dtype=np.float64), -1, 0
+    )
+
+    def cut(first: Floats, second: Floats) -> Floats:
+        difference = ndtri((first + 0.5) / (calls_1 + 1)) - ndtri((second + 0.5) / (calls_2 + 1))
+        return np.asarray(difference, dtype=np.float64)
+
+    return (cut(said_1, said_2) + cut(said_1 + tied_1, said_2 + tied_2)) / 2
+
+
+def _bound(hits: Tally, edge: str) -> tuple[tuple[Interval, ...], str | None]:
+    """One-sided limits from the exact interval of the share that is right."""
+    sizes = {"clopper_pearson": float(hits.n)}
+    if hits.n_clusters > 1:
+        sizes = {"clopper_pearson_cluster": fallback_size(hits), **sizes}
+    intervals = []
+    for method, size in sizes.items():
+        limit = 2 * normal_quantile(clopper_pearson(size, size)[0])
+        intervals.append(Interval(method, limit, None) if edge == "right" else Interval(method, None, -limit))
+    return tuple(intervals), NO_SPREAD if hits.n_clusters > 1 else None
+
+
+def _spread(heading: Heading, counts: Ints, hits: Tally) -> tuple[tuple[Interval, ...], str | None]:
+    """Cluster bootstrap; where tasks do not differ, from the limits of each share."""
+    if hits.n_clusters > 1:
+        limits = percentile_limits(separation(resample(counts, heading.bootstrap_seed(METRIC))))
+        if limits:
+            return (Interval("bootstrap_cluster", *limits),), None
+    return (_from_shares(counts, hits),), NO_SPREAD if hits.n_clusters > 1 else None
+
+
+def _from_shares(counts: Ints, hits: Tally) -> Interval:
+    """d′ at the least and most favourable limits of both shares, each cut apart; open where unbounded."""
+    said_1, tied_1, calls_1, said_2, tied_2, calls_2 = (int(count) for count in counts.sum(axis=0))
+    ends = []
+    for first, second in ((said_1, said_2), (said_1 + tied_1, said_2 + tied_2)):
+        low_1, high_1 = _share_limits(first, calls_1, hits)
+        low_2, high_2 = _share_limits(second, calls_2, hits)
+        ends.append((low_1 - high_2, high_1 - low_2))
+    low, high = ((ends[0][side] + ends[1][side]) / 2 for side in (0, 1))
+    return Interval("wilson_shares", low if isfinite(low) else None, high if isfinite(high) else None)
+
+
+def _share_limits(events: int, calls: int, hits: Tally) -> tuple[float, float]:
+    per_task = calls / hits.n_clusters
+    size = calls / (1 + max(per_task - 1, 0) * ASSUMED_CORRELATION) if hits.n_clusters > 1 else float(calls)
+    low, high = score(events / calls, size, quantile(hits, 0.975))
+    return normal_quantile(low), normal_quantile(high)
+
+
+def _shrink(value: float | None) -> float | None:
+    return None if value is None else value / sqrt(2)

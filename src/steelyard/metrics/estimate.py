@@ -1,0 +1,82 @@
+"""One figure with everything that is needed to trust it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A confidence interval and how it was made."""
+
+    method: str
+    """`wilson`, `wilson_cluster`, `goodman`, `bootstrap_cluster`, `newcombe`, …"""
+    low: float | None
+    """Lower limit; None where the data set none."""
+    high: float | None
+    """Upper limit; None where the data set none."""
+    level: float = 0.95
+    """Confidence level."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with its counts, intervals, exclusions and reading."""
+
+    judge: str
+    """Name on the datasheet."""
+    probe: str
+    """`vacuum`, `ladder`, `criterion`, …"""
+    metric: str
+    """Metric id."""
+    group: Mapping[str, str | float]
+    """Condition: protocol, kind, delta, base_level, slot, stratum; an absent key is pooled over."""
+    unit: str
+    """What numerator and denominator count: `call` or `pair`."""
+    value: float | None
+    """Undefined is None, with the reason in `note`; never 0."""
+    numerator: int | None = None
+    """Events, as an integer."""
+    denominator: int | None = None
+    """Decided + tie + abstained, as an integer."""
+    intervals: tuple[Interval, ...] = ()
+    """The first is the recommended one."""
+    n_calls: int = 0
+    """Calls behind the figure."""
+    n_units: int = 0
+    """Pairs or items behind the figure."""
+    n_clusters: int = 0
+    """Tasks behind the figure."""
+    design_effect: float | None = None
+    """Variance inflation by clustering, where it can be estimated."""
+    excluded: Mapping[str, int] = field(default_factory=lambda: {"unreadable": 0, "failed": 0})
+    """Calls without a verdict."""
+    bounds: tuple[float, float] | None = None
+    """Worst and best case over the excluded."""
+    censored: str | None = None
+    """`left` or `right` where the value is only a limit."""
+    chance: float | None = None
+    """What an indifferent judge would show."""
+    finding: str | None = None
+    """`clear`, `flagged` or `underpowered`."""
+    minimum_detectable: float | None = None
+    """Smallest effect these data would have shown with 80 % power."""
+    note: str | None = None
+    """Assumptions and reasons, in a sentence."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The row of `datasheet.json`."""
+        body = asdict(self)
+        body["group"] = dict(sorted(self.group.items()))
+        body["bounds"] = list(self.bounds) if self.bounds else None
+        body["intervals"] = [
+            {"method": i.method, "level": i.level, "low": i.low, "high": i.high} for i in self.intervals
+        ]
+        return body
+
+    @property
+    def interval(self) -> Interval | None:
+        """The recommended interval."""
+        return self.intervals[0] if self.intervals else None

@@ -1,0 +1,56 @@
+"""What an estimate is about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from steelyard.identity import canonical_json, seed_for
+from steelyard.metrics.estimate import Estimate
+
+Group = Mapping[str, str | float]
+
+NO_CALLS = "no calls in this condition"
+NO_VERDICTS = "no call of this condition ended in a verdict"
+
+
+@dataclass(frozen=True)
+class Heading:
+    """Judge, probe and condition, shared by the estimates made from the same rows."""
+
+    judge: str
+    """Name on the datasheet."""
+    probe: str
+    """`vacuum`, `ladder`, `criterion`, …"""
+    group: Group
+    """Condition."""
+    seed: int
+    """Seed of the study."""
+
+    def within(self, **group: str | float) -> Heading:
+        """The heading of a narrower condition."""
+        return replace(self, group={**self.group, **group})
+
+    def bootstrap_seed(self, metric: str) -> int:
+        """A random stream of its own for each figure."""
+        return seed_for(
+            self.seed, "bootstrap", self.judge, self.probe, metric, canonical_json(dict(self.group))
+        )
+
+    def estimate(self, metric: str, **fields: Any) -> Estimate:
+        """An estimate under this heading."""
+        group = dict(self.group)
+        return Estimate(judge=self.judge, probe=self.probe, metric=metric, group=group, **fields)
+
+    def undefined(
+        self, metric: str, reason: str, unit: str = "call", excluded: Mapping[str, int] | None = None
+    ) -> Estimate:
+        """A figure that cannot be given, with the reason."""
+        counts = dict(excluded or {"unreadable": 0, "failed": 0})
+        return self.estimate(metric, unit=unit, value=None, excluded=counts, note=reason)
+
+
+def step(value: float) -> int | float:
+    """A group value for a quality step: whole numbers as integers."""
+    return int(value) if float(value).is_integer() else float(value)

@@ -1,0 +1,77 @@
+"""Intervals for proportions: each function reads as its formula.
+
+All score intervals share one form, `score`; Wilson, Goodman and the clustered Wilson differ only in
+the sample size and the quantile they put in. No continuity correction; limits stay within [0, 1].
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from statistics import NormalDist
+
+Z = 1.959963984540054
+"""Two-sided 95 % normal quantile."""
+
+Limits = tuple[float, float]
+
+
+def normal_quantile(probability: float) -> float:
+    """The normal quantile; infinite at 0 and 1."""
+    if probability <= 0:
+        return -float("inf")
+    if probability >= 1:
+        return float("inf")
+    return NormalDist().inv_cdf(probability)
+
+
+def t_quantile(probability: float, degrees: int) -> float:
+    """The quantile of Student's t."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(degrees, probability))
+
+
+def score(share: float, size: float, quantile: float) -> Limits:
+    """The score interval of an observed share among `size` (possibly fractional) independent trials."""
+    square = quantile * quantile
+    centre = share + square / (2 * size)
+    spread = quantile * sqrt(max(share * (1 - share) / size + square / (4 * size * size), 0.0))
+    scale = 1 + square / size
+    # At 0 and 1 the limit is the share itself; the formula only reaches it up to rounding.
+    low = 0.0 if share <= 0 else max(0.0, (centre - spread) / scale)
+    high = 1.0 if share >= 1 else min(1.0, (centre + spread) / scale)
+    return low, high
+
+
+def wilson(events: float, trials: float, quantile: float = Z) -> Limits:
+    """Wilson's interval of a proportion."""
+    return score(events / trials, trials, quantile)
+
+
+def goodman(events: float, trials: float, cells: int, level: float = 0.95) -> Limits:
+    """Goodman's interval of one cell of a multinomial, simultaneous over all `cells`."""
+    return score(events / trials, trials, NormalDist().inv_cdf(1 - (1 - level) / (2 * cells)))
+
+
+def difference(first: float, first_limits: Limits, second: float, second_limits: Limits) -> Limits:
+    """Limits of `first − second` from the limits of each (variance recovery), clamped to [−1, 1]."""
+    low = sqrt((first - first_limits[0]) ** 2 + (second_limits[1] - second) ** 2)
+    high = sqrt((first_limits[1] - first) ** 2 + (second - second_limits[0]) ** 2)
+    return max(-1.0, first - second - low), min(1.0, first - second + high)
+
+
+def newcombe(first: tuple[int, int], second: tuple[int, int]) -> Limits:
+    """Newcombe's hybrid score interval of the difference of two proportions (events, trials)."""
+    shares = first[0] / first[1], second[0] / second[1]
+    return difference(shares[0], wilson(*first), shares[1], wilson(*second))
+
+
+def clopper_pearson(events: float, trials: float, level: float = 0.95) -> Limits:
+    """The exact binomial interval; `trials` may be an effective, fractional number."""
+    from scipy.special import betaincinv
+
+    tail = (1 - level) / 2
+    misses = trials - events
+    low = 0.0 if events <= 0 else float(betaincinv(events, misses + 1, tail))
+    high = 1.0 if misses <= 0 else float(betaincinv(events + 1, misses, 1 - tail))
+    return low, high

@@ -1,0 +1,59 @@
+"""Every figure of the ladder probe."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from steelyard.metrics.direction_estimates import direction_estimates
+from steelyard.metrics.dprime import dprime_estimates
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.heading import Heading, step
+from steelyard.metrics.missing import missing_rates
+from steelyard.metrics.net_slot import net_slot_preference
+from steelyard.metrics.padded import padded_preference
+from steelyard.metrics.pairs import Pairs
+from steelyard.metrics.psychometric import delta75
+from steelyard.metrics.sensitivity import by_base_level, on_ladder, sensitivity_estimates, steps
+
+SAME, DIFFERENT, FILLER = "same_subset", "different_subset", "filler"
+
+
+def ladder_estimates(judge: str, protocol: str, pairs: Pairs, seed: int) -> list[Estimate]:
+    """Decomposition of equals, sensitivity by step, threshold, position, and calls without a verdict."""
+    heading = Heading(judge, "ladder", {"protocol": protocol}, seed)
+    return [
+        *_equals(heading, pairs),
+        *_climb(heading, pairs),
+        delta75(heading, pairs),
+        *missing_rates(heading, pairs),
+    ]
+
+
+def _equals(heading: Heading, pairs: Pairs) -> list[Estimate]:
+    """Figures of the kinds whose candidates are equally good; `same_subset` is always reported."""
+    level = ~(pairs.delta > 0)
+    estimates: list[Estimate] = []
+    for kind in (SAME, DIFFERENT, FILLER):
+        rows = pairs.where(level & (pairs.kind == kind))
+        if not len(rows) and kind != SAME:
+            continue
+        here = heading.within(delta=0, kind=kind)
+        estimates += direction_estimates(here, rows)
+        if kind == SAME:
+            estimates.append(net_slot_preference(here, rows))
+        if kind == FILLER:
+            estimates.append(padded_preference(here, rows))
+    return estimates
+
+
+def _climb(heading: Heading, pairs: Pairs) -> list[Estimate]:
+    """Figures of each step; the first step is always reported, with a reason where it was not measured."""
+    ladder = on_ladder(pairs)
+    estimates: list[Estimate] = []
+    for level in steps(ladder) or [1.0]:
+        rows = ladder.where(np.asarray(ladder.delta == level))
+        here = heading.within(delta=step(level))
+        estimates += sensitivity_estimates(here, rows)
+        estimates += by_base_level(here, rows)
+        estimates += dprime_estimates(here, rows)
+    return estimates

@@ -1,0 +1,129 @@
+"""Pairs in columns: one row per canonical pair and replicate, one answer per order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.stimuli.expectation import Prefers
+from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
+
+FIRST, SECOND, TIE, ABSTAINED, UNREADABLE, FAILED, ABSENT = range(7)
+"""Answer codes; ABSENT is an order that was never shown."""
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Columns of equal length; all arithmetic on pairs starts here."""
+
+    pair: Ints
+    """Pair number, an index into `names`; replicates of a pair share it and are not independent."""
+    replicate: Ints
+    """0, 1, …: which repeat of the pair this row is."""
+    cluster: Ints
+    """Task number, an index into `clusters`."""
+    kind: NDArray[np.str_]
+    """Condition within the probe."""
+    stratum: NDArray[np.str_]
+    """Domain."""
+    delta: Floats
+    """Quality difference; NaN where there is no ladder."""
+    base_level: Floats
+    """Quality of the worse text; NaN where there is no ladder."""
+    better: Ints
+    """0 none, 1 content u, 2 content v."""
+    u_first: Ints
+    """Answer code when u stood in slot 1."""
+    v_first: Ints
+    """Answer code when v stood in slot 1."""
+    clusters: tuple[str, ...]
+    """Names of the tasks."""
+    names: tuple[str, ...]
+    """Names of the pairs, by which two arms of a study find their shared pairs."""
+
+    def __len__(self) -> int:
+        return len(self.cluster)
+
+    def where(self, mask: NDArray[np.bool_]) -> Pairs:
+        """The rows that the mask keeps; the names of tasks and pairs stay."""
+        columns: dict[str, Any] = {
+            f.name: getattr(self, f.name)[mask] for f in fields(self) if f.name not in ("clusters", "names")
+        }
+        return replace(self, **columns)
+
+    def table(self) -> Ints:
+        """The 3×3 table (answer when u first) × (answer when v first) of complete pairs; abstained is tie."""
+        u, v = as_tie(self.u_first), as_tie(self.v_first)
+        complete = (u <= TIE) & (v <= TIE)
+        return np.bincount(u[complete] * 3 + v[complete], minlength=9).reshape(3, 3)
+
+
+def as_tie(codes: Ints) -> Ints:
+    """Count a valid abstention as a tie."""
+    return np.where(codes == ABSTAINED, TIE, codes)
+
+
+def code(verdict: Verdict) -> int:
+    """The answer code of a pairwise verdict."""
+    match verdict:
+        case Decided(value="1"):
+            return FIRST
+        case Decided(value="2"):
+            return SECOND
+        case Tie():
+            return TIE
+        case Abstained():
+            return ABSTAINED
+        case Unreadable():
+            return UNREADABLE
+        case Failed():
+            return FAILED
+    raise ValueError(f"not a pairwise verdict: {verdict!r}")
+
+
+def collect(observations: Iterable[Observation]) -> Pairs:
+    """Bring the two orders of each pair together; sorted, so that arrival order does not matter."""
+    rows: dict[tuple[str, int], dict[str, Observation]] = {}
+    for observation in observations:
+        pair = (observation.stimulus.id, observation.replicate)
+        rows.setdefault(pair, {})[observation.order] = observation
+    keys = sorted(rows)
+    ordered = [rows[key] for key in keys]
+    stimuli = [next(iter(orders.values())).stimulus for orders in ordered]
+    names = tuple(sorted({stimulus.cluster for stimulus in stimuli}))
+    number = {name: index for index, name in enumerate(names)}
+    pair_names = tuple(sorted({name for name, _ in keys}))
+    pair_number = {name: index for index, name in enumerate(pair_names)}
+
+    def answers(order: str) -> Ints:
+        codes = [code(orders[order].verdict) if order in orders else ABSENT for orders in ordered]
+        return np.array(codes, dtype=np.int64)
+
+    def better(expectation: object) -> int:
+        return {"u": 1, "v": 2}[expectation.content] if isinstance(expectation, Prefers) else 0
+
+    def level(value: float | None) -> float:
+        return float("nan") if value is None else value
+
+    return Pairs(
+        pair=np.array([pair_number[name] for name, _ in keys], dtype=np.int64),
+        replicate=np.array([replicate for _, replicate in keys], dtype=np.int64),
+        cluster=np.array([number[s.cluster] for s in stimuli], dtype=np.int64),
+        kind=np.array([s.kind for s in stimuli], dtype=np.str_),
+        stratum=np.array([s.stratum for s in stimuli], dtype=np.str_),
+        delta=np.array([level(s.delta) for s in stimuli], dtype=np.float64),
+        base_level=np.array([level(s.base_level) for s in stimuli], dtype=np.float64),
+        better=np.array([better(s.expectation) for s in stimuli], dtype=np.int64),
+        u_first=answers("uv"),
+        v_first=answers("vu"),
+        clusters=names,
+        names=pair_names,
+    )

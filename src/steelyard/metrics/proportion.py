@@ -1,0 +1,106 @@
+"""From integer counts to a full estimate of a proportion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from steelyard.metrics.clusters import (
+    ASSUMED_CORRELATION,
+    bootstrap_share,
+    design_effect,
+    no_spread,
+    wilson_cluster,
+    wilson_tasks,
+)
+from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.findings import Limit, detectable_beyond, judge_limit, limit_for
+from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
+from steelyard.metrics.intervals import Limits, goodman, wilson
+from steelyard.metrics.tally import Tally
+
+ONE_TASK = "this task only"
+NO_SPREAD = f"no spread between tasks: an intra-task correlation of {ASSUMED_CORRELATION} is assumed"
+
+
+def proportion(
+    heading: Heading,
+    metric: str,
+    tally: Tally,
+    *,
+    unit: str = "call",
+    cells: int | None = None,
+    bounds: Limits | None = None,
+    chance: float | None = None,
+    reason: str | None = None,
+    notes: Iterable[str] = (),
+) -> Estimate:
+    """The estimate of events / trials; `cells` asks for the intervals of a decomposition cell."""
+    excluded = {"unreadable": tally.unreadable, "failed": tally.failed}
+    if not tally.n:
+        why = reason or (NO_VERDICTS if tally.missing else NO_CALLS)
+        return heading.undefined(metric, why, unit, excluded)
+    limit = limit_for(metric, heading.group)
+    intervals = [*(_cell_intervals(heading, metric, tally, cells) if cells else ()), *_intervals(tally)]
+    return heading.estimate(
+        metric,
+        unit=unit,
+        value=tally.k / tally.n,
+        numerator=tally.k,
+        denominator=tally.n,
+        intervals=tuple(intervals),
+        n_calls=tally.n_calls,
+        n_units=tally.n_units,
+        n_clusters=tally.n_clusters,
+        design_effect=design_effect(tally),
+        excluded=excluded,
+        bounds=bounds or share_bounds(tally),
+        chance=chance,
+        finding=judge_limit(tally, limit) if limit else None,
+        minimum_detectable=detectable_beyond(tally, limit) if limit else None,
+        note=join([*notes, *_remarks(tally, limit)]),
+    )
+
+
+def share_bounds(tally: Tally) -> Limits:
+    """Every missing call a non-event, or every one an event.
+
+    The same formula bounds a share of decided calls: a missing call may be decided either way.
+    """
+    total = tally.n + tally.missing
+    return tally.k / total, (tally.k + tally.missing) / total
+
+
+def join(parts: Iterable[str | None]) -> str | None:
+    """Remarks as one note, or None."""
+    return "; ".join(part for part in parts if part) or None
+
+
+def _intervals(tally: Tally) -> list[Interval]:
+    call_level = Interval("wilson", *wilson(tally.k, tally.n))
+    if tally.n_clusters < 2:
+        return [call_level]
+    strict = [Interval("wilson_tasks", *wilson_tasks(tally))] if no_spread(tally) else []
+    return [Interval("wilson_cluster", *wilson_cluster(tally)), *strict, call_level]
+
+
+def _cell_intervals(heading: Heading, metric: str, tally: Tally, cells: int) -> list[Interval]:
+    # Replicates of a pair may all agree, so the simultaneous interval counts distinct pairs only.
+    share = tally.k / tally.n
+    intervals = [Interval("goodman", *goodman(share * tally.n_units, tally.n_units, cells))]
+    resampled = bootstrap_share(tally, heading.bootstrap_seed(metric))
+    if resampled:
+        intervals.append(Interval("bootstrap_cluster", *resampled))
+    return intervals
+
+
+def _remarks(tally: Tally, limit: Limit | None) -> list[str]:
+    remarks = []
+    if tally.n_clusters < 2:
+        remarks.append(ONE_TASK)
+    elif no_spread(tally):
+        remarks.append(NO_SPREAD)
+    if tally.abstained:
+        remarks.append(f"{tally.abstained} abstained, counted as ties")
+    if limit:
+        remarks.append(f"read against {'at most' if limit.side == 'max' else 'at least'} {limit.value:g}")
+    return remarks

@@ -1,0 +1,1 @@
+"""The catalogue of probes: one file per probe, the extension point."""

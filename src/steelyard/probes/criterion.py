@@ -1,0 +1,59 @@
+"""Criterion: what does a stricter tie instruction move?"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from steelyard.metrics.criterion import criterion_estimates
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.pairs import Pairs, collect
+from steelyard.probes import ladder, vacuum
+from steelyard.probes.probe import Design, Showing, select
+from steelyard.verdicts.observation import Observation
+
+
+class Criterion:
+    """Vacuum and the whole ladder again, under the strict protocol."""
+
+    name = "criterion"
+    question = "Does a stricter tie instruction move the judge's criterion, and at what cost in sensitivity?"
+    metrics = ("criterion_shift",)
+
+    def __init__(self, protocol: str = "strict") -> None:
+        self.protocol = protocol
+
+    def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
+        """Both arms in full, so that every difference is paired; a judge without the protocol has neither."""
+        if self.protocol not in protocols:
+            return
+        for protocol in ("base", self.protocol):
+            yield from vacuum.arm(design, protocol)
+            yield from ladder.arm(design, protocol)
+
+    def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
+        """The strict arm's own figures, and the shift against base."""
+        strict = [o for o in observations if o.protocol == self.protocol]
+        arms = (
+            [
+                *vacuum.arm_estimates(judge, strict, self.protocol, seed),
+                *ladder.arm_estimates(judge, strict, self.protocol, seed),
+            ]
+            if strict
+            else []
+        )
+
+        def pairs(probe: str, protocol: str) -> Pairs:
+            kinds = {"same_subset", "prefix"} if probe == "ladder" else None
+            chosen = select(observations, probe, protocol)
+            return collect(o for o in chosen if kinds is None or o.stimulus.kind in kinds)
+
+        shift = criterion_estimates(
+            judge,
+            pairs("vacuum", "base"),
+            pairs("vacuum", self.protocol),
+            pairs("ladder", "base"),
+            pairs("ladder", self.protocol),
+            seed,
+            self.protocol,
+        )
+        return [*arms, *shift]

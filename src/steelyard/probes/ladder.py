@@ -1,0 +1,102 @@
+"""Sensitivity and same-quality behaviour on a ladder of known quality."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.ladder_estimates import ladder_estimates
+from steelyard.metrics.pairs import collect
+from steelyard.probes.probe import Design, Showing, both_orders, select
+from steelyard.stimuli.ladder import different_subset_pair, filler_pair, prefix_pair, same_subset_pair
+from steelyard.stimuli.stimulus import Stimulus
+from steelyard.tasks.checklist import ELEMENTS
+from steelyard.verdicts.observation import Observation
+
+QUICK_SAME_LEVELS = ((0, 3), (1, 4), (2, 5), (1, 3))
+"""Levels of the same-quality pairs of each quick task."""
+
+
+class Ladder:
+    """Prefix pairs at every quality step, same-quality pairs, and controls reported apart."""
+
+    name = "ladder"
+    question = (
+        "How small a quality difference does the judge see, and what does it prefer when there is none?"
+    )
+    metrics = (
+        "target_sensitivity",
+        "nontie_accuracy",
+        "miss_by_tie",
+        "wrong_choice",
+        "delta75",
+        "dprime",
+        "dprime_2afc",
+        "raw_false_preference",
+        "stable_cross_sensitivity",
+        "positional_false_preference",
+        "one_sided_commit",
+        "other_conflict",
+        "no_preference",
+        "tie_rate",
+        "net_slot_preference",
+        "padded_preference",
+        "unreadable_rate",
+        "failed_rate",
+    )
+
+    def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
+        """The ladder and its controls under the base protocol."""
+        del protocols
+        yield from arm(design, "base")
+        yield from both_orders(controls(design), "base", design.replicates)
+
+    def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
+        """Every ladder figure of the base protocol."""
+        return arm_estimates(judge, observations, "base", seed)
+
+
+def arm(design: Design, protocol: str) -> Iterable[Showing]:
+    """The ladder without its controls, under one protocol."""
+    yield from both_orders(same_quality(design), protocol, design.replicates)
+    yield from both_orders(steps(design), protocol, design.replicates)
+
+
+def same_quality(design: Design) -> Iterable[Stimulus]:
+    """One same-subset pair per level and task; quick takes two levels per task."""
+    for number, task in enumerate(design.checklists):
+        levels = QUICK_SAME_LEVELS[number] if design.profile == "quick" else range(ELEMENTS + 1)
+        for level in levels:
+            yield same_subset_pair(task, level, design.seed)
+
+
+def steps(design: Design) -> Iterable[Stimulus]:
+    """Every prefix pair of every task; quick takes one per step and task; full adds half-steps."""
+    for number, task in enumerate(design.checklists):
+        for delta in range(1, ELEMENTS + 1):
+            lows = range(ELEMENTS + 1 - delta)
+            for low in [lows[number % len(lows)]] if design.profile == "quick" else lows:
+                yield prefix_pair(task, low, low + delta, design.seed)
+        if design.profile == "full":
+            for half in range(2 * ELEMENTS):
+                yield prefix_pair(task, half / 2, half / 2 + 0.5, design.seed)
+
+
+def controls(design: Design) -> Iterable[Stimulus]:
+    """Different-subset and filler pairs; quick takes one pair per task, alternating."""
+    for number, task in enumerate(design.checklists):
+        if design.profile == "quick":
+            build = filler_pair if number % 2 else different_subset_pair
+            yield build(task, 2 + number // 2, design.seed)
+        else:
+            for level in range(1, ELEMENTS):
+                yield different_subset_pair(task, level, design.seed)
+            for level in (1, 3):
+                yield filler_pair(task, level, design.seed)
+
+
+def arm_estimates(
+    judge: str, observations: Sequence[Observation], protocol: str, seed: int
+) -> list[Estimate]:
+    """The figures of one arm."""
+    return ladder_estimates(judge, protocol, collect(select(observations, "ladder", protocol)), seed)

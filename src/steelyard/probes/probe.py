@@ -1,0 +1,86 @@
+"""What a probe is: one question about a judge, the stimuli that put it, the figures that answer it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from steelyard.metrics.estimate import Estimate
+from steelyard.registry import Registry
+from steelyard.stimuli.composition import choose_checklists
+from steelyard.stimuli.stimulus import Stimulus
+from steelyard.tasks.checklist import Checklist, catalogue
+from steelyard.trials.trial import ORDERS
+from steelyard.verdicts.observation import Observation
+
+PROFILES = {"quick": 4, "standard": 10, "full": None}
+"""Number of catalogue tasks per profile; None is all of them."""
+
+
+@dataclass(frozen=True)
+class Design:
+    """What a probe may build from."""
+
+    seed: int
+    """Seed of the study."""
+    profile: str = "standard"
+    """`quick`, `standard` or `full`."""
+    replicates: int = 1
+    """How often each presentation is repeated."""
+
+    @property
+    def checklists(self) -> tuple[Checklist, ...]:
+        """The catalogue tasks of the profile, drawn with the seed."""
+        tasks = catalogue()
+        return choose_checklists(tasks, PROFILES[self.profile] or len(tasks), self.seed)
+
+
+@dataclass(frozen=True)
+class Showing:
+    """One way of showing a stimulus: with a judge it becomes a trial."""
+
+    stimulus: Stimulus
+    protocol: str
+    order: str
+    replicate: int
+
+
+class Probe(Protocol):
+    """One question. Register a class with these members under the entry-point group `steelyard.probes`."""
+
+    name: str
+    """Registered name."""
+    question: str
+    """What it asks about the judge, in a sentence."""
+    metrics: tuple[str, ...]
+    """Ids of the metrics it reports."""
+
+    def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
+        """What to show to a judge that has these protocols."""
+
+    def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
+        """The figures, from all observations of one judge."""
+
+
+PROBES: Registry[Probe] = Registry(
+    "probe",
+    {
+        "vacuum": "steelyard.probes.vacuum:Vacuum",
+        "ladder": "steelyard.probes.ladder:Ladder",
+        "criterion": "steelyard.probes.criterion:Criterion",
+    },
+)
+
+
+def both_orders(stimuli: Iterable[Stimulus], protocol: str, replicates: int) -> Iterable[Showing]:
+    """Every pair in both orders, each as often as the design says."""
+    for stimulus in stimuli:
+        for replicate in range(replicates):
+            for order in ORDERS:
+                yield Showing(stimulus, protocol, order, replicate)
+
+
+def select(observations: Iterable[Observation], probe: str, protocol: str) -> list[Observation]:
+    """The observations of one probe's stimuli under one protocol."""
+    return [o for o in observations if o.stimulus.probe == probe and o.protocol == protocol]

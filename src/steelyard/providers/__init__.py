@@ -1,0 +1,1 @@
+"""The edge to models: one Protocol, one file per provider."""

@@ -1,0 +1,110 @@
+"""Where a chat-completions server is, and with which key it is addressed."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from yarl import URL
+
+from steelyard.errors import ConfigError, ProviderRefusedError
+from steelyard.trials.judge import TRANSPORT_OPTIONS, Judge
+
+PUBLIC_URL = "https://api.openai.com/v1"
+"""Used for `openai/…` where nothing else is said."""
+
+LOCAL_URLS = {"vllm": "http://127.0.0.1:8000/v1", "ollama": "http://127.0.0.1:11434/v1"}
+"""Where local servers listen unless told otherwise."""
+
+_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+_DEFAULT_KEY = "OPENAI_API_KEY"
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """An address, the name of the key's variable, and the time limit of a call."""
+
+    base_url: URL
+    """Up to and including the version, such as `…/v1`."""
+    key_variable: str
+    """Environment variable that holds the key."""
+    key_required: bool
+    """Whether a missing key is an error."""
+    timeout: float
+    """Seconds a call may take."""
+
+    @classmethod
+    def of(cls, judge: Judge, environ: Mapping[str, str] = os.environ) -> Endpoint:
+        """The endpoint that a judge's options and the environment describe."""
+        where = f"judge {judge.address}"
+        unknown = sorted(set(judge.options) - TRANSPORT_OPTIONS)
+        if unknown:
+            known = ", ".join(sorted(TRANSPORT_OPTIONS))
+            raise ConfigError(f"{where}: unknown option {unknown[0]!r}; known here: {known}.")
+        given = judge.options.get("base_url")
+        if given is None and judge.provider not in LOCAL_URLS:
+            given = environ.get("OPENAI_BASE_URL") or None
+        base = _url(given or LOCAL_URLS.get(judge.provider, PUBLIC_URL), where)
+        named = judge.options.get("api_key_env")
+        required = named is not None or base == URL(PUBLIC_URL)
+        return cls(base, str(named or _DEFAULT_KEY), required, _timeout(judge.options, where))
+
+    @property
+    def calls(self) -> URL:
+        """Where completions are asked for; a query such as an API version is kept."""
+        return (self.base_url / "chat" / "completions").with_query(self.base_url.query)
+
+    @property
+    def place(self) -> str:
+        """The address for messages, without the query, which may hold a secret."""
+        return str(self.base_url.with_query(None))
+
+    @property
+    def local(self) -> bool:
+        """True for this machine, which no proxy should stand before."""
+        return self.base_url.host in _LOOPBACK
+
+    def key(self, where: str, environ: Mapping[str, str] = os.environ) -> str:
+        """The key, or an empty text where none is needed; it is never part of a message."""
+        key = environ.get(self.key_variable, "").strip()
+        if not key and self.key_required:
+            raise ProviderRefusedError(
+                f"{where}: no key found; set the environment variable {self.key_variable}."
+            )
+        if not (key.isascii() and key.isprintable()):
+            raise ProviderRefusedError(
+                f"{where}: {self.key_variable} holds characters that no key has; copy the key again."
+            )
+        return key
+
+
+def _url(text: Any, where: str) -> URL:
+    try:
+        url = URL(str(text).rstrip("/"))
+        sound = url.scheme in ("http", "https") and bool(url.host) and bool(url.port)
+    except ValueError:
+        sound = False
+    if not sound:
+        raise ConfigError(
+            f"{where}: base_url is not an address, expected one like http://127.0.0.1:8000/v1; correct it."
+        )
+    if url.user is not None or url.password is not None:
+        raise ConfigError(
+            f"{where}: base_url holds a user name or password; put the key into an environment variable "
+            "and name it in api_key_env."
+        )
+    return url.with_fragment(None)
+
+
+def _timeout(options: Mapping[str, Any], where: str) -> float:
+    value = options.get("timeout", 120)
+    try:
+        seconds = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise ConfigError(f"{where}: timeout is {value!r}, expected a number of seconds above 0.")
+    return seconds

@@ -1,0 +1,149 @@
+"""What a chat-completions server's refusal means for the call and for the run."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from steelyard.errors import PermanentError, ProviderRefusedError, SteelyardError, TransientError
+
+_OVERFLOW = re.compile(
+    r"context[ _](length|window|size)|maximum context|max_tokens must be at least 1|prompt is too long", re.I
+)
+_UNKNOWN_MODEL = re.compile(r"invalid model id|model\b.{0,80}\b(not found|does not exist)", re.I | re.S)
+_FILTERED = re.compile(r"content[_ ](filter|policy_violation)|moderation|input was flagged", re.I)
+_NO_CREDIT = re.compile(r"insufficient[_ ](quota|balance|credit)|exceeded your current quota", re.I)
+
+
+@dataclass(frozen=True)
+class ErrorBody:
+    """The error object of a reply, whatever dialect it came in."""
+
+    message: str = ""
+    """What the server says."""
+    code: str = ""
+    """Its code and type, joined."""
+    param: str = ""
+    """The field it objects to, where it says so."""
+    status: int | None = None
+    """A status inside the body, where a server reports failure under 200."""
+
+    def names(self, field: str) -> bool:
+        """Whether the server objects to this field; the message counts only where no field is named."""
+        if self.param:
+            return self.param.split(".")[0] == field
+        return re.search(rf"\b{field}\b", self.message) is not None
+
+    def says(self, pattern: re.Pattern[str]) -> bool:
+        """Whether code or message match."""
+        return pattern.search(self.code) is not None or pattern.search(self.message) is not None
+
+
+def parse_error(text: str) -> ErrorBody:
+    """Read an error object; anything else becomes the message, cut short."""
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError):
+        return ErrorBody(message=excerpt(text))
+    return error_in(body) or ErrorBody(message=excerpt(text))
+
+
+def error_in(body: Any) -> ErrorBody | None:
+    """The error object of a parsed body; None where there is none."""
+    if not isinstance(body, dict):
+        return None
+    inner = body.get("error", body)
+    if not isinstance(inner, dict):
+        return ErrorBody(message=excerpt(str(inner)))
+    message = inner.get("message", inner.get("detail"))
+    if not message:
+        return None
+    code = " ".join(str(inner[name]) for name in ("code", "type") if inner.get(name))
+    status = inner.get("code") if type(inner.get("code")) is int else None
+    return ErrorBody(excerpt(str(message), 300), code, str(inner.get("param") or ""), status)
+
+
+def is_filtered(status: int, error: ErrorBody) -> bool:
+    """Whether the prompt itself was filtered: that is a refusal by the judge, not a failed call."""
+    return status in (400, 403) and error.says(_FILTERED)
+
+
+def failure(
+    status: int, error: ErrorBody, headers: Mapping[str, str], where: str, now: float
+) -> SteelyardError:
+    """The exception for a reply that is not a success."""
+    found = f"{where}: the server answered {status}" + (f" ({error.message})" if error.message else "")
+    if status == 401 or status == 403:
+        return ProviderRefusedError(f"{found}; check the key, and that it may use this model.")
+    if status == 402 or (status == 429 and error.says(_NO_CREDIT)):
+        return ProviderRefusedError(f"{found}; the account has no credit left, top it up or use another key.")
+    if status == 404 or (status == 400 and (error.says(_UNKNOWN_MODEL) or "model_not_found" in error.code)):
+        return ProviderRefusedError(f"{found}; check the model's name and base_url.")
+    if 300 <= status < 400:
+        return ProviderRefusedError(f"{found}, a redirect; set base_url to the final address.")
+    if status == 429:
+        wait = retry_after(headers, now)
+        return TransientError("rate_limited", f"{found}; slow down.", status=status, retry_after=wait)
+    if status in (408, 409, 425) or status >= 500:
+        wait = retry_after(headers, now)
+        return TransientError("server_error", f"{found}; try again.", status=status, retry_after=wait)
+    if status == 413 or error.says(_OVERFLOW):
+        return PermanentError("context_overflow", f"{found}; the prompt is too long.", status=status)
+    return PermanentError("bad_request", f"{found}; correct the request.", status=status)
+
+
+def retry_after(headers: Mapping[str, str], now: float) -> float | None:
+    """Seconds the server asks us to wait; `now` is the epoch time when the reply was sent."""
+    milliseconds = _seconds(headers.get("retry-after-ms", ""))
+    if milliseconds is not None:
+        return max(0.0, milliseconds / 1000)
+    for name in ("retry-after", "x-ratelimit-reset", "x-ratelimit-reset-requests"):
+        text = headers.get(name, "")
+        seconds = _seconds(text)
+        if seconds is None:
+            seconds = _until(text, now)
+        elif seconds > 1e9:
+            seconds = seconds / (1000 if seconds > 1e12 else 1) - now
+        if seconds is not None:
+            return max(0.0, seconds)
+    return None
+
+
+def sent_at(headers: Mapping[str, str], otherwise: float) -> float:
+    """The server's own clock, so that a skewed one does not distort a waiting time."""
+    moment = _until(headers.get("date", ""), 0.0)
+    return otherwise if moment is None else moment
+
+
+def excerpt(text: str, length: int = 80) -> str:
+    """The first characters of a text, on one line."""
+    line = " ".join(text[: 4 * length].split())
+    return line if len(line) <= length else line[: length - 1] + "…"
+
+
+def _seconds(text: str) -> float | None:
+    """Plain seconds, or a duration such as `6m0s` or `120ms`."""
+    try:
+        value = float(text)
+        return value if math.isfinite(value) else None
+    except ValueError:
+        parts = re.findall(r"([\d.]+)(ms|s|m|h)", text)
+    if not parts or "".join(number + unit for number, unit in parts) != text.strip():
+        return None
+    sizes = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+    try:
+        return math.fsum(float(number) * sizes[unit] for number, unit in parts)
+    except ValueError:
+        return None
+
+
+def _until(text: str, now: float) -> float | None:
+    try:
+        return parsedate_to_datetime(text).timestamp() - now
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return None

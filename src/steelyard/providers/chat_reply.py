@@ -1,0 +1,112 @@
+"""A chat-completions reply, taken apart with nothing taken for granted."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from steelyard.errors import TransientError
+from steelyard.providers.chat_errors import excerpt
+from steelyard.trials.reply import Reply, Usage
+
+_FINISH = {"length": "length", "max_tokens": "length", "content_filter": "filter", "refusal": "refusal"}
+
+
+def parse_body(text: str, where: str) -> dict[str, Any]:
+    """The JSON object of a body."""
+    if not text.strip():
+        raise garbled(where, "an empty body")
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise garbled(where, f"{excerpt(text)!r}") from error
+    if not isinstance(body, dict):
+        raise garbled(where, f"{excerpt(text)!r}")
+    return body
+
+
+def read_reply(body: dict[str, Any], where: str) -> Reply:
+    """The reply in a parsed body; latency and effective parameters are the caller's to add."""
+    choices = body.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(choice, dict) or not isinstance(message, dict):
+        raise garbled(where, f"no choices in {excerpt(json.dumps(body))!r}")
+    if choice.get("finish_reason") == "error":
+        raise TransientError("server_error", f"{where}: the server broke off with an error; try again.")
+    refusal = message.get("refusal")
+    text = _content(message.get("content"), where)
+    if isinstance(refusal, str) and refusal:
+        return _reply(text or refusal, "refusal", choice, body)
+    return _reply(text, _FINISH.get(str(choice.get("finish_reason")), "stop"), choice, body)
+
+
+def garbled(where: str, found: str) -> TransientError:
+    """The error for a reply that is not what the protocol says."""
+    return TransientError(
+        "garbled_reply", f"{where}: found {found}, expected a chat-completions JSON object; try again."
+    )
+
+
+def _reply(text: str, finish: str, choice: dict[str, Any], body: dict[str, Any]) -> Reply:
+    served = body.get("model")
+    return Reply(
+        text=_printable(text),
+        logprobs=_first_token(choice.get("logprobs")),
+        usage=_usage(body.get("usage")),
+        finish=finish,
+        served_model=_printable(served) if isinstance(served, str) else None,
+    )
+
+
+def _content(content: Any, where: str) -> str:
+    """Text, null, or a list of parts."""
+    if content is None:
+        return ""
+    if isinstance(content, list):
+        parts = [part.get("text") for part in content if isinstance(part, dict)]
+        return "".join(part for part in parts if isinstance(part, str))
+    if not isinstance(content, str):
+        raise garbled(where, f"content {excerpt(repr(content))!r}")
+    return content
+
+
+def _printable(text: str) -> str:
+    """Replace half surrogate pairs, which no file or database can hold."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _usage(usage: Any) -> Usage:
+    fields = usage if isinstance(usage, dict) else {}
+    given, made = _count(fields, "prompt_tokens"), _count(fields, "completion_tokens")
+    cached = _count(fields.get("prompt_tokens_details"), "cached_tokens")
+    reasoning = _count(fields.get("completion_tokens_details"), "reasoning_tokens")
+    # Some servers leave hidden reasoning out of the completion; the total gives it away.
+    if reasoning and _count(fields, "total_tokens") == given + made + reasoning:
+        made += reasoning
+    return Usage(given, made, cached or _count(fields, "prompt_cache_hit_tokens"))
+
+
+def _count(fields: Any, name: str) -> int:
+    value = fields.get(name) if isinstance(fields, dict) else None
+    return value if type(value) is int and value >= 0 else 0
+
+
+def _first_token(logprobs: Any) -> dict[str, float] | None:
+    """Alternatives for the first token that is not blank; the likelier of two spellings is kept."""
+    tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
+    entries = [entry for entry in tokens if isinstance(entry, dict)] if isinstance(tokens, list) else []
+    first = next((entry for entry in entries if str(entry.get("token", "")).strip()), None)
+    if first is None:
+        return None
+    others = first.get("top_logprobs")
+    best: dict[str, float] = {}
+    for entry in [first, *(others if isinstance(others, list) else [])]:
+        token, logprob = (
+            (entry.get("token"), entry.get("logprob")) if isinstance(entry, dict) else (None, None)
+        )
+        if isinstance(token, str) and isinstance(logprob, (int, float)) and not math.isnan(logprob):
+            name = _printable(token.strip())
+            best[name] = max(float(logprob), best.get(name, -math.inf))
+    return best or None

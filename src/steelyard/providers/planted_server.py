@@ -1,0 +1,122 @@
+"""A planted judge behind HTTP, as a chat-completions server: for teaching and for tests of the whole pipe.
+
+The candidates are parsed back from the built-in prompt, and the noise comes from the `Idempotency-Key`, so
+the served judge answers exactly as the one in process does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from aiohttp import web
+from yarl import URL
+
+from steelyard.errors import ConfigError, DataError
+from steelyard.identity import content_hash
+from steelyard.providers.planted import Planted
+from steelyard.tasks.scale import Pairwise
+from steelyard.trials.builtin_prompts import parse_slots, protocol_of
+from steelyard.trials.judge import Judge
+from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
+
+_LARGEST_REQUEST = 16_000_000
+
+
+def planted_app(judge: Judge) -> web.Application:
+    """The application that serves one planted judge."""
+    planted = Planted(judge)
+
+    async def complete(request: web.Request) -> web.Response:
+        try:
+            body = await request.json()
+            presentation = _presentation(judge, body, request.headers.get("Idempotency-Key"))
+        except (ValueError, LookupError, RecursionError, DataError) as error:
+            problem = {"message": str(error), "type": "invalid_request_error", "param": None, "code": None}
+            return web.json_response({"error": problem}, status=400)
+        reply = await planted.ask(presentation)
+        return web.json_response(_completion(judge, presentation, reply.text, reply.usage.input_tokens))
+
+    async def models(_: web.Request) -> web.Response:
+        entry = {"id": judge.model, "object": "model", "created": 0, "owned_by": "steelyard"}
+        return web.json_response({"object": "list", "data": [entry]})
+
+    app = web.Application(client_max_size=_LARGEST_REQUEST)
+    app.add_routes([web.post("/v1/chat/completions", complete), web.get("/v1/models", models)])
+    return app
+
+
+async def start(judge: Judge, host: str = "127.0.0.1", port: int = 0) -> tuple[web.AppRunner, str]:
+    """Start serving; returns what stops it (`cleanup`) and the base URL. Port 0 takes a free one."""
+    runner = web.AppRunner(planted_app(judge), access_log=None)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, host, port).start()
+    except OSError as error:
+        await runner.cleanup()
+        raise ConfigError(
+            f"serve-planted: {host}:{port} cannot be opened ({error.strerror}); choose another --port."
+        ) from error
+    bound: int = runner.addresses[0][1]
+    return runner, str(URL.build(scheme="http", host=host, port=bound, path="/v1"))
+
+
+async def serve(
+    judge: Judge, host: str = "127.0.0.1", port: int = 8000, ready: Callable[[str], None] | None = None
+) -> None:
+    """Serve until cancelled; `ready` hears the base URL once requests are taken."""
+    runner, url = await start(judge, host, port)
+    try:
+        if ready is not None:
+            ready(url)
+        await asyncio.Event().wait()
+    finally:
+        await runner.cleanup()
+
+
+def _presentation(judge: Judge, body: Any, trial: str | None) -> Presentation:
+    """What the judge in process would have received."""
+    sent = body.get("messages") if isinstance(body, dict) else None
+    messages = tuple(
+        Message(str(entry.get("role")), str(entry.get("content")))
+        for entry in (sent if isinstance(sent, list) else [])
+        if isinstance(entry, dict)
+    )
+    user = next((message.content for message in reversed(messages) if message.role == "user"), None)
+    if user is None:
+        raise DataError("request body: found no user message, expected one in messages; add it.")
+    protocol = judge.protocols.get(protocol_of(user))
+    return Presentation(
+        messages=messages,
+        slots=Slots("", parse_slots(user)),
+        answers=_answers(body),
+        decoding=Decoding(),
+        settings=protocol.settings if protocol else {},
+        trial=trial or content_hash(body),
+    )
+
+
+def _answers(body: dict[str, Any]) -> tuple[str, ...]:
+    """The admissible answers of the requested schema; one, two or tie where none is requested."""
+    found: Any = body.get("response_format")
+    for name in ("json_schema", "schema", "properties", "winner", "enum"):
+        found = found.get(name) if isinstance(found, dict) else None
+    return tuple(str(answer) for answer in found) if isinstance(found, list) and found else Pairwise().answers
+
+
+def _completion(judge: Judge, presentation: Presentation, text: str, prompt_tokens: int) -> dict[str, Any]:
+    made = len(text) // 4
+    message = {"role": "assistant", "content": text, "refusal": None}
+    return {
+        "id": f"chatcmpl-{presentation.trial[:24]}",
+        "object": "chat.completion",
+        "created": 0,
+        "model": judge.model,
+        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}],
+        "usage": {
+            "prompt_tokens": prompt_tokens,
+            "completion_tokens": made,
+            "total_tokens": prompt_tokens + made,
+        },
+    }

@@ -1,0 +1,76 @@
+"""One registry for everything that is looked up by name, open to other packages through entry points.
+
+A plug-in package declares, for a probe::
+
+    [project.entry-points."steelyard.probes"]
+    my_probe = "my_package.my_probe:MyProbe"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any, Generic, TypeVar
+
+from steelyard.errors import UnknownNameError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A name and its arguments: enough to build the thing again."""
+
+    name: str
+    """Registered name."""
+    args: Mapping[str, Any] = field(default_factory=dict)
+    """Keyword arguments of the factory."""
+
+
+class Registry(Generic[T]):
+    """Names to factories, of one kind."""
+
+    def __init__(self, kind: str, builtin: Mapping[str, str] | None = None) -> None:
+        """`builtin` maps names to `module:attribute`, imported at first use."""
+        self.kind = kind
+        self._lazy: dict[str, str] = dict(builtin or {})
+        self._factories: dict[str, Callable[..., T]] = {}
+        self._searched = False
+
+    def register(self, name: str, factory: Callable[..., T]) -> None:
+        """Add a factory under a name; the last one wins."""
+        self._factories[name] = factory
+
+    def names(self) -> list[str]:
+        """Every name, sorted."""
+        self._search()
+        return sorted({*self._lazy, *self._factories})
+
+    def factory(self, name: str) -> Callable[..., T]:
+        """The factory of a name, imported if need be."""
+        if name not in self._factories and name not in self._lazy:
+            self._search()
+        if name not in self._factories:
+            if name not in self._lazy:
+                raise UnknownNameError(self._unknown(name))
+            module, _, attribute = self._lazy[name].partition(":")
+            self._factories[name] = getattr(import_module(module), attribute)
+        return self._factories[name]
+
+    def build(self, spec: Spec) -> T:
+        """Build the thing a Spec describes."""
+        return self.factory(spec.name)(**spec.args)
+
+    def _search(self) -> None:
+        if not self._searched:
+            self._searched = True
+            for point in entry_points(group=f"steelyard.{self.kind}s"):
+                self._lazy.setdefault(point.name, point.value)
+
+    def _unknown(self, name: str) -> str:
+        close = get_close_matches(name, self.names(), n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(self.names())}."
+        return f"unknown {self.kind} {name!r}: {hint}"

@@ -1,0 +1,1 @@
+"""What is shown: stimuli with their lineage, frozen in sets."""

@@ -1,0 +1,38 @@
+"""What a sound judge does with a stimulus."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True)
+class Same:
+    """The answer it gave to the parent item."""
+
+
+@dataclass(frozen=True)
+class Flipped:
+    """The opposite of the parent's reference label."""
+
+
+@dataclass(frozen=True)
+class Label:
+    """This answer on the scale."""
+
+    value: str
+
+
+@dataclass(frozen=True)
+class Prefers:
+    """This content of the pair, `u` or `v`, whichever slot it stands in."""
+
+    content: str
+
+
+@dataclass(frozen=True)
+class NoPreference:
+    """A tie."""
+
+
+Expectation: TypeAlias = Same | Flipped | Label | Prefers | NoPreference

@@ -1,0 +1,99 @@
+"""The quality ladder and its same-quality controls."""
+
+from __future__ import annotations
+
+from steelyard.identity import rng_for
+from steelyard.stimuli.composition import compose
+from steelyard.stimuli.expectation import Expectation, NoPreference, Prefers
+from steelyard.stimuli.stimulus import Lineage, Stimulus
+from steelyard.tasks.checklist import ELEMENTS, Checklist
+
+
+def prefix_pair(checklist: Checklist, low: float, high: float, seed: int) -> Stimulus:
+    """Q(high) as u against Q(low) as v: u contains all that v contains, and more."""
+    composition, _ = compose(checklist, seed)
+    return _pair(
+        checklist,
+        f"q{low:g}-q{high:g}",
+        kind="prefix",
+        texts=(composition.prefix(high), composition.prefix(low)),
+        expectation=Prefers("u"),
+        edit=f"{high:g} elements against {low:g}",
+        delta=high - low,
+        base_level=low,
+    )
+
+
+def same_subset_pair(checklist: Checklist, level: int, seed: int) -> Stimulus:
+    """The same elements in other words and another order."""
+    one, other = compose(checklist, seed)
+    texts = [one.prefix(level), other.prefix(level)]
+    rng_for(seed, "orient", checklist.id, "same", level).shuffle(texts)
+    return _pair(
+        checklist,
+        f"same-q{level}",
+        kind="same_subset",
+        texts=(texts[0], texts[1]),
+        expectation=NoPreference(),
+        edit="other wording, other sentence order",
+        base_level=level,
+    )
+
+
+def different_subset_pair(checklist: Checklist, level: int, seed: int) -> Stimulus:
+    """As many elements, but not the same ones; the same composition otherwise."""
+    if not 0 < level < ELEMENTS:
+        raise ValueError(f"two different subsets of {level} among {ELEMENTS} elements do not exist")
+    composition, _ = compose(checklist, seed)
+    subsets = [composition.chain[:level], composition.chain[ELEMENTS - level :]]
+    rng_for(seed, "orient", checklist.id, "different", level).shuffle(subsets)
+    return _pair(
+        checklist,
+        f"different-q{level}",
+        kind="different_subset",
+        texts=(composition.text(subsets[0]), composition.text(subsets[1])),
+        expectation=NoPreference(),
+        edit="as many elements, other ones",
+        base_level=level,
+    )
+
+
+def filler_pair(checklist: Checklist, level: int, seed: int) -> Stimulus:
+    """The same elements bare (u) and padded with filler (v); the one pair that is not length-matched."""
+    composition, _ = compose(checklist, seed)
+    elements = composition.chain[:level]
+    return _pair(
+        checklist,
+        f"filler-q{level}",
+        kind="filler",
+        texts=(composition.text(elements, filler=0), composition.text(elements)),
+        expectation=NoPreference(),
+        edit="bare against padded with filler",
+        base_level=level,
+    )
+
+
+def _pair(
+    checklist: Checklist,
+    name: str,
+    *,
+    kind: str,
+    texts: tuple[str, str],
+    expectation: Expectation,
+    edit: str,
+    delta: float = 0.0,
+    base_level: float,
+) -> Stimulus:
+    return Stimulus(
+        id=f"{checklist.id}/ladder/{name}",
+        probe="ladder",
+        kind=kind,
+        cluster=checklist.id,
+        stratum=checklist.domain,
+        request=checklist.request,
+        texts=texts,
+        expectation=expectation,
+        lineage=Lineage(parent=checklist.id, edit=edit),
+        delta=delta,
+        base_level=base_level,
+    )

@@ -1,0 +1,79 @@
+"""An item as it is shown to a judge, with where it came from."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from steelyard.identity import content_hash
+from steelyard.stimuli.expectation import Expectation, Flipped, Label, NoPreference, Prefers, Same
+
+
+@dataclass(frozen=True)
+class Lineage:
+    """How a stimulus came to be."""
+
+    parent: str
+    """Item or catalogue task it was made from."""
+    edit: str
+    """What was done to the parent, in words a person can check."""
+    author: str = "catalogue"
+    """Who wrote the text: the catalogue, a deterministic edit, or a model."""
+    validation: str | None = None
+    """What the validator found, where one was asked."""
+    review: str | None = None
+    """`accepted`, `edited` or `rejected`, where a person looked."""
+
+
+@dataclass(frozen=True)
+class Stimulus:
+    """One text (pointwise) or a canonical pair of texts u, v (pairwise)."""
+
+    id: str
+    """Readable name, unique in its set; never shown to a judge."""
+    probe: str
+    """The probe that asked for it."""
+    kind: str
+    """Condition within the probe: `prefix`, `same_subset`, `identical`, …"""
+    cluster: str
+    """Task: the unit of resampling."""
+    stratum: str
+    """Domain, for reporting."""
+    request: str
+    """What the texts answer."""
+    texts: tuple[str, ...]
+    """The canonical contents, u then v."""
+    expectation: Expectation
+    """What a sound judge does."""
+    lineage: Lineage
+    """Where it came from."""
+    delta: float | None = None
+    """Quality difference in elements, where there is a ladder."""
+    base_level: float | None = None
+    """Quality of the worse text, where there is a ladder."""
+    rubric: str | None = None
+    """Rubric of this stimulus, where it differs from the task's."""
+    reference: str | None = None
+    """Reference response, where there is one."""
+
+    @property
+    def hash(self) -> str:
+        """Content hash of everything above."""
+        return content_hash(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain mapping, one line of `stimuli.jsonl`."""
+        body = asdict(self)
+        body["expectation"] = {"type": type(self.expectation).__name__, **asdict(self.expectation)}
+        return body
+
+    @classmethod
+    def from_json(cls, body: dict[str, Any]) -> Stimulus:
+        """The inverse of `to_json`."""
+        types: dict[str, type[Any]] = {t.__name__: t for t in (Same, Flipped, Label, Prefers, NoPreference)}
+        expected = dict(body["expectation"])
+        expectation = types[expected.pop("type")](**expected)
+        rest = {key: value for key, value in body.items() if key not in ("expectation", "lineage", "texts")}
+        return cls(
+            **rest, texts=tuple(body["texts"]), expectation=expectation, lineage=Lineage(**body["lineage"])
+        )

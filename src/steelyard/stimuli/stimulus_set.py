@@ -1,0 +1,68 @@
+"""A frozen collection of stimuli: every judge of a study sees the same one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+
+from steelyard.errors import DataError
+from steelyard.identity import content_hash
+from steelyard.stimuli.stimulus import Stimulus
+
+
+@dataclass(frozen=True)
+class StimulusSet:
+    """Stimuli in a fixed order, with one hash for them all."""
+
+    stimuli: tuple[Stimulus, ...]
+    """Sorted by id."""
+
+    @classmethod
+    def of(cls, stimuli: Iterable[Stimulus]) -> StimulusSet:
+        """Sort, and refuse two stimuli with one id."""
+        ordered = tuple(sorted(stimuli, key=lambda stimulus: stimulus.id))
+        for left, right in pairwise(ordered):
+            if left.id == right.id:
+                raise DataError(f"two stimuli are named {left.id!r}: give each an id of its own.")
+        return cls(ordered)
+
+    @cached_property
+    def hash(self) -> str:
+        """Content hash of the whole set."""
+        return content_hash([stimulus.hash for stimulus in self.stimuli])
+
+    @cached_property
+    def by_hash(self) -> dict[str, Stimulus]:
+        """Look a stimulus up by its content hash."""
+        return {stimulus.hash: stimulus for stimulus in self.stimuli}
+
+    def __iter__(self) -> Iterator[Stimulus]:
+        return iter(self.stimuli)
+
+    def __len__(self) -> int:
+        return len(self.stimuli)
+
+    def write(self, path: Path) -> None:
+        """One JSON object per line."""
+        lines = [json.dumps(stimulus.to_json(), sort_keys=True) for stimulus in self]
+        path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+
+    @classmethod
+    def read(cls, path: Path) -> StimulusSet:
+        """Read what `write` wrote."""
+        stimuli = []
+        lines = path.read_text(encoding="utf-8").split("\n")
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                try:
+                    stimuli.append(Stimulus.from_json(json.loads(line)))
+                except (ValueError, KeyError, TypeError) as error:
+                    raise DataError(
+                        f"{path}, line {number}: not a stimulus ({error}); "
+                        "restore the line or delete the file to build the set anew."
+                    ) from error
+        return cls.of(stimuli)

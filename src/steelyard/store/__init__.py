@@ -1,0 +1,1 @@
+"""The edge to disk: one SQLite file per run."""

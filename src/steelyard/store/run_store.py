@@ -1,0 +1,233 @@
+"""One SQLite file per run: content-addressed trials, their replies, their failures."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import queue
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from steelyard.errors import StoreError
+from steelyard.identity import canonical_json, content_hash, plain
+from steelyard.store.schema import migrate
+from steelyard.trials.reply import Reply, Usage
+from steelyard.trials.trial import Trial, trial_key
+
+Write = Callable[[sqlite3.Connection], None]
+
+
+@dataclass(frozen=True)
+class StoredReply:
+    """A reply as it lies in the file."""
+
+    reply: Reply
+    attempts: int
+    received: float
+
+
+@dataclass(frozen=True)
+class StoredFailure:
+    """The last failure of a trial that has no reply."""
+
+    reason: str
+    message: str
+    attempts: int
+
+
+class RunStore:
+    """Reads happen where they are asked for; writes go through one thread, acknowledged after commit."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._queue: queue.Queue[tuple[Write, asyncio.Future[None], asyncio.AbstractEventLoop] | None] = (
+            queue.Queue()
+        )
+        self._thread: threading.Thread | None = None
+        try:
+            self._reader = self._connect()
+            migrate(self._reader)
+        except sqlite3.Error as error:
+            raise StoreError(
+                f"{path}: not a usable run file ({error}); restore it or choose another --out."
+            ) from error
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, timeout=30, isolation_level=None, check_same_thread=False)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        return connection
+
+    # Writing
+
+    async def save_reply(self, trial: Trial, reply: Reply, attempts: int) -> None:
+        """Return when the reply is on disk."""
+        body = canonical_json(_reply_body(reply))
+        digest = content_hash([trial.key, body])
+        row = (trial.key, body, digest, attempts, reply.latency_ms, time.time())
+
+        def write(connection: sqlite3.Connection) -> None:
+            _insert_trial(connection, trial)
+            connection.execute("INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?, ?, ?)", row)
+
+        await self._submit(write)
+
+    async def save_failure(self, trial: Trial, reason: str, message: str, attempts: int) -> None:
+        """Return when the failure is on disk."""
+        row = (trial.key, reason, message, attempts, time.time())
+
+        def write(connection: sqlite3.Connection) -> None:
+            _insert_trial(connection, trial)
+            connection.execute(
+                "INSERT INTO failures (trial, reason, message, attempts, at) VALUES (?, ?, ?, ?, ?)", row
+            )
+
+        await self._submit(write)
+
+    async def _submit(self, write: Write) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._write_forever, name="steelyard-store", daemon=True)
+            self._thread.start()
+        loop = asyncio.get_running_loop()
+        acknowledged: asyncio.Future[None] = loop.create_future()
+        self._queue.put((write, acknowledged, loop))
+        await asyncio.shield(acknowledged)
+
+    def _write_forever(self) -> None:
+        connection = self._connect()
+        while (first := self._queue.get()) is not None:
+            batch = [first]
+            while not self._queue.empty() and len(batch) < 500:
+                following = self._queue.get()
+                if following is None:
+                    self._queue.put(None)
+                    break
+                batch.append(following)
+            error = _commit(connection, [write for write, _, _ in batch])
+            for _, acknowledged, loop in batch:
+                loop.call_soon_threadsafe(_acknowledge, acknowledged, error)
+        connection.close()
+
+    def close(self) -> None:
+        """Finish writing and release the file."""
+        if self._thread is not None:
+            self._queue.put(None)
+            self._thread.join()
+            self._thread = None
+        self._reader.close()
+
+    # Reading
+
+    def answered(self) -> set[str]:
+        """Keys of the trials that have a reply."""
+        return {row[0] for row in self._reader.execute("SELECT trial FROM replies")}
+
+    def replies(self) -> dict[str, StoredReply]:
+        """Every reply by trial key."""
+        rows = self._reader.execute("SELECT trial, body, attempts, latency_ms, received FROM replies")
+        return {
+            key: StoredReply(_reply_from(json.loads(body), latency), attempts, received)
+            for key, body, attempts, latency, received in rows
+        }
+
+    def failures(self) -> dict[str, StoredFailure]:
+        """The last failure of every trial without a reply."""
+        rows = self._reader.execute(
+            "SELECT trial, reason, message, attempts FROM failures"
+            " WHERE trial NOT IN (SELECT trial FROM replies) ORDER BY id"
+        )
+        return {key: StoredFailure(reason, message, attempts) for key, reason, message, attempts in rows}
+
+    def verify(self) -> list[str]:
+        """Re-hash the whole file; one sentence per damaged row, none when all is well."""
+        return [
+            *self._damaged_pages(),
+            *self._damaged_prompts(),
+            *self._damaged_trials(),
+            *self._damaged_replies(),
+        ]
+
+    def _damaged_pages(self) -> Iterator[str]:
+        for (line,) in self._reader.execute("PRAGMA integrity_check"):
+            if line != "ok":
+                yield f"SQLite: {line}"
+
+    def _damaged_prompts(self) -> Iterator[str]:
+        for key, body in self._reader.execute("SELECT hash, body FROM prompts"):
+            if content_hash(json.loads(body)) != key:
+                yield f"prompt {key[:15]}… does not match its hash"
+
+    def _damaged_trials(self) -> Iterator[str]:
+        columns = "SELECT key, fingerprint, stimulus, presented, replicate, prompt FROM trials"
+        for key, *parts in self._reader.execute(columns):
+            if trial_key(*parts) != key:
+                yield f"trial {key[:15]}… does not match its key"
+
+    def _damaged_replies(self) -> Iterator[str]:
+        for key, body, digest in self._reader.execute("SELECT trial, body, digest FROM replies"):
+            if content_hash([key, body]) != digest:
+                yield f"reply to trial {key[:15]}… does not match its digest"
+
+
+def _commit(connection: sqlite3.Connection, writes: list[Write]) -> StoreError | None:
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        for write in writes:
+            write(connection)
+        connection.execute("COMMIT")
+    except sqlite3.Error as error:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        return StoreError(
+            f"the run file cannot be written ({error}): free some space, then run again to resume."
+        )
+    return None
+
+
+def _acknowledge(future: asyncio.Future[None], error: StoreError | None) -> None:
+    if future.done():
+        return
+    if error is None:
+        future.set_result(None)
+    else:
+        future.set_exception(error)
+
+
+def _insert_trial(connection: sqlite3.Connection, trial: Trial) -> None:
+    prompt = {"messages": trial.messages, "decoding": trial.judge.decoding}
+    connection.execute(
+        "INSERT OR IGNORE INTO prompts VALUES (?, ?)", (trial.prompt_hash, canonical_json(prompt))
+    )
+    connection.execute(
+        "INSERT OR IGNORE INTO trials VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            trial.key,
+            trial.judge.fingerprint(trial.protocol),
+            trial.stimulus.hash,
+            trial.order,
+            trial.replicate,
+            trial.prompt_hash,
+            trial.judge.name,
+            trial.protocol,
+        ),
+    )
+
+
+def _reply_body(reply: Reply) -> dict[str, Any]:
+    body: dict[str, Any] = plain(reply)
+    del body["latency_ms"]
+    return body
+
+
+def _reply_from(body: dict[str, Any], latency_ms: float) -> Reply:
+    usage = {key: value for key, value in body["usage"].items() if key != "type"}
+    scores = body["scores"]
+    rest = {key: value for key, value in body.items() if key not in ("type", "usage", "scores")}
+    return Reply(
+        **rest, usage=Usage(**usage), scores=None if scores is None else tuple(scores), latency_ms=latency_ms
+    )

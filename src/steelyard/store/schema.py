@@ -1,0 +1,54 @@
+"""Tables of a run file, and the steps from one version to the next."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from steelyard.errors import StoreError
+
+MIGRATIONS = (
+    """
+    CREATE TABLE prompts (
+        hash TEXT PRIMARY KEY,   -- content hash of the body
+        body TEXT NOT NULL       -- canonical JSON: rendered messages and decoding
+    ) WITHOUT ROWID;
+    CREATE TABLE trials (
+        key TEXT PRIMARY KEY,    -- content hash of the columns below it
+        fingerprint TEXT NOT NULL,
+        stimulus TEXT NOT NULL,
+        presented TEXT NOT NULL, -- 'uv' or 'vu'
+        replicate INTEGER NOT NULL,
+        prompt TEXT NOT NULL REFERENCES prompts (hash),
+        judge TEXT NOT NULL,
+        protocol TEXT NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE replies (
+        trial TEXT PRIMARY KEY REFERENCES trials (key),
+        body TEXT NOT NULL,      -- canonical JSON of the reply
+        digest TEXT NOT NULL,    -- content hash of trial and body
+        attempts INTEGER NOT NULL,
+        latency_ms REAL NOT NULL,
+        received REAL NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE failures (
+        id INTEGER PRIMARY KEY,
+        trial TEXT NOT NULL REFERENCES trials (key),
+        reason TEXT NOT NULL,
+        message TEXT NOT NULL,
+        attempts INTEGER NOT NULL,
+        at REAL NOT NULL
+    );
+    CREATE INDEX failures_by_trial ON failures (trial);
+    """,
+)
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring a run file to this version; each step and its record are one transaction."""
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if version > len(MIGRATIONS):
+        raise StoreError(
+            f"the run file has format {version}, this version knows up to {len(MIGRATIONS)}: upgrade Steelyard."
+        )
+    for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
+        connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")

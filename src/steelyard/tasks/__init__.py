@@ -1,0 +1,1 @@
+"""What is asked: scales, items, tasks, and the built-in catalogue."""

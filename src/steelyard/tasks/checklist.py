@@ -1,0 +1,63 @@
+"""A task whose quality is countable: five required elements, each written several times over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+import yaml
+
+ELEMENTS = 5
+"""Required elements of a checklist, and so the highest quality level."""
+
+
+@dataclass(frozen=True)
+class Element:
+    """One thing that the request asks for."""
+
+    key: str
+    """Short name, never shown to a judge."""
+    means: str
+    """What a sentence must say to satisfy the element."""
+    keywords: tuple[str, ...]
+    """Word stems that mark the element: in each of its sentences and in no other."""
+    wordings: tuple[str, ...]
+    """Sentences of the same content."""
+    weak: str
+    """A sentence that satisfies the element by half."""
+
+
+@dataclass(frozen=True)
+class Checklist:
+    """A request, its five elements, and neutral filler of the same length."""
+
+    id: str
+    """Name of the task: the cluster of everything built from it."""
+    domain: str
+    """Stratum of the task."""
+    request: str
+    """What was asked; it names the five things."""
+    elements: tuple[Element, ...]
+    """What a full answer contains."""
+    filler: tuple[tuple[str, str], ...]
+    """Sentences on the topic that give nothing, each in two wordings."""
+
+
+def parse_checklist(text: str) -> Checklist:
+    """Read one catalogue file."""
+    data = yaml.safe_load(text)
+    elements = tuple(
+        Element(e["key"], e["means"], tuple(e["keywords"]), tuple(e["wordings"]), e["weak"])
+        for e in data["elements"]
+    )
+    filler = tuple((first, second) for first, second in data["filler"])
+    return Checklist(data["id"], data["domain"], data["request"], elements, filler)
+
+
+@cache
+def catalogue() -> tuple[Checklist, ...]:
+    """Every built-in task, sorted by id."""
+    folder = files("steelyard.tasks").joinpath("catalog")
+    texts = [entry.read_text("utf-8") for entry in folder.iterdir() if entry.name.endswith(".yaml")]
+    return tuple(sorted((parse_checklist(text) for text in texts), key=lambda task: task.id))

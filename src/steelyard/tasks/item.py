@@ -1,0 +1,27 @@
+"""The thing judged, as it comes from a file or a catalogue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Item:
+    """A request with one response (pointwise) or two (pairwise)."""
+
+    id: str
+    """Unique in its source."""
+    request: str
+    """What was asked of the author of the response."""
+    responses: tuple[str, ...]
+    """One or two responses."""
+    cluster: str
+    """The task the item belongs to: items of a cluster are not independent."""
+    label: str | None = None
+    """Reference answer on the scale, where there is one."""
+    stratum: str | None = None
+    """Group for stratified sampling and reporting."""
+    rubric: str | None = None
+    """Rubric of this item, where it differs from the task's."""
+    reference: str | None = None
+    """Reference response, where there is one."""

@@ -1,0 +1,48 @@
+"""The admissible answers of a judge, and their level of measurement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True)
+class Binary:
+    """Yes or no, written 1 and 0."""
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """Every answer a judge may give."""
+        return ("0", "1")
+
+
+@dataclass(frozen=True)
+class Ordinal:
+    """Whole numbers from low to high."""
+
+    low: int
+    high: int
+
+    def __post_init__(self) -> None:
+        if self.low >= self.high:
+            raise ValueError(f"an ordinal scale needs low < high, found {self.low} and {self.high}")
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """Every answer a judge may give."""
+        return tuple(str(value) for value in range(self.low, self.high + 1))
+
+
+@dataclass(frozen=True)
+class Pairwise:
+    """Which of two is better, by slot; with or without a tie."""
+
+    tie: bool = True
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """Every answer a judge may give."""
+        return ("1", "2", "tie") if self.tie else ("1", "2")
+
+
+Scale: TypeAlias = Binary | Ordinal | Pairwise

@@ -1,0 +1,1 @@
+"""What is done: judges, prompts, trials and raw replies."""

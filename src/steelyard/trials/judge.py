@@ -1,0 +1,71 @@
+"""The instrument: a provider's model with its prompts, rubric, decoding and reader."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from steelyard.identity import content_hash
+from steelyard.registry import Spec
+from steelyard.trials.presentation import Decoding
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """One way of putting the question to a judge."""
+
+    user: str
+    """Template of the user message."""
+    system: str | None = None
+    """Template of the system message, where there is one."""
+    reader: Spec = field(default_factory=lambda: Spec("json"))
+    """How the reply is read."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Settings for judges that are not prompted."""
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Everything that decides a verdict."""
+
+    name: str
+    """Name on the datasheet."""
+    provider: str
+    """`openai`, `embedded`, `planted`, …"""
+    model: str
+    """Model name as the provider knows it."""
+    protocols: Mapping[str, Protocol]
+    """`base` and any others, such as `strict`."""
+    decoding: Decoding = field(default_factory=Decoding)
+    """Sampling parameters."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Provider options: base_url, planted parameters."""
+    rubric: str | None = None
+    """Rubric of this judge, where it differs from the task's."""
+    baseline: bool = False
+    """True for coin, first, tie and longest, which stand beside every result."""
+
+    @property
+    def address(self) -> str:
+        """`provider/model`."""
+        return f"{self.provider}/{self.model}"
+
+    def fingerprint(self, protocol: str) -> str:
+        """Hash of what decides a verdict under one protocol; other protocols do not enter."""
+        return content_hash(
+            {
+                "provider": self.provider,
+                "model": self.model,
+                "options": {
+                    key: value for key, value in self.options.items() if key not in TRANSPORT_OPTIONS
+                },
+                "decoding": self.decoding,
+                "rubric": self.rubric,
+                "protocol": self.protocols[protocol],
+            }
+        )
+
+
+TRANSPORT_OPTIONS = frozenset({"base_url", "api_key_env", "timeout", "port"})
+"""Options that say how to reach a model, not which model it is."""

@@ -1,0 +1,61 @@
+"""What a provider receives for one trial."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message of a chat."""
+
+    role: str
+    """`system` or `user`."""
+    content: str
+    """Text as rendered."""
+
+
+@dataclass(frozen=True)
+class Slots:
+    """The texts behind the messages, for judges that are not prompted."""
+
+    request: str
+    """What the texts answer."""
+    texts: tuple[str, ...]
+    """The candidates as shown: first and second, or the one response."""
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """Sampling parameters, all of them sent."""
+
+    temperature: float | None = 0.0
+    """None leaves it to the server."""
+    max_tokens: int = 256
+    """Longest answer."""
+    seed: int | None = None
+    """Sent where the server takes one."""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """Further fields of the request body, as they are."""
+
+
+@dataclass(frozen=True)
+class Presentation:
+    """Rendered messages and, beside them, the slot texts; nothing about quality, label or level."""
+
+    messages: tuple[Message, ...]
+    """The rendered prompt; shared parts come first."""
+    slots: Slots
+    """The same content unrendered."""
+    answers: tuple[str, ...]
+    """The admissible answers of the scale."""
+    decoding: Decoding
+    """How to sample."""
+    wants: str = "text"
+    """`json` asks for a JSON object, `logprobs` for the first token's alternatives, `text` for neither."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Protocol settings of judges that are not prompted: a likelihood judge's margin, a planted criterion."""
+    trial: str = ""
+    """Opaque trial hash: idempotency key over HTTP, source of a planted judge's noise."""

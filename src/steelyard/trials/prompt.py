@@ -1,0 +1,69 @@
+"""Prompt templates: values go in verbatim, once, and are never rendered again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError, meta
+from jinja2.sandbox import SandboxedEnvironment
+
+from steelyard.errors import ConfigError
+
+PAIRWISE_VARIABLES = frozenset({"instruction", "request", "rubric", "reference", "first", "second", "fence"})
+POINTWISE_VARIABLES = frozenset(
+    {"instruction", "request", "rubric", "reference", "response", "low", "high", "fence"}
+)
+
+FENCE = "====="
+"""Mark around each candidate; lengthened only when a value contains it."""
+
+
+@cache
+def _environment() -> SandboxedEnvironment:
+    return SandboxedEnvironment(
+        autoescape=False, undefined=StrictUndefined, keep_trailing_newline=False, trim_blocks=True
+    )
+
+
+@dataclass(frozen=True)
+class PromptTemplate:
+    """A Jinja2 text with the variables of one scale."""
+
+    text: str
+    """Template source."""
+    origin: str = "built-in"
+    """Where it came from, for messages."""
+
+    def check(self, allowed: frozenset[str]) -> None:
+        """Refuse a template that does not parse or that names an unknown variable."""
+        try:
+            tree = _environment().parse(self.text)
+        except TemplateSyntaxError as error:
+            raise ConfigError(
+                f"{self.origin}, line {error.lineno}: not a valid Jinja2 template ({error.message}); "
+                "correct the template."
+            ) from error
+        unknown = sorted(meta.find_undeclared_variables(tree) - allowed)
+        if unknown:
+            raise ConfigError(
+                f"{self.origin}: unknown variable {unknown[0]!r}; known here: {', '.join(sorted(allowed))}."
+            )
+
+    def render(self, values: Mapping[str, object]) -> str:
+        """Insert the values verbatim; a fence longer than any in the values is added."""
+        filled = {**values, "fence": fence_for(values)}
+        try:
+            return _environment().from_string(self.text).render(filled)
+        except (TemplateError, TypeError, ValueError, ArithmeticError) as error:
+            raise ConfigError(f"{self.origin}: the template cannot be rendered ({error}).") from error
+
+
+def fence_for(values: Mapping[str, object]) -> str:
+    """The fixed mark, or one sign longer than the longest run of it in the data."""
+    texts = [value for value in values.values() if isinstance(value, str)]
+    runs = [len(run) for text in texts for run in re.findall("=+", text)]
+    longest = max(runs, default=0)
+    return FENCE if longest < len(FENCE) else "=" * (longest + 1)

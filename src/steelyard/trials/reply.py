@@ -1,0 +1,41 @@
+"""The raw exchange with a provider."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens as the provider counted them."""
+
+    input_tokens: int = 0
+    """Tokens of the prompt."""
+    output_tokens: int = 0
+    """Tokens of the answer, hidden reasoning included."""
+    cached_tokens: int = 0
+    """Tokens of the prompt that came from the provider's cache."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came back, unread."""
+
+    text: str
+    """The answer as it came."""
+    logprobs: Mapping[str, float] | None = None
+    """Log-probability of each candidate for the first answer token, where asked for."""
+    scores: tuple[float, ...] | None = None
+    """One score per slot, from judges that compare instead of answering."""
+    usage: Usage = field(default_factory=Usage)
+    """Token counts."""
+    finish: str = "stop"
+    """`stop`, `length` (truncated), `refusal` or `filter`."""
+    served_model: str | None = None
+    """The model the server says it used."""
+    effective: Mapping[str, Any] = field(default_factory=dict)
+    """Request parameters really in force, where the server would not take ours."""
+    latency_ms: float = 0.0
+    """Wall time of the successful attempt."""

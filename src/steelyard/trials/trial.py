@@ -1,0 +1,94 @@
+"""One presentation of a stimulus to a judge: the unit of cache, resume and cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from steelyard.identity import content_hash
+from steelyard.stimuli.stimulus import Stimulus
+from steelyard.tasks.scale import Ordinal, Pairwise
+from steelyard.tasks.task import Task
+from steelyard.trials.judge import Judge
+from steelyard.trials.presentation import Message, Presentation, Slots
+from steelyard.trials.prompt import PromptTemplate
+
+ORDERS = ("uv", "vu")
+"""Canonical content u in slot 1, or v in slot 1."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Judge, protocol, stimulus, order, replicate."""
+
+    judge: Judge
+    protocol: str
+    stimulus: Stimulus
+    task: Task
+    order: str = "uv"
+    """`uv` or `vu`; pointwise trials are always `uv`."""
+    replicate: int = 0
+
+    @cached_property
+    def slot_texts(self) -> tuple[str, ...]:
+        """The contents in the order shown."""
+        texts = self.stimulus.texts
+        return texts if self.order == "uv" else tuple(reversed(texts))
+
+    @cached_property
+    def messages(self) -> tuple[Message, ...]:
+        """The rendered prompt."""
+        protocol = self.judge.protocols[self.protocol]
+        values = self._values()
+        parts = [("system", protocol.system), ("user", protocol.user)]
+        origin = f"{self.judge.name}, {self.protocol} prompt"
+        return tuple(
+            Message(role, PromptTemplate(text, origin).render(values))
+            for role, text in parts
+            if text is not None
+        )
+
+    @cached_property
+    def prompt_hash(self) -> str:
+        """Hash of the rendered prompt and decoding."""
+        return content_hash({"messages": self.messages, "decoding": self.judge.decoding})
+
+    @cached_property
+    def key(self) -> str:
+        """Identity of the trial."""
+        fingerprint = self.judge.fingerprint(self.protocol)
+        return trial_key(fingerprint, self.stimulus.hash, self.order, self.replicate, self.prompt_hash)
+
+    def presentation(self) -> Presentation:
+        """What the provider receives."""
+        protocol = self.judge.protocols[self.protocol]
+        wants = {"json": "json", "logprob": "logprobs"}.get(protocol.reader.name, "text")
+        return Presentation(
+            messages=self.messages,
+            slots=Slots(self.stimulus.request, self.slot_texts),
+            answers=self.task.scale.answers,
+            decoding=self.judge.decoding,
+            wants=wants,
+            settings=protocol.settings,
+            trial=self.key.removeprefix("sha256:"),
+        )
+
+    def _values(self) -> dict[str, object]:
+        values: dict[str, object] = {
+            "instruction": self.task.instruction,
+            "request": self.stimulus.request,
+            "rubric": self.stimulus.rubric or self.judge.rubric or self.task.rubric,
+            "reference": self.stimulus.reference or "",
+        }
+        scale = self.task.scale
+        if isinstance(scale, Pairwise):
+            values["first"], values["second"] = self.slot_texts
+        else:
+            low, high = (scale.low, scale.high) if isinstance(scale, Ordinal) else (0, 1)
+            values |= {"response": self.slot_texts[0], "low": low, "high": high}
+        return values
+
+
+def trial_key(fingerprint: str, stimulus: str, order: str, replicate: int, prompt: str) -> str:
+    """Identity of a trial from its parts."""
+    return content_hash([fingerprint, stimulus, order, replicate, prompt])

@@ -1,0 +1,1 @@
+"""What is read: verdicts from replies, and observations for the metrics."""

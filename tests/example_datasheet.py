@@ -1,0 +1,269 @@
+"""A datasheet built by hand: the published judges, one that failed, and the dumb baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import sqrt
+
+from steelyard.datasheet.datasheet import Datasheet, JudgeEntry, Reading
+from steelyard.metrics.estimate import Estimate, Interval
+
+FAILING = "Mistral7B"
+REASON = "every one of its 420 calls failed (server_error), so there is no verdict to count"
+NO_STRICT = "this judge has no strict protocol"
+PAIRS = {1: 50, 2: 40, 3: 30, 4: 20, 5: 10}
+
+
+def wilson(k: int, n: int, z: float = 1.959964) -> tuple[float, float]:
+    p, half = k / n, z * sqrt((k / n) * (1 - k / n) / n + z * z / (4 * n * n))
+    middle, scale = p + z * z / (2 * n), 1 + z * z / n
+    return max(0.0, (middle - half) / scale), min(1.0, (middle + half) / scale)
+
+
+def rate(
+    judge: str,
+    probe: str,
+    metric: str,
+    group: Mapping[str, str | float],
+    k: int,
+    n: int,
+    *,
+    unit: str = "call",
+    finding: str | None = None,
+    chance: float | None = None,
+    failed: int = 0,
+) -> Estimate:
+    low, high = wilson(k, n)
+    wide_low, wide_high = wilson(k, n, 2.262157)
+    method = "goodman" if unit == "pair" else "wilson_cluster"
+    return Estimate(
+        judge=judge,
+        probe=probe,
+        metric=metric,
+        group=group,
+        unit=unit,
+        value=k / n,
+        numerator=k,
+        denominator=n,
+        intervals=(Interval(method, wide_low, wide_high), Interval("wilson", low, high)),
+        n_calls=n if unit == "call" else 2 * n,
+        n_units=n if unit == "pair" else n // 2,
+        n_clusters=10,
+        design_effect=1.1,
+        excluded={"unreadable": 0, "failed": failed},
+        bounds=(k / (n + failed), (k + failed) / (n + failed)),
+        finding=finding,
+        chance=chance,
+    )
+
+
+def undefined(
+    judge: str, probe: str, metric: str, group: Mapping[str, str | float], note: str, *, unit: str = "call"
+) -> Estimate:
+    return Estimate(judge, probe, metric, group, unit, None, note=note, n_calls=0, excluded={"failed": 120})
+
+
+def vacuum(judge: str, protocol: str, kinds: tuple[int, int, int]) -> Iterator[Estimate]:
+    total = sum(kinds)
+    finding = "clear" if total == 0 else "flagged"
+    yield rate(judge, "vacuum", "dark_current", {"protocol": protocol}, total, 120, finding=finding)
+    for kind, k in zip(("empty", "blank", "identical"), kinds, strict=True):
+        yield rate(judge, "vacuum", "dark_current", {"protocol": protocol, "kind": kind}, k, 40)
+    for metric in ("unreadable_rate", "failed_rate"):
+        yield rate(judge, "vacuum", metric, {"protocol": protocol}, 0, 120)
+
+
+def decomposition(judge: str, protocol: str, cells: tuple[int, int, int, int, int]) -> Iterator[Estimate]:
+    """Stable, positional slot 1, positional slot 2, one-sided, no preference: of 60 pairs."""
+    stable, first, second, one_sided, none = cells
+    assert sum(cells) == 60
+    for kind in ("same_subset", "different_subset", "filler"):
+        here: dict[str, str | float] = {"protocol": protocol, "delta": 0, "kind": kind}
+        commits = 2 * (stable + first + second) + one_sided
+        yield rate(judge, "ladder", "raw_false_preference", here, commits, 120)
+        yield rate(judge, "ladder", "tie_rate", here, 120 - commits, 120)
+        position = "flagged" if kind == "same_subset" and abs(first - second) > 5 else None
+        yield rate(judge, "ladder", "stable_cross_sensitivity", here, stable, 60, unit="pair", chance=0.5)
+        yield rate(
+            judge, "ladder", "positional_false_preference", here, first + second, 60, unit="pair",
+            finding=position, chance=0.5,
+        )  # fmt: skip
+        for slot, k in ((1, first), (2, second)):
+            split = {**here, "slot": slot}
+            yield rate(judge, "ladder", "positional_false_preference", split, k, 60, unit="pair")
+        yield rate(judge, "ladder", "one_sided_commit", here, one_sided, 60, unit="pair")
+        for slot, k in ((1, one_sided - one_sided // 3), (2, one_sided // 3)):
+            yield rate(judge, "ladder", "one_sided_commit", {**here, "slot": slot}, k, 60, unit="pair")
+        yield rate(judge, "ladder", "other_conflict", here, 0, 120)
+        yield rate(judge, "ladder", "no_preference", here, none, 60, unit="pair")
+    filler: dict[str, str | float] = {"protocol": protocol, "delta": 0, "kind": "filler"}
+    yield rate(judge, "ladder", "padded_preference", filler, commits // 2, 120)
+    same: dict[str, str | float] = {"protocol": protocol, "delta": 0, "kind": "same_subset"}
+    net = (first - second) / 60
+    yield Estimate(
+        judge, "ladder", "net_slot_preference", same, "call", net,
+        intervals=(Interval("bootstrap_cluster", max(-1.0, net - 0.1), min(1.0, net + 0.1)),),
+        n_calls=120, n_units=60, n_clusters=10, design_effect=1.2,
+        finding="flagged" if abs(net) > 0.1 else "underpowered", minimum_detectable=0.21,
+    )  # fmt: skip
+
+
+def ladder(judge: str, protocol: str, correct: dict[int, tuple[int, int]]) -> Iterator[Estimate]:
+    """Correct and wrong calls by step; the rest are ties."""
+    for delta, (right, wrong) in correct.items():
+        n, here = 2 * PAIRS[delta], {"protocol": protocol, "delta": delta}
+        yield rate(judge, "ladder", "target_sensitivity", here, right, n)
+        yield rate(judge, "ladder", "wrong_choice", here, wrong, n)
+        yield rate(judge, "ladder", "miss_by_tie", here, n - right - wrong, n)
+        yield rate(judge, "ladder", "tie_rate", here, n - right - wrong, n)
+        if right + wrong:
+            yield rate(judge, "ladder", "nontie_accuracy", here, right, right + wrong)
+        for metric, scale in (("dprime", 1.0), ("dprime_2afc", sqrt(2))):
+            yield Estimate(
+                judge, "ladder", metric, here, "call", 3.3812 / scale if right == n else 0.55 / scale,
+                intervals=(Interval("bootstrap_cluster", 1.92 / scale if right == n else 0.1, None),),
+                n_calls=n, n_units=n // 2, n_clusters=10, censored="right" if right == n else None,
+            )  # fmt: skip
+        for level in range(0, 6 - delta):
+            group = {**here, "base_level": level}
+            yield rate(judge, "ladder", "target_sensitivity", group, round(right * 20 / n), 20)
+    for metric in ("unreadable_rate", "failed_rate"):
+        yield rate(judge, "ladder", metric, {"protocol": protocol}, 0, 660, finding="clear")
+
+
+def threshold(
+    judge: str, protocol: str, value: float, low: float | None, high: float | None, side: str | None
+):
+    return Estimate(
+        judge, "ladder", "delta75", {"protocol": protocol}, "call", value, censored=side,
+        intervals=(Interval("bootstrap_cluster", low, high),), n_calls=300, n_units=150, n_clusters=10,
+    )  # fmt: skip
+
+
+def shift(judge: str, group: Mapping[str, str | float], strict: int, base: int, n: int) -> Estimate:
+    value = (strict - base) / n
+    return Estimate(
+        judge, "criterion", "criterion_shift", group, "call", value,
+        intervals=(Interval("newcombe", max(-1.0, value - 0.1), min(1.0, value + 0.1)),),
+        n_calls=2 * n, n_units=n // 2, n_clusters=10, design_effect=1.1,
+    )  # fmt: skip
+
+
+def failing() -> Iterator[Estimate]:
+    for probe, metric, group in (
+        ("vacuum", "dark_current", {"protocol": "base"}),
+        ("ladder", "raw_false_preference", {"protocol": "base", "delta": 0, "kind": "same_subset"}),
+        ("ladder", "stable_cross_sensitivity", {"protocol": "base", "delta": 0, "kind": "same_subset"}),
+        ("ladder", "positional_false_preference", {"protocol": "base", "delta": 0, "kind": "same_subset"}),
+        ("ladder", "target_sensitivity", {"protocol": "base", "delta": 1}),
+        ("ladder", "delta75", {"protocol": "base"}),
+    ):
+        yield undefined(FAILING, probe, metric, group, REASON)
+    yield undefined(FAILING, "criterion", "criterion_shift", {"delta": 1}, NO_STRICT)
+    for probe, n in (("vacuum", 120), ("ladder", 300)):
+        yield rate(FAILING, probe, "failed_rate", {"protocol": "base"}, n, n, finding="flagged")
+        yield rate(FAILING, probe, "unreadable_rate", {"protocol": "base"}, 0, n)
+
+
+def measured() -> Iterator[Estimate]:
+    full = {d: (2 * n, 0) for d, n in PAIRS.items()}
+    yield from vacuum("Llama8B", "base", (40, 40, 0))
+    yield from decomposition("Llama8B", "base", (2, 55, 3, 0, 0))
+    llama = {1: (61, 39), 2: (52, 28), 3: (43, 17), 4: (30, 10), 5: (20, 0)}
+    yield from ladder("Llama8B", "base", llama)
+    yield threshold("Llama8B", "base", 4.0, 2.7143, 4.0, None)
+    yield from vacuum("Qwen14B", "base", (0, 0, 0))
+    yield from decomposition("Qwen14B", "base", (27, 18, 14, 1, 0))
+    yield from ladder("Qwen14B", "base", full)
+    yield threshold("Qwen14B", "base", 1.0, None, 1.0, "left")
+    yield from vacuum("Qwen32B", "base", (0, 0, 0))
+    yield from decomposition("Qwen32B", "base", (0, 4, 1, 21, 34))
+    yield from ladder("Qwen32B", "base", {**full, 1: (94, 0)})
+    yield threshold("Qwen32B", "base", 1.0, None, 1.0, "left")
+    yield from vacuum("Qwen32B", "strict", (0, 0, 0))
+    yield from decomposition("Qwen32B", "strict", (0, 0, 0, 0, 60))
+    yield from ladder("Qwen32B", "strict", {**full, 1: (50, 0), 2: (66, 0), 3: (58, 0)})
+    yield threshold("Qwen32B", "strict", 1.77, 1.2, 2.4, None)
+    for delta, strict, base, n in ((0, 120, 89, 120), (1, 50, 6, 100), (2, 14, 0, 80), (5, 0, 0, 20)):
+        yield shift("Qwen32B", {"delta": delta}, strict, base, n)
+    yield shift("Qwen32B", {"kind": "vacuum"}, 120, 120, 120)
+    for judge in ("Llama8B", "Qwen14B"):
+        yield undefined(judge, "criterion", "criterion_shift", {"delta": 1}, NO_STRICT)
+    yield from failing()
+
+
+def baselines() -> Iterator[Estimate]:
+    half = {d: (n, n) for d, n in PAIRS.items()}
+    nothing = {d: (0, 0) for d in PAIRS}
+    yield from vacuum("coin", "base", (40, 40, 40))
+    yield from decomposition("coin", "base", (31, 15, 14, 0, 0))
+    yield from ladder("coin", "base", {**half, 1: (47, 53)})
+    yield threshold("coin", "base", 5.0, 5.0, None, "right")
+    yield from vacuum("first", "base", (40, 40, 40))
+    yield from decomposition("first", "base", (0, 60, 0, 0, 0))
+    yield from ladder("first", "base", half)
+    yield threshold("first", "base", 5.0, 5.0, None, "right")
+    yield from vacuum("tie", "base", (0, 0, 0))
+    yield from decomposition("tie", "base", (0, 0, 0, 0, 60))
+    yield from ladder("tie", "base", nothing)
+    yield threshold("tie", "base", 5.0, 5.0, None, "right")
+    yield from vacuum("longest", "base", (0, 0, 0))
+    yield from decomposition("longest", "base", (58, 0, 0, 0, 2))
+    yield from ladder("longest", "base", {1: (57, 43), 2: (41, 39), 3: (33, 27), 4: (22, 18), 5: (12, 8)})
+    yield threshold("longest", "base", 5.0, 5.0, None, "right")
+
+
+READINGS = (
+    Reading("Llama8B", "Zero point", "flagged", "It named a winner in 80 of 120 vacuum calls (0.67 [0.58, 0.74])."),
+    Reading("Llama8B", "Position", "flagged", "It leans to slot 1 on same-quality pairs (p < .001): 55 of 60 pairs."),
+    Reading("Llama8B", "Sensitivity", "flagged", "One step apart it chose the better text in 61 of 100 calls."),
+    Reading("Qwen14B", "Zero point", "clear", "No winner in 120 vacuum calls (0 [0, 0.03])."),
+    Reading(
+        "Qwen14B", "Position", "underpowered",
+        "27 stable against 32 positional pairs does not differ from a fair coin (p = .60).",
+    ),
+    Reading("Qwen14B", "Sensitivity", "clear", "One step apart it chose the better text in 100 of 100 calls."),
+    Reading("Qwen32B", "Zero point", "clear", "No winner in 120 vacuum calls (0 [0, 0.03])."),
+    Reading("Qwen32B", "Position", "underpowered", "4 pairs to slot 1 and 1 to slot 2: too few commits to tell."),
+    Reading("Qwen32B", "Sensitivity", "clear", "One step apart it chose the better text in 94 of 100 calls."),
+    Reading(FAILING, "Zero point", "undefined", f"Not measured: {REASON}."),
+    Reading(FAILING, "Position", "undefined", f"Not measured: {REASON}."),
+    Reading(FAILING, "Sensitivity", "undefined", f"Not measured: {REASON}."),
+)  # fmt: skip
+
+
+def example() -> Datasheet:
+    strict = {"base": "sha256:" + "c3" * 32, "strict": "sha256:" + "d4" * 32}
+    return Datasheet(
+        name="open-weight judges",
+        seed=7,
+        stimulus_set="sha256:" + "5f2d9a41" * 8,
+        version="0.1.0",
+        profile="standard",
+        judges=(
+            JudgeEntry("Llama8B", "vllm/llama-3.1-8b-instruct", False, {"base": "sha256:" + "a1" * 32}),
+            JudgeEntry("Qwen14B", "vllm/qwen2.5-14b-instruct", False, {"base": "sha256:" + "b2" * 32}),
+            JudgeEntry("Qwen32B", "vllm/qwen2.5-32b-instruct", False, strict),
+            JudgeEntry(FAILING, "vllm/mistral-7b-instruct", False, {"base": "sha256:" + "e5" * 32}),
+            *(
+                JudgeEntry(name, f"planted/{name}", True, {"base": "sha256:" + "f6" * 32})
+                for name in ("coin", "first", "tie", "longest")
+            ),
+        ),
+        estimates=(*measured(), *baselines()),
+        readings=READINGS,
+        run={"started": "2026-03-02T09:14:05Z", "finished": "2026-03-02T09:31:44Z",
+             "latency_ms": {"p50": 412, "p95": 980}},
+    )  # fmt: skip
+
+
+def renamed(datasheet: Datasheet, old: str, new: str) -> Datasheet:
+    """The same datasheet with one judge under another name."""
+    from dataclasses import replace
+
+    return replace(
+        datasheet,
+        judges=tuple(replace(j, name=new) if j.name == old else j for j in datasheet.judges),
+        estimates=tuple(replace(e, judge=new) if e.judge == old else e for e in datasheet.estimates),
+        readings=tuple(replace(r, judge=new) if r.judge == old else r for r in datasheet.readings),
+    )
