@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from math import sqrt
 
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry, Reading
@@ -124,7 +125,7 @@ def ladder(judge: str, protocol: str, correct: dict[int, tuple[int, int]]) -> It
                 intervals=(Interval("bootstrap_cluster", 1.92 / scale if right == n else 0.1, None),),
                 n_calls=n, n_units=n // 2, n_clusters=10, censored="right" if right == n else None,
             )  # fmt: skip
-        for level in range(0, 6 - delta):
+        for level in range(6 - delta):
             group = {**here, "base_level": level}
             yield rate(judge, "ladder", "target_sensitivity", group, round(right * 20 / n), 20)
     for metric in ("unreadable_rate", "failed_rate"):
@@ -194,7 +195,7 @@ def measured() -> Iterator[Estimate]:
 
 def baselines() -> Iterator[Estimate]:
     half = {d: (n, n) for d, n in PAIRS.items()}
-    nothing = {d: (0, 0) for d in PAIRS}
+    nothing = dict.fromkeys(PAIRS, (0, 0))
     yield from vacuum("coin", "base", (40, 40, 40))
     yield from decomposition("coin", "base", (31, 15, 14, 0, 0))
     yield from ladder("coin", "base", {**half, 1: (47, 53)})
@@ -213,23 +214,42 @@ def baselines() -> Iterator[Estimate]:
     yield threshold("longest", "base", 5.0, 5.0, None, "right")
 
 
+def read(judge: str, **sentences: tuple[str, str]) -> Iterator[Reading]:
+    for title, (word, sentence) in sentences.items():
+        yield Reading(judge, title.replace("_", " "), word, sentence)
+
+
 READINGS = (
-    Reading("Llama8B", "Zero point", "flagged", "It named a winner in 80 of 120 vacuum calls (0.67 [0.58, 0.74])."),
-    Reading("Llama8B", "Position", "flagged", "It leans to slot 1 on same-quality pairs (p < .001): 55 of 60 pairs."),
-    Reading("Llama8B", "Sensitivity", "flagged", "One step apart it chose the better text in 61 of 100 calls."),
-    Reading("Qwen14B", "Zero point", "clear", "No winner in 120 vacuum calls (0 [0, 0.03])."),
-    Reading(
-        "Qwen14B", "Position", "underpowered",
-        "27 stable against 32 positional pairs does not differ from a fair coin (p = .60).",
+    *read(
+        "Llama8B",
+        Zero_point=(
+            "flagged",
+            "reports a preference where there is none in 80 of 120 calls, 0.67 [0.56, 0.76]",
+        ),
+        Position=("flagged", "favours slot 1 between equals: net slot-1 preference +0.87 [+0.77, +0.97]"),
+        Sensitivity=("flagged", "sees a difference of one element in 61 of 100 calls, 0.61 [0.50, 0.71]"),
+        Threshold=("measured", "is right in three calls of four from 4 [2.71, 4] elements on"),
     ),
-    Reading("Qwen14B", "Sensitivity", "clear", "One step apart it chose the better text in 100 of 100 calls."),
-    Reading("Qwen32B", "Zero point", "clear", "No winner in 120 vacuum calls (0 [0, 0.03])."),
-    Reading("Qwen32B", "Position", "underpowered", "4 pairs to slot 1 and 1 to slot 2: too few commits to tell."),
-    Reading("Qwen32B", "Sensitivity", "clear", "One step apart it chose the better text in 94 of 100 calls."),
-    Reading(FAILING, "Zero point", "undefined", f"Not measured: {REASON}."),
-    Reading(FAILING, "Position", "undefined", f"Not measured: {REASON}."),
-    Reading(FAILING, "Sensitivity", "undefined", f"Not measured: {REASON}."),
-)  # fmt: skip
+    *read(
+        "Qwen14B",
+        Zero_point=("clear", "reports a preference where there is none in 0 of 120 calls, 0.00 [0.00, 0.04]"),
+        Position=("underpowered", "too few data to say whether a slot is favoured: +0.07 [−0.03, +0.17]"),
+        Sensitivity=("clear", "sees a difference of one element in 100 of 100 calls, 1.00 [0.95, 1.00]"),
+        Threshold=("measured", "is right in three calls of four from ≤ 1 (0, 1] elements on"),
+    ),
+    *read(
+        "Qwen32B",
+        Zero_point=("clear", "reports a preference where there is none in 0 of 120 calls, 0.00 [0.00, 0.04]"),
+        Position=("underpowered", "too few data to say whether a slot is favoured: +0.05 [−0.05, +0.15]"),
+        Sensitivity=("clear", "sees a difference of one element in 94 of 100 calls, 0.94 [0.86, 0.98]"),
+        Threshold=("measured", "is right in three calls of four from ≤ 1 (0, 1] elements on"),
+        Criterion=(
+            "measured",
+            "the strict instruction moves the tie rate by +0.26 [+0.16, +0.36] between equals",
+        ),
+    ),
+    *read(FAILING, Zero_point=("undefined", REASON), Failures=("flagged", "failed 120 of 120 calls")),
+)
 
 
 def example() -> Datasheet:
@@ -259,11 +279,50 @@ def example() -> Datasheet:
 
 def renamed(datasheet: Datasheet, old: str, new: str) -> Datasheet:
     """The same datasheet with one judge under another name."""
-    from dataclasses import replace
-
     return replace(
         datasheet,
         judges=tuple(replace(j, name=new) if j.name == old else j for j in datasheet.judges),
         estimates=tuple(replace(e, judge=new) if e.judge == old else e for e in datasheet.estimates),
         readings=tuple(replace(r, judge=new) if r.judge == old else r for r in datasheet.readings),
     )
+
+
+def crowd(count: int) -> Datasheet:
+    """Many judges with the same figures: the hardest case for labels."""
+    one = example()
+    names = [f"judge number {number}" for number in range(count)]
+    copies = [renamed(one, "Qwen32B", name) for name in names]
+    return replace(
+        one,
+        judges=tuple(
+            j for sheet, name in zip(copies, names, strict=True) for j in sheet.judges if j.name == name
+        )
+        + tuple(j for j in one.judges if j.baseline),
+        estimates=tuple(e for s, n in zip(copies, names, strict=True) for e in s.estimates if e.judge == n)
+        + tuple(baselines()),
+        readings=tuple(r for s, n in zip(copies, names, strict=True) for r in s.readings if r.judge == n),
+    )
+
+
+def without_estimates() -> Datasheet:
+    """Judges that were never asked anything."""
+    return replace(example(), estimates=(), readings=())
+
+
+def pointwise() -> Datasheet:
+    """A study without pairs: probes that the pairwise sections know nothing about."""
+    rows = (
+        rate("Qwen14B", "label_flip", "accuracy", {"protocol": "base"}, 18, 20, finding="clear"),
+        rate("Qwen14B", "format_invariance_1", "invariance", {"stratum": "chemistry"}, 19, 20),
+        Estimate(
+            "Qwen14B",
+            "synthetic_ordinal",
+            "pearson",
+            {},
+            "item",
+            None,
+            note="every score is the same: no variance",
+        ),
+        Estimate("Qwen14B", "synthetic_ordinal", "unheard_of", {}, "item", 3.25),
+    )
+    return replace(example(), estimates=rows, readings=())

@@ -117,7 +117,7 @@ class ScriptedServer:
         self.requests: list[Received] = []
         self.url = ""
         self._server: asyncio.Server | None = None
-        self._writers: set[asyncio.StreamWriter] = set()
+        self._open: dict[asyncio.StreamWriter, asyncio.Task[Any]] = {}
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -130,10 +130,9 @@ class ScriptedServer:
         """Stop listening and cut what is still open."""
         assert self._server is not None
         self._server.close()
-        for writer in list(self._writers):
+        for writer in self._open:
             writer.transport.abort()
-        tasks = [t for t in asyncio.all_tasks() if getattr(t.get_coro(), "__name__", "") == "_connection"]
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self._open.values(), return_exceptions=True)
 
     async def __aenter__(self) -> ScriptedServer:
         await self.start()
@@ -158,14 +157,16 @@ class ScriptedServer:
         self._loop.close()
 
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._writers.add(writer)
+        task = asyncio.current_task()
+        assert task is not None
+        self._open[writer] = task
         try:
             while await self._exchange(reader, writer):
                 pass
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
-            self._writers.discard(writer)
+            del self._open[writer]
             writer.close()
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:

@@ -102,7 +102,7 @@ def interval(estimate: Estimate, method: str) -> tuple[float | None, float | Non
     return next((i.low, i.high) for i in estimate.intervals if i.method == method)
 
 
-letters = st.sampled_from("12tax f".replace(" ", ""))
+letters = st.sampled_from("12taxf")
 shown_answers = st.tuples(letters, letters).map("".join)
 
 

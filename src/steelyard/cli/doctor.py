@@ -10,7 +10,7 @@ from steelyard.cli.options import option
 
 
 @click.command()
-@option("--judge", "-j", "judges", multiple=True, metavar="JUDGE", help="Also make one real call to this judge.")
+@option("--judge", "-j", "judges", multiple=True, metavar="JUDGE", help="Make one real call to this judge.")
 def doctor(judges: tuple[str, ...]) -> None:
     """Check the machine, the embedded weights and the keys; with -j, make one call to a judge."""
     from rich import box

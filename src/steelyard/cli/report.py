@@ -20,6 +20,7 @@ def report(folder: Path, form: str | None, verify: bool) -> None:
     from rich.console import Console
 
     from steelyard.datasheet import csv, html, markdown, terminal
+    from steelyard.datasheet.datasheet import Datasheet
     from steelyard.errors import StoreError
     from steelyard.lab.run_folder import RunFolder
 
@@ -36,10 +37,5 @@ def report(folder: Path, form: str | None, verify: bool) -> None:
         terminal.render(datasheet, Console())
         click.echo(f"\nPage: {run.page}")
         return
-    texts = {
-        "html": html.render,
-        "md": markdown.render,
-        "csv": csv.render,
-        "json": lambda sheet: sheet.dumps(),
-    }
-    click.echo(texts[form](datasheet), nl=False)
+    renderers = {"html": html.render, "md": markdown.render, "csv": csv.render, "json": Datasheet.dumps}
+    click.echo(renderers[form](datasheet), nl=False)

@@ -10,7 +10,7 @@ from steelyard.cli.options import option
 
 
 @click.command()
-@option("--profile", type=click.Choice(["standard", "full"]), default="standard", show_default=True, help="Size.")
+@option("--profile", type=click.Choice(["standard", "full"]), default="standard", help="Size [standard].")
 @option("--json", "as_json", is_flag=True, help="Print the gates as JSON.")
 def selftest(profile: str, as_json: bool) -> None:
     """Measure judges whose parameters are known and compare; exit 1 when a gate fails."""
@@ -38,5 +38,5 @@ def selftest(profile: str, as_json: bool) -> None:
         Console().print(table)
         click.echo(f"{len(gates) - failed} of {len(gates)} gates passed.")
     if failed:
-        click.echo(f"steelyard: {failed} gates failed; the laboratory must not be trusted as it is.", err=True)
+        click.echo(f"steelyard: {failed} gates failed: do not trust figures of this installation.", err=True)
         sys.exit(1)

@@ -20,11 +20,11 @@ class Term:
 METRICS: dict[str, Term] = {
     "dark_current": Term(
         "dark current",
-        "Calls that name a winner when there is nothing to judge (both empty, both blank, both the same text).",
+        "Calls that name a winner when there is nothing to judge: both empty, both blank, both the same.",
     ),
     "raw_false_preference": Term(
         "raw false preference",
-        "Calls that name a winner between texts of the same quality; a mixture, explained by the rows below it.",
+        "Calls that name a winner between texts of the same quality; a mixture that its parts explain.",
     ),
     "stable_cross_sensitivity": Term(
         "stable cross-sensitivity",
@@ -39,7 +39,7 @@ METRICS: dict[str, Term] = {
     ),
     "other_conflict": Term(
         "other conflict",
-        "Committed calls of pairs whose other order has no verdict, as a share of all calls; zero in clean runs.",
+        "Commits in pairs whose other order gave no verdict, as a share of all calls; zero in clean runs.",
     ),
     "no_preference": Term("no preference", "Same-quality pairs that are a tie in both orders."),
     "tie_rate": Term("tie rate", "Calls answered with a tie or a valid abstention."),
@@ -54,19 +54,19 @@ METRICS: dict[str, Term] = {
     ),
     "target_sensitivity": Term(
         "target sensitivity",
-        "Calls that choose the better text of a pair a known number of quality steps apart; a tie is not correct.",
+        "Calls that choose the better of two texts a known number of quality steps apart; a tie is a miss.",
     ),
     "nontie_accuracy": Term("accuracy without ties", "Correct calls among those that name a winner."),
     "miss_by_tie": Term("miss by tie", "Calls that answer tie although one text is better."),
     "wrong_choice": Term("wrong choice", "Calls that choose the worse text."),
     "dprime": Term(
         "d′",
-        "Distance between the two orders in units of the judge's own noise; at the ceiling it is only a bound.",
+        "Distance between the two orders in units of the judge's noise; at the ceiling it is only a bound.",
     ),
     "dprime_2afc": Term("d′ (2AFC)", "d′ divided by √2, the form used for two-alternative forced choice."),
     "delta75": Term(
         "75 % threshold",
-        "Smallest quality step at which three calls in four choose the better text; ≤ and > mark the ends of the ladder.",
+        "Quality step from which three calls in four choose the better text; ≤ and > mark the ladder's ends.",
     ),
     "criterion_shift": Term(
         "criterion shift",
@@ -118,13 +118,19 @@ METRICS: dict[str, Term] = {
 INTERVALS: dict[str, str] = {
     "wilson": "Wilson score interval on single calls; it claims nothing about clustering by task.",
     "wilson_cluster": (
-        "Wilson score interval on the effective sample size after clustering by task, with Student's t on the "
-        "number of tasks less one."
+        "Wilson score interval on the effective sample size after clustering by task, with Student's t on "
+        "one degree of freedom less than there are tasks."
     ),
     "wilson_tasks": "Wilson score interval with the number of tasks as the sample size: the strict bound.",
     "goodman": "Goodman simultaneous intervals over the cells of the decomposition.",
     "bootstrap_cluster": "Percentiles of a bootstrap that draws whole tasks.",
+    "bootstrap_cluster_paired": "Percentiles of a bootstrap that draws whole tasks with both arms together.",
     "newcombe": "Newcombe's interval for a difference of two proportions, built from their Wilson intervals.",
+    "newcombe_cluster": "Newcombe's interval built from intervals that are clustered by task.",
+    "t_cluster": "Student's t on the spread between tasks.",
+    "wilson_cluster_difference": "Difference of the limits of both shares, where tasks show no spread.",
+    "wilson_steps": "Read off the limits of each quality step, where a bootstrap over tasks shows no spread.",
+    "wilson_shares": "Computed from the Wilson limits of both orders.",
     "clopper_pearson": "Exact binomial interval.",
     "profile": "Profile likelihood of the joint fit.",
     "sandwich": "Task-cluster sandwich of the joint fit, with Student's t.",
@@ -150,6 +156,7 @@ FINDINGS: dict[str, str] = {
     "clear": "the data rule out an effect beyond the limit",
     "flagged": "the data show an effect beyond the limit",
     "underpowered": "the data cannot tell; more calls would",
+    "measured": "a figure that has no limit to be held against",
     "undefined": "the figure cannot be formed; the reason is given",
 }
 

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from steelyard.datasheet import numbers
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.datasheet.glossary import FINDINGS, INTERVALS, term
-from steelyard.datasheet.summary import Row, Section, Summary, summarise
+from steelyard.datasheet.sections import Row, Section
+from steelyard.datasheet.summary import Summary, summarise
 from steelyard.metrics.estimate import Estimate
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
@@ -17,8 +18,9 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
 def render(datasheet: Datasheet) -> str:
     """The whole document."""
     summary = summarise(datasheet)
+    sheet = summary.datasheet
     parts = [
-        f"# Judge Datasheet: {escape(datasheet.name)}",
+        f"# Judge Datasheet: {escape(sheet.name)}",
         "A judge measured like an instrument. Every figure is `value [95 % interval] count/total`.",
         "\n".join(_provenance(summary)),
         *_readings(summary),
@@ -26,14 +28,14 @@ def render(datasheet: Datasheet) -> str:
         *_figures(summary, summary.measured),
         *(_baselines(summary) if summary.baselines else ()),
         *_notes(summary),
-        *_methods(datasheet),
+        *_methods(sheet),
     ]
     return "\n\n".join(parts) + "\n"
 
 
 def escape(text: str) -> str:
-    """Text that Markdown shows as it is, on one line."""
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+    """Text that Markdown shows as it is."""
+    return _SPECIAL.sub(r"\\\1", text)
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -61,8 +63,7 @@ def _readings(summary: Summary) -> Iterator[str]:
         yield "## Readings"
     for judge in summary.datasheet.judges:
         lines = [
-            f"- **{escape(reading.title)}: {reading.word.upper() if reading.word == 'flagged' else reading.word}.** "
-            + escape(reading.sentence)
+            f"- {escape(reading.title)}, **{reading.word}**: {escape(reading.sentence)}"
             for reading in summary.readings(judge.name)
         ]
         if lines:
@@ -94,7 +95,7 @@ def cell(summary: Summary, estimate: Estimate | None) -> str:
     if estimate is None:
         return numbers.NOT_MEASURED
     if numbers.undefined(estimate):
-        return f"undefined ({summary.mark(estimate)})"
+        return escape(summary.undefined(estimate))
     parts = [escape(numbers.figure(estimate)), numbers.counts(estimate)]
     if estimate.finding in ("flagged", "underpowered"):
         parts.append(f"**{estimate.finding}**" if estimate.finding == "flagged" else f"*{estimate.finding}*")
@@ -108,15 +109,14 @@ def _basis(estimate: Estimate | None) -> str:
 def _baselines(summary: Summary) -> Iterator[str]:
     yield "## Baselines"
     yield "What judges without any judgement show on the same stimuli."
-    rows = [row for section in summary.sections for row in section.rows if row.headline]
     header = ["", *(escape(judge.name) for judge in summary.baselines)]
-    yield table(header, [_row(summary, row, summary.baselines) for row in rows])
+    yield table(header, [_row(summary, row, summary.baselines) for row in summary.headlines])
 
 
 def _notes(summary: Summary) -> Iterator[str]:
     if summary.notes:
         yield "## Undefined figures"
-        yield "\n".join(f"- ({letter}) {escape(note)}" for letter, note in summary.lettered_notes())
+        yield "\n".join(f"- ({letter}) {escape(reason)}" for reason, letter in summary.notes.items())
 
 
 def _methods(datasheet: Datasheet) -> Iterator[str]:

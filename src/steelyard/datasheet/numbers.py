@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import TypeGuard
 
 from steelyard.datasheet.glossary import KINDS, term
 from steelyard.metrics.estimate import Estimate, Interval
@@ -15,10 +16,26 @@ _MINUS = "−"
 _LIMITS = {"left": "≤ ", "right": "> "}
 _ASCII = str.maketrans(
     {
-        "−": "-", "≤": "<=", "≥": ">=", "Δ": "D", "·": "|", "…": "...", "′": "'", "∞": "inf", "–": "-", "√": "sqrt",
-        "✓": "+", "×": "x", "→": "->", "κ": "kappa", "ρ": "rho", "α": "alpha", "—": "-", "’": "'",
+        "−": "-",
+        "–": "-",
+        "—": "-",
+        "≤": "<=",
+        "≥": ">=",
+        "→": "->",
+        "×": "x",
+        "√": "sqrt",
+        "∞": "inf",
+        "Δ": "D",
+        "κ": "kappa",
+        "ρ": "rho",
+        "α": "alpha",
+        "′": "'",
+        "’": "'",
+        "·": "|",
+        "…": "...",
+        "✓": "+",
     }
-)  # fmt: skip
+)
 
 
 def decimal(value: float, *, signed: bool = False) -> str:
@@ -80,6 +97,11 @@ def undefined(estimate: Estimate) -> bool:
     return estimate.value is None or math.isnan(estimate.value)
 
 
+def defined(estimate: Estimate | None) -> TypeGuard[Estimate]:
+    """True where there is an estimate with a value."""
+    return estimate is not None and not undefined(estimate)
+
+
 def figure(estimate: Estimate | None) -> str:
     """The whole figure: `0.94 [0.86, 0.98]`, `undefined: reason`, `not measured`."""
     if estimate is None:
@@ -130,7 +152,7 @@ def bounds(estimate: Estimate) -> str:
 
 
 def remarks(estimate: Estimate) -> str:
-    """What else belongs to a figure: missing calls and what they could change, power, other intervals, the note."""
+    """What else belongs to a figure: missing calls, their reach, chance, power, other intervals, the note."""
     parts = [
         excluded(estimate),
         f"bounds {bounds(estimate)}" if bounds(estimate) else "",

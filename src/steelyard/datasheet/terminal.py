@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from rich import box
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from steelyard.datasheet import numbers
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
-from steelyard.datasheet.summary import Row, Section, Summary, summarise
+from steelyard.datasheet.sections import Row, Section
+from steelyard.datasheet.summary import Summary, summarise
 from steelyard.metrics.estimate import Estimate
 
 STYLES = {"clear": "green", "flagged": "bold red", "underpowered": "yellow", "undefined": "magenta"}
 MARKS = {"flagged": "!", "underpowered": "?"}
-NARROW, WIDE, LABEL = 19, 27, 22
-"""Columns that a figure needs without and with its counts beside it, and that the labels need."""
-
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+"""Signs beside a figure that was held against a limit, so that colour never carries the meaning alone."""
+LABEL, NARROW, WIDE = 23, 19, 29
+"""Columns for the names of the rows, and for a judge: at least, and at most."""
 
 
 def render(datasheet: Datasheet, console: Console) -> None:
@@ -34,114 +33,151 @@ class _Page:
     def __init__(self, summary: Summary, console: Console) -> None:
         self.summary = summary
         self.console = console
-        self.width = console.width
         self.plain = not (console.encoding or "utf-8").lower().startswith("utf")
+        self.per_table = max(1, (console.width - LABEL) // NARROW)
 
     def show(self) -> None:
+        """Header, tables of the measured judges, sentences, baselines, legend."""
         self._header()
-        for judges in _chunks(self.summary.measured, self._per_table()):
-            self._print(self._table(judges, self.summary.sections, essential=True))
+        for judges in _chunks(self.summary.measured, self.per_table):
+            self._show_judges(judges)
         self._sentences()
-        if self.summary.baselines:
-            self._baselines()
+        self._baselines()
         self._legend()
 
     def _header(self) -> None:
         sheet = self.summary.datasheet
+        calls = f"{self.summary.calls:,} calls" if self.summary.calls else "calls not recorded"
+        short_hash = sheet.stimulus_set.removeprefix("sha256:")[:12]
         self._line(f"Judge Datasheet: {sheet.name}", "bold")
-        hash_ = sheet.stimulus_set.removeprefix("sha256:")[:12]
-        calls = f" · {self.summary.calls:,} calls" if self.summary.calls else ""
-        self._line(
-            f"stimuli {hash_} · seed {sheet.seed} · {sheet.profile} profile · version {sheet.version}{calls}",
-            "dim",
+        facts = (
+            f"{sheet.profile} profile",
+            calls,
+            f"stimuli {short_hash}",
+            f"seed {sheet.seed}",
+            sheet.version,
         )
+        self._line(" · ".join(facts), "dim")
 
-    def _per_table(self) -> int:
-        return max(1, (self.width - LABEL) // NARROW)
+    def _show_judges(self, judges: Sequence[JudgeEntry]) -> None:
+        table, column = self._grid(judges)
+        for title in self.summary.reading_titles():
+            table.add_row(self._text(title), *(self._word(judge.name, title) for judge in judges))
+        for section in self.summary.sections:
+            rows = [row for row in section.rows if row.essential]
+            if rows:
+                self._section(table, Section(section.title, section.question, tuple(rows)), judges, column)
+        self.console.print()
+        self.console.print(table)
 
-    def _table(
-        self, judges: Sequence[JudgeEntry], sections: Sequence[Section], *, essential: bool, style: str = ""
-    ) -> Table:
-        column = (self.width - LABEL) // max(1, len(judges))
-        table = Table(box=None, padding=(0, 1, 0, 0), style=style, header_style="bold", show_edge=False)
+    def _grid(self, judges: Sequence[JudgeEntry], style: str = "") -> tuple[Table, int]:
+        column = min(WIDE, (self.console.width - LABEL) // max(1, len(judges)))
+        table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style=f"bold {style}".strip())
         table.add_column("", width=LABEL - 1, no_wrap=True, overflow="ellipsis")
         for judge in judges:
-            table.add_column(self._text(judge.name), width=min(column, WIDE + 4) - 1, overflow="fold")
-        if essential:
-            self._words(table, judges)
-        for section in sections:
-            rows = [row for row in section.rows if row.essential] if essential else list(section.rows)
-            if rows:
-                table.add_row(self._text(section.title, "bold underline" if essential else ""))
-                for row in rows:
-                    self._row(table, row, judges, column)
-                if essential:
-                    self._basis(table, rows[0], judges)
-        return table
+            table.add_column(self._text(judge.name), width=max(1, column - 1), overflow="fold", style=style)
+        return table, column - 1
 
-    def _words(self, table: Table, judges: Sequence[JudgeEntry]) -> None:
-        for title in self.summary.reading_titles():
-            words = {r.judge: r.word for r in self.summary.datasheet.readings if r.title == title}
-            cells = [words.get(judge.name, numbers.NOT_MEASURED) for judge in judges]
-            table.add_row(self._text(title), *(self._text(word, STYLES.get(word, "dim")) for word in cells))
+    def _word(self, judge: str, title: str) -> Text:
+        reading = self.summary.reading(judge, title)
+        word = numbers.NOT_MEASURED if reading is None else reading.word
+        return self._text(word, STYLES.get(word, "dim" if reading is None else ""))
 
-    def _row(self, table: Table, row: Row, judges: Sequence[JudgeEntry], column: int) -> None:
-        label = self._text("  " + "  " * row.depth + row.label, "dim" if row.depth == 2 else "")
-        table.add_row(label, *(self._cell(row.cells.get(judge.name), column) for judge in judges))
+    def _section(self, table: Table, section: Section, judges: Sequence[JudgeEntry], width: int) -> None:
+        table.add_row("")
+        title = self._text(section.title, "bold")
+        if not any(numbers.defined(row.cells.get(judge.name)) for row in section.rows for judge in judges):
+            table.add_row(title, *(self._absence(section, judge.name) for judge in judges))
+            return
+        table.add_row(title)
+        for row in section.rows:
+            self._row(table, row, judges, width)
+        first = [section.rows[0].cells.get(judge.name) for judge in judges]
+        basis = [numbers.NOT_MEASURED if cell is None else numbers.short_basis(cell) for cell in first]
+        table.add_row(self._text("  calls/pairs/tasks", "dim"), *(self._text(text, "dim") for text in basis))
 
-    def _cell(self, estimate: Estimate | None, column: int) -> Text:
+    def _absence(self, section: Section, judge: str) -> Text:
+        """One word for a section in which a judge has no figure at all."""
+        cells = (row.cells.get(judge) for row in section.rows)
+        return self._cell(next((cell for cell in cells if cell is not None), None), LABEL)
+
+    def _row(self, table: Table, row: Row, judges: Sequence[JudgeEntry], width: int) -> None:
+        label = self._text("  " * (row.depth + 1) + row.label, "dim" if row.depth == 2 else "")
+        table.add_row(label, *(self._cell(row.cells.get(judge.name), width) for judge in judges))
+
+    def _cell(self, estimate: Estimate | None, width: int) -> Text:
         if estimate is None:
             return self._text(numbers.NOT_MEASURED, "dim")
         if numbers.undefined(estimate):
-            return self._text(f"undefined ({self.summary.mark(estimate)})", STYLES["undefined"])
+            return self._text(self.summary.undefined(estimate), STYLES["undefined"])
+        style = STYLES.get(estimate.finding or "", "")
         mark = MARKS.get(estimate.finding or "", "")
-        text = self._text(numbers.figure(estimate) + mark, STYLES.get(estimate.finding or "", ""))
-        counts = numbers.counts(estimate)
-        if counts:
-            beside = len(text) + 1 + len(counts) < column
-            text.append((" " if beside else "\n") + counts, "dim")
-        return text
-
-    def _basis(self, table: Table, row: Row, judges: Sequence[JudgeEntry]) -> None:
-        cells = [row.cells.get(judge.name) for judge in judges]
-        texts = [numbers.NOT_MEASURED if cell is None else numbers.short_basis(cell) for cell in cells]
-        table.add_row(self._text("  calls/pairs/tasks", "dim"), *(self._text(text, "dim") for text in texts))
+        value, interval, counts = (
+            self._text(numbers.value(estimate) + mark, style),
+            self._text(numbers.interval(estimate), style),
+            self._text(numbers.counts(estimate), "dim"),
+        )
+        return _packed([part for part in (value, interval, counts) if part.plain], width)
 
     def _sentences(self) -> None:
         for judge in self.summary.measured:
-            for reading in self.summary.readings(judge.name):
-                line = self._text(f"{judge.name}, {reading.title}: ")
+            readings = self.summary.readings(judge.name)
+            if readings:
+                self.console.print()
+                self._line(f"{judge.name} ({judge.model})", "bold")
+            for reading in readings:
+                line = self._text(f"{reading.title}, ")
                 line.append_text(self._text(reading.word, STYLES.get(reading.word, "")))
-                line.append_text(self._text(". " + reading.sentence))
-                self._print(line)
+                line.append_text(self._text(f": {reading.sentence}"))
+                self.console.print(Padding(line, (0, 0, 0, 2)), highlight=False)
 
     def _baselines(self) -> None:
-        self._line("Baselines on the same stimuli", "dim bold")
-        rows = tuple(row for section in self.summary.sections for row in section.rows if row.headline)
-        section = Section("", "", rows)
-        for judges in _chunks(self.summary.baselines, self._per_table()):
-            self._print(self._table(judges, (section,), essential=False, style="dim"))
+        rows = self.summary.headlines
+        for number, judges in enumerate(_chunks(self.summary.baselines, self.per_table) if rows else ()):
+            self.console.print()
+            if number == 0:
+                self._line("Baselines, on the same stimuli", "dim bold")
+            table, width = self._grid(judges, "dim")
+            for row in rows:
+                cells = [self._cell(row.cells.get(judge.name), width) for judge in judges]
+                table.add_row(
+                    self._text("  " + row.label, "dim"), *(Text(cell.plain, "dim") for cell in cells)
+                )
+            self.console.print(table)
 
     def _legend(self) -> None:
-        for letter, note in self.summary.lettered_notes():
-            self._line(f"({letter}) undefined: {note}", STYLES["undefined"])
+        self.console.print()
+        for reason, letter in self.summary.notes.items():
+            self._line(f"({letter}) undefined: {reason}", STYLES["undefined"])
         self._line(
-            "value [95 % interval] count/total; ! flagged, ? underpowered; deff = design effect", "dim"
+            "value [95 % interval] count/total · ! flagged · ? underpowered · deff design effect", "dim"
         )
 
     def _text(self, content: str, style: str = "") -> Text:
-        clean = _CONTROL.sub(" ", content)
-        return Text(numbers.ascii_only(clean) if self.plain else clean, style)
+        return Text(numbers.ascii_only(content) if self.plain else content, style)
 
     def _line(self, content: str, style: str = "") -> None:
-        self._print(self._text(content, style))
+        self.console.print(self._text(content, style), highlight=False)
 
-    def _print(self, thing: Text | Table) -> None:
-        self.console.print(thing, highlight=False, soft_wrap=False)
+
+def _packed(parts: Iterable[Text], width: int) -> Text:
+    """Parts side by side while they fit, else on the next line; no part is broken."""
+    packed, used = Text(), 0
+    for part in parts:
+        size = part.cell_len
+        if used and used + 1 + size > width:
+            packed.append("\n")
+            used = 0
+        elif used:
+            packed.append(" ")
+            used += 1
+        packed.append_text(part)
+        used += size
+    return packed
 
 
 def _chunks(judges: Sequence[JudgeEntry], size: int) -> Iterator[Sequence[JudgeEntry]]:
     """Even groups of at most `size`."""
-    groups = -(-len(judges) // size) if judges else 0
+    groups = -(-len(judges) // size)
     for number in range(groups):
         yield judges[number * len(judges) // groups : (number + 1) * len(judges) // groups]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.errors import BudgetError, InterruptedRunError, RunError, SteelyardError
+from steelyard.errors import BudgetError, InterruptedRunError, RunError, SteelyardError, UsageError
 from steelyard.lab.limits import Limits
 from steelyard.lab.observe import NOT_RUN, observe
 from steelyard.lab.planner import Plan
@@ -46,10 +46,16 @@ class Measured:
 
 
 def measure(study: Study, folder: RunFolder, limits: Limits, progress: Progress | None = None) -> Measured:
-    """Run or resume a study in a folder and publish its datasheet."""
+    """Run or resume a study in a folder and publish its datasheet.
+
+    What the caller must mend (a rejected key, an unknown model) is raised; replies that arrived are kept.
+    """
     plan = folder.prepare(study)
     with locked(folder.path), folder.store() as store:
         outcome = asyncio.run(_execute(plan, store, limits, progress))
+        for error in outcome.stopped:
+            if isinstance(error, UsageError):
+                raise error
         observations = observe(plan, store)
         datasheet = folder.publish(plan, store)
     errors = [*_stops(outcome, observations, len(plan.trials)), *_speechless(plan, observations)]
@@ -84,10 +90,8 @@ def _stops(outcome: Outcome, observations: list[Observation], total: int) -> Ite
             yield InterruptedRunError(f"interrupted: {done}; run the same command again to go on.")
         elif isinstance(error, BudgetError):
             yield BudgetError(f"{error}: {done}; raise --budget and run the same command again to go on.")
-        elif error.exit_code == 1:
-            yield type(error)(f"{str(error).rstrip('.')}: {done}; run the same command again to go on.")
         else:
-            yield error
+            yield type(error)(f"{str(error).rstrip('.')}: {done}; run the same command again to go on.")
     if missing and not outcome.stopped:
         yield RunError(f"{missing} trials have no verdict: {done}; run the same command again to go on.")
 
@@ -110,7 +114,7 @@ def _warnings(observations: list[Observation]) -> Iterator[str]:
     counts: dict[tuple[str, str], Counter[str]] = {}
     for observation in observations:
         verdict = observation.verdict
-        if isinstance(verdict, (Unreadable, Failed)):
+        if isinstance(verdict, (Unreadable, Failed)) and verdict.reason != NOT_RUN:
             word = "unreadable" if isinstance(verdict, Unreadable) else "failed"
             counts.setdefault((observation.judge, word), Counter())[verdict.reason] += 1
     for (judge, word), reasons in sorted(counts.items()):

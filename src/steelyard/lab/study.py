@@ -16,6 +16,7 @@ from steelyard.identity import content_hash
 from steelyard.lab.judge_config import parse_judge
 from steelyard.lab.judge_defaults import baseline_judges
 from steelyard.probes.probe import PROBES, Design, Probe
+from steelyard.providers.provider import connect
 from steelyard.registry import Spec
 from steelyard.tasks.task import CHECKLIST_TASK, Task
 from steelyard.trials.judge import Judge, Protocol
@@ -89,6 +90,8 @@ def build_study(config: StudyConfig, folder: Path) -> Study:
     """Resolve judges and probes; baselines are added last."""
     judges = [parse_judge(given, folder, CHECKLIST_TASK.scale) for given in config.judges]
     judges = _distinct(judges, config.judges)
+    for judge in judges:
+        connect(judge)  # refuses wrong models and options before anything is written
     probes = [_probe_spec(given) for given in config.probes]
     baselines = [
         judge for judge in baseline_judges(config.seed) if judge.name not in {j.name for j in judges}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from steelyard.metrics.clusters import percentile_limits, ratio, resample, wilson_cluster
@@ -29,6 +31,7 @@ def criterion_estimates(
     """`criterion_shift` for vacuum and for each step that either arm measured."""
     heading = Heading(judge, "criterion", {}, seed)
     shifts = [criterion_shift(heading.within(kind="vacuum"), base_vacuum, strict_vacuum, strict_name)]
+    strict = aligned(strict, base.names)
     for level in sorted({0.0, *steps(on_ladder(base)), *steps(on_ladder(strict))}):
         here = heading.within(delta=step(level))
         shifts.append(criterion_shift(here, _at(base, level), _at(strict, level), strict_name))
@@ -63,14 +66,27 @@ def _at(pairs: Pairs, level: float) -> Pairs:
     return pairs.where((pairs.delta == level) & (pairs.better > 0))
 
 
+def aligned(pairs: Pairs, names: tuple[str, ...]) -> Pairs:
+    """The same rows with pairs numbered as in `names`; pairs that it lacks are numbered after its end."""
+    if pairs.names == names:
+        return pairs
+    number = {name: index for index, name in enumerate(names)}
+    extra = tuple(name for name in pairs.names if name not in number)
+    number |= {name: len(names) + index for index, name in enumerate(extra)}
+    renumber = np.array([number[name] for name in pairs.names], dtype=np.int64)
+    return replace(pairs, pair=renumber[pairs.pair], names=names + extra)
+
+
 def _shared(base: Pairs, strict: Pairs) -> tuple[Pairs, Pairs] | None:
     """The rows of pairs that both arms were shown; None when there are none."""
-    seen = [{arm.names[i] for i in np.unique(arm.pair)} for arm in (base, strict)]
-    common = seen[0] & seen[1]
-    if not common:
+    strict = aligned(strict, base.names)
+    present = np.zeros((2, max(len(base.names), len(strict.names))), dtype=np.bool_)
+    present[0, base.pair] = True
+    present[1, strict.pair] = True
+    common = present[0] & present[1]
+    if not common.any():
         return None
-    kept = [arm.where(np.array([name in common for name in arm.names])[arm.pair]) for arm in (base, strict)]
-    return kept[0], kept[1]
+    return base.where(common[base.pair]), strict.where(common[strict.pair])
 
 
 def _by_name(pairs: Pairs) -> dict[str, tuple[int, int]]:

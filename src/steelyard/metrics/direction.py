@@ -100,7 +100,8 @@ def decompose(pairs: Pairs) -> Decomposition:
         one_sided=complete & (decided(u) ^ decided(v)),
         no_preference=neither(u) & neither(v),
         complete=complete,
-        commits=both_orders(rows, decided),
+        # Counted by code and not by `decided`, so that the identity can fail.
+        commits=both_orders(rows, lambda codes: np.isin(codes, (FIRST, SECOND))),
     )
     result.check()
     return result

@@ -1,4 +1,27 @@
-"""Prompts short enough for the embedded model."""
+"""Prompts short enough for the embedded model: what all trials share first, then the request, then the answers."""
 
-EMBEDDED_PROMPT = "Question: {{ request }}\n\nAnswer 1: {{ first }}\n\nAnswer 2: {{ second }}\n\nWhich answer is better? Reply 1, 2 or tie."
-EMBEDDED_STRICT_PROMPT = EMBEDDED_PROMPT
+from __future__ import annotations
+
+_QUESTION = """\
+{{ instruction }} {{ rubric }}
+%s
+
+Request: {{ request }}
+
+Answer 1:
+{{ fence }}
+{{ first }}
+{{ fence }}
+
+Answer 2:
+{{ fence }}
+{{ second }}
+{{ fence }}
+
+Which answer is better? Reply with 1, 2 or tie."""
+
+EMBEDDED_PROMPT = _QUESTION % "If neither is better, it is a tie."
+"""Base protocol of `embedded/smollm2-135m`."""
+
+EMBEDDED_STRICT_PROMPT = _QUESTION % "Unless one is clearly better, it is a tie; when in doubt, reply tie."
+"""Strict protocol of `embedded/smollm2-135m`: the same question with a higher bar for a preference."""

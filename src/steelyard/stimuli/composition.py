@@ -4,29 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cache
 
 from steelyard.identity import rng_for
 from steelyard.tasks.checklist import ELEMENTS, Checklist
 
 
 @dataclass(frozen=True)
-class Composition:
-    """Which wording of each sentence is used, and where each sentence stands.
+class Place:
+    """One sentence of an answer: an element where the answer has it, filler where not.
 
-    A composition has one place per element. Place i holds element i where the answer contains it
-    and filler i where it does not, so two answers of one composition differ in nothing else.
+    Every sentence of the catalogue has ten words, so length tells nothing about quality.
     """
 
-    checklist: Checklist
-    """The task."""
+    element: int
+    """Number of the element."""
+    full: str
+    """The element in one wording."""
+    weak: str
+    """The element satisfied by half."""
+    filler: str
+    """What stands here in an answer without the element."""
+
+
+@dataclass(frozen=True)
+class Composition:
+    """Five places in order; two answers of one composition differ in nothing but their elements."""
+
     chain: tuple[int, ...]
     """Elements in the order in which the prefix chain adds them."""
-    wording: tuple[int, ...]
-    """Wording of each element."""
-    filler_wording: int
-    """0 or 1."""
-    places: tuple[int, ...]
-    """Order of the sentences: a permutation of the element numbers."""
+    places: tuple[Place, ...]
+    """The sentences in the order in which they stand."""
 
     def prefix(self, level: float) -> str:
         """Q(level): the first elements of the chain; a half level adds the next element's weak form."""
@@ -34,34 +42,37 @@ class Composition:
         weak = self.chain[whole] if level > whole else None
         return self.text(self.chain[:whole], weak=weak)
 
-    def text(self, elements: Collection[int], *, weak: int | None = None, filler: int = ELEMENTS) -> str:
-        """The answer with these elements; `filler` limits how many filler sentences take the empty places."""
+    def text(self, elements: Collection[int], *, weak: int | None = None, padded: bool = True) -> str:
+        """The answer with these elements; without padding the other places stay empty."""
         sentences = []
         for place in self.places:
-            element = self.checklist.elements[place]
-            if place in elements:
-                sentences.append(element.wordings[self.wording[place]])
-            elif place == weak:
-                sentences.append(element.weak)
-            elif filler > 0:
-                sentences.append(self.checklist.filler[place][self.filler_wording])
-                filler -= 1
+            if place.element in elements:
+                sentences.append(place.full)
+            elif place.element == weak:
+                sentences.append(place.weak)
+            elif padded:
+                sentences.append(place.filler)
         return " ".join(sentences)
 
 
+@cache
 def compose(checklist: Checklist, seed: int) -> tuple[Composition, Composition]:
     """Two compositions of one chain that share no wording and no sentence order."""
     rng = rng_for(seed, "compose", checklist.id)
-    chain = rng.sample(range(ELEMENTS), ELEMENTS)
-    pairs = [rng.sample(range(len(element.wordings)), 2) for element in checklist.elements]
-    filler = rng.randrange(2)
-    places = rng.sample(range(ELEMENTS), ELEMENTS)
-    other = places
-    while other == places:
-        other = rng.sample(range(ELEMENTS), ELEMENTS)
+    chain = tuple(rng.sample(range(ELEMENTS), ELEMENTS))
+    fillers = rng.sample(checklist.filler, ELEMENTS)
+    one, other = [], []
+    for number, (element, filler) in enumerate(zip(checklist.elements, fillers, strict=True)):
+        words, padding = rng.sample(element.wordings, 2), rng.sample(filler, 2)
+        one.append(Place(number, words[0], element.weak, padding[0]))
+        other.append(Place(number, words[1], element.weak, padding[1]))
+    order = rng.sample(range(ELEMENTS), ELEMENTS)
+    turned = order
+    while turned == order:
+        turned = rng.sample(range(ELEMENTS), ELEMENTS)
     return (
-        Composition(checklist, tuple(chain), tuple(p[0] for p in pairs), filler, tuple(places)),
-        Composition(checklist, tuple(chain), tuple(p[1] for p in pairs), 1 - filler, tuple(other)),
+        Composition(chain, tuple(one[number] for number in order)),
+        Composition(chain, tuple(other[number] for number in turned)),
     )
 
 

@@ -66,7 +66,7 @@ def filler_pair(checklist: Checklist, level: int, seed: int) -> Stimulus:
         checklist,
         f"filler-q{level}",
         kind="filler",
-        texts=(composition.text(elements, filler=0), composition.text(elements)),
+        texts=(composition.text(elements, padded=False), composition.text(elements)),
         expectation=NoPreference(),
         edit="bare against padded with filler",
         base_level=level,

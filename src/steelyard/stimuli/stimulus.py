@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 from steelyard.identity import content_hash
@@ -56,7 +57,7 @@ class Stimulus:
     reference: str | None = None
     """Reference response, where there is one."""
 
-    @property
+    @cached_property
     def hash(self) -> str:
         """Content hash of everything above."""
         return content_hash(self)

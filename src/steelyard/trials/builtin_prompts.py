@@ -111,8 +111,8 @@ def parse_slots(user_message: str) -> tuple[str, str]:
 
 def protocol_of(user_message: str) -> Literal["base", "strict"]:
     """Which built-in pairwise prompt a rendered message came from; data cannot pretend to be the other."""
-    marks = _marks(user_message)
-    tail = user_message[marks[-1].end() :].removeprefix(" end\n") if marks else ""
+    parse_slots(user_message)
+    tail = user_message[_marks(user_message)[-1].end() :].removeprefix(" end\n")
     if tail not in (_BASE_TAIL, _STRICT_TAIL):
         raise DataError(_NOT_BUILT_IN)
     return "strict" if tail == _STRICT_TAIL else "base"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from steelyard.identity import content_hash
@@ -53,6 +54,13 @@ class Judge:
 
     def fingerprint(self, protocol: str) -> str:
         """Hash of what decides a verdict under one protocol; other protocols do not enter."""
+        return self._fingerprints[protocol]
+
+    @cached_property
+    def _fingerprints(self) -> dict[str, str]:
+        return {name: self._fingerprint(protocol) for name, protocol in self.protocols.items()}
+
+    def _fingerprint(self, protocol: Protocol) -> str:
         return content_hash(
             {
                 "provider": self.provider,
@@ -62,7 +70,7 @@ class Judge:
                 },
                 "decoding": self.decoding,
                 "rubric": self.rubric,
-                "protocol": self.protocols[protocol],
+                "protocol": protocol,
             }
         )
 

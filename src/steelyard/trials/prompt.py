@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError, meta
+from jinja2 import StrictUndefined, Template, TemplateError, TemplateSyntaxError, meta
 from jinja2.sandbox import SandboxedEnvironment
 
 from steelyard.errors import ConfigError
@@ -26,6 +26,11 @@ def _environment() -> SandboxedEnvironment:
     return SandboxedEnvironment(
         autoescape=False, undefined=StrictUndefined, keep_trailing_newline=False, trim_blocks=True
     )
+
+
+@cache
+def _compiled(text: str) -> Template:
+    return _environment().from_string(text)
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,7 @@ class PromptTemplate:
         """Insert the values verbatim; a fence longer than any in the values is added."""
         filled = {**values, "fence": fence_for(values)}
         try:
-            return _environment().from_string(self.text).render(filled)
+            return _compiled(self.text).render(filled)
         except (TemplateError, TypeError, ValueError, ArithmeticError) as error:
             raise ConfigError(f"{self.origin}: the template cannot be rendered ({error}).") from error
 

@@ -2,25 +2,65 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from steelyard.datasheet.html.chart import Spec, colour, draw
-from steelyard.datasheet.html.figure import Figure, Panel, cell, everyone, why_not
+from steelyard.datasheet import numbers
+from steelyard.datasheet.html.chart import TEXT, Spec, colour, draw, layer, mark, rate_axis
+from steelyard.datasheet.html.figure import (
+    SAME_QUALITY,
+    Figure,
+    Panel,
+    arm_name,
+    cell,
+    everyone,
+    protocols,
+    spoken,
+    why_not,
+)
 from steelyard.datasheet.html.labels import short
 from steelyard.datasheet.summary import Summary
 from steelyard.metrics.estimate import Estimate
 
-WIDTH, ROW = 430, 46
+WIDTH, ROW, DIGIT = 430, 46, 9
+"""Width of a full bar, height of a row and width of a digit, in pixels."""
 
-PARTS: tuple[tuple[str, str, str, int | None], ...] = (
-    ("stable", "stable: same text in both orders", "stable_cross_sensitivity", None),
-    ("slot-1", "positional: slot 1 in both orders", "positional_false_preference", 1),
-    ("slot-2", "positional: slot 2 in both orders", "positional_false_preference", 2),
-    ("one-sided", "one-sided: a winner in one order only", "one_sided_commit", None),
-    ("other", "other: the other order gave no verdict", "other_conflict", None),
-    ("none", "no preference: tie in both orders", "no_preference", None),
+
+@dataclass(frozen=True)
+class Part:
+    """One kind of outcome of a pair shown in both orders."""
+
+    role: str
+    """Colour role."""
+    name: str
+    """Column name."""
+    meaning: str
+    """Words of the key."""
+    metric: str
+    """Metric id."""
+    slot: int | None = None
+    """Slot, for outcomes that are split by it."""
+    pale: bool = False
+    """True where dark ink is written on it."""
+
+
+PARTS = (
+    Part("stable", "stable", "stable: same text in both orders", "stable_cross_sensitivity"),
+    Part("slot-1", "positional, slot 1", "slot 1 in both orders", "positional_false_preference", 1),
+    Part(
+        "slot-2", "positional, slot 2", "slot 2 in both orders", "positional_false_preference", 2, pale=True
+    ),
+    Part("one-sided", "one-sided", "one-sided: a winner in one order only", "one_sided_commit"),
+    Part("other", "other", "other: the second verdict is missing", "other_conflict"),
+    Part("none", "no preference", "no preference: tie in both orders", "no_preference", pale=True),
 )
-"""Colour role, words, metric and slot of each segment, in drawing order."""
+"""In drawing order."""
+TITLE = "Same-quality pairs, taken apart"
+HEADER = ("judge", *(part.name for part in PARTS))
+CAPTION = (
+    "Each bar is all pairs of equal quality, shown in both orders; the numbers are pairs. A sound judge is "
+    "one bar of no preference."
+)
 
 
 @dataclass(frozen=True)
@@ -29,120 +69,104 @@ class Bar:
 
     name: str
     """Judge and protocol."""
-    parts: tuple[Estimate | None, ...]
-    """One estimate per segment."""
-    quiet: bool
+    shares: tuple[Estimate | None, ...]
+    """One estimate per part."""
+    quiet: bool = False
     """True for baselines."""
 
     @property
     def drawable(self) -> bool:
-        """True where at least one segment has a value."""
-        return any(part is not None and part.value is not None for part in self.parts)
+        """True where at least one part has a value."""
+        return any(numbers.defined(share) for share in self.shares)
 
 
 def decomposition(summary: Summary) -> Figure:
     """Stacked bars over the canonical pairs of equal quality."""
-    bars = _bars(summary)
+    bars = list(_bars(summary))
     drawn = [bar for bar in bars if bar.drawable]
-    words = tuple(
-        words.partition(":")[0] if slot is None else f"positional, slot {slot}" for _, words, _, slot in PARTS
-    )
-    rows = tuple((bar.name, *(cell(part) for part in bar.parts)) for bar in bars)
+    rows = tuple((bar.name, *(cell(summary, share) for share in bar.shares)) for bar in bars)
+    named = [(bar.name, zip(HEADER[1:], bar.shares, strict=True)) for bar in bars if not bar.drawable]
+    height, label = ROW * len(drawn), spoken(HEADER, rows)
+    svg = draw(_layers(drawn), width=WIDTH, height=height, title=TITLE, label=label) if drawn else ""
     return Figure(
-        id="decomposition",
-        title="Same-quality pairs, taken apart",
-        caption="Each bar is all pairs of equal quality, shown in both orders; the numbers are pairs. A sound judge is "
-        "all pale: no preference.",
-        panels=(Panel(draw(_spec(drawn), width=WIDTH, height=ROW * len(drawn))),) if drawn else (),
-        label="Shares of same-quality pairs. "
-        + "; ".join(
-            f"{row[0]}: " + ", ".join(map(" ".join, zip(words, row[1:], strict=True))) for row in rows
-        ),
-        header=("judge", *words),
-        rows=rows,
-        key=tuple((role, text) for role, text, _, _ in PARTS),
-        omitted=tuple(
-            why_not(bar.name, [(term, part) for term, part in zip(words, bar.parts, strict=True)])
-            for bar in bars
-            if not bar.drawable
-        ),
+        "decomposition",
+        TITLE,
+        CAPTION,
+        (Panel(svg),) if svg else (),
+        HEADER,
+        rows,
+        key=tuple((part.role, part.meaning) for part in PARTS),
+        omitted=tuple(why_not(name, shares) for name, shares in named),
     )
 
 
-def _bars(summary: Summary) -> list[Bar]:
-    bars: list[Bar] = []
+def _bars(summary: Summary) -> Iterator[Bar]:
     for judge in everyone(summary):
-        for protocol in judge.protocols or {"base": ""}:
-            parts = tuple(_part(summary, judge.name, protocol, metric, slot) for _, _, metric, slot in PARTS)
-            name = judge.name if protocol == "base" else f"{judge.name}, {protocol}"
-            if protocol == "base" or any(part is not None for part in parts):
-                bars.append(Bar(name, parts, judge.baseline))
-    return bars
+        for protocol in protocols(judge):
+            shares = tuple(_share(summary, judge.name, protocol, part) for part in PARTS)
+            if protocol == "base" or any(share is not None for share in shares):
+                yield Bar(arm_name(judge, protocol), shares, judge.baseline)
 
 
-def _part(summary: Summary, judge: str, protocol: str, metric: str, slot: int | None) -> Estimate | None:
-    group: dict[str, str | float] = {"protocol": protocol, "delta": 0, "kind": "same_subset"}
-    if slot is not None:
-        group["slot"] = slot
-    return summary.datasheet.find(judge, metric, "ladder", **group)
+def _share(summary: Summary, judge: str, protocol: str, part: Part) -> Estimate | None:
+    slot: dict[str, str | float] = {} if part.slot is None else {"slot": part.slot}
+    return summary.datasheet.find(judge, part.metric, "ladder", protocol=protocol, **SAME_QUALITY, **slot)
 
 
-def _spec(bars: list[Bar]) -> Spec:
-    segments: list[dict[str, object]] = []
-    for number, bar in enumerate(bars):
-        start = 0.0
-        for (role, _, _, _), part in zip(PARTS, bar.parts, strict=True):
-            share = 0.0 if part is None or part.value is None else part.value
-            if part is not None and share > 0:
-                segments.append(_segment(number, start, share, role, part))
-            start += share
-    names = [{"y": number, "name": short(bar.name)} for number, bar in enumerate(bars)]
-    x = {"field": "from", "type": "quantitative", "scale": {"domain": [0, 1], "nice": False, "clamp": True},
-         "axis": {"title": "share of pairs", "values": [0, 0.25, 0.5, 0.75, 1], "format": ".2~f", "grid": False}}  # fmt: skip
-    y = {
-        "field": "y",
-        "type": "quantitative",
-        "axis": None,
-        "scale": {"domain": [len(bars) - 0.4, -0.6], "nice": False},
-    }
-    return {"layer": [_rects(segments, x, y), _numbers(segments, x, y), _names(names, y)]}
+def _layers(bars: Sequence[Bar]) -> list[Spec]:
+    segments = [segment for number, bar in enumerate(bars) for segment in _segments(number, bar)]
+    numbered = [segment for segment in segments if segment["text"]]
+    names = [
+        {"y": number - 0.22, "text": short(bar.name), "ink": colour("muted" if bar.quiet else "ink")}
+        for number, bar in enumerate(bars)
+    ]
+    ink: Spec = {"field": "ink", "type": "nominal", "scale": None}
+    x = rate_axis("from", "share of pairs", grid=False)
+    scale = {"domain": [len(bars) - 0.4, -0.6], "nice": False}
+    y: Spec = {"field": "y", "type": "quantitative", "axis": None, "scale": scale}
+    return [
+        layer(
+            segments,
+            mark("rect", stroke=colour("paper"), strokeWidth=1),
+            x=x,
+            x2={"field": "to"},
+            y=y,
+            y2={"field": "y2"},
+            fill={"field": "fill", "type": "nominal", "scale": None},
+        ),
+        layer(
+            numbered,
+            mark("text", fontSize=12, fontWeight=600),
+            x={**x, "field": "centre"},
+            y={**y, "field": "middle"},
+            text=TEXT,
+            color=ink,
+        ),
+        layer(names, mark("text", align="left", baseline="bottom", x=0), y=y, text=TEXT, color=ink),
+    ]
 
 
-def _segment(number: int, start: float, share: float, role: str, part: Estimate) -> dict[str, object]:
-    text = (
-        str(part.numerator)
-        if part.numerator is not None and share * WIDTH > 9 * len(str(part.numerator))
-        else ""
-    )
-    ink = "paper" if role in ("stable", "slot-1", "one-sided", "other") else "ink"
-    return {
-        "y": number - 0.18, "y2": number + 0.32, "middle": number + 0.07, "from": start, "to": start + share,
-        "centre": start + share / 2, "fill": colour(role), "text": text, "ink": colour(ink),
-    }  # fmt: skip
+def _segments(number: int, bar: Bar) -> Iterator[dict[str, object]]:
+    start = 0.0
+    for part, estimate in zip(PARTS, bar.shares, strict=True):
+        share = estimate.value if numbers.defined(estimate) and estimate.value else 0.0
+        end = min(1.0, start + share)
+        if estimate is not None and end > start:
+            yield {
+                "y": number - 0.18,
+                "y2": number + 0.32,
+                "middle": number + 0.07,
+                "from": start,
+                "to": end,
+                "centre": (start + end) / 2,
+                "fill": colour(part.role),
+                "text": _count(estimate, end - start),
+                "ink": colour("ink" if part.pale else "paper"),
+            }
+        start = end
 
 
-def _rects(segments: list[dict[str, object]], x: Spec, y: Spec) -> Spec:
-    return {
-        "data": {"values": segments},
-        "mark": {"type": "rect", "stroke": colour("paper"), "strokeWidth": 1},
-        "encoding": {"x": x, "x2": {"field": "to"}, "y": y, "y2": {"field": "y2"},
-                     "fill": {"field": "fill", "type": "nominal", "scale": None}},
-    }  # fmt: skip
-
-
-def _numbers(segments: list[dict[str, object]], x: Spec, y: Spec) -> Spec:
-    return {
-        "data": {"values": [segment for segment in segments if segment["text"]]},
-        "mark": {"type": "text", "baseline": "middle", "fontSize": 12, "fontWeight": 600},
-        "encoding": {"x": {**x, "field": "centre"}, "y": {**y, "field": "middle"},
-                     "text": {"field": "text", "type": "nominal"},
-                     "color": {"field": "ink", "type": "nominal", "scale": None}},
-    }  # fmt: skip
-
-
-def _names(names: list[dict[str, object]], y: Spec) -> Spec:
-    return {
-        "data": {"values": names},
-        "mark": {"type": "text", "align": "left", "baseline": "bottom", "fontSize": 13, "dy": -10, "x": 0},
-        "encoding": {"y": y, "text": {"field": "name", "type": "nominal"}},
-    }
+def _count(estimate: Estimate, share: float) -> str:
+    """The count, where the segment is wide enough for it."""
+    text = "" if estimate.numerator is None else str(estimate.numerator)
+    return text if share * WIDTH > DIGIT * len(text) + 2 else ""

@@ -1,8 +1,8 @@
-"""A figure of the page: panels, a key, what it says to those who cannot see it, and the data behind it."""
+"""A figure of the page: drawings, a key, and the data behind them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from steelyard.datasheet import numbers
@@ -11,9 +11,13 @@ from steelyard.datasheet.summary import Summary
 from steelyard.metrics.estimate import Estimate
 
 SHAPES = (
-    "circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left",
-)  # fmt: skip
+    *("circle", "square", "triangle-up", "diamond"),
+    *("cross", "triangle-down", "triangle-right", "triangle-left"),
+)
 SERIES = 8
+"""Colours before they repeat; shapes are then paired with other colours."""
+SAME_QUALITY: dict[str, str | float] = {"delta": 0, "kind": "same_subset"}
+"""Condition of the pairs that are equally good."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +42,6 @@ class Figure:
     """How to read it."""
     panels: tuple[Panel, ...]
     """Drawings, in reading order."""
-    label: str
-    """The content in a sentence, for readers who cannot see it."""
     header: tuple[str, ...]
     """Column names of the data table."""
     rows: tuple[tuple[str, ...], ...]
@@ -71,9 +73,19 @@ def looks(summary: Summary) -> dict[str, Look]:
     return found
 
 
-def shown(*estimates: Estimate | None) -> bool:
-    """True where every figure has a value to draw."""
-    return all(estimate is not None and not numbers.undefined(estimate) for estimate in estimates)
+def everyone(summary: Summary) -> tuple[JudgeEntry, ...]:
+    """Measured judges, then baselines."""
+    return (*summary.measured, *summary.baselines)
+
+
+def protocols(judge: JudgeEntry) -> tuple[str, ...]:
+    """The judge's protocols, base first."""
+    return ("base", *(name for name in judge.protocols if name != "base"))
+
+
+def arm_name(judge: JudgeEntry, protocol: str) -> str:
+    """The judge, and the protocol where it is not the base one."""
+    return judge.name if protocol == "base" else f"{judge.name}, {protocol}"
 
 
 def why_not(judge: str, named: Iterable[tuple[str, Estimate | None]]) -> str:
@@ -88,18 +100,27 @@ def why_not(judge: str, named: Iterable[tuple[str, Estimate | None]]) -> str:
 
 def limits(estimate: Estimate) -> tuple[float, float]:
     """Ends of the recommended interval, the value itself where an end is open or missing."""
-    at = estimate.value if estimate.value is not None else 0.0
+    at = estimate.value or 0.0
     interval = estimate.interval
     low = at if interval is None or interval.low is None else interval.low
     high = at if interval is None or interval.high is None else interval.high
     return low, high
 
 
-def cell(estimate: Estimate | None) -> str:
-    """A figure with its counts, for a data table."""
-    return " ".join(part for part in (numbers.figure(estimate), numbers.counts(estimate)) if part)
+def cell(summary: Summary, estimate: Estimate | None) -> str:
+    """A figure with its counts, for a data table; an interval is never broken over two lines."""
+    if estimate is None:
+        return numbers.NOT_MEASURED
+    if numbers.undefined(estimate):
+        return summary.undefined(estimate)
+    unbroken = numbers.interval(estimate).replace(" ", "\N{NO-BREAK SPACE}")
+    return " ".join(part for part in (numbers.value(estimate), unbroken, numbers.counts(estimate)) if part)
 
 
-def everyone(summary: Summary) -> Sequence[JudgeEntry]:
-    """Measured judges, then baselines."""
-    return (*summary.measured, *summary.baselines)
+def spoken(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """Data rows as a sentence."""
+    lines = [
+        f"{row[0]}: " + ", ".join(f"{name} {cell}" for name, cell in zip(header[1:], row[1:], strict=True))
+        for row in rows
+    ]
+    return "; ".join(lines) + "."

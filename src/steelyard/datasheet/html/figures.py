@@ -8,7 +8,8 @@ from steelyard.datasheet.html.decomposition import decomposition
 from steelyard.datasheet.html.figure import Figure
 from steelyard.datasheet.html.position import position
 from steelyard.datasheet.html.psychometric import psychometric
-from steelyard.datasheet.summary import PAIRWISE, Summary
+from steelyard.datasheet.sections import PAIRWISE
+from steelyard.datasheet.summary import Summary
 
 
 def figures(summary: Summary) -> tuple[Figure, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from steelyard.datasheet import numbers
+from steelyard.datasheet.glossary import term
 from steelyard.datasheet.html.figure import limits
 from steelyard.metrics.estimate import Estimate
 
@@ -12,7 +12,7 @@ from steelyard.metrics.estimate import Estimate
 def interval_bar(estimate: Estimate) -> Markup:
     """A track from 0 to 1 with the interval and the point on it; nothing for a figure that is no rate."""
     at = estimate.value
-    if numbers.undefined(estimate) or at is None or estimate.numerator is None or not 0 <= at <= 1:
+    if at is None or estimate.numerator is None or term(estimate.metric).signed or not 0 <= at <= 1:
         return Markup("")
     low, high = (min(1.0, max(0.0, end)) for end in limits(estimate))
     return Markup(

@@ -8,6 +8,8 @@ from itertools import pairwise
 
 LETTER, LINE = 7.0, 16.0
 """Width of a letter and height of a line, in pixels, at the figure's font size."""
+LIFTS = (0.0, *(side * lines for lines in (0.7, 1.2, 2.0, 3.0, 4.0, 5.0, 6.0) for side in (-1, 1)))
+"""How far a label may move up or down, in lines, nearest first."""
 LONGEST = 22
 """Letters after which a name is cut; the table carries it whole."""
 
@@ -50,8 +52,7 @@ class Label:
 
 def short(name: str) -> str:
     """A name that fits into a figure."""
-    one_line = " ".join(name.split())
-    return one_line if len(one_line) <= LONGEST else one_line[: LONGEST - 1] + "…"
+    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
 
 
 def place(
@@ -83,23 +84,23 @@ def _cost(box: Box, taken: Sequence[Box], frame: Box) -> float:
 
 def _candidates(x: float, y: float, text: str, radius: float) -> Iterator[tuple[Label, Box]]:
     size, gap = LETTER * len(text), radius + 3
-    for lift in (0.0, -1.0, 1.0, -2.0, 2.0, -3.0, 3.0, -4.0, 4.0, -5.0, 5.0, -6.0, 6.0):
+    for lift in LIFTS:
         middle = y + lift * LINE
         for align, anchor, left in (
             ("left", x + gap, x + gap),
             ("right", x - gap, x - gap - size),
             ("center", x, x - size / 2),
         ):
-            if align == "center" and lift == 0:
+            if align == "center" and abs(lift) < 1:
                 continue
             box = Box(left, middle - LINE / 2, left + size, middle + LINE / 2)
-            yield Label(text, anchor, middle, align, far=abs(lift) > 1), box
+            yield Label(text, anchor, middle, align, far=abs(lift) > 1.3), box
 
 
 def spread(heights: Sequence[float], *, gap: float = LINE, low: float, high: float) -> list[float]:
     """Heights moved apart, so that lines of text written at them do not overlap; order is kept."""
     order = sorted(range(len(heights)), key=lambda n: (heights[n], n))
-    placed = [heights[n] for n in order]
+    placed = [min(high, max(low, heights[n])) for n in order]
     for _ in range(200):
         moved = False
         for number, (upper, lower) in enumerate(pairwise(placed)):

@@ -21,21 +21,22 @@ from steelyard.datasheet.summary import summarise
 from steelyard.metrics.estimate import Estimate
 
 PACKAGE = "steelyard.datasheet.html"
-WORDS = {"clear": "✓", "flagged": "!", "underpowered": "?", "undefined": "–"}
+WORDS = {"clear": "✓", "flagged": "!", "underpowered": "?", "measured": "·", "undefined": "–"}
 """Signs that stand beside the words, so that colour never carries the meaning alone."""
 
 
 def render(datasheet: Datasheet) -> str:
     """One HTML document, the same for the same datasheet."""
     summary = summarise(datasheet)
+    sheet = summary.datasheet
     theme, behaviour = _source("theme.js"), _source("page.js")
     return _environment().get_template("page.html.j2").render(
-        sheet=datasheet,
+        sheet=sheet,
         summary=summary,
         figures=figures(summary),
-        every=[(judge, _grouped(datasheet, judge.name)) for judge in datasheet.judges],
-        metrics=_metrics(datasheet),
-        methods=_methods(datasheet),
+        every=[(judge, _grouped(sheet, judge.name)) for judge in sheet.judges],
+        metrics=_metrics(sheet),
+        methods=_methods(sheet),
         findings=FINDINGS,
         style=Markup(_source("style.css")),
         theme=Markup(theme),
@@ -66,7 +67,8 @@ def _policy(*scripts: str) -> str:
     """Only the page's own scripts may run, whatever text the data contain."""
     hashes = [b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     allowed = " ".join(f"'sha256-{value}'" for value in hashes)
-    return f"default-src 'none'; style-src 'unsafe-inline'; script-src {allowed}; base-uri 'none'; form-action 'none'"
+    closed = "default-src 'none'; base-uri 'none'; form-action 'none'"
+    return f"{closed}; style-src 'unsafe-inline'; script-src {allowed}"
 
 
 def _grouped(datasheet: Datasheet, judge: str) -> list[tuple[str, list[Estimate]]]:

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-from steelyard.datasheet.html.chart import Spec, colour, draw
-from steelyard.datasheet.html.figure import Figure, Panel, cell, everyone, looks, shown, why_not
+from steelyard.datasheet import numbers
+from steelyard.datasheet.html.chart import Spec, colour, draw, mark
+from steelyard.datasheet.html.figure import (
+    SAME_QUALITY,
+    Figure,
+    Panel,
+    cell,
+    everyone,
+    looks,
+    spoken,
+    why_not,
+)
 from steelyard.datasheet.html.labels import Box
-from steelyard.datasheet.html.scatter import HEIGHT, WIDTH, Point, layers, rate_axis
+from steelyard.datasheet.html.scatter import HEIGHT, WIDTH, Axes, Point, scatter
 from steelyard.datasheet.summary import Summary
 
-X_TITLE, Y_TITLE = "stable: same text wins both orders", "positional: same slot wins both orders"
+TITLE = "Slot or text"
+HEADER = ("judge", "stable", "positional", "net slot preference")
+CAPTION = (
+    "A judge that always commits lies on the diagonal; a fair coin lies at its middle. Towards the top the "
+    "slot decides, towards the right the wording does, towards zero the judge says tie."
+)
+COIN = Box(WIDTH / 2 - 10, HEIGHT / 2 - 10, WIDTH / 2 + 72, HEIGHT / 2 + 10)
+"""Room that the fair coin and its name take."""
 
 
 def position(summary: Summary) -> Figure:
@@ -17,50 +34,29 @@ def position(summary: Summary) -> Figure:
     points: list[Point] = []
     rows: list[tuple[str, ...]] = []
     omitted: list[str] = []
-    same: dict[str, str | float] = {"protocol": "base", "delta": 0, "kind": "same_subset"}
     for judge in everyone(summary):
-        stable = summary.datasheet.find(judge.name, "stable_cross_sensitivity", "ladder", **same)
-        slot = summary.datasheet.find(judge.name, "positional_false_preference", "ladder", **same)
-        net = summary.datasheet.find(judge.name, "net_slot_preference", "ladder", **same)
-        rows.append((judge.name, cell(stable), cell(slot), cell(net)))
-        if shown(stable, slot) and stable is not None and slot is not None:
+        stable, slot, net = (
+            summary.datasheet.find(judge.name, metric, "ladder", protocol="base", **SAME_QUALITY)
+            for metric in ("stable_cross_sensitivity", "positional_false_preference", "net_slot_preference")
+        )
+        rows.append((judge.name, cell(summary, stable), cell(summary, slot), cell(summary, net)))
+        if numbers.defined(stable) and numbers.defined(slot):
             points.append(Point(judge.name, stable, slot, look[judge.name], quiet=judge.baseline))
         else:
             omitted.append(why_not(judge.name, [("stable", stable), ("positional", slot)]))
-    chance = Box(WIDTH / 2 - 10, HEIGHT / 2 - 10, WIDTH / 2 + 76, HEIGHT / 2 + 10)
-    spec = {"layer": [*_coin(), *layers(points, X_TITLE, Y_TITLE, [chance])]}
-    return Figure(
-        id="position",
-        title="Slot or text",
-        caption="A judge that always commits lies on the diagonal; a fair coin lies at its middle. Towards the top the "
-        "slot decides, towards the right the wording does, towards the corner at zero it says tie.",
-        panels=(Panel(draw(spec, width=WIDTH, height=HEIGHT)),) if points else (),
-        label="Stable and positional shares of same-quality pairs. "
-        + "; ".join(f"{row[0]}: {row[1]} and {row[2]}" for row in rows),
-        header=("judge", "stable", "positional", "net slot preference"),
-        rows=tuple(rows),
-        omitted=tuple(omitted),
-    )
+    axes = Axes.named("stable: same text wins both orders", "positional: same slot wins both orders")
+    layers = [*_fair_coin(axes), *scatter(axes, points, [COIN])]
+    svg = draw(layers, width=WIDTH, height=HEIGHT, title=TITLE, label=spoken(HEADER, rows)) if points else ""
+    panels = (Panel(svg),) if svg else ()
+    return Figure("position", TITLE, CAPTION, panels, HEADER, tuple(rows), omitted=tuple(omitted))
 
 
-def _coin() -> list[Spec]:
+def _fair_coin(axes: Axes) -> list[Spec]:
     """The line on which every pair is decided in both orders, and the point of a fair coin on it."""
-    x, y = rate_axis("x", X_TITLE), rate_axis("y", Y_TITLE)
-    line = {
-        "data": {"values": [{"x": 0, "y": 1, "x2": 1, "y2": 0}]},
-        "mark": {"type": "rule", "color": colour("accent"), "strokeWidth": 1.2, "strokeDash": [4, 4]},
-        "encoding": {"x": x, "y": y, "x2": {"field": "x2"}, "y2": {"field": "y2"}},
-    }
-    ring = {
-        "data": {"values": [{"x": 0.5, "y": 0.5}]},
-        "mark": {"type": "point", "shape": "circle", "size": 150, "filled": False, "stroke": colour("accent"),
-                 "strokeWidth": 2, "opacity": 1},
-        "encoding": {"x": x, "y": y},
-    }  # fmt: skip
-    name = {
-        "data": {"values": [{"x": 0.5, "y": 0.5, "text": "fair coin"}]},
-        "mark": {"type": "text", "align": "left", "dx": 12, "color": colour("accent"), "fontSize": 12,
-                 "baseline": "middle"},
-        "encoding": {"x": x, "y": y, "text": {"field": "text", "type": "nominal"}},
-    }  # fmt: skip
-    return [line, ring, name]
+    accent = colour("accent")
+    ring = mark("point", shape="circle", size=150, fill="transparent", stroke=accent, strokeWidth=2)
+    return [
+        axes.line((0, 1), (1, 0), mark("rule", color=accent, strokeWidth=1.2, strokeDash=[4, 4])),
+        axes.spot((0.5, 0.5), {**ring, "opacity": 1}),
+        axes.words((0.5, 0.5), "fair coin", mark("text", align="left", dx=12, color=accent, fontSize=12)),
+    ]

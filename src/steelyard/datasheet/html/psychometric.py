@@ -2,179 +2,181 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from steelyard.datasheet import numbers
 from steelyard.datasheet.datasheet import JudgeEntry
-from steelyard.datasheet.html.chart import Spec, colour, draw
-from steelyard.datasheet.html.figure import Figure, Look, Panel, cell, everyone, limits, looks, why_not
+from steelyard.datasheet.html.chart import TEXT, Spec, colour, draw, layer, mark, rate_axis
+from steelyard.datasheet.html.figure import (
+    Figure,
+    Look,
+    Panel,
+    arm_name,
+    cell,
+    everyone,
+    limits,
+    looks,
+    protocols,
+    spoken,
+    why_not,
+)
 from steelyard.datasheet.html.labels import short, spread
 from steelyard.datasheet.summary import Summary
 from steelyard.metrics.estimate import Estimate
 
 WIDTH, HEIGHT = 250, 190
-Curve = list[tuple[float, Estimate]]
-"""Quality step and target sensitivity, in order of the step; defined figures only."""
+TITLE = "Psychometric curves"
+CAPTION = (
+    "How often the better text is chosen, by quality difference. The line at 0.75 defines the threshold; "
+    "bars are 95 % intervals. Thin grey lines are the baselines; dashed lines are another protocol."
+)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Target sensitivity by quality step under one protocol; defined figures only."""
+
+    name: str
+    """Judge for a baseline, protocol for a measured judge."""
+    steps: tuple[tuple[float, Estimate], ...]
+    """Quality step and figure, in order of the step."""
+
+    @property
+    def rows(self) -> list[dict[str, float]]:
+        """Points with the ends of their intervals."""
+        return [
+            {"x": step, "y": estimate.value or 0.0, "low": limits(estimate)[0], "high": limits(estimate)[1]}
+            for step, estimate in self.steps
+        ]
 
 
 def psychometric(summary: Summary) -> Figure:
     """Target sensitivity against quality step."""
-    look = looks(summary)
-    panels: list[Panel] = []
-    omitted: list[str] = []
-    for judge in summary.measured:
-        curves = {
-            protocol: _curve(summary, judge.name, protocol) for protocol in judge.protocols or {"base": ""}
-        }
-        if any(curves.values()):
-            spec = _spec(summary, _own(curves, look[judge.name]))
-            panels.append(Panel(draw(spec, width=WIDTH, height=HEIGHT), judge.name))
-        else:
-            omitted.append(why_not(judge.name, [("target sensitivity", _any(summary, judge.name))]))
-    if summary.baselines:
-        spec = _spec(summary, _baseline_names(summary))
-        panels.append(Panel(draw(spec, width=WIDTH, height=HEIGHT), "Baselines"))
     steps = _steps(summary)
-    rows = tuple(_row(summary, judge, protocol, steps) for judge, protocol in _arms(summary))
+    header = ("judge", *(f"Δ{numbers.steps(step)}" for step in steps), "75 % threshold")
+    rows = tuple(row for judge in everyone(summary) for row in _rows(summary, judge, steps))
+    drawn = [(judge, _curves(summary, judge)) for judge in summary.measured]
+    panels = [_judge_panel(summary, judge, curves, header) for judge, curves in drawn if curves]
+    if panels and summary.baselines:
+        panels.append(_baseline_panel(summary, header))
+    omitted = [why_not(judge.name, [_first(summary, judge)]) for judge, curves in drawn if not curves]
     return Figure(
-        id="psychometric",
-        title="Psychometric curves",
-        caption="How often the better text is chosen, by quality difference. The line at 0.75 defines the threshold; "
-        "bars are 95 % intervals; thin grey lines are the baselines.",
-        panels=tuple(panels),
-        label="Target sensitivity by quality step. "
-        + "; ".join(f"{row[0]}: {', '.join(row[1:-1])}" for row in rows),
-        header=("judge", *(f"Δ{numbers.steps(step)}" for step in steps), "75 % threshold"),
-        rows=rows,
-        omitted=tuple(omitted),
-        wide=True,
+        "psychometric", TITLE, CAPTION, tuple(panels), header, rows, omitted=tuple(omitted), wide=True
     )
 
 
-def _arms(summary: Summary) -> list[tuple[JudgeEntry, str]]:
-    arms = [
-        (judge, protocol) for judge in everyone(summary) for protocol in (judge.protocols or {"base": ""})
-    ]
-    return [arm for arm in arms if arm[1] == "base" or _curve(summary, arm[0].name, arm[1])]
+def _judge_panel(
+    summary: Summary, judge: JudgeEntry, curves: Sequence[Curve], header: tuple[str, ...]
+) -> Panel:
+    look = looks(summary)[judge.name]
+    front = [spec for number, curve in enumerate(curves) for spec in _drawn(curve, look, number)]
+    names = [_start_names(curves, look)] if len(curves) > 1 else []
+    label = spoken(header, _rows(summary, judge, _steps(summary)))
+    layers = _on_axes(summary, [*front, *names])
+    title = f"{TITLE}: {judge.name}"
+    return Panel(draw(layers, width=WIDTH, height=HEIGHT, title=title, label=label), judge.name)
 
 
-def _row(summary: Summary, judge: JudgeEntry, protocol: str, steps: Sequence[float]) -> tuple[str, ...]:
+def _baseline_panel(summary: Summary, header: tuple[str, ...]) -> Panel:
+    steps = _steps(summary)
+    label = spoken(header, (row for judge in summary.baselines for row in _rows(summary, judge, steps)))
+    layers = _on_axes(summary, [_end_names(_baseline_curves(summary))])
+    title = f"{TITLE}: baselines"
+    return Panel(draw(layers, width=WIDTH, height=HEIGHT, title=title, label=label), "Baselines")
+
+
+def _rows(summary: Summary, judge: JudgeEntry, steps: Sequence[float]) -> Iterator[tuple[str, ...]]:
     find = summary.datasheet.find
-    name = judge.name if protocol == "base" else f"{judge.name}, {protocol}"
-    cells = [
-        find(judge.name, "target_sensitivity", "ladder", protocol=protocol, delta=step) for step in steps
-    ]
-    return (
-        name,
-        *(cell(one) for one in cells),
-        cell(find(judge.name, "delta75", "ladder", protocol=protocol)),
-    )
+    for protocol in protocols(judge):
+        seen = [find(judge.name, "target_sensitivity", "ladder", protocol=protocol, delta=s) for s in steps]
+        if protocol == "base" or any(estimate is not None for estimate in seen):
+            threshold = find(judge.name, "delta75", "ladder", protocol=protocol)
+            yield (
+                arm_name(judge, protocol),
+                *(cell(summary, estimate) for estimate in seen),
+                cell(summary, threshold),
+            )
 
 
 def _steps(summary: Summary) -> list[float]:
-    found = {
-        float(estimate.group["delta"])
+    groups = [
+        estimate.group
         for judge in everyone(summary)
         for estimate in summary.datasheet.of(judge.name, "target_sensitivity", "ladder")
-        if "delta" in estimate.group
-    }
-    return sorted(found)
+    ]
+    return sorted({float(group["delta"]) for group in groups if "delta" in group})
 
 
-def _any(summary: Summary, judge: str) -> Estimate | None:
-    return next(summary.datasheet.of(judge, "target_sensitivity", "ladder"), None)
+def _first(summary: Summary, judge: JudgeEntry) -> tuple[str, Estimate | None]:
+    return "target sensitivity", next(summary.datasheet.of(judge.name, "target_sensitivity", "ladder"), None)
 
 
-def _curve(summary: Summary, judge: str, protocol: str) -> Curve:
+def _curves(summary: Summary, judge: JudgeEntry) -> list[Curve]:
+    curves = [_curve(summary, judge.name, protocol, protocol) for protocol in protocols(judge)]
+    return [curve for curve in curves if curve.steps]
+
+
+def _baseline_curves(summary: Summary) -> list[Curve]:
+    curves = [_curve(summary, judge.name, "base", judge.name) for judge in summary.baselines]
+    return [curve for curve in curves if curve.steps]
+
+
+def _curve(summary: Summary, judge: str, protocol: str, name: str) -> Curve:
     found = [
         (float(estimate.group["delta"]), estimate)
         for estimate in summary.datasheet.of(judge, "target_sensitivity", "ladder")
         if set(estimate.group) == {"protocol", "delta"} and estimate.group["protocol"] == protocol
     ]
-    return sorted((one for one in found if one[1].value is not None), key=lambda one: one[0])
+    kept = [pair for pair in found if numbers.defined(pair[1])]
+    return Curve(name, tuple(sorted(kept, key=lambda pair: pair[0])))
 
 
-def _spec(summary: Summary, front: list[Spec]) -> Spec:
-    steps = _steps(summary) or [1.0]
-    # The last half step is room for the names at the end of the curves.
-    x = {"field": "x", "type": "quantitative", "scale": {"domain": [steps[0] - 0.25, steps[-1] + 0.9], "nice": False},
-         "axis": {"title": "quality steps apart", "values": steps, "format": "~f", "grid": False}}  # fmt: skip
-    y = {"field": "y", "type": "quantitative", "scale": {"domain": [0, 1], "nice": False},
-         "axis": {"title": None, "values": [0, 0.25, 0.5, 0.75, 1], "format": ".2~f"}}  # fmt: skip
-    back = [_line(_curve(summary, judge.name, "base"), "muted", 0.8, []) for judge in summary.baselines]
-    line75 = {
-        "data": {"values": [{"y": 0.75}]},
-        "mark": {"type": "rule", "color": colour("accent"), "strokeWidth": 1.2},
-    }
-    layers = [*back, line75, *front]
-    for layer in layers:
-        layer["encoding"] = {**layer.get("encoding", {}), "y": y} | ({"x": x} if layer is not line75 else {})
-    return {"layer": layers}
+def _on_axes(summary: Summary, front: Sequence[Spec]) -> list[Spec]:
+    """The layers over the baselines and the 75 % line, on axes that leave room for names on the right."""
+    steps = _steps(summary)
+    axis = {"title": "quality steps apart", "values": steps, "format": "~f", "grid": False}
+    scale = {"domain": [steps[0] - 0.25, steps[-1] + 0.18 * (steps[-1] - steps[0] + 1)], "nice": False}
+    x: Spec = {"field": "x", "type": "quantitative", "scale": scale, "axis": axis}
+    y = rate_axis("y", None)
+    grey = mark("line", color=colour("muted"), strokeWidth=0.8)
+    back = [layer(curve.rows, grey) for curve in _baseline_curves(summary)]
+    line = layer([{"y": 0.75}], mark("rule", color=colour("accent"), strokeWidth=1.2), y=y)
+    placed = [{**spec, "encoding": {"x": x, "y": y, **spec["encoding"]}} for spec in [*back, *front]]
+    return [line, *placed]
 
 
-def _own(curves: dict[str, Curve], look: Look) -> list[Spec]:
-    layers: list[Spec] = []
-    ends = [(protocol, curve) for protocol, curve in curves.items() if curve]
-    for number, (_, curve) in enumerate(ends):
-        layers += _arm(curve, look, number)
-    if len(ends) > 1:
-        layers += _end_names([(protocol, _label_point(curve)) for protocol, curve in ends], look.role)
-    return layers
-
-
-def _label_point(curve: Curve) -> tuple[float, float]:
-    step, estimate = curve[0]
-    return step, estimate.value or 0.0
-
-
-def _arm(curve: Curve, look: Look, number: int) -> list[Spec]:
+def _drawn(curve: Curve, look: Look, number: int) -> list[Spec]:
+    """A curve with intervals and marks; later ones are hollow, dashed and a little to the right."""
     role = colour(look.role)
-    shift = 0.09 * number
-    bars = [{"x": step + shift, "y": limits(e)[0], "y2": limits(e)[1]} for step, e in curve]
-    dots = [{"x": step + shift, "y": e.value} for step, e in curve]
-    hollow = number > 0
+    rows = [{**row, "x": row["x"] + 0.09 * number} for row in curve.rows]
+    dash, fill = ([5, 3], colour("paper")) if number else ([], role)
+    bars = [{**row, "y": row["low"]} for row in rows]
+    dots = mark("point", shape=look.shape, size=55, strokeWidth=1.5, fill=fill, stroke=role, opacity=1)
     return [
-        _line(curve, look.role, 2.0, [5, 3] if hollow else [], shift),
-        {"data": {"values": bars}, "mark": {"type": "rule", "color": role, "strokeWidth": 1.2, "opacity": 0.6},
-         "encoding": {"y2": {"field": "y2"}}},
-        {"data": {"values": dots},
-         "mark": {"type": "point", "shape": look.shape, "size": 55, "opacity": 1, "strokeWidth": 1.5,
-                  "fill": colour("paper") if hollow else role, "stroke": role}},
-    ]  # fmt: skip
-
-
-def _line(curve: Curve, role: str, width: float, dash: list[int], shift: float = 0.0) -> Spec:
-    values = [{"x": step + shift, "y": estimate.value} for step, estimate in curve]
-    mark = {"type": "line", "color": colour(role), "strokeWidth": width, "strokeDash": dash}
-    return {"data": {"values": values}, "mark": mark}
-
-
-def _end_names(named: list[tuple[str, tuple[float, float]]], role: str) -> list[Spec]:
-    """Names written below the first point of each curve, moved apart."""
-    heights = spread([(1 - y) * HEIGHT + 16 for _, (_, y) in named], low=10, high=HEIGHT - 6)
-    values = [
-        {"x": x + 0.12, "y": 1 - height / HEIGHT, "text": name}
-        for (name, (x, _)), height in zip(named, heights, strict=True)
+        layer(rows, mark("line", color=role, strokeWidth=2, strokeDash=dash)),
+        layer(bars, mark("rule", color=role, strokeWidth=1.2, opacity=0.6), y2={"field": "high"}),
+        layer(rows, dots),
     ]
-    return [_names(values, role, bold=True)]
 
 
-def _baseline_names(summary: Summary) -> list[Spec]:
-    """Names at the end of each grey curve."""
-    curves = [(judge.name, _curve(summary, judge.name, "base")) for judge in summary.baselines]
-    ends = [(name, curve[-1][0], curve[-1][1].value or 0.0) for name, curve in curves if curve]
-    heights = spread([(1 - y) * HEIGHT for _, _, y in ends], low=4, high=HEIGHT - 4)
-    values = [
-        {"x": x + 0.1, "y": 1 - height / HEIGHT, "text": short(name)}
-        for (name, x, _), height in zip(ends, heights, strict=True)
+def _start_names(curves: Sequence[Curve], look: Look) -> Spec:
+    """Names below the first point of each curve, moved apart."""
+    starts = [curve.rows[0] for curve in curves]
+    heights = spread([(1 - row["y"]) * HEIGHT + 16 for row in starts], low=10, high=HEIGHT - 6)
+    rows = [
+        {"x": row["x"] + 0.12, "y": 1 - height / HEIGHT, "text": curve.name}
+        for curve, row, height in zip(curves, starts, heights, strict=True)
     ]
-    return [_names(values, "muted", bold=False)]
+    return layer(rows, mark("text", align="left", color=colour(look.role), fontWeight=600), text=TEXT)
 
 
-def _names(values: list[dict[str, object]], role: str, *, bold: bool) -> Spec:
-    return {
-        "data": {"values": values},
-        "mark": {"type": "text", "align": "left", "baseline": "middle", "color": colour(role), "fontSize": 12,
-                 "fontWeight": 600 if bold else "normal"},
-        "encoding": {"text": {"field": "text", "type": "nominal"}},
-    }  # fmt: skip
+def _end_names(curves: Sequence[Curve]) -> Spec:
+    """Names beside the last point of each curve, moved apart."""
+    ends = [curve.rows[-1] for curve in curves]
+    heights = spread([(1 - row["y"]) * HEIGHT for row in ends], low=4, high=HEIGHT - 9)
+    rows = [
+        {"x": row["x"] + 0.1, "y": 1 - height / HEIGHT, "text": short(curve.name)}
+        for curve, row, height in zip(curves, ends, heights, strict=True)
+    ]
+    return layer(rows, mark("text", align="left", color=colour("muted"), fontSize=12), text=TEXT)

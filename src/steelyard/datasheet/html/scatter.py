@@ -1,17 +1,19 @@
-"""Layers that the three scatter figures share: whiskers, points, direct labels, rates on both axes."""
+"""A scatter figure: two rates per judge with whiskers, direct labels, arrows between operating points."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from math import atan2, degrees
 
-from steelyard.datasheet.html.chart import Spec, colour
+from steelyard.datasheet.html.chart import TEXT, Spec, colour, layer, mark, rate_axis
 from steelyard.datasheet.html.figure import Look, limits
 from steelyard.datasheet.html.labels import Box, Label, place, short
 from steelyard.metrics.estimate import Estimate
 
 WIDTH, HEIGHT = 430, 380
+ARROWHEAD = "M0,-1.1L0.6,0.8L0,0.4L-0.6,0.8Z"
+"""Points up; an equilateral triangle would not tell which of its corners leads."""
 
 
 @dataclass(frozen=True)
@@ -30,93 +32,106 @@ class Point:
     """Area of the mark in square pixels."""
     quiet: bool = False
     """True for baselines: small, grey, no whiskers."""
-    filled: bool = True
-    """False for the arm before a change."""
+    hollow: bool = False
+    """True for an arm other than base."""
 
     @property
     def at(self) -> tuple[float, float]:
         """The two values."""
         return self.x.value or 0.0, self.y.value or 0.0
 
-
-def rate_axis(field: str, title: str) -> dict[str, Any]:
-    """A rate from 0 to 1."""
-    return {
-        "field": field, "type": "quantitative", "scale": {"domain": [0, 1], "nice": False},
-        "axis": {"title": title, "values": [0, 0.25, 0.5, 0.75, 1], "format": ".2~f"},
-    }  # fmt: skip
+    @property
+    def pixel(self) -> tuple[float, float]:
+        """Where the mark stands, from the upper left corner."""
+        return self.at[0] * WIDTH, (1 - self.at[1]) * HEIGHT
 
 
-def layers(points: Sequence[Point], x_title: str, y_title: str, avoid: Sequence[Box] = ()) -> list[Spec]:
+@dataclass(frozen=True)
+class Axes:
+    """The two channels that every layer of a scatter shares."""
+
+    x: Spec
+    """Horizontal rate."""
+    y: Spec
+    """Vertical rate."""
+
+    @classmethod
+    def named(cls, x: str, y: str) -> Axes:
+        """Rates from 0 to 1 under these titles."""
+        return cls(rate_axis("x", x), rate_axis("y", y))
+
+    def line(self, start: tuple[float, float], end: tuple[float, float], drawn: Spec) -> Spec:
+        """A straight line between two places."""
+        row = {"x": start[0], "y": start[1], "x2": end[0], "y2": end[1]}
+        return layer([row], drawn, x=self.x, y=self.y, x2={"field": "x2"}, y2={"field": "y2"})
+
+    def spot(self, at: tuple[float, float], drawn: Spec) -> Spec:
+        """A mark at one place."""
+        return layer([{"x": at[0], "y": at[1]}], drawn, x=self.x, y=self.y)
+
+    def words(self, at: tuple[float, float], text: str, drawn: Spec) -> Spec:
+        """A text at one place."""
+        return layer([{"x": at[0], "y": at[1], "text": text}], drawn, x=self.x, y=self.y, text=TEXT)
+
+
+def scatter(axes: Axes, points: Sequence[Point], avoid: Sequence[Box] = ()) -> list[Spec]:
     """Whiskers below, marks above, labels last."""
-    x, y = rate_axis("x", x_title), rate_axis("y", y_title)
+    whiskers = [line for point in points if not point.quiet for line in _whiskers(axes, point)]
+    return [*whiskers, *(_mark(axes, point) for point in points), *_labels(axes, points, avoid)]
+
+
+def arrow(axes: Axes, start: Point, end: Point) -> list[Spec]:
+    """A line between two operating points with a head in its middle."""
+    (x, y), (x2, y2) = start.at, end.at
+    role = colour(start.look.role)
+    # Vega turns clockwise from north, in pixels.
+    turn = degrees(atan2((x2 - x) * WIDTH, (y2 - y) * HEIGHT))
+    head = mark("point", shape=ARROWHEAD, angle=turn, size=120, fill=role, stroke=role, opacity=1)
     return [
-        *_whiskers(points, x, y),
-        *(_mark(point, x, y) for point in points),
-        *_labels(points, x, y, avoid),
+        axes.line(start.at, end.at, mark("rule", color=role, strokeWidth=1.8)),
+        axes.spot(((x + x2) / 2, (y + y2) / 2), head),
     ]
 
 
-def _whiskers(points: Sequence[Point], x: Spec, y: Spec) -> list[Spec]:
-    result: list[Spec] = []
-    for point in (point for point in points if not point.quiet):
-        (at_x, at_y), (x_low, x_high), (y_low, y_high) = point.at, limits(point.x), limits(point.y)
-        mark = {"type": "rule", "color": colour(point.look.role), "strokeWidth": 1.5, "opacity": 0.55}
-        across = {"data": {"values": [{"x": x_low, "x2": x_high, "y": at_y}]}, "mark": mark,
-                  "encoding": {"x": x, "x2": {"field": "x2"}, "y": y}}  # fmt: skip
-        along = {"data": {"values": [{"x": at_x, "y": y_low, "y2": y_high}]}, "mark": mark,
-                 "encoding": {"x": x, "y": y, "y2": {"field": "y2"}}}  # fmt: skip
-        result += [across, along]
-    return result
+def _whiskers(axes: Axes, point: Point) -> list[Spec]:
+    (x, y), (x_low, x_high), (y_low, y_high) = point.at, limits(point.x), limits(point.y)
+    drawn = mark("rule", color=colour(point.look.role), strokeWidth=1.5, opacity=0.55)
+    return [axes.line((x_low, y), (x_high, y), drawn), axes.line((x, y_low), (x, y_high), drawn)]
 
 
-def _mark(point: Point, x: Spec, y: Spec) -> Spec:
-    at_x, at_y = point.at
-    role = colour(point.look.role)
-    return {
-        "data": {"values": [{"x": at_x, "y": at_y}]},
-        "mark": {
-            "type": "point", "shape": point.look.shape, "size": 30 if point.quiet else point.size, "opacity": 1,
-            "fill": role if point.filled else colour("paper"), "stroke": colour("paper") if point.filled else role,
-            "strokeWidth": 1.2 if point.filled else 2,
-        },
-        "encoding": {"x": x, "y": y},
-    }  # fmt: skip
+def _reach(point: Point) -> list[Box]:
+    """The room that the whiskers take."""
+    (x, y), (x_low, x_high), (y_low, y_high) = point.pixel, limits(point.x), limits(point.y)
+    across = Box(x_low * WIDTH, y - 2, x_high * WIDTH, y + 2)
+    return [across, Box(x - 2, (1 - y_high) * HEIGHT, x + 2, (1 - y_low) * HEIGHT)]
 
 
-def _labels(points: Sequence[Point], x: Spec, y: Spec, avoid: Sequence[Box]) -> list[Spec]:
-    pixels = [(px * WIDTH, (1 - py) * HEIGHT, short(point.name)) for point in points for px, py in [point.at]]
-    placed = place(pixels, width=WIDTH, height=HEIGHT, avoid=avoid)
-    result: list[Spec] = []
-    for point, pixel, label in zip(points, pixels, placed, strict=True):
+def _mark(axes: Axes, point: Point) -> Spec:
+    role, paper = colour(point.look.role), colour("paper")
+    fill, stroke, width = (paper, role, 2.0) if point.hollow else (role, paper, 1.2)
+    size = 34 if point.quiet else point.size
+    drawn = mark("point", shape=point.look.shape, size=size, fill=fill, stroke=stroke, strokeWidth=width)
+    return axes.spot(point.at, {**drawn, "opacity": 1})
+
+
+def _labels(axes: Axes, points: Sequence[Point], avoid: Sequence[Box]) -> list[Spec]:
+    pixels = [(*point.pixel, short(point.name)) for point in points]
+    whiskers = [box for point in points if not point.quiet for box in _reach(point)]
+    placed = place(pixels, width=WIDTH, height=HEIGHT, avoid=[*avoid, *whiskers])
+    layers: list[Spec] = []
+    for point, label in zip(points, placed, strict=True):
         if label.far:
-            result.append(_leader(pixel, label, x, y))
-        result.append(_text(point, label, x, y))
-    return result
+            leader = mark("rule", color=colour("muted"), strokeWidth=0.8)
+            layers.append(axes.line(point.at, _data(label), leader))
+        layers.append(axes.words(_data(label), label.text, _lettering(point, label)))
+    return layers
 
 
-def _leader(pixel: tuple[float, float, str], label: Label, x: Spec, y: Spec) -> Spec:
-    start, end = _data(pixel[0], pixel[1]), _data(label.x, label.y)
-    row = {"x": start[0], "y": start[1], "x2": end[0], "y2": end[1]}
-    return {
-        "data": {"values": [row]},
-        "mark": {"type": "rule", "color": colour("muted"), "strokeWidth": 0.8},
-        "encoding": {"x": x, "y": y, "x2": {"field": "x2"}, "y2": {"field": "y2"}},
-    }
+def _lettering(point: Point, label: Label) -> Spec:
+    if point.quiet:
+        return mark("text", align=label.align, color=colour("muted"), fontSize=12)
+    return mark("text", align=label.align, color=colour("ink"), fontWeight=600)
 
 
-def _text(point: Point, label: Label, x: Spec, y: Spec) -> Spec:
-    at_x, at_y = _data(label.x, label.y)
-    return {
-        "data": {"values": [{"x": at_x, "y": at_y, "text": label.text}]},
-        "mark": {
-            "type": "text", "align": label.align, "baseline": "middle", "clip": False,
-            "color": colour("muted" if point.quiet else "ink"), "fontSize": 12 if point.quiet else 13,
-            "fontWeight": "normal" if point.quiet else 600,
-        },
-        "encoding": {"x": x, "y": y, "text": {"field": "text", "type": "nominal"}},
-    }  # fmt: skip
-
-
-def _data(x: float, y: float) -> tuple[float, float]:
-    return x / WIDTH, 1 - y / HEIGHT
+def _data(label: Label) -> tuple[float, float]:
+    return label.x / WIDTH, 1 - label.y / HEIGHT

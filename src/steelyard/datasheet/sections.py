@@ -1,0 +1,215 @@
+"""Which figures a report shows, under which question, in which order: judges as columns, figures as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from steelyard.datasheet import numbers
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.glossary import KINDS, PROBES, term
+from steelyard.metrics.estimate import Estimate
+
+Group = Mapping[str, str | float]
+Address = tuple[str, str, frozenset[tuple[str, str | float]]]
+"""Probe, metric and condition: what an estimate is about, whoever the judge is."""
+
+PAIRWISE = ("vacuum", "ladder", "criterion")
+"""Probes with sections of their own; every other probe is listed as it comes."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure across judges."""
+
+    label: str
+    """What is measured."""
+    cells: Mapping[str, Estimate]
+    """Judge name to estimate; a judge without one was not measured."""
+    depth: int = 0
+    """1 for a part of a row above, 2 for a part of a part."""
+    essential: bool = True
+    """False for rows that a short report leaves out."""
+    headline: bool = False
+    """True for the few rows that baselines are shown with."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """Rows that answer one question."""
+
+    title: str
+    """Name of the question."""
+    question: str
+    """The question as a sentence."""
+    rows: tuple[Row, ...]
+    """Figures that at least one judge has."""
+
+
+def sections(datasheet: Datasheet) -> tuple[Section, ...]:
+    """Every section that has a row."""
+    return tuple(section for section in _all(_Index(datasheet)) if section.rows)
+
+
+class _Index:
+    """Estimates by address."""
+
+    def __init__(self, datasheet: Datasheet) -> None:
+        self.measured = {judge.name for judge in datasheet.judges if not judge.baseline}
+        self.cells: dict[Address, dict[str, Estimate]] = {}
+        for estimate in datasheet.estimates:
+            address = (estimate.probe, estimate.metric, frozenset(estimate.group.items()))
+            self.cells.setdefault(address, {})[estimate.judge] = estimate
+
+    def row(
+        self,
+        label: str,
+        probe: str,
+        metric: str,
+        group: Group,
+        *,
+        depth: int = 0,
+        essential: bool = True,
+        headline: bool = False,
+    ) -> Iterator[Row]:
+        """The row of an address, if any judge has it."""
+        cells = self.cells.get((probe, metric, frozenset(group.items())))
+        if cells:
+            yield Row(label, cells, depth, essential, headline)
+
+    def parts(
+        self, probe: str, metric: str, named: Iterable[tuple[str, Group]], *, depth: int
+    ) -> Iterator[Row]:
+        """Rows that a short report needs only where a measured judge shows something other than zero."""
+        rows = [row for label, group in named for row in self.row(label, probe, metric, group, depth=depth)]
+        seen = any(cell.value for row in rows for name, cell in row.cells.items() if name in self.measured)
+        yield from (replace(row, essential=seen) for row in rows)
+
+    def values(self, probe: str, metric: str, key: str) -> list[str | float]:
+        """Values of a group key over the estimates of a metric, in order of first appearance."""
+        groups = [dict(group) for (p, m, group) in self.cells if (p, m) == (probe, metric)]
+        return list(dict.fromkeys(group[key] for group in groups if key in group))
+
+    def steps(self, probe: str, metric: str) -> list[float]:
+        """Quality steps of a metric, in order."""
+        return sorted(float(value) for value in self.values(probe, metric, "delta"))
+
+    def protocols(self) -> list[str]:
+        """Protocols other than base, in order of first appearance."""
+        groups = [dict(group) for _, _, group in self.cells]
+        names = dict.fromkeys(str(group["protocol"]) for group in groups if "protocol" in group)
+        return [name for name in names if name != "base"]
+
+
+def _all(index: _Index) -> Iterator[Section]:
+    yield _zero_point(index)
+    yield _same_quality(index)
+    yield _sensitivity(index)
+    yield _criterion(index)
+    for protocol in index.protocols():
+        yield _arm(index, protocol)
+    yield _controls(index)
+    yield _failures(index)
+    yield from _other_probes(index)
+
+
+def _zero_point(index: _Index) -> Section:
+    rows = list(index.row("dark current", "vacuum", "dark_current", {"protocol": "base"}, headline=True))
+    kinds = index.values("vacuum", "dark_current", "kind")
+    named = [(KINDS.get(str(kind), str(kind)), {"protocol": "base", "kind": kind}) for kind in kinds]
+    rows += index.parts("vacuum", "dark_current", named, depth=1)
+    return Section("Zero point", "Does it name a winner when there is nothing to judge?", tuple(rows))
+
+
+def _same_quality(index: _Index) -> Section:
+    here: Group = {"protocol": "base", "delta": 0, "kind": "same_subset"}
+    rows = list(index.row("raw false preference", "ladder", "raw_false_preference", here, headline=True))
+    for metric, label in (
+        ("stable_cross_sensitivity", "stable (text)"),
+        ("positional_false_preference", "positional (slot)"),
+    ):
+        rows += index.row(label, "ladder", metric, here, depth=1, headline=True)
+        rows += _by_slot(index, metric, here)
+    rows += index.row("one-sided commit", "ladder", "one_sided_commit", here, depth=1)
+    rows += _by_slot(index, "one_sided_commit", here)
+    rows += index.parts("ladder", "other_conflict", [("other conflict", here)], depth=1)
+    rows += index.row("no preference", "ladder", "no_preference", here, depth=1)
+    rows += index.row("net slot preference", "ladder", "net_slot_preference", here)
+    return Section("Same-quality pairs", "What does it prefer when neither text is better?", tuple(rows))
+
+
+def _by_slot(index: _Index, metric: str, here: Group) -> Iterator[Row]:
+    named = [(f"slot {slot}", {**here, "slot": slot}) for slot in (1, 2)]
+    return index.parts("ladder", metric, named, depth=2)
+
+
+def _sensitivity(index: _Index) -> Section:
+    rows: list[Row] = []
+    for step in index.steps("ladder", "target_sensitivity"):
+        group: Group = {"protocol": "base", "delta": step}
+        rows += index.row(_apart(step), "ladder", "target_sensitivity", group, headline=step == 1)
+    rows += index.row("75 % threshold", "ladder", "delta75", {"protocol": "base"}, headline=True)
+    return Section("Sensitivity", "How often does it choose the better text?", tuple(rows))
+
+
+def _criterion(index: _Index) -> Section:
+    rows: list[Row] = []
+    for step in index.steps("criterion", "criterion_shift"):
+        label = "same quality" if step == 0 else _apart(step)
+        group: Group = {"delta": step}
+        rows += index.row(label, "criterion", "criterion_shift", group, essential=step in (0, 1))
+    rows += index.row("vacuum", "criterion", "criterion_shift", {"kind": "vacuum"}, essential=False)
+    return Section("Criterion shift", "How many more ties does the strict protocol bring?", tuple(rows))
+
+
+def _arm(index: _Index, protocol: str) -> Section:
+    here: Group = {"protocol": protocol, "delta": 0, "kind": "same_subset"}
+    rows = list(index.row("dark current", "vacuum", "dark_current", {"protocol": protocol}))
+    for metric in ("raw_false_preference", "stable_cross_sensitivity", "positional_false_preference"):
+        raw = metric == "raw_false_preference"
+        rows += index.row(term(metric).label, "ladder", metric, here, essential=raw)
+    steps = index.steps("ladder", "target_sensitivity")
+    for step in steps:
+        group: Group = {"protocol": protocol, "delta": step}
+        shown = step in (1, steps[-1])
+        rows += index.row(_apart(step), "ladder", "target_sensitivity", group, essential=shown)
+    rows += index.row("75 % threshold", "ladder", "delta75", {"protocol": protocol})
+    title = f"{protocol.capitalize()} protocol"
+    return Section(title, f"The same figures under the {protocol} instruction.", tuple(rows))
+
+
+def _controls(index: _Index) -> Section:
+    rows: list[Row] = []
+    for kind, label in (("different_subset", "raw, other content"), ("filler", "raw, padded")):
+        group: Group = {"protocol": "base", "delta": 0, "kind": kind}
+        rows += index.row(label, "ladder", "raw_false_preference", group, essential=False)
+    group = {"protocol": "base", "delta": 0, "kind": "filler"}
+    rows += index.row("padded preference", "ladder", "padded_preference", group)
+    return Section("Controls", "Does other content of the same amount, or padding, sway it?", tuple(rows))
+
+
+def _failures(index: _Index) -> Section:
+    rows: list[Row] = []
+    for protocol in ("base", *index.protocols()):
+        for metric in ("unreadable_rate", "failed_rate"):
+            for probe in ("vacuum", "ladder"):
+                label = f"{term(metric).label}, {probe}" + ("" if protocol == "base" else f", {protocol}")
+                rows += index.row(label, probe, metric, {"protocol": protocol}, essential=protocol == "base")
+    return Section("Failures", "How many calls gave no verdict? They are never a score.", tuple(rows))
+
+
+def _other_probes(index: _Index) -> Iterator[Section]:
+    addresses: dict[str, list[Address]] = {}
+    for address in index.cells:
+        addresses.setdefault(address[0], []).append(address)
+    for probe in [name for name in addresses if name not in PAIRWISE]:
+        rows: list[Row] = []
+        for _, metric, group in addresses[probe]:
+            words = numbers.condition(dict(group))
+            label = term(metric).label if words in ("all", "base") else f"{term(metric).label}, {words}"
+            rows += index.row(label, probe, metric, dict(group))
+        yield Section(PROBES.get(probe, probe.replace("_", " ").capitalize()), "", tuple(rows))
+
+
+def _apart(step: float) -> str:
+    return f"{numbers.steps(step)} step{'' if step == 1 else 's'} apart"

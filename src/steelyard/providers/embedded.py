@@ -1,0 +1,131 @@
+"""A real small language model as a judge, in this process: no key, no server, no hub.
+
+`embedded/smollm2-135m` is prompted and answers with the admissible answer that it finds most probable.
+`embedded/smollm2-135m-likelihood` is not prompted: it scores each text by log P(text | request), in nats,
+the probability that the model itself would give exactly this answer to the request and then stop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from steelyard.errors import PermanentError, ProviderRefusedError
+from steelyard.providers.embedded_chat import Chat
+from steelyard.providers.weights import ensure_weights
+from steelyard.trials.judge import Judge
+from steelyard.trials.presentation import Message, Presentation, Slots
+from steelyard.trials.reply import Reply, Usage
+
+if TYPE_CHECKING:
+    from steelyard.providers.embedded_model import LanguageModel
+
+PROMPTED = "smollm2-135m"
+LIKELIHOOD = "smollm2-135m-likelihood"
+
+SERVED_MODEL = "SmolLM2-135M-Instruct.Q4_1"
+"""The weights behind both judges."""
+
+
+class Embedded:
+    """One embedded judge; calls run one after the other, each on all cores."""
+
+    concurrency = 1
+
+    def __init__(self, judge: Judge) -> None:
+        if judge.model not in (PROMPTED, LIKELIHOOD):
+            raise ProviderRefusedError(
+                f"judge {judge.name!r}: there is no embedded model {judge.model!r}; "
+                f"use embedded/{PROMPTED} or embedded/{LIKELIHOOD}."
+            )
+        self._prompted = judge.model == PROMPTED
+        self._worker: ThreadPoolExecutor | None = None
+        self._loaded: tuple[LanguageModel, Chat] | None = None
+        self._scores: dict[tuple[str, str], tuple[float, int]] = {}
+
+    async def open(self) -> None:
+        """Fetch the weights unless they are there, and load them."""
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="embedded")
+        await asyncio.get_running_loop().run_in_executor(self._worker, self._load)
+
+    async def ask(self, presentation: Presentation) -> Reply:
+        """Evaluate one presentation."""
+        answer = self._answer if self._prompted else self._compare
+        start = perf_counter()
+        reply = await asyncio.get_running_loop().run_in_executor(self._worker, answer, presentation)
+        return replace(reply, latency_ms=(perf_counter() - start) * 1000)
+
+    async def close(self) -> None:
+        """Free the model."""
+        if self._worker is not None:
+            self._worker.shutdown(wait=False, cancel_futures=True)
+        self._worker = self._loaded = None
+        self._scores.clear()
+
+    def _load(self) -> None:
+        from steelyard.providers.embedded_model import load_model
+
+        model, tokenizer = load_model(ensure_weights())
+        self._loaded = model, Chat(tokenizer)
+
+    @property
+    def _parts(self) -> tuple[LanguageModel, Chat]:
+        if self._loaded is None:
+            raise RuntimeError("the embedded judge is not open: call open() before ask()")
+        return self._loaded
+
+    def _answer(self, presentation: Presentation) -> Reply:
+        """The most probable admissible answer at the beginning of the assistant's turn."""
+        model, chat = self._parts
+        tokens = chat.first_tokens(presentation.answers)
+        stages = chat.stages(presentation.messages, presentation.slots)
+        size = self._checked(sum(map(len, stages)))
+        every = model.next_logprobs(stages)
+        logprobs = {answer: round(float(every[token]), 6) for answer, token in tokens.items()}
+        return Reply(
+            text=max(presentation.answers, key=lambda answer: logprobs[answer]),
+            logprobs=logprobs,
+            usage=Usage(input_tokens=size, output_tokens=1),
+            served_model=SERVED_MODEL,
+            effective={"temperature": 0.0},
+        )
+
+    def _compare(self, presentation: Presentation) -> Reply:
+        """A score for each text; equal texts have equal scores."""
+        request = presentation.slots.request
+        scored = [self._score(request, text) for text in presentation.slots.texts]
+        scores = tuple(score for score, _ in scored)
+        return Reply(
+            text=json.dumps({"scores": scores}),
+            scores=scores,
+            usage=Usage(input_tokens=sum(size for _, size in scored)),
+            served_model=SERVED_MODEL,
+            effective={"temperature": 0.0},
+        )
+
+    def _score(self, request: str, text: str) -> tuple[float, int]:
+        """log P(text and end of turn | request), and how many tokens were read for it.
+
+        The end of the turn belongs to the answer: without it a probability over texts does not add up to
+        one, and an empty text would have none. An empty text scores the probability of ending at once.
+        """
+        if (request, text) not in self._scores:
+            model, chat = self._parts
+            stages = chat.stages((Message("user", request),), Slots(request, ()))
+            turn = chat.turn(text)
+            size = self._checked(sum(map(len, stages)) + len(turn))
+            self._scores[request, text] = round(model.continuation_logprob(stages, turn), 4), size
+        return self._scores[request, text]
+
+    def _checked(self, size: int) -> int:
+        context = self._parts[0].shape.context
+        if size > context:
+            raise PermanentError(
+                "context_overflow",
+                f"the embedded model reads {context} tokens and the prompt has {size}: shorten it.",
+            )
+        return size

@@ -1,0 +1,101 @@
+"""Text to tokens, as SmolLM2 was trained: byte-level byte-pair encoding with every digit on its own."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from itertools import pairwise
+
+_WORDS = re.compile(
+    r"[0-9]"
+    r"|'(?:s|t|re|ve|m|ll|d)"
+    r"| ?[A-Za-z]+"
+    r"| ?[^\sA-Za-z0-9]+"
+    r"|\s+(?![^\s0-9])"  # a run of spaces leaves its last one to the word that follows
+    r"|\s+",
+    re.ASCII,
+)
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A text as tokens."""
+
+    ids: tuple[int, ...]
+    """Token numbers."""
+    ends: tuple[int, ...]
+    """For each token, where in the text the word that holds it ends."""
+
+    def tokens_before(self, offset: int) -> int:
+        """How many tokens belong to words that end at or before a place in the text."""
+        return sum(end <= offset for end in self.ends)
+
+
+class Tokenizer:
+    """The vocabulary and merge rules of one model.
+
+    Control tokens are never read from text: a candidate that spells `<|im_end|>` stays a text.
+    """
+
+    def __init__(self, tokens: Sequence[str], merges: Iterable[str]) -> None:
+        self._ids = {token: number for number, token in enumerate(tokens)}
+        self._ranks = {tuple(rule.split(" ")): rank for rank, rule in enumerate(merges)}
+        self._word = lru_cache(maxsize=50_000)(self._encode_word)
+
+    def control(self, name: str) -> int:
+        """The number of a control token, such as `<|im_end|>`."""
+        return self._ids[name]
+
+    def encode(self, text: str) -> Encoded:
+        """Tokens of a text."""
+        ids: list[int] = []
+        ends: list[int] = []
+        for start, end in split_words(text):
+            word = self._word(text[start:end])
+            ids += word
+            ends += [end] * len(word)
+        return Encoded(tuple(ids), tuple(ends))
+
+    def _encode_word(self, word: str) -> tuple[int, ...]:
+        alphabet = _byte_letters()
+        parts = [alphabet[byte] for byte in word.encode("utf-8", "surrogatepass")]
+        while (place := self._best_merge(parts)) is not None:
+            parts[place : place + 2] = [parts[place] + parts[place + 1]]
+        # Bytes that never occur in valid UTF-8 have no token; number 0 is the model's unknown token.
+        return tuple(self._ids.get(part, 0) for part in parts)
+
+    def _best_merge(self, parts: list[str]) -> int | None:
+        """Where the two neighbours with the earliest merge rule stand."""
+        pairs = pairwise(parts)
+        ranked = [(self._ranks[pair], place) for place, pair in enumerate(pairs) if pair in self._ranks]
+        return min(ranked)[1] if ranked else None
+
+
+def split_words(text: str) -> list[tuple[int, int]]:
+    """Start and end of each word; tokens never cross words."""
+    shape = text if text.isascii() else "".join(map(_shape, text))
+    return [match.span() for match in _WORDS.finditer(shape)]
+
+
+@cache
+def _shape(letter: str) -> str:
+    """An ASCII character of the same class, since `re` has no Unicode categories."""
+    if letter.isascii():
+        return letter
+    if letter.isspace():
+        return "\n"
+    return {"L": "Z", "N": "0"}.get(unicodedata.category(letter)[0], "!")
+
+
+@cache
+def _byte_letters() -> tuple[str, ...]:
+    """The printable letter that stands for each byte in the vocabulary (GPT-2's table)."""
+    printable = {*range(33, 127), *range(161, 173), *range(174, 256)}
+    letters, spare = [], 256
+    for byte in range(256):
+        letters.append(chr(byte) if byte in printable else chr(spare))
+        spare += byte not in printable
+    return tuple(letters)

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Steelyard = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """A clean environment: no keys, no options, a folder of its own."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("STEELYARD_", "OPENAI_")) or name == "STEELYARD_CACHE"
+    }
+    return {**kept, "COLUMNS": "100", "NO_COLOR": "1"}
+
+
+@pytest.fixture
+def steelyard(tmp_path: Path, environment: dict[str, str]) -> Steelyard:
+    """Run the command in a process of its own, as a user does."""
+
+    def run(*arguments: object, **extra: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "steelyard", *map(str, arguments)],
+            cwd=tmp_path,
+            env={**environment, **extra},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+
+    return run

@@ -1,0 +1,561 @@
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import logging
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from servers import Answer, Received, ScriptedServer, cut, drop, fails, hang, says, sends, wins
+from steelyard.errors import CallError, ConfigError, PermanentError, ProviderRefusedError, TransientError
+from steelyard.providers.chat_completions import LARGEST_REPLY, ChatCompletions
+from steelyard.providers.chat_endpoint import Endpoint
+from steelyard.providers.chat_errors import retry_after
+from steelyard.providers.provider import Provider, connect
+from steelyard.tasks.scale import Pairwise
+from steelyard.trials.builtin_prompts import PAIRWISE_SYSTEM, PAIRWISE_USER
+from steelyard.trials.judge import Judge, Protocol
+from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
+from steelyard.trials.reply import Reply, Usage
+
+KEY = "sk-secret-0123456789"
+TRIAL = "f" * 64
+PROTOCOLS = {"base": Protocol(PAIRWISE_USER, PAIRWISE_SYSTEM)}
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_BASE_URL", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+
+def judge(provider: str = "openai", **options: Any) -> Judge:
+    return Judge("j", provider, "gpt-x", PROTOCOLS, options=options)
+
+
+def shown(wants: str = "json", **decoding: Any) -> Presentation:
+    messages = (Message("system", "Judge."), Message("user", "Which? 💡"))
+    slots = Slots("Tell.", ("one", "two"))
+    return Presentation(messages, slots, Pairwise().answers, Decoding(**decoding), wants, trial=TRIAL)
+
+
+def ask(
+    server: ScriptedServer, *presentations: Presentation, together: bool = False, **options: Any
+) -> list[Reply | BaseException]:
+    """Ask one after the other, or all at once; exceptions are returned in place of replies."""
+
+    async def run() -> list[Reply | BaseException]:
+        async with server:
+            provider = ChatCompletions(judge(**{"base_url": server.url, **options}))
+            await provider.open()
+            try:
+                if together:
+                    return await asyncio.gather(*map(provider.ask, presentations), return_exceptions=True)
+                outcomes: list[Reply | BaseException] = []
+                for presentation in presentations:
+                    outcomes += await asyncio.gather(provider.ask(presentation), return_exceptions=True)
+                return outcomes
+            finally:
+                await provider.close()
+
+    return asyncio.run(run())
+
+
+def reply_to(answer: Answer, presentation: Presentation | None = None) -> Reply:
+    (outcome,) = ask(ScriptedServer(answer), presentation or shown())
+    assert isinstance(outcome, Reply), outcome
+    return outcome
+
+
+def failure_of(*answers: Answer, **options: Any) -> CallError | ProviderRefusedError:
+    server = ScriptedServer(*answers)
+    (outcome,) = ask(server, shown(), **options)
+    assert isinstance(outcome, (CallError, ProviderRefusedError)), outcome
+    assert KEY not in str(outcome)
+    assert len(server.requests) == 1
+    return outcome
+
+
+# What is sent
+
+
+def test_the_request() -> None:
+    server = ScriptedServer(wins("1"))
+    ask(server, shown(seed=7, extra={"top_p": 0.5}))
+    (request,) = server.requests
+    assert (request.method, request.path) == ("POST", "/v1/chat/completions")
+    assert request.headers["authorization"] == f"Bearer {KEY}"
+    assert request.headers["idempotency-key"] == TRIAL
+    assert request.headers["content-type"] == "application/json"
+    body = request.body
+    schema = body.pop("response_format")
+    assert body == {
+        "model": "gpt-x",
+        "messages": [{"role": "system", "content": "Judge."}, {"role": "user", "content": "Which? 💡"}],
+        "temperature": 0.0,
+        "max_tokens": 256,
+        "seed": 7,
+        "top_p": 0.5,
+    }
+    assert schema["type"] == "json_schema"
+    properties = schema["json_schema"]["schema"]["properties"]
+    assert list(properties) == ["reason", "winner"]
+    assert properties["winner"]["enum"] == ["1", "2", "tie"]
+
+
+def test_fields_are_left_out_when_there_is_nothing_to_say() -> None:
+    server = ScriptedServer(wins("1"))
+    ask(server, replace(shown("text", temperature=None), trial=""))
+    (request,) = server.requests
+    assert set(request.body) == {"model", "messages", "max_tokens"}
+    assert "idempotency-key" not in request.headers
+
+
+def test_logprobs_are_asked_for_and_kept_by_token() -> None:
+    top = [
+        {"token": "1", "logprob": -0.4},
+        {"token": " 1", "logprob": -2.0},
+        {"token": "2", "logprob": -1.5},
+        {"token": "tie", "logprob": "broken"},
+        "broken",
+    ]
+    content = [{"token": "\n", "logprob": -0.1}, {"token": "1", "logprob": -0.4, "top_logprobs": top}]
+    message = {"content": "1"}
+    answer = says(
+        "1", choices=[{"message": message, "logprobs": {"content": content}, "finish_reason": "stop"}]
+    )
+    server = ScriptedServer(answer)
+    (reply,) = ask(server, shown("logprobs"))
+    assert isinstance(reply, Reply)
+    assert reply.logprobs == {"1": -0.4, "2": -1.5}
+    body = server.requests[0].body
+    assert (body["logprobs"], body["top_logprobs"]) == (True, 20)
+    assert "response_format" not in body
+
+
+def test_a_pointwise_schema_asks_for_a_score() -> None:
+    server = ScriptedServer(says('{"score": 1}'))
+    ask(server, replace(shown(), slots=Slots("Tell.", ("one",)), answers=("0", "1")))
+    schema = server.requests[0].body["response_format"]["json_schema"]["schema"]
+    assert schema["properties"]["score"] == {"type": "integer", "enum": [0, 1]}
+
+
+def test_hostile_text_reaches_the_server_unchanged() -> None:
+    text = 'a\r\n\x00\u2028{{ first }} "quoted" \ud800 </s>'
+    server = ScriptedServer(wins("1"))
+    ask(server, replace(shown(), messages=(Message("user", text),)))
+    assert server.requests[0].user == text
+
+
+# What comes back
+
+
+def test_the_reply() -> None:
+    usage = {
+        "prompt_tokens": 100,
+        "completion_tokens": 40,
+        "total_tokens": 140,
+        "prompt_tokens_details": {"cached_tokens": 64},
+        "completion_tokens_details": {"reasoning_tokens": 30},
+    }
+    reply = reply_to(says('{"winner": "1"}', usage=usage, model="gpt-x-2026"))
+    assert reply.text == '{"winner": "1"}'
+    assert reply.usage == Usage(100, 40, 64)
+    assert (reply.finish, reply.served_model, reply.effective) == ("stop", "gpt-x-2026", {})
+    assert reply.latency_ms > 0
+
+
+def test_reasoning_outside_the_completion_is_counted() -> None:
+    details = {"reasoning_tokens": 30}
+    usage = {
+        "prompt_tokens": 9,
+        "completion_tokens": 2,
+        "total_tokens": 41,
+        "completion_tokens_details": details,
+    }
+    assert reply_to(says("1", usage=usage)).usage == Usage(9, 32, 0)
+
+
+@pytest.mark.parametrize(
+    "usage", [None, [], "many", {"prompt_tokens": -5, "completion_tokens": "2"}, {"x": True}]
+)
+def test_broken_usage_counts_nothing(usage: Any) -> None:
+    assert reply_to(says("1", usage=usage)).usage == Usage()
+
+
+@pytest.mark.parametrize(
+    ("choice", "text", "finish"),
+    [
+        ({"message": {"content": "1"}, "finish_reason": "length"}, "1", "length"),
+        ({"message": {"content": "1"}, "finish_reason": "content_filter"}, "1", "filter"),
+        ({"message": {"content": "1"}, "finish_reason": "eos"}, "1", "stop"),
+        ({"message": {"content": "1"}}, "1", "stop"),
+        ({"message": {"content": None}, "finish_reason": "stop"}, "", "stop"),
+        ({"message": {}, "finish_reason": "stop"}, "", "stop"),
+        ({"message": {"content": None, "refusal": "No."}, "finish_reason": "stop"}, "No.", "refusal"),
+        ({"message": {"content": [{"type": "text", "text": "a"}, {"text": "b"}, 3]}}, "ab", "stop"),
+        ({"message": {"content": "half \ud800 pair"}}, "half \ufffd pair", "stop"),
+        ({"message": {"content": "1"}, "logprobs": {"content": "none"}}, "1", "stop"),
+    ],
+)
+def test_forms_of_a_completion(choice: dict[str, Any], text: str, finish: str) -> None:
+    reply = reply_to(says(None, choices=[choice]))
+    assert (reply.text, reply.finish, reply.logprobs) == (text, finish, None)
+
+
+def test_a_compressed_reply_is_read() -> None:
+    data = gzip.compress(wins("2").data)
+    assert reply_to(Answer(200, data, {"Content-Encoding": "gzip"})).text == '{"winner": "2"}'
+
+
+# Parameters the server does not take
+
+
+def picky(request: Received) -> Answer:
+    """A reasoning model behind an old server: refuses one field at a time, as real servers do."""
+    body = request.body
+    kind = body.get("response_format", {}).get("type")
+    if "max_tokens" in body:
+        message = "Unsupported parameter: 'max_tokens' is not supported. Use 'max_completion_tokens' instead."
+        return fails(400, message, param="max_tokens", code="unsupported_parameter")
+    if "temperature" in body:
+        return fails(400, "'temperature' does not support 0.0 with this model.", param="temperature")
+    if kind:
+        return sends({"detail": [{"loc": ["body", "response_format"], "msg": f"{kind} unavailable"}]}, 422)
+    return wins("1")
+
+
+def test_unknown_fields_are_given_up_remembered_and_recorded() -> None:
+    server = ScriptedServer(picky)
+    outcomes = ask(server, shown(), shown(), shown("text", temperature=None))
+    changed = {"max_tokens": None, "max_completion_tokens": 256}
+    everything = {**changed, "temperature": None, "response_format": None}
+    assert [reply.effective for reply in outcomes if isinstance(reply, Reply)] == [
+        everything,
+        everything,
+        changed,
+    ]
+    assert len(server.requests) == 5 + 1 + 1
+    kinds = [request.body.get("response_format", {}).get("type") for request in server.requests]
+    assert kinds == ["json_schema", "json_schema", "json_schema", "json_object", None, None, None]
+    assert server.requests[-1].body["max_completion_tokens"] == 256
+
+
+def test_calls_in_flight_together_learn_the_same_dialect() -> None:
+    server = ScriptedServer(picky)
+    outcomes = ask(server, *[shown()] * 20, together=True)
+    assert all(isinstance(reply, Reply) and reply.text == '{"winner": "1"}' for reply in outcomes)
+    assert len(server.requests) <= 20 * 5
+
+
+def test_json_object_is_enough_where_it_is_taken() -> None:
+    def old(request: Received) -> Answer:
+        taken = request.body["response_format"]["type"] == "json_object"
+        return (
+            wins("1") if taken else fails(400, "Invalid parameter: 'response_format' of type 'json_schema'.")
+        )
+
+    (reply,) = ask(ScriptedServer(old), shown())
+    assert isinstance(reply, Reply)
+    assert reply.effective == {"response_format": "json_object"}
+
+
+def test_a_server_that_refuses_everything_ends_the_call() -> None:
+    server = ScriptedServer(fails(400, "bad response_format, max_tokens, temperature"))
+    (outcome,) = ask(server, shown())
+    assert isinstance(outcome, PermanentError)
+    assert outcome.reason == "bad_request"
+    assert len(server.requests) == 5
+
+
+def test_an_overflow_that_names_max_tokens_is_no_reason_to_rename_it() -> None:
+    message = "'max_tokens' is too large: 256. This model's maximum context length is 128 tokens."
+    error = failure_of(fails(400, message, param="max_tokens"))
+    assert isinstance(error, PermanentError)
+    assert error.reason == "context_overflow"
+
+
+# Failures
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (fails(401, f"Incorrect API key provided: {KEY}."), r"answered 401 .*\[key\].*; check the key"),
+        (fails(403, "Not allowed."), "check the key, and that it may use this model"),
+        (fails(404, "The model `gpt-x` does not exist."), "check the model's name and base_url"),
+        (sends("<html>Not here</html>", 404), "404 .<html>Not here"),
+        (fails(400, "No such thing", code="model_not_found"), "check the model's name"),
+        (fails(400, "invalid model ID"), "check the model's name"),
+        (fails(429, "You exceeded your current quota.", code="insufficient_quota"), "no credit left"),
+        (fails(402, "Insufficient Balance"), "no credit left"),
+        (Answer(307, headers={"Location": "http://127.0.0.1:1/"}), "a redirect; set base_url"),
+        (sends({"error": {"message": "Bad key", "code": 401}}), "answered 401"),
+    ],
+)
+def test_the_run_is_refused(answer: Answer, sentence: str) -> None:
+    error = failure_of(answer)
+    assert isinstance(error, ProviderRefusedError)
+    with pytest.raises(ProviderRefusedError, match=sentence):
+        raise error
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (fails(429, "Slow down"), "rate_limited"),
+        (sends({"error": {"message": "Upstream rate limit", "code": 429}}), "rate_limited"),
+        *[(sends("", status), "server_error") for status in (408, 409, 500, 502, 503, 504, 529)],
+        (says(None, choices=[{"message": {"content": ""}, "finish_reason": "error"}]), "server_error"),
+        (sends(""), "garbled_reply"),
+        (sends("   "), "garbled_reply"),
+        (sends("<html>502 in disguise</html>"), "garbled_reply"),
+        (sends("null"), "garbled_reply"),
+        (sends("[1, 2]"), "garbled_reply"),
+        (sends("{}"), "garbled_reply"),
+        (sends({"choices": []}), "garbled_reply"),
+        (sends({"choices": {"0": 1}}), "garbled_reply"),
+        (sends({"choices": [None]}), "garbled_reply"),
+        (sends({"choices": [{"text": "1"}]}), "garbled_reply"),
+        (sends({"choices": [{"message": {"content": 1}}]}), "garbled_reply"),
+        (sends({"error": "something"}), "garbled_reply"),
+        (sends("[" * 100_000), "garbled_reply"),
+        (sends(wins("1").data[:-20]), "garbled_reply"),
+        (cut(wins("1"), 40), "garbled_reply"),
+        (cut(wins("1"), 0), "garbled_reply"),
+        (sends(b'{"choices": "' + b"x" * (LARGEST_REPLY + 1) + b'"}'), "garbled_reply"),
+        (Answer(200, b"not gzip at all", {"Content-Encoding": "gzip"}), "garbled_reply"),
+        (Answer(raw=b"SMTP ready\r\n\r\n"), "garbled_reply"),
+        (drop(), "connection_dropped"),
+    ],
+    ids=lambda value: repr(value)[:60],
+)
+def test_worth_another_try(answer: Answer, reason: str) -> None:
+    error = failure_of(answer)
+    assert isinstance(error, TransientError)
+    assert error.reason == reason
+    assert str(error).startswith("judge openai/gpt-x at http://127.0.0.1:")
+
+
+def test_a_garbled_reply_is_quoted_but_not_at_length() -> None:
+    error = failure_of(sends("<html>\n" + "busy " * 1000))
+    assert "found '<html> busy busy" in str(error)
+    assert len(str(error)) < 300
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (fails(400, "This model's maximum context length is 8 tokens."), "context_overflow"),
+        (fails(400, "Too long", code="context_length_exceeded"), "context_overflow"),
+        (fails(400, "the request exceeds the available context size"), "context_overflow"),
+        (sends("", 413), "context_overflow"),
+        (fails(400, "Unknown role."), "bad_request"),
+        (fails(422, "Unprocessable."), "bad_request"),
+        (sends("", 405), "bad_request"),
+        (sends("[" * 100_000, 400), "bad_request"),
+    ],
+)
+def test_not_worth_another_try(answer: Answer, reason: str) -> None:
+    error = failure_of(answer)
+    assert isinstance(error, PermanentError)
+    assert error.reason == reason
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        fails(400, "The prompt triggered the content management policy.", code="content_filter"),
+        fails(403, "Your input was flagged by moderation."),
+    ],
+)
+def test_a_filtered_prompt_is_a_refusal_of_the_judge(answer: Answer) -> None:
+    assert reply_to(answer).finish == "filter"
+
+
+def test_a_server_that_never_answers_times_out() -> None:
+    error = failure_of(hang(), timeout=0.2)
+    assert isinstance(error, TransientError)
+    assert error.reason == "timeout"
+    assert "no reply within 0.2 s" in str(error)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:1", "no-such-host.invalid"])
+def test_nobody_there_is_unreachable(host: str) -> None:
+    async def run() -> None:
+        provider = ChatCompletions(judge(base_url=f"http://{host}/v1"))
+        await provider.open()
+        try:
+            await provider.ask(shown())
+        finally:
+            await provider.close()
+
+    with pytest.raises(TransientError, match="no connection") as caught:
+        asyncio.run(run())
+    assert caught.value.reason == "unreachable"
+
+
+def test_the_connection_serves_again_after_every_failure() -> None:
+    server = ScriptedServer(drop(), cut(wins("1"), 5), sends("", 500), wins("2"))
+    outcomes = ask(server, *[shown()] * 4)
+    assert [type(outcome) for outcome in outcomes] == [TransientError, TransientError, TransientError, Reply]
+
+
+# Waiting times
+
+DATE = "Wed, 21 Oct 2026 07:28:00 GMT"
+NOW = 1792567680.0
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "2"}, 2.0),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"retry-after": "-3"}, 0.0),
+        ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5),
+        ({"retry-after": "Wed, 21 Oct 2026 07:28:30 GMT"}, 30.0),
+        ({"retry-after": "Wed, 21 Oct 2020 07:28:30 GMT"}, 0.0),
+        ({"x-ratelimit-reset": "12"}, 12.0),
+        ({"x-ratelimit-reset": "6m0s"}, 360.0),
+        ({"x-ratelimit-reset-requests": "120ms"}, 0.12),
+        ({"x-ratelimit-reset": f"{NOW + 5:.0f}"}, 5.0),
+        ({"x-ratelimit-reset": f"{1000 * (NOW + 5):.0f}"}, 5.0),
+        ({"retry-after": "soon", "x-ratelimit-reset": "3"}, 3.0),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "1.2.3s"}, None),
+        ({"retry-after": ""}, None),
+        ({}, None),
+    ],
+)
+def test_waiting_time(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after(headers, NOW) == (None if seconds is None else pytest.approx(seconds))
+
+
+def test_waiting_time_is_told_by_the_servers_own_clock() -> None:
+    headers = {"Date": DATE, "Retry-After": "Wed, 21 Oct 2026 07:28:30 GMT"}
+    error = failure_of(fails(429, "Slow down", headers=headers))
+    assert isinstance(error, TransientError)
+    assert (error.retry_after, error.status) == (30.0, 429)
+    busy = failure_of(sends("", 503, {"Retry-After": "4"}))
+    assert isinstance(busy, TransientError)
+    assert busy.retry_after == 4.0
+
+
+# Addresses and keys
+
+
+@pytest.mark.parametrize(
+    ("provider", "options", "environ", "address", "required"),
+    [
+        ("openai", {}, {}, "https://api.openai.com/v1/chat/completions", True),
+        ("openai", {}, {"OPENAI_BASE_URL": "http://h:1/v1/"}, "http://h:1/v1/chat/completions", False),
+        ("openai", {}, {"OPENAI_BASE_URL": ""}, "https://api.openai.com/v1/chat/completions", True),
+        (
+            "openai",
+            {"base_url": "http://o/v1"},
+            {"OPENAI_BASE_URL": "x"},
+            "http://o/v1/chat/completions",
+            False,
+        ),
+        ("vllm", {}, {"OPENAI_BASE_URL": "x"}, "http://127.0.0.1:8000/v1/chat/completions", False),
+        ("ollama", {}, {}, "http://127.0.0.1:11434/v1/chat/completions", False),
+        ("openai", {"base_url": "https://a/b?v=1"}, {}, "https://a/b/chat/completions?v=1", False),
+        ("vllm", {"api_key_env": "MINE"}, {}, "http://127.0.0.1:8000/v1/chat/completions", True),
+    ],
+)
+def test_addresses(
+    provider: str, options: dict[str, Any], environ: dict[str, str], address: str, required: bool
+) -> None:
+    endpoint = Endpoint.of(judge(provider, **options), environ)
+    assert (str(endpoint.calls), endpoint.key_required) == (address, required)
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"base_url": "127.0.0.1:8000"}, "base_url is not an address"),
+        ({"base_url": "ftp://h/v1"}, "base_url is not an address"),
+        ({"base_url": "http://"}, "base_url is not an address"),
+        ({"base_url": "http://h:99999/v1"}, "base_url is not an address"),
+        ({"base_url": "http://me:hunter2@h/v1"}, "holds a user name or password"),
+        ({"base_ulr": "http://h/v1"}, "unknown option 'base_ulr'"),
+        ({"timeout": 0}, "timeout is 0"),
+        ({"timeout": "soon"}, "timeout is 'soon'"),
+        ({"timeout": True}, "timeout is True"),
+    ],
+)
+def test_wrong_options_are_refused(options: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(ConfigError, match=complaint) as caught:
+        ChatCompletions(judge(**options))
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_missing_key_is_named_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(ProviderRefusedError, match="set the environment variable OPENAI_API_KEY"):
+        asyncio.run(ChatCompletions(judge()).open())
+    with pytest.raises(ProviderRefusedError, match="set the environment variable MINE"):
+        asyncio.run(ChatCompletions(judge(base_url="http://h/v1", api_key_env="MINE")).open())
+    server = ScriptedServer(wins("1"))
+    ask(server, shown())
+    assert "authorization" not in server.requests[0].headers
+
+
+def test_a_key_of_ones_own_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINE", " mine-only \n")
+    server = ScriptedServer(wins("1"))
+    ask(server, shown(), api_key_env="MINE")
+    assert server.requests[0].headers["authorization"] == "Bearer mine-only"
+
+
+def test_a_broken_key_is_refused_without_being_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-\r\nX-Evil: 1")
+    with pytest.raises(ProviderRefusedError, match="holds characters that no key has") as caught:
+        asyncio.run(ChatCompletions(judge()).open())
+    assert "Evil" not in str(caught.value)
+
+
+def test_the_key_stays_out_of_replies_logs_and_representations(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    reply = reply_to(says(f"your key is {KEY}", model=KEY))
+    assert KEY not in repr(reply)
+    assert reply.served_model == "[key]"
+    error = failure_of(sends(f"<p>{KEY}</p>"))
+    assert KEY not in repr(error) + repr(error.__cause__)
+    assert KEY not in caplog.text
+    assert KEY not in repr(vars(Endpoint.of(judge())))
+
+
+def test_no_call_without_open() -> None:
+    with pytest.raises(RuntimeError, match="open"):
+        asyncio.run(ChatCompletions(judge()).ask(shown()))
+
+
+def test_it_is_the_provider_of_three_names() -> None:
+    for name in ("openai", "vllm", "ollama"):
+        provider = connect(judge(name))
+        assert isinstance(provider, Provider)
+        assert isinstance(provider, ChatCompletions)
+        assert provider.concurrency == 64
+
+
+# The scripted server itself
+
+
+def test_the_scripted_server_serves_from_a_thread() -> None:
+    async def run(url: str) -> Reply:
+        provider = ChatCompletions(judge(base_url=url))
+        await provider.open()
+        try:
+            return await provider.ask(shown())
+        finally:
+            await provider.close()
+
+    with ScriptedServer(wins("2")) as server:
+        assert asyncio.run(run(server.url)).text == json.dumps({"winner": "2"})
+        assert len(server.requests) == 1

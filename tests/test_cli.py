@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+PROBIT = "planted/probit?s=0.8&beta=0.4&tau=0.6&sigma=0.7&lapse=0.02"
+
+
+def test_standard_profile_prints_the_published_sizes(steelyard, tmp_path: Path) -> None:
+    done = steelyard("measure", "-j", PROBIT, "--profile", "standard", "--out", "run")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads((tmp_path / "run" / "datasheet.json").read_text())["estimates"]
+
+    def size(metric: str, **group: object) -> tuple[int, int]:
+        (row,) = [
+            r for r in rows if (r["judge"], r["metric"], r["group"]) == ("planted/probit", metric, {"protocol": "base", **group})
+        ]  # fmt: skip
+        return row["n_calls"], row["n_units"]
+
+    assert size("dark_current")[0] == 120
+    assert size("raw_false_preference", delta=0, kind="same_subset") == (120, 60)
+    assert [size("target_sensitivity", delta=d)[0] for d in (1, 2, 3, 4, 5)] == [100, 80, 60, 40, 20]
+    for printed in ("/120", "/60", "/100", "/80", "/40", "/20"):
+        assert printed in done.stdout
+
+
+def test_run_folder_is_complete_and_report_rebuilds_it(steelyard, tmp_path: Path) -> None:
+    assert steelyard("measure", "-j", PROBIT, "--out", "run").returncode == 0
+    folder = tmp_path / "run"
+    files = ["study.yaml", "stimuli.jsonl", "run.db", "datasheet.json", "datasheet.md", "datasheet.html"]
+    assert all((folder / name).stat().st_size for name in files)
+    before = {name: (folder / name).read_bytes() for name in files if name.startswith("datasheet")}
+    for name in before:
+        (folder / name).unlink()
+    done = steelyard("report", "run", "--verify", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    assert {name: (folder / name).read_bytes() for name in before} == before
+    assert done.stdout.encode() == before["datasheet.json"]
+
+
+@pytest.mark.parametrize("form", ["md", "html", "csv"])
+def test_report_prints_every_format(steelyard, form: str) -> None:
+    steelyard("measure", "-j", "planted/tie", "-p", "vacuum", "--out", "run")
+    done = steelyard("report", "run", "--format", form)
+    assert done.returncode == 0
+    assert "planted/tie" in done.stdout
+
+
+def test_second_run_makes_no_calls(steelyard) -> None:
+    first = steelyard("measure", "-j", PROBIT, "-p", "vacuum")
+    second = steelyard("measure", "-j", PROBIT, "-p", "vacuum")
+    assert "calls in this sitting" in first.stdout
+    assert "No calls: every trial was answered before." in second.stdout
+
+
+def test_the_same_study_gives_the_same_bytes(steelyard, tmp_path: Path) -> None:
+    for out in ("a", "b"):
+        steelyard("measure", "-j", PROBIT, "--out", out, "--concurrency", 1 if out == "a" else 16)
+    a, b = (json.loads((tmp_path / out / "datasheet.json").read_text()) for out in ("a", "b"))
+    assert a.pop("run") is not None
+    assert b.pop("run") is not None
+    assert json.dumps(a) == json.dumps(b)
+
+
+def test_datasheet_json_has_the_shape_of_the_contract(steelyard) -> None:
+    done = steelyard("measure", "-j", PROBIT, "--json")
+    body = json.loads(done.stdout)
+    assert body["schema"] == "steelyard.datasheet/1"
+    assert {"name", "seed", "stimulus_set", "version"} <= set(body["study"])
+    assert body["study"]["stimulus_set"].startswith("sha256:")
+    assert [judge["name"] for judge in body["judges"]] == ["planted/probit", "coin", "first", "tie", "longest"]
+    assert [judge["baseline"] for judge in body["judges"]] == [False, True, True, True, True]
+    assert set(body["judges"][0]["protocols"]) == {"base", "strict"}
+    assert {"started", "finished", "latency_ms"} <= set(body["run"])
+    keys = {
+        "judge", "probe", "metric", "group", "unit", "value", "numerator", "denominator", "intervals", "n_calls",
+        "n_units", "n_clusters", "design_effect", "excluded", "bounds", "censored", "chance", "finding",
+        "minimum_detectable", "note",
+    }  # fmt: skip
+    for row in body["estimates"]:
+        assert set(row) == keys
+        assert row["value"] is not None or row["note"], row
+        assert row["finding"] in (None, "clear", "flagged", "underpowered")
+        if row["unit"] == "call" and row["value"] is not None and row["metric"].endswith(("_rate", "sensitivity")):
+            assert "wilson" in [interval["method"] for interval in row["intervals"]], row
+        if row["value"] is not None:
+            assert row["intervals"], row
+
+
+WRONG = {
+    "unknown probe": (["-p", "vacum"], "did you mean 'vacuum'"),
+    "unknown provider": (["-j", "nobody/x"], "unknown provider 'nobody'"),
+    "later provider": (["-j", "anthropic/claude"], "not built yet"),
+    "no slash": (["-j", "gpt-4o"], "expected provider/model"),
+    "unknown key": (["-j", "planted/coin?colour=red"], "unknown key 'colour'"),
+    "bad number": (["-j", "planted/probit?s=big"], "s"),
+    "out of range": (["-j", "planted/probit?lapse=2"], "lapse"),
+    "unknown planted": (["-j", "planted/oracle"], "unknown planted model 'oracle'"),
+    "wrong parameter": (["-j", "planted/coin?s=1"], "belongs to planted/probit only"),
+    "same name": (["-j", "planted/coin", "-j", "planted/coin"], "two judges are named"),
+    "profile": (["--profile", "huge"], "huge"),
+    "study missing": (["nowhere.yaml"], "nowhere.yaml"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_usage_is_exit_2_with_a_sentence_and_no_run(steelyard, tmp_path: Path, name: str) -> None:
+    arguments, told = WRONG[name]
+    done = steelyard("measure", *arguments, "--out", "run")
+    assert done.returncode == 2, done.stderr
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "run" / "datasheet.json").exists()
+
+
+STUDIES = {
+    "empty": ("", "found an empty file"),
+    "not yaml": ("judges: [a, b", "line 1"),
+    "list": ("- a\n- b\n", "found a list"),
+    "unknown key": ("judge: planted/coin\n", "unknown key 'judge'"),
+    "later key": ("data: {path: x.csv}\n", "'data' is not built yet"),
+    "wrong type": ("seed: seven\n", "seed"),
+    "no judges": ("judges: []\n", "judges"),
+    "bad name": ("name: ../../etc\n", "name"),
+    "missing prompt": ("judges: [{model: openai/x, prompt: gone.md}]\n", "gone.md"),
+    "bad template": ('judges: [{model: openai/x, prompt: "{{ first }"}]\n', "not a valid Jinja2 template"),
+    "unknown variable": ('judges: [{model: openai/x, prompt: "{{ label }}"}]\n', "unknown variable 'label'"),
+    "bad reader": ("judges: [{model: openai/x, reader: guess}]\n", "unknown reader 'guess'"),
+    "bad regex": ("judges: [{model: openai/x, reader: {regex: '('}}]\n", "regex"),
+    "probe options": ("judges: [planted/coin]\nprobes: [{vacuum: {depth: 3}}]\n", "wrong options"),
+}
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_a_wrong_study_file_is_exit_2_with_a_sentence(steelyard, tmp_path: Path, name: str) -> None:
+    text, told = STUDIES[name]
+    (tmp_path / "study.yaml").write_text(text)
+    done = steelyard("measure", "study.yaml", "--out", "run")
+    assert done.returncode == 2, done.stderr
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_study_file_with_two_named_judges(steelyard, tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text(
+        "name: mine\nseed: 3\nprobes: [vacuum, ladder, criterion]\njudges:\n"
+        "  - {name: sharp, model: planted/probit, s: 2.0, sigma: 0.1, lapse: 0.0}\n"
+        "  - {name: blunt, model: planted/probit, s: 0.1, sigma: 0.1, protocols: {strict: {tau: 3.0}}}\n"
+    )
+    done = steelyard("measure", "mine.yaml", "--json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)["estimates"]
+
+    def value(judge: str, metric: str, **group: object) -> float:
+        (row,) = [r for r in rows if (r["judge"], r["metric"], r["group"]) == (judge, metric, group)]
+        assert row["value"] is not None
+        return float(row["value"])
+
+    steep = value("sharp", "target_sensitivity", protocol="base", delta=3)
+    assert steep == 1.0 > value("blunt", "target_sensitivity", protocol="base", delta=3)
+    assert value("blunt", "criterion_shift", delta=0) > 0
+
+
+def test_another_study_in_the_same_folder_is_refused(steelyard) -> None:
+    steelyard("measure", "-j", "planted/coin", "-p", "vacuum", "--out", "run")
+    done = steelyard("measure", "-j", "planted/tie", "-p", "vacuum", "--out", "run")
+    assert done.returncode == 2
+    assert "holds another study (judges differ)" in done.stderr
+
+
+def test_plan_counts_and_spends_nothing(steelyard, tmp_path: Path) -> None:
+    done = steelyard("plan", "-j", "openai/gpt-4o", "--profile", "standard", "--json", "--out", "run")
+    assert done.returncode == 0, done.stderr
+    rows = {(r["judge"], r["probe"]): r for r in json.loads(done.stdout)["rows"]}
+    calls = [rows["openai/gpt-4o", probe]["calls"] for probe in ("vacuum", "ladder", "criterion")]
+    assert calls == [120, 540, 540]
+    assert rows["openai/gpt-4o", "vacuum"]["dollars"] > 0
+    assert not (tmp_path / "run").exists()
+
+
+def test_dry_run_prints_the_plan(steelyard, tmp_path: Path) -> None:
+    done = steelyard("measure", "-j", "planted/coin", "--dry-run")
+    assert done.returncode == 0
+    assert "nothing was spent" in done.stdout
+    assert not (tmp_path / "steelyard-runs").exists()
+
+
+def test_options_have_environment_twins_and_a_dotenv(steelyard, tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("STEELYARD_SEED=11\n# comment\n")
+    done = steelyard("measure", "-j", "planted/tie", "-p", "vacuum", "--json", STEELYARD_PROFILE="standard")
+    study = json.loads(done.stdout)["study"]
+    assert (study["seed"], study["profile"]) == (11, "standard")
+
+
+@pytest.mark.parametrize("command", ["probes", "judges", "--help", "--version"])
+def test_lists(steelyard, command: str) -> None:
+    done = steelyard(command)
+    assert done.returncode == 0
+    assert done.stdout.strip()
+
+
+def test_help_imports_nothing_heavy(steelyard) -> None:
+    done = steelyard("--help", PYTHONPROFILEIMPORTTIME="1")
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert not imported & {"numpy", "scipy", "aiohttp", "pydantic", "rich", "jinja2", "xllamacpp", "yaml"}
+
+
+def test_doctor_tries_a_judge(steelyard) -> None:
+    done = steelyard("doctor", "-j", "planted/first")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "read as Decided(value='1')" in done.stdout.replace("\n", " ")
+
+
+def test_report_on_a_folder_that_is_no_run(steelyard, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    done = steelyard("report", "empty")
+    assert done.returncode == 2
+    assert "expected a run folder" in done.stderr
+
+
+def test_report_finds_damage(steelyard, tmp_path: Path) -> None:
+    import sqlite3
+
+    steelyard("measure", "-j", "planted/tie", "-p", "vacuum", "--out", "run")
+    with sqlite3.connect(tmp_path / "run" / "run.db") as connection:
+        connection.execute("UPDATE replies SET body = replace(body, 'tie', '1')")
+    connection.close()
+    done = steelyard("report", "run", "--verify")
+    assert done.returncode == 1
+    assert "damaged rows" in done.stderr

@@ -1,0 +1,193 @@
+"""Whole runs against a server that misbehaves: nothing becomes a score, everything is counted."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from servers import Answer, Received, ScriptedServer, cut, drop, fails, hang, says, sends, wins
+
+FAST = ("--attempts", 2, "--backoff", 0.01, "--timeout", 1, "--concurrency", 4)
+CALLS = 12
+"""Calls of the quick vacuum probe under the base protocol."""
+
+
+def judge(server: ScriptedServer) -> str:
+    return f"openai/scripted?base_url={server.url}"
+
+
+def sheet(folder: Path) -> dict[str, Any]:
+    body: dict[str, Any] = json.loads((folder / "datasheet.json").read_text())
+    return body
+
+
+def figure(folder: Path, metric: str, name: str = "openai/scripted") -> dict[str, Any]:
+    rows = [
+        row
+        for row in sheet(folder)["estimates"]
+        if row["judge"] == name and row["metric"] == metric and row["group"] == {"protocol": "base"}
+    ]
+    assert len(rows) == 1
+    return rows[0]
+
+
+def first_turns(count: int, bad: Answer, good: Answer) -> Any:
+    """Answer `bad` to the first requests, `good` to the rest, whatever the order of threads."""
+    lock, seen = threading.Lock(), [0]
+
+    def script(request: Received) -> Answer:
+        del request
+        with lock:
+            seen[0] += 1
+            return bad if seen[0] <= count else good
+
+    return script
+
+
+UNREADABLE = {
+    "prose": (says("I like the second one."), "no_json"),
+    "refusal": (says(None, finish="stop"), ""),
+    "truncated": (says('{"winner": "1', finish="length"), "truncated"),
+    "empty": (says(""), "empty"),
+    "filtered": (says("", finish="content_filter"), "refusal"),
+    "off scale": (says('{"winner": "3"}'), ""),
+    "ambiguous": (says('{"winner": "1"} {"winner": "2"}'), "ambiguous"),
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_a_judge_that_is_never_readable_has_no_figure(steelyard, tmp_path: Path, name: str) -> None:
+    answer, _ = UNREADABLE[name]
+    with ScriptedServer(lambda request: answer) as server:
+        done = steelyard("measure", "-j", judge(server), "-p", "vacuum", "--out", "run", *FAST)
+        assert len(server.requests) == CALLS
+    assert done.returncode == 1
+    assert "no readable verdict in 12 calls" in done.stderr
+    dark = figure(tmp_path / "run", "dark_current")
+    assert dark["value"] is None
+    assert dark["note"]
+    assert dark["excluded"] == {"unreadable": CALLS, "failed": 0}
+    assert figure(tmp_path / "run", "unreadable_rate")["numerator"] == CALLS
+
+
+FAILING = {
+    "429": (fails(429, "slow down", headers={"Retry-After": "0"}), "rate_limited"),
+    "500": (fails(500, "boom"), "server_error"),
+    "garbage": (sends("<html>not json</html>"), "garbled_reply"),
+    "empty body": (sends(b""), "garbled_reply"),
+    "truncated body": (cut(wins("1"), 40), "garbled_reply"),
+    "dropped": (drop(), ""),
+    "hang": (hang(), "timeout"),
+}
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_a_server_that_always_fails_gives_no_score(steelyard, tmp_path: Path, name: str) -> None:
+    answer, reason = FAILING[name]
+    with ScriptedServer(lambda request: answer) as server:
+        done = steelyard("measure", "-j", judge(server), "-p", "vacuum", "--out", "run", *FAST)
+    assert done.returncode == 1, done.stderr
+    assert "run the same command again to go on" in done.stderr
+    dark = figure(tmp_path / "run", "dark_current")
+    assert dark["value"] is None
+    assert dark["excluded"] == {"unreadable": 0, "failed": CALLS}
+    assert figure(tmp_path / "run", "failed_rate")["value"] == 1.0
+    assert reason in done.stderr
+
+
+def test_single_failures_are_counted_and_bounded(steelyard, tmp_path: Path) -> None:
+    """Three calls end in a 400 that no retry can mend; nine say tie."""
+    script = first_turns(3, fails(400, "no"), wins("tie"))
+    with ScriptedServer(script) as server:
+        done = steelyard("measure", "-j", judge(server), "-p", "vacuum", "--out", "run", *FAST)
+    assert done.returncode == 0, done.stderr
+    assert "3 trials failed (bad_request 3); none of them is a score" in done.stderr
+    dark = figure(tmp_path / "run", "dark_current")
+    assert (dark["numerator"], dark["denominator"]) == (0, 9)
+    assert dark["bounds"] == [0.0, 0.25]
+
+
+def test_failed_trials_are_tried_again_and_unreadable_ones_are_not(steelyard, tmp_path: Path) -> None:
+    script = first_turns(3, fails(400, "no"), says("mumble"))
+    with ScriptedServer(script) as server:
+        steelyard("measure", "-j", judge(server), "-p", "vacuum", "--out", "run", *FAST)
+        assert len(server.requests) == CALLS
+        steelyard("measure", "-j", judge(server), "-p", "vacuum", "--out", "run", *FAST)
+        assert len(server.requests) == CALLS + 3
+        steelyard("measure", "-j", judge(server), "-p", "vacuum", "--out", "run", *FAST)
+        assert len(server.requests) == CALLS + 3
+
+
+def test_a_storm_of_429_passes_and_is_paid_once(steelyard, tmp_path: Path) -> None:
+    script = first_turns(9, fails(429, "slow down"), wins("tie"))
+    with ScriptedServer(script) as server:
+        done = steelyard(
+            "measure", "-j", judge(server), "-p", "vacuum", "--out", "run",
+            "--attempts", 20, "--backoff", 0.01, "--concurrency", 4,
+        )  # fmt: skip
+        assert len(server.requests) == CALLS + 9
+    assert done.returncode == 0, done.stderr
+    assert figure(tmp_path / "run", "dark_current")["denominator"] == CALLS
+
+
+@pytest.mark.parametrize("status", [401, 403, 404])
+def test_a_rejected_key_or_model_stops_at_once_with_exit_2(steelyard, tmp_path: Path, status: int) -> None:
+    with ScriptedServer(lambda request: fails(status, "no such thing")) as server:
+        done = steelyard(
+            "measure", "-j", judge(server), "-p", "vacuum", "--out", "run", *FAST, OPENAI_API_KEY="sk-very-secret"
+        )
+        assert len(server.requests) <= 4
+    assert done.returncode == 2
+    assert "sk-very-secret" not in done.stdout + done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_an_unreachable_server_is_exit_1(steelyard, tmp_path: Path) -> None:
+    done = steelyard(
+        "measure", "-j", "openai/x?base_url=http://127.0.0.1:9/v1", "-p", "vacuum", "--out", "run", *FAST
+    )
+    assert done.returncode == 1
+    assert "127.0.0.1:9" in done.stderr
+
+
+def test_a_missing_key_is_exit_2_before_any_call(steelyard) -> None:
+    done = steelyard("measure", "-j", "openai/gpt-4o", "-p", "vacuum", "--out", "run", *FAST)
+    assert done.returncode == 2
+    assert "OPENAI_API_KEY" in done.stderr
+
+
+def test_a_budget_stops_before_it_is_passed(steelyard, tmp_path: Path) -> None:
+    """gpt-4o costs 2.50 and 10 dollars per million tokens; the scripted usage is 100 in and 5 out: $0.0003."""
+    with ScriptedServer(lambda request: wins("tie")) as server:
+        environment = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test"}
+        arguments = ("measure", "-j", "openai/gpt-4o", "-p", "vacuum", "--out", "run", "--concurrency", 1)
+        done = steelyard(*arguments, "--budget", 0.003, **environment)
+        first = len(server.requests)
+        assert done.returncode == 1
+        assert "the budget of $0.003 is reached" in done.stderr
+        assert 0 < first < CALLS
+        again = steelyard(*arguments, "--budget", 1, **environment)
+        assert again.returncode == 0
+        assert len(server.requests) == CALLS
+    assert sheet(tmp_path / "run")["run"]["dollars"] == pytest.approx(CALLS * 0.0003)
+
+
+def test_no_key_and_no_answer_reaches_the_wire(steelyard, tmp_path: Path) -> None:
+    """The judge sees request, rubric and candidates; no id, level, kind or expectation."""
+    with ScriptedServer(lambda request: wins("tie")) as server:
+        steelyard("measure", "-j", judge(server), "--out", "run", *FAST)
+        bodies = [request.data.decode() for request in server.requests]
+        heads = {name for request in server.requests for name in request.headers}
+    assert len(bodies) == 144
+    lines = (tmp_path / "run" / "stimuli.jsonl").read_text().splitlines()
+    stimuli = [json.loads(line) for line in lines]
+    forbidden = {"same_subset", "different_subset", "prefix", "base_level", "delta", "Prefers", "NoPreference"}
+    forbidden |= {stimulus["id"] for stimulus in stimuli} | {stimulus["cluster"] for stimulus in stimuli}
+    for body in bodies:
+        assert not [word for word in forbidden if word in body]
+    assert heads <= {
+        "host", "idempotency-key", "accept", "accept-encoding", "user-agent", "content-length", "content-type",
+    }  # fmt: skip

@@ -1,0 +1,282 @@
+"""The HTML report."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import subprocess
+from base64 import b64encode
+from collections.abc import Iterator
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from example_datasheet import (
+    FAILING,
+    NO_STRICT,
+    REASON,
+    crowd,
+    example,
+    pointwise,
+    renamed,
+    without_estimates,
+)
+from steelyard.datasheet import html, markdown
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.html.figures import figures
+from steelyard.datasheet.html.labels import Box, place, spread
+from steelyard.datasheet.summary import summarise
+
+HOSTILE = "<script>alert(1)</script>\" onload='x' {{ 7*7 }}"
+VOID = {"meta", "link", "br", "hr", "img", "input"}
+FIGURES = ("axes", "decomposition", "psychometric", "position", "criterion")
+
+
+class Page(HTMLParser):
+    """Every start tag with its attributes, the text, and whether tags nest properly."""
+
+    def __init__(self, document: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text: list[str] = []
+        self.open: list[str] = []
+        self.feed(document)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+    def words(self) -> str:
+        return " ".join(" ".join(self.text).split())
+
+
+@pytest.fixture(scope="module")
+def document() -> str:
+    return html.render(example())
+
+
+def test_the_page_is_well_formed(document: str) -> None:
+    page = Page(document)
+    assert page.open == []
+    ids = [attrs["id"] for _, attrs in page.tags if "id" in attrs]
+    assert len(ids) == len(set(ids))
+
+
+def test_nothing_is_fetched(document: str) -> None:
+    without_names = re.sub(r'xmlns(:\w+)?="[^"]*"', "", document)
+    assert not re.search(r"https?:|//[a-z]", without_names.replace("</", "<"))
+    assert "@import" not in document
+    assert "url(" not in document
+    for tag, attrs in Page(document).tags:
+        assert "src" not in attrs
+        assert tag not in ("link", "iframe", "object", "embed", "img")
+        assert (attrs.get("href") or "#").startswith("#")
+
+
+def test_links_lead_somewhere(document: str) -> None:
+    tags = Page(document).tags
+    ids = {attrs["id"] for _, attrs in tags if "id" in attrs}
+    named = [attrs.get("aria-labelledby") for _, attrs in tags] + [
+        (attrs.get("href") or "").removeprefix("#") for tag, attrs in tags if tag == "a"
+    ]
+    assert {name for name in named if name} <= ids
+
+
+def test_every_judge_and_figure_is_there(document: str) -> None:
+    page = Page(document)
+    words = page.words()
+    for judge in example().judges:
+        assert judge.name in words
+        assert judge.model in words
+    for name in FIGURES:
+        start = document.index(f'id="fig-{name}"')
+        figure = document[start : document.index("</figure>", start)]
+        assert "<svg" in figure
+        assert '<details class="data">' in figure
+        for judge in example().judges:
+            assert f'<th scope="row">{judge.name}</th>' in figure
+
+
+def test_drawings_are_labelled_and_themed(document: str) -> None:
+    drawings = [attrs for tag, attrs in Page(document).tags if tag == "svg" and attrs.get("role") == "img"]
+    assert len(drawings) == 4 + 4
+    assert all("0." in (attrs["aria-label"] or "") for attrs in drawings)
+    for svg in re.findall(r"<svg[^>]*role=\"img\".*?</svg>", document, re.DOTALL):
+        root = ElementTree.fromstring(svg)
+        assert root[0].tag.endswith("title")
+        assert root[0].text
+        colours = set(re.findall(r'(?:fill|stroke)="([^"]+)"', svg))
+        assert all(colour.startswith("var(--") or colour in ("none", "transparent") for colour in colours)
+
+
+def test_every_colour_of_the_drawings_is_in_the_style_sheet(document: str) -> None:
+    used = set(re.findall(r"var\((--[\w-]+)\)", document))
+    defined = set(re.findall(r"(--[\w-]+):", document))
+    assert used <= defined
+
+
+def test_undefined_figures_carry_their_reason(document: str) -> None:
+    words = Page(document).words()
+    assert f"(a) undefined: {REASON}" in words
+    assert f"(b) undefined: {NO_STRICT}" in words
+    assert f"Not drawn: {FAILING}: dark current is undefined ({REASON})." in words
+
+
+def test_readings_and_provenance(document: str) -> None:
+    words = Page(document).words()
+    assert "Zero point ! flagged reports a preference where there is none in 80 of 120 calls" in words
+    assert "stimulus set 5f2d9a415f2d" in words
+    assert "seed 7" in words
+
+
+def test_every_estimate_is_in_the_tables(document: str) -> None:
+    rows = document.count('<td class="remark">')
+    assert rows == len(example().estimates)
+
+
+def test_the_policy_allows_the_scripts_of_the_page_and_no_other(document: str) -> None:
+    scripts = re.findall(r"<script>(.*?)</script>", document, re.DOTALL)
+    policy = next(attrs["content"] or "" for tag, attrs in Page(document).tags if "http-equiv" in attrs)
+    assert len(scripts) == 2
+    for script in scripts:
+        assert b64encode(hashlib.sha256(script.encode()).digest()).decode() in policy
+    assert policy.startswith("default-src 'none'")
+
+
+def test_hostile_names_stay_text() -> None:
+    document = html.render(renamed(replace(example(), name=HOSTILE), "Qwen32B", HOSTILE))
+    page = Page(document)
+    assert sum(tag == "script" for tag, _ in page.tags) == 2
+    assert not any(name.startswith("on") for _, attrs in page.tags for name in attrs)
+    assert HOSTILE in page.words()
+    assert any(HOSTILE in (attrs.get("aria-label") or "") for tag, attrs in page.tags if tag == "svg")
+
+
+@pytest.mark.parametrize("name", ["\x00\x1b[31m", "\ud800 half", "\u202eflip", "#0f0e10", "", "x" * 400])
+def test_odd_names_are_drawn(name: str) -> None:
+    document = html.render(renamed(example(), "Llama8B", name))
+    document.encode("utf-8")
+    assert document.count('role="img"') == 8
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u202e]", document)
+
+
+@pytest.mark.parametrize(
+    "datasheet", [without_estimates(), pointwise(), replace(example(), judges=(), readings=()), crowd(9)]
+)
+def test_unusual_datasheets_are_rendered(datasheet: Datasheet) -> None:
+    assert Page(html.render(datasheet)).open == []
+
+
+def test_other_probes_need_no_figures() -> None:
+    words = Page(html.render(pointwise())).words()
+    assert "Metrology axes" not in words
+    assert "every score is the same: no variance" in words
+    assert "3.25 (no interval)" in words
+
+
+def test_the_same_datasheet_gives_the_same_page(document: str) -> None:
+    assert html.render(example()) == document
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_any_estimate_may_be_missing_or_undefined(data: st.DataObject) -> None:
+    kept = []
+    fates = data.draw(
+        st.lists(st.sampled_from(["keep", "drop", "undefined", "bare"]), min_size=7, max_size=40)
+    )
+    for number, estimate in enumerate(example().estimates):
+        fate = fates[number % len(fates)]
+        if fate == "undefined":
+            kept.append(replace(estimate, value=None, intervals=(), note=None))
+        elif fate == "bare":
+            kept.append(replace(estimate, intervals=(), numerator=None, denominator=None, design_effect=None))
+        elif fate == "keep":
+            kept.append(estimate)
+    datasheet = replace(example(), estimates=tuple(kept))
+    for figure in figures(summarise(datasheet)):
+        assert all(len(row) == len(figure.header) for row in figure.rows)
+    markdown.render(datasheet)
+
+
+def test_labels_do_not_cover_each_other() -> None:
+    points = [(40.0 + 3 * number, 300.0, f"judge number {number}") for number in range(7)]
+    labels = place(points, width=430, height=380)
+    boxes = [
+        Box(left, label.y - 8, left + 7 * len(label.text), label.y + 8)
+        for label in labels
+        for left in [
+            {
+                "left": label.x,
+                "right": label.x - 7 * len(label.text),
+                "center": label.x - 3.5 * len(label.text),
+            }[label.align]
+        ]
+    ]
+    for number, box in enumerate(boxes):
+        assert all(box.overlap(other) == 0 for other in boxes[number + 1 :])
+
+
+@given(st.lists(st.floats(0, 190), max_size=8))
+def test_spread_keeps_the_order_and_the_frame(heights: list[float]) -> None:
+    moved = spread(heights, low=0, high=190)
+    assert all(0 <= height <= 190 for height in moved)
+    order = sorted(range(len(heights)), key=lambda n: (heights[n], n))
+    assert all(moved[a] <= moved[b] + 1e-6 for a, b in zip(order, order[1:], strict=False))
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[str]:
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None:
+        pytest.skip("no chromium on this machine: install it to run the browser tests")
+    yield found
+
+
+def browse(chromium: str, folder: Path, *options: str) -> str:
+    command = [
+        chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+        "--disable-background-networking", "--disable-component-update", "--disable-sync",
+        f"--user-data-dir={folder / 'profile'}", *options, (folder / "sheet.html").as_uri(),
+    ]  # fmt: skip
+    return subprocess.run(command, capture_output=True, check=True, timeout=120).stdout.decode()
+
+
+@pytest.mark.browser
+@pytest.mark.xdist_group("browser")
+def test_a_browser_runs_the_page(chromium: str, tmp_path: Path, document: str) -> None:
+    hostile = html.render(renamed(example(), "Qwen32B", "<img src=x onerror=\"document.title='pwned'\">"))
+    (tmp_path / "sheet.html").write_text(hostile, encoding="utf-8")
+    seen = browse(chromium, tmp_path, "--dump-dom")
+    assert "<title>Judge Datasheet: open-weight judges</title>" in seen
+    assert re.search(r'<button[^>]*id="theme"(?![^>]*hidden)', seen)
+    assert seen.count("<svg") == hostile.count("<svg")
+
+
+@pytest.mark.browser
+@pytest.mark.xdist_group("browser")
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_browser_draws_the_page(chromium: str, tmp_path: Path, document: str, theme: str) -> None:
+    themed = document.replace('<html lang="en">', f'<html lang="en" data-theme="{theme}">')
+    (tmp_path / "sheet.html").write_text(themed, encoding="utf-8")
+    picture = tmp_path / "sheet.png"
+    browse(chromium, tmp_path, f"--screenshot={picture}", "--window-size=1280,2400", "--hide-scrollbars")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert picture.stat().st_size > 50_000

@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from statsmodels.stats.proportion import multinomial_proportions_confint, proportion_confint
+
+from steelyard.metrics.clusters import (
+    bootstrap_share,
+    cluster_variance,
+    design_effect,
+    effective_size,
+    percentile_limits,
+    resample,
+    wilson_cluster,
+    wilson_tasks,
+)
+from steelyard.metrics.findings import Limit, difference_word, limit_word
+from steelyard.metrics.intervals import clopper_pearson, goodman, newcombe, score, wilson
+from steelyard.metrics.proportion import share_bounds
+from steelyard.metrics.tally import Tally
+from steelyard.metrics.vacuum_estimates import vacuum_estimates
+from strategies import find, interval, make, shuffled
+
+quiet = settings(database=None, deadline=None, derandomize=True)
+counts = st.integers(1, 400).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
+
+
+def tally_of(events: list[int], trials: list[int], unreadable: int = 0, failed: int = 0) -> Tally:
+    return Tally(np.array(events), np.array(trials), sum(trials), sum(trials), unreadable, failed)
+
+
+@quiet
+@given(counts)
+def test_wilson_agrees_with_statsmodels(count: tuple[int, int]) -> None:
+    expected = proportion_confint(*count, method="wilson")
+    assert wilson(*count) == pytest.approx(np.clip(expected, 0, 1), abs=1e-12)
+
+
+@quiet
+@given(st.lists(st.integers(0, 60), min_size=4, max_size=4).filter(any))
+def test_goodman_agrees_with_statsmodels(cells: list[int]) -> None:
+    expected = np.clip(multinomial_proportions_confint(cells, method="goodman"), 0, 1)
+    ours = [goodman(cell, sum(cells), 4) for cell in cells]
+    assert np.allclose(ours, expected, atol=1e-9)
+
+
+@quiet
+@given(counts)
+def test_clopper_pearson_agrees_with_statsmodels(count: tuple[int, int]) -> None:
+    assert clopper_pearson(*count) == pytest.approx(proportion_confint(*count, method="beta"), abs=1e-9)
+
+
+@quiet
+@given(counts)
+def test_limits_hold_the_share_and_stay_in_range(count: tuple[int, int]) -> None:
+    low, high = wilson(*count)
+    assert 0 <= low <= count[0] / count[1] <= high <= 1
+
+
+def test_newcombe_reproduces_his_published_example() -> None:
+    # Newcombe (1998), example (a): 56/70 − 48/80, method 10: 0.0524 to 0.3339.
+    assert newcombe((56, 70), (48, 80)) == pytest.approx((0.0524, 0.3339), abs=5e-5)
+
+
+def test_cluster_variance_by_hand() -> None:
+    # Tasks 3/4 and 1/4: share 1/2, residual sums +1 and −1; (1 + 1)/8² · 2/1 = 1/16.
+    # Independent trials would have ¼/8 = 1/32, so the design effect is 2 and the 8 trials are worth 4.
+    tally = tally_of([3, 1], [4, 4])
+    assert cluster_variance(tally) == pytest.approx(1 / 16)
+    assert design_effect(tally) == pytest.approx(2.0)
+    assert effective_size(tally) == pytest.approx(4.0)
+    # Wilson with n = 4 and t(1) = 12.7062: ½ ± t·√(1/16 + t²/64) / (1 + t²/4).
+    assert wilson_cluster(tally) == pytest.approx((0.5 - 0.493919, 0.5 + 0.493919), abs=1e-5)
+
+
+def test_effective_size_never_exceeds_the_trials() -> None:
+    # Tasks 5/10, 5/10, 6/10, 4/10 differ by less than independent trials would.
+    tally = tally_of([5, 5, 6, 4], [10] * 4)
+    assert design_effect(tally) < 1
+    assert effective_size(tally) == 40
+
+
+@pytest.mark.parametrize("events", [0, 12, 6])
+def test_without_spread_the_assumed_correlation_steps_in(events: int) -> None:
+    # 10 tasks of 12: n_eff = 120 / (1 + 11 · .1) = 57.14.
+    tally = tally_of([events] * 10, [12] * 10)
+    assert design_effect(tally) is None
+    assert effective_size(tally) == pytest.approx(120 / 2.1)
+    low, high = wilson_cluster(tally)
+    strict_low, strict_high = wilson_tasks(tally)
+    assert strict_low <= low
+    assert high <= strict_high
+
+
+def test_zero_of_120_in_ten_tasks() -> None:
+    # Upper limit at zero events is q²/(n + q²): t(9) = 2.26216 → 5.1174/(57.143 + 5.1174) = .0822.
+    estimate = find(
+        vacuum_estimates("J", "base", make(["tt"] * 60, tasks=10, kind="empty"), 7), "dark_current"
+    )
+    assert [i.method for i in estimate.intervals] == ["wilson_cluster", "wilson_tasks", "wilson"]
+    assert interval(estimate, "wilson_cluster") == pytest.approx((0.0, 0.0822), abs=5e-5)
+    assert interval(estimate, "wilson") == pytest.approx((0.0, 0.0310), abs=5e-5)
+    assert "correlation of 0.1 is assumed" in (estimate.note or "")
+    # One-sided: t(9) = 1.83311 → 3.3603/(57.143 + 3.3603) = .0555 < .10.
+    assert estimate.finding == "clear"
+
+
+def test_one_task_has_no_cluster_interval() -> None:
+    estimate = find(vacuum_estimates("J", "base", make(["11", "tt"] * 4, kind="empty"), 7), "dark_current")
+    assert [i.method for i in estimate.intervals] == ["wilson"]
+    assert "this task only" in (estimate.note or "")
+    assert (estimate.value, estimate.n_calls, estimate.n_units, estimate.n_clusters) == (0.5, 16, 8, 1)
+
+
+def test_bootstrap_is_seeded_and_of_the_right_size() -> None:
+    table = np.array([[1, 4], [3, 4], [2, 4]])
+    sums = resample(table, seed=5)
+    assert sums.shape == (2000, 2)
+    assert (sums[:, 1] == 12).all()
+    assert np.array_equal(sums, resample(table, seed=5))
+    assert not np.array_equal(sums, resample(table, seed=6))
+    # The mean of replicate sums is the sum itself; its standard error here is √(3·(2/3))/√2000 = .03.
+    assert sums[:, 0].mean() == pytest.approx(6, abs=0.15)
+
+
+def test_bootstrap_enumerated_for_two_tasks() -> None:
+    # Drawing two tasks of two gives shares 0, ½, 1 with chances ¼, ½, ¼: percentiles are the extremes.
+    assert bootstrap_share(tally_of([0, 4], [4, 4]), seed=1) == (0.0, 1.0)
+
+
+def test_bootstrap_without_width_is_no_interval() -> None:
+    assert bootstrap_share(tally_of([4, 4], [4, 4]), seed=1) is None
+    assert percentile_limits(np.array([np.nan])) is None
+
+
+def test_worst_and_best_case_of_missing_calls() -> None:
+    # 3 of 8 read, 2 missing: 3/10 … 5/10.
+    assert share_bounds(tally_of([3], [8], unreadable=1, failed=1)) == (0.3, 0.5)
+
+
+def test_rates_of_missing_calls_count_every_call() -> None:
+    estimates = vacuum_estimates("J", "base", make(["tx", "tf", "1t", "t-"], tasks=2, kind="empty"), 7)
+    for metric in ("unreadable_rate", "failed_rate"):
+        rate = find(estimates, metric)
+        assert (rate.numerator, rate.denominator) == (1, 7)
+    dark = find(estimates, "dark_current")
+    # 5 verdicts, 1 of them a commit; 2 calls missing: 1/7 … 3/7.
+    assert (dark.numerator, dark.denominator, dark.excluded) == (1, 5, {"unreadable": 1, "failed": 1})
+    assert dark.bounds == pytest.approx((1 / 7, 3 / 7))
+
+
+def test_dark_current_per_kind() -> None:
+    # A pooled 1/2 made of two constants.
+    rows = make(["11"] * 6 + ["ta"] * 6, tasks=3, kind=["empty"] * 6 + ["blank"] * 6)
+    estimates = vacuum_estimates("J", "strict", rows, 7)
+    assert find(estimates, "dark_current").value == 0.5
+    assert find(estimates, "dark_current", kind="empty").value == 1.0
+    blank = find(estimates, "dark_current", kind="blank")
+    assert blank.value == 0.0
+    assert "6 abstained" in (blank.note or "")
+    assert all(e.group["protocol"] == "strict" and e.probe == "vacuum" for e in estimates)
+
+
+def test_figures_do_not_depend_on_the_order_of_rows() -> None:
+    rows = make(["11", "tt", "1t", "xt"] * 10, tasks=7, kind=["empty", "blank"] * 20)
+    first = [e.to_json() for e in vacuum_estimates("J", "base", rows, 7)]
+    assert first == [e.to_json() for e in vacuum_estimates("J", "base", shuffled(rows), 7)]
+
+
+def test_all_calls_failed_is_undefined_not_zero() -> None:
+    estimates = vacuum_estimates("J", "base", make(["ff"] * 4, tasks=2, kind="empty"), 7)
+    dark = find(estimates, "dark_current")
+    assert dark.value is None
+    assert dark.finding is None
+    assert dark.note == "no call of this condition ended in a verdict"
+    assert find(estimates, "failed_rate").value == 1.0
+
+
+def test_no_pairs_is_undefined_with_a_reason() -> None:
+    for estimate in vacuum_estimates("J", "base", make([]), 7):
+        assert estimate.value is None
+        assert estimate.note == "no calls in this condition"
+
+
+@pytest.mark.parametrize(
+    ("limits", "side", "word"),
+    [
+        ((0.0, 0.09), "max", "clear"),
+        ((0.11, 0.3), "max", "flagged"),
+        ((0.05, 0.15), "max", "underpowered"),
+        ((0.0, 0.10), "max", "underpowered"),
+        ((0.2, 0.3), "min", "clear"),
+        ((0.01, 0.09), "min", "flagged"),
+        ((0.05, 0.15), "min", "underpowered"),
+    ],
+)
+def test_words_for_a_limit(limits: tuple[float, float], side: str, word: str) -> None:
+    assert limit_word(limits, Limit(0.10, side)) == word
+
+
+def test_words_for_a_difference() -> None:
+    # Inside the margin is clear even where a test would call the difference significant.
+    assert difference_word((0.01, 0.05), 0.001) == "clear"
+    assert difference_word((0.01, 0.15), 0.03) == "flagged"
+    assert difference_word((-0.05, 0.15), 0.2) == "underpowered"
+    assert difference_word(None, 0.2) == "underpowered"
+
+
+def test_score_of_a_fractional_size() -> None:
+    assert score(0.0, 7.5, 2.0) == pytest.approx((0.0, 4 / 11.5))

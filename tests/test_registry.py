@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+import pytest
+
+from steelyard.errors import UnknownNameError
+from steelyard.registry import Registry, Spec
+
+
+def test_builds_from_a_spec() -> None:
+    registry: Registry[dict[str, int]] = Registry("thing", {"table": "builtins:dict"})
+    assert registry.build(Spec("table", {"a": 1})) == {"a": 1}
+
+
+def test_an_unknown_name_suggests_the_nearest() -> None:
+    registry: Registry[object] = Registry("probe", {"vacuum": "builtins:dict", "ladder": "builtins:dict"})
+    with pytest.raises(UnknownNameError, match="unknown probe 'vacum': did you mean 'vacuum'"):
+        registry.factory("vacum")
+    with pytest.raises(UnknownNameError, match="known: ladder, vacuum"):
+        registry.factory("zzz")

@@ -1,0 +1,144 @@
+"""Nothing paid is lost, nothing is paid twice: real processes, really killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from servers import Answer, Received, ScriptedServer, hang, wins
+
+CONCURRENCY = 4
+CALLS = 76
+"""Quick vacuum and ladder under the base protocol."""
+
+
+class Teller:
+    """Answers by the trial's own key; after `patience` answers it lets every further call hang."""
+
+    def __init__(self, patience: int | None = None) -> None:
+        self.patience = patience
+        self.keys: list[str] = []
+        self.hanging = threading.Semaphore(0)
+        self._lock = threading.Lock()
+
+    def __call__(self, request: Received) -> Answer:
+        key = request.headers["idempotency-key"]
+        with self._lock:
+            self.keys.append(key)
+            if self.patience is not None and len(self.keys) > self.patience:
+                self.hanging.release()
+                return hang()
+        return wins(("1", "2", "tie")[int(key[:8], 16) % 3])
+
+
+def arguments(server: ScriptedServer, out: str) -> list[str]:
+    judge = f"openai/scripted?base_url={server.url}"
+    options = ["-p", "vacuum", "-p", "ladder", "--concurrency", str(CONCURRENCY), "--out", out]
+    return [sys.executable, "-m", "steelyard", "measure", "-j", judge, *options]
+
+
+def start(tmp_path: Path, environment: dict[str, str], server: ScriptedServer, out: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        arguments(server, out),
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def sheet(folder: Path) -> dict[str, Any]:
+    """The datasheet without its clock; base_url is no part of a judge's identity."""
+    body: dict[str, Any] = json.loads((folder / "datasheet.json").read_text())
+    del body["run"]
+    return body
+
+
+def test_kill_9_repeats_only_what_was_in_flight(tmp_path: Path, environment: dict[str, str]) -> None:
+    teller = Teller(patience=30)
+    with ScriptedServer(teller) as server:
+        process = start(tmp_path, environment, server, "killed")
+        for _ in range(CONCURRENCY):
+            assert teller.hanging.acquire(timeout=60)
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+        assert len(teller.keys) == 30 + CONCURRENCY
+        teller.patience = None
+        again = start(tmp_path, environment, server, "killed")
+        _, errors = again.communicate(timeout=120)
+        assert again.returncode == 0, errors
+        seen = Counter(teller.keys)
+        assert len(seen) == CALLS
+        repeated = [key for key, count in seen.items() if count > 1]
+        assert len(repeated) == CONCURRENCY
+        assert max(seen.values()) == 2
+
+        finished = start(tmp_path, environment, server, "killed")
+        finished.communicate(timeout=120)
+        assert Counter(teller.keys) == seen
+
+        undisturbed = start(tmp_path, environment, server, "undisturbed")
+        undisturbed.communicate(timeout=120)
+    assert sheet(tmp_path / "killed") == sheet(tmp_path / "undisturbed")
+    killed, whole = (_without_run(tmp_path / name / "datasheet.json") for name in ("killed", "undisturbed"))
+    assert killed == whole
+
+
+def _without_run(path: Path) -> str:
+    """The file's own bytes, less the part that holds the clock."""
+    text = path.read_text()
+    before, _, rest = text.partition('\n "run": {')
+    return before + rest.partition("\n },")[2]
+
+
+def test_ctrl_c_finishes_what_is_in_flight_and_says_how_to_go_on(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    release = threading.Event()
+    waiting = threading.Semaphore(0)
+    served: list[str] = []
+
+    def script(request: Received) -> Answer:
+        served.append(request.headers["idempotency-key"])
+        if len(served) > 20:
+            waiting.release()
+            release.wait(30)
+        return wins("tie")
+
+    with ScriptedServer(script) as server:
+        process = start(tmp_path, environment, server, "run")
+        assert waiting.acquire(timeout=60)
+        process.send_signal(signal.SIGINT)
+        assert process.stderr is not None
+        assert "calls in flight are being finished" in process.stderr.readline()
+        release.set()
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 1
+        assert "run the same command again to go on" in errors
+        first = set(served)
+        again = start(tmp_path, environment, server, "run")
+        again.communicate(timeout=120)
+        assert again.returncode == 0
+    assert len(served) == len(set(served)) == CALLS
+    assert first < set(served)
+
+
+def test_two_processes_do_not_share_a_folder(tmp_path: Path, environment: dict[str, str]) -> None:
+    teller = Teller(patience=0)
+    with ScriptedServer(teller) as server:
+        first = start(tmp_path, environment, server, "run")
+        assert teller.hanging.acquire(timeout=60)
+        second = start(tmp_path, environment, server, "run")
+        _, errors = second.communicate(timeout=60)
+        assert second.returncode == 1
+        assert "another process is measuring into this folder" in errors
+        first.kill()
+        first.communicate()

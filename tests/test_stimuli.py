@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from steelyard.errors import DataError
+from steelyard.probes.probe import PROBES, Design, Showing
+from steelyard.providers.answer_key import builtin_key
+from steelyard.stimuli.composition import choose_checklists, compose
+from steelyard.stimuli.expectation import NoPreference, Prefers
+from steelyard.stimuli.stimulus import Stimulus
+from steelyard.stimuli.stimulus_set import StimulusSet
+from steelyard.tasks.checklist import ELEMENTS, catalogue
+
+ALL = ("vacuum", "ladder", "criterion")
+
+
+def showings(profile: str, *probes: str, seed: int = 7, protocols: tuple[str, ...] = ("base", "strict")) -> set[Showing]:
+    design = Design(seed, profile)
+    return {showing for name in probes for showing in PROBES.factory(name)().showings(design, protocols)}
+
+
+def stimuli(profile: str, seed: int = 7) -> dict[str, Stimulus]:
+    return {s.stimulus.id: s.stimulus for s in showings(profile, *ALL, seed=seed)}
+
+
+def count(profile: str, protocol: str = "base") -> Counter[tuple[str, float | None]]:
+    return Counter((s.stimulus.kind, s.stimulus.delta) for s in showings(profile, *ALL) if s.protocol == protocol)
+
+
+def test_standard_has_the_published_sizes() -> None:
+    calls = count("standard")
+    assert [calls[kind, None] for kind in ("empty", "blank", "identical")] == [40, 40, 40]
+    assert calls["same_subset", 0] == 120
+    assert [calls["prefix", delta] for delta in (1, 2, 3, 4, 5)] == [100, 80, 60, 40, 20]
+    assert calls["different_subset", 0] == 80
+    assert calls["filler", 0] == 40
+    strict = count("standard", "strict")
+    assert strict.total() == 540
+    assert {kind for kind, _ in strict}.isdisjoint({"different_subset", "filler"})
+
+
+def test_quick_is_a_balanced_cut_of_144_calls() -> None:
+    assert len(showings("quick", *ALL)) == 144
+    calls = count("quick")
+    assert [calls[kind, None] for kind in ("empty", "blank", "identical")] == [4, 4, 4]
+    assert calls["same_subset", 0] == 16
+    assert [calls["prefix", delta] for delta in (1, 2, 3, 4, 5)] == [8] * 5
+    assert calls["different_subset", 0] + calls["filler", 0] == 8
+    assert len({s.cluster for s in stimuli("quick").values()}) == 4
+
+
+def test_full_uses_every_task_and_half_steps() -> None:
+    assert len({s.cluster for s in stimuli("full").values()}) == len(catalogue())
+    assert count("full")["prefix", 0.5] == 2 * 2 * ELEMENTS * len(catalogue())
+
+
+def test_every_pair_is_shown_in_both_orders() -> None:
+    seen = showings("standard", *ALL)
+    for showing in seen:
+        other = Showing(showing.stimulus, showing.protocol, showing.order[::-1], showing.replicate)
+        assert other in seen
+
+
+def test_a_judge_without_a_strict_protocol_is_not_shown_one() -> None:
+    seen = showings("quick", *ALL, protocols=("base",))
+    assert {showing.protocol for showing in seen} == {"base"}
+
+
+@pytest.mark.parametrize("task", catalogue(), ids=lambda task: task.id)
+def test_the_chain_is_nested_and_dominates(task) -> None:
+    for composition in compose(task, 7):
+        full = {place.full for place in composition.places}
+        contained = [{s for s in full if s in composition.prefix(level)} for level in range(ELEMENTS + 1)]
+        assert [len(c) for c in contained] == [0, 1, 2, 3, 4, 5]
+        assert all(low < high for low, high in zip(contained, contained[1:], strict=False))
+
+
+def test_quality_is_what_the_key_says() -> None:
+    key = builtin_key()
+    for stimulus in stimuli("full").values():
+        u, v = (key.quality(text) for text in stimulus.texts)
+        match stimulus.kind:
+            case "prefix":
+                assert (u - v, v) == (stimulus.delta, stimulus.base_level)
+                assert stimulus.expectation == Prefers("u")
+            case "same_subset" | "different_subset" | "filler":
+                assert u == v == stimulus.base_level
+                assert stimulus.expectation == NoPreference()
+            case _:
+                assert stimulus.texts[0] == stimulus.texts[1]
+
+
+def test_answers_are_length_matched_except_in_filler_pairs() -> None:
+    for stimulus in stimuli("full").values():
+        lengths = [len(text.split()) for text in stimulus.texts]
+        if stimulus.kind == "filler":
+            assert lengths[0] < lengths[1] == 10 * ELEMENTS
+        elif stimulus.probe == "ladder":
+            assert lengths == [10 * ELEMENTS] * 2
+
+
+def test_same_subset_pairs_share_no_sentence() -> None:
+    for stimulus in stimuli("standard").values():
+        if stimulus.kind == "same_subset":
+            one, other = (set(text.split(". ")) for text in stimulus.texts)
+            assert not one & other
+
+
+def test_different_subsets_are_different_and_as_many() -> None:
+    for stimulus in stimuli("standard").values():
+        if stimulus.kind == "different_subset":
+            assert stimulus.texts[0] != stimulus.texts[1]
+
+
+def test_the_seed_alone_decides() -> None:
+    first, again, other = (StimulusSet.of(stimuli("quick", seed).values()) for seed in (7, 7, 8))
+    assert first.hash == again.hash != other.hash
+
+
+def test_tasks_are_drawn_from_different_domains() -> None:
+    for seed in range(20):
+        chosen = choose_checklists(catalogue(), 10, seed)
+        assert len({task.domain for task in chosen}) == 10
+
+
+def test_a_set_survives_the_file(tmp_path: Path) -> None:
+    frozen = StimulusSet.of(stimuli("quick").values())
+    frozen.write(tmp_path / "stimuli.jsonl")
+    assert StimulusSet.read(tmp_path / "stimuli.jsonl").hash == frozen.hash
+
+
+def test_a_damaged_line_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "stimuli.jsonl"
+    path.write_text('{"id": "x"}\n')
+    with pytest.raises(DataError, match=r"stimuli\.jsonl, line 1: not a stimulus"):
+        StimulusSet.read(path)
+
+
+def test_two_stimuli_of_one_name_are_refused() -> None:
+    one = next(iter(stimuli("quick").values()))
+    with pytest.raises(DataError, match="two stimuli are named"):
+        StimulusSet.of([one, one])

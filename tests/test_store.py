@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from steelyard.errors import StoreError
+from steelyard.lab.planner import make_plan
+from steelyard.lab.study import StudyConfig, build_study
+from steelyard.store.run_store import RunStore
+from steelyard.trials.reply import Reply, Usage
+from steelyard.trials.trial import Trial
+
+
+def some_trials(count: int) -> tuple[Trial, ...]:
+    study = build_study(StudyConfig(judges=["planted/tie"], probes=["vacuum"]), Path())
+    return make_plan(study).trials[:count]
+
+
+REPLY = Reply(
+    text='{"winner": "tie"} \ud800 é\x00',
+    logprobs={"1": -0.5},
+    scores=(1.0, -2.5),
+    usage=Usage(10, 2, 1),
+    finish="length",
+    served_model="m",
+    effective={"max_completion_tokens": 5},
+    latency_ms=12.5,
+)
+
+
+def test_a_reply_comes_back_as_it_went_in(tmp_path: Path) -> None:
+    (trial,) = some_trials(1)
+    store = RunStore(tmp_path / "run.db")
+    asyncio.run(store.save_reply(trial, REPLY, attempts=3))
+    store.close()
+    again = RunStore(tmp_path / "run.db")
+    stored = again.replies()[trial.key]
+    assert stored.reply == REPLY
+    assert stored.attempts == 3
+    assert again.answered() == {trial.key}
+    assert again.verify() == []
+    again.close()
+
+
+def test_a_second_reply_does_not_replace_the_first(tmp_path: Path) -> None:
+    (trial,) = some_trials(1)
+    store = RunStore(tmp_path / "run.db")
+
+    async def twice() -> None:
+        await store.save_reply(trial, Reply("first"), 1)
+        await store.save_reply(trial, Reply("second"), 1)
+
+    asyncio.run(twice())
+    assert store.replies()[trial.key].reply.text == "first"
+    store.close()
+
+
+def test_a_failure_counts_until_a_reply_comes(tmp_path: Path) -> None:
+    (trial,) = some_trials(1)
+    store = RunStore(tmp_path / "run.db")
+    asyncio.run(store.save_failure(trial, "timeout", "no reply within 1 s", 6))
+    assert store.failures()[trial.key].reason == "timeout"
+    assert store.answered() == set()
+    asyncio.run(store.save_reply(trial, Reply("x"), 1))
+    assert store.failures() == {}
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        ("UPDATE replies SET body = replace(body, 'length', 'stop')", "reply to trial sha256:.* its digest"),
+        ("UPDATE prompts SET body = '{}'", "prompt sha256:.* its hash"),
+        ("UPDATE trials SET replicate = 7", "trial sha256:.* its key"),
+    ],
+)
+def test_verify_finds_a_changed_row(tmp_path: Path, statement: str, told: str) -> None:
+    import re
+
+    (trial,) = some_trials(1)
+    store = RunStore(tmp_path / "run.db")
+    asyncio.run(store.save_reply(trial, REPLY, 1))
+    store.close()
+    with sqlite3.connect(tmp_path / "run.db") as connection:
+        connection.execute(statement)
+    connection.close()
+    damaged = RunStore(tmp_path / "run.db")
+    (sentence,) = damaged.verify()
+    assert re.search(told, sentence)
+    damaged.close()
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "run.db").write_bytes(b"not a database, but long enough to look at" * 50)
+    with pytest.raises(StoreError, match=r"run\.db: not a usable run file"):
+        RunStore(tmp_path / "run.db")
+
+
+def test_a_file_of_a_later_version_is_refused(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "run.db") as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(StoreError, match="format 99"):
+        RunStore(tmp_path / "run.db")
+
+
+def test_a_full_disk_is_told_and_keeps_what_was_saved(tmp_path: Path) -> None:
+    first, second = some_trials(2)
+    store = RunStore(tmp_path / "run.db")
+    asyncio.run(store.save_reply(first, Reply("kept"), 1))
+    pages = store._reader.execute("PRAGMA page_count").fetchone()[0]
+    connect = store._connect
+    store.close()
+
+    def cramped() -> sqlite3.Connection:
+        connection = connect()
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+        return connection
+
+    full = RunStore(tmp_path / "run.db")
+    full._connect = cramped  # type: ignore[method-assign]
+    with pytest.raises(StoreError, match="full.*run again to resume"):
+        asyncio.run(full.save_reply(second, Reply("x" * 100_000), 1))
+    assert full.replies()[first.key].reply.text == "kept"
+    assert full.verify() == []
+    full.close()
+
+
+WRITER = """
+import asyncio, sys
+from pathlib import Path
+from steelyard.store.run_store import RunStore
+from steelyard.trials.reply import Reply
+sys.path.insert(0, sys.argv[2])
+from test_store import some_trials
+
+async def write():
+    store = RunStore(Path(sys.argv[1]))
+    async def one(trial):
+        await store.save_reply(trial, Reply("x" * 2000), 1)
+        print(trial.key, flush=True)
+    await asyncio.gather(*(one(trial) for trial in some_trials(60)))
+    await asyncio.Event().wait()
+
+asyncio.run(write())
+"""
+
+
+def test_no_acknowledged_reply_is_lost_under_kill_9(tmp_path: Path) -> None:
+    """Some of the replies are acknowledged on a pipe, then the process is killed for good."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(tmp_path / "run.db"), str(Path(__file__).parent)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    acknowledged = [process.stdout.readline().strip() for _ in range(5)]
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    store = RunStore(tmp_path / "run.db")
+    assert set(acknowledged) <= store.answered()
+    assert store.verify() == []
+    store.close()
