@@ -188,6 +188,9 @@ def measured() -> Iterator[Estimate]:
     for delta, strict, base, n in ((0, 120, 89, 120), (1, 50, 6, 100), (2, 14, 0, 80), (5, 0, 0, 20)):
         yield shift("Qwen32B", {"delta": delta}, strict, base, n)
     yield shift("Qwen32B", {"kind": "vacuum"}, 120, 120, 120)
+    for judge, calls in (("Llama8B", 780), ("Qwen14B", 780), ("Qwen32B", 1560)):
+        for metric in ("unreadable_rate", "failed_rate"):
+            yield rate(judge, "run", metric, {}, 0, calls, finding="clear")
     for judge in ("Llama8B", "Qwen14B"):
         yield undefined(judge, "criterion", "criterion_shift", {"delta": 1}, NO_STRICT)
     yield from failing()

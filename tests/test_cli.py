@@ -70,7 +70,13 @@ def test_datasheet_json_has_the_shape_of_the_contract(steelyard) -> None:
     assert body["schema"] == "steelyard.datasheet/1"
     assert {"name", "seed", "stimulus_set", "version"} <= set(body["study"])
     assert body["study"]["stimulus_set"].startswith("sha256:")
-    assert [judge["name"] for judge in body["judges"]] == ["planted/probit", "coin", "first", "tie", "longest"]
+    assert [judge["name"] for judge in body["judges"]] == [
+        "planted/probit",
+        "coin",
+        "first",
+        "tie",
+        "longest",
+    ]
     assert [judge["baseline"] for judge in body["judges"]] == [False, True, True, True, True]
     assert set(body["judges"][0]["protocols"]) == {"base", "strict"}
     assert {"started", "finished", "latency_ms"} <= set(body["run"])
@@ -83,7 +89,11 @@ def test_datasheet_json_has_the_shape_of_the_contract(steelyard) -> None:
         assert set(row) == keys
         assert row["value"] is not None or row["note"], row
         assert row["finding"] in (None, "clear", "flagged", "underpowered")
-        if row["unit"] == "call" and row["value"] is not None and row["metric"].endswith(("_rate", "sensitivity")):
+        if (
+            row["unit"] == "call"
+            and row["value"] is not None
+            and row["metric"].endswith(("_rate", "sensitivity"))
+        ):
             assert "wilson" in [interval["method"] for interval in row["intervals"]], row
         if row["value"] is not None:
             assert row["intervals"], row
@@ -230,3 +240,19 @@ def test_report_finds_damage(steelyard, tmp_path: Path) -> None:
     done = steelyard("report", "run", "--verify")
     assert done.returncode == 1
     assert "damaged rows" in done.stderr
+
+
+def test_one_instrument_under_two_names_is_refused(steelyard, tmp_path: Path) -> None:
+    (tmp_path / "twice.yaml").write_text(
+        "judges: [{name: a, model: planted/coin}, {name: b, model: planted/coin}]\n"
+    )
+    done = steelyard("measure", "twice.yaml")
+    assert done.returncode == 2
+    assert "judges 'a' and 'b' are one instrument" in done.stderr
+
+
+def test_a_budget_needs_a_price(steelyard) -> None:
+    judge = "openai/nobody-knows-me?base_url=http://127.0.0.1:9/v1"
+    done = steelyard("measure", "-j", judge, "--budget", 1, "--out", "run")
+    assert done.returncode == 2
+    assert "no price is known" in done.stderr

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from steelyard.metrics.clusters import wilson_cluster, wilson_tasks
+from steelyard.metrics.clusters import percentile_limits, resample, tail, wilson_cluster, wilson_tasks
 from steelyard.metrics.intervals import wilson
 from steelyard.metrics.tally import Tally
 
@@ -52,3 +52,24 @@ def test_rare_events_without_spread_are_covered(share: float) -> None:
 def test_small_shares_are_covered_overall(share: float) -> None:
     runs = simulate(share, 0.1, 13)
     assert np.mean([covers(wilson_cluster(run), share) for run in runs]) >= 0.93
+
+
+def test_tails_narrow_for_few_tasks() -> None:
+    # t(9) = 2.26216, × √(10/9) = 2.38452, beyond which a normal law has .00855.
+    assert tail(10) == pytest.approx(0.00855, abs=1e-5)
+    assert tail(5000) == pytest.approx(0.025, abs=1e-4)
+
+
+@pytest.mark.parametrize("tasks", [5, 10, 30])
+def test_bootstrap_of_a_paired_difference_covers(tasks: int) -> None:
+    # Task rates around .3 in one arm; the other arm ties .3 more often in every task.
+    generator = np.random.default_rng(14)
+    covered = 0
+    for run in range(400):
+        rates = np.clip(generator.normal(0.3, 0.1, tasks), 0, 0.7)
+        counts = generator.binomial(CALLS, np.stack([rates + 0.3, rates], axis=1))
+        sums = resample(counts, run)
+        limits = percentile_limits((sums[:, 0] - sums[:, 1]) / (tasks * CALLS), tasks)
+        covered += limits is not None and covers(limits, 0.3)
+    # Without the wider tails five tasks cover .87.
+    assert covered / 400 >= 0.91

@@ -12,8 +12,13 @@ from hypothesis import strategies as st
 from steelyard.metrics.direction import CELLS, chance_lines, decompose
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.ladder_estimates import ladder_estimates
-from steelyard.metrics.pairs import Pairs
+from steelyard.metrics.pairs import Pairs, collect
 from steelyard.metrics.position import _convolve, _transform, position_test, sign_flip, stable_excess
+from steelyard.stimuli.expectation import NoPreference
+from steelyard.stimuli.stimulus import Lineage, Stimulus
+from steelyard.trials.reply import Usage
+from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.verdict import Decided
 from strategies import find, interval, make, pairs_of_equals, shuffled, stack, swap_contents, swap_slots
 
 quiet = settings(database=None, deadline=None, derandomize=True, max_examples=60)
@@ -296,3 +301,48 @@ def test_figures_do_not_depend_on_the_order_of_rows() -> None:
     pairs = make(["11", "tt", "1t", "xt", "12", "2f"] * 6, tasks=7, replicates=2)
     first = [e.to_json() for e in estimates_of(pairs)]
     assert first == [e.to_json() for e in estimates_of(shuffled(pairs))]
+
+
+def test_figures_do_not_depend_on_the_numbers_of_tasks() -> None:
+    pairs = make(["11", "tt", "1t", "xt", "12", "2f", "12"] * 6, tasks=5)
+    renumber = np.array([3, 0, 4, 1, 2])
+    names = tuple(pairs.clusters[i] for i in np.argsort(renumber))
+    moved = replace(pairs, cluster=renumber[pairs.cluster], clusters=names)
+    assert [e.to_json() for e in estimates_of(pairs)] == [e.to_json() for e in estimates_of(moved)]
+
+
+def test_replicates_are_summed_before_pairs_are_flipped() -> None:
+    # Two tasks, four pairs, three replicates each: 2/2⁴ and not 2/2¹².
+    pairs = make(["11"] * 12, tasks=2, replicates=3)
+    assert position_test(decompose(pairs)).p == pytest.approx(2 / 2**4)
+
+
+def observation(name: str, order: str, replicate: int, value: str) -> Observation:
+    stimulus = Stimulus(
+        id=name,
+        probe="ladder",
+        kind="same_subset",
+        cluster=f"task-{name}",
+        stratum="general",
+        request="request",
+        texts=("u", "v"),
+        expectation=NoPreference(),
+        lineage=Lineage("parent", "none"),
+        delta=0,
+    )
+    return Observation("J", "base", stimulus, order, replicate, Decided(value), Usage(), "sha256:0")
+
+
+def test_collected_replicates_share_their_pair() -> None:
+    seen = [
+        observation(name, order, replicate, "1" if order == "uv" else "2")
+        for name in ("b", "a")
+        for replicate in (1, 0)
+        for order in ("vu", "uv")
+    ]
+    pairs = collect(seen)
+    assert pairs.names == ("a", "b")
+    assert pairs.pair.tolist() == [0, 0, 1, 1]
+    assert pairs.replicate.tolist() == [0, 1, 0, 1]
+    cell = find(estimates_of(pairs), "stable_cross_sensitivity", **AT_ZERO)
+    assert (cell.numerator, cell.denominator, cell.n_units, cell.n_calls) == (4, 4, 2, 8)

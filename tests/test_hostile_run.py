@@ -137,7 +137,15 @@ def test_a_storm_of_429_passes_and_is_paid_once(steelyard, tmp_path: Path) -> No
 def test_a_rejected_key_or_model_stops_at_once_with_exit_2(steelyard, tmp_path: Path, status: int) -> None:
     with ScriptedServer(lambda request: fails(status, "no such thing")) as server:
         done = steelyard(
-            "measure", "-j", judge(server), "-p", "vacuum", "--out", "run", *FAST, OPENAI_API_KEY="sk-very-secret"
+            "measure",
+            "-j",
+            judge(server),
+            "-p",
+            "vacuum",
+            "--out",
+            "run",
+            *FAST,
+            OPENAI_API_KEY="sk-very-secret",
         )
         assert len(server.requests) <= 4
     assert done.returncode == 2
@@ -184,7 +192,15 @@ def test_no_key_and_no_answer_reaches_the_wire(steelyard, tmp_path: Path) -> Non
     assert len(bodies) == 144
     lines = (tmp_path / "run" / "stimuli.jsonl").read_text().splitlines()
     stimuli = [json.loads(line) for line in lines]
-    forbidden = {"same_subset", "different_subset", "prefix", "base_level", "delta", "Prefers", "NoPreference"}
+    forbidden = {
+        "same_subset",
+        "different_subset",
+        "prefix",
+        "base_level",
+        "delta",
+        "Prefers",
+        "NoPreference",
+    }
     forbidden |= {stimulus["id"] for stimulus in stimuli} | {stimulus["cluster"] for stimulus in stimuli}
     for body in bodies:
         assert not [word for word in forbidden if word in body]

@@ -7,9 +7,9 @@ import re
 import shutil
 import subprocess
 from base64 import b64encode
-from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -30,7 +30,7 @@ from example_datasheet import (
 from steelyard.datasheet import html, markdown
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.html.figures import figures
-from steelyard.datasheet.html.labels import Box, place, spread
+from steelyard.datasheet.html.labels import LONGEST, Box, place, short_names, spread
 from steelyard.datasheet.summary import summarise
 
 HOSTILE = "<script>alert(1)</script>\" onload='x' {{ 7*7 }}"
@@ -239,15 +239,15 @@ def test_spread_keeps_the_order_and_the_frame(heights: list[float]) -> None:
     moved = spread(heights, low=0, high=190)
     assert all(0 <= height <= 190 for height in moved)
     order = sorted(range(len(heights)), key=lambda n: (heights[n], n))
-    assert all(moved[a] <= moved[b] + 1e-6 for a, b in zip(order, order[1:], strict=False))
+    assert all(moved[a] <= moved[b] + 1e-6 for a, b in pairwise(order))
 
 
 @pytest.fixture(scope="module")
-def chromium() -> Iterator[str]:
+def chromium() -> str:
     found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if found is None:
         pytest.skip("no chromium on this machine: install it to run the browser tests")
-    yield found
+    return found
 
 
 def browse(chromium: str, folder: Path, *options: str) -> str:
@@ -280,3 +280,23 @@ def test_a_browser_draws_the_page(chromium: str, tmp_path: Path, document: str, 
     browse(chromium, tmp_path, f"--screenshot={picture}", "--window-size=1280,2400", "--hide-scrollbars")
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert picture.stat().st_size > 50_000
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["a", "b"],
+        ["planted/probit?s=0.8&beta=0.4", "planted/probit?s=2.0&beta=0.4"],
+        [f"a very long name that ends in the same {number} way every time" for number in range(5)],
+    ],
+)
+def test_short_names_still_differ(names: list[str]) -> None:
+    shortened = short_names(names)
+    assert len(set(shortened.values())) == len(names)
+    assert all(len(text) <= LONGEST + 3 for text in shortened.values())
+
+
+def test_a_crowd_is_numbered_and_has_a_key() -> None:
+    document = html.render(crowd(7))
+    assert document.count('class="sign"') == 3 * 7
+    assert "✚ 5</span>judge number 4" in document

@@ -132,7 +132,7 @@ def test_bootstrap_enumerated_for_two_tasks() -> None:
 
 def test_bootstrap_without_width_is_no_interval() -> None:
     assert bootstrap_share(tally_of([4, 4], [4, 4]), seed=1) is None
-    assert percentile_limits(np.array([np.nan])) is None
+    assert percentile_limits(np.array([np.nan]), 5) is None
 
 
 def test_worst_and_best_case_of_missing_calls() -> None:

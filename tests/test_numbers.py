@@ -84,6 +84,10 @@ def test_a_rate_inside_the_unit_interval_never_reads_as_its_end(value: float) ->
         ),
         (replace(SHIFT, value=0.44, intervals=(Interval("newcombe", -0.01, 0.54),)), "+0.44 [−0.01, +0.54]"),
         (replace(RATE, intervals=(Interval("b", None, 0.3),)), "0.94 (−∞, 0.30]"),
+        (
+            replace(THRESHOLD, value=1.0, censored="left", intervals=(Interval("b", None, None),)),
+            "≤ 1 (0, ∞)",
+        ),
     ],
 )
 def test_figure(estimate: Estimate | None, text: str) -> None:
@@ -93,6 +97,8 @@ def test_figure(estimate: Estimate | None, text: str) -> None:
 def test_counts_and_basis() -> None:
     assert numbers.counts(RATE) == "94/100"
     assert numbers.counts(THRESHOLD) == ""
+    assert numbers.counts(replace(SHIFT, numerator=-2, denominator=16)) == "−2/16"
+    assert numbers.counts(replace(SHIFT, numerator=8, denominator=16)) == "+8/16"
     assert numbers.basis(RATE) == "100 calls · 50 pairs · 10 tasks · design effect 1.1"
     assert numbers.short_basis(replace(RATE, design_effect=None)) == "100/50/10 deff ?"
 

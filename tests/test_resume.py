@@ -44,7 +44,9 @@ def arguments(server: ScriptedServer, out: str) -> list[str]:
     return [sys.executable, "-m", "steelyard", "measure", "-j", judge, *options]
 
 
-def start(tmp_path: Path, environment: dict[str, str], server: ScriptedServer, out: str) -> subprocess.Popen[str]:
+def start(
+    tmp_path: Path, environment: dict[str, str], server: ScriptedServer, out: str
+) -> subprocess.Popen[str]:
     return subprocess.Popen(
         arguments(server, out),
         cwd=tmp_path,

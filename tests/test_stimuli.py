@@ -17,7 +17,9 @@ from steelyard.tasks.checklist import ELEMENTS, catalogue
 ALL = ("vacuum", "ladder", "criterion")
 
 
-def showings(profile: str, *probes: str, seed: int = 7, protocols: tuple[str, ...] = ("base", "strict")) -> set[Showing]:
+def showings(
+    profile: str, *probes: str, seed: int = 7, protocols: tuple[str, ...] = ("base", "strict")
+) -> set[Showing]:
     design = Design(seed, profile)
     return {showing for name in probes for showing in PROBES.factory(name)().showings(design, protocols)}
 
@@ -27,7 +29,9 @@ def stimuli(profile: str, seed: int = 7) -> dict[str, Stimulus]:
 
 
 def count(profile: str, protocol: str = "base") -> Counter[tuple[str, float | None]]:
-    return Counter((s.stimulus.kind, s.stimulus.delta) for s in showings(profile, *ALL) if s.protocol == protocol)
+    return Counter(
+        (s.stimulus.kind, s.stimulus.delta) for s in showings(profile, *ALL) if s.protocol == protocol
+    )
 
 
 def test_standard_has_the_published_sizes() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 from rich.console import Console
@@ -24,9 +25,8 @@ from steelyard.datasheet.datasheet import Datasheet
 
 def printed(datasheet: Datasheet, width: int = 80, *, colour: bool = False) -> str:
     stream = io.StringIO()
-    terminal.render(
-        datasheet, Console(file=stream, width=width, force_terminal=colour, color_system="standard")
-    )
+    system: Literal["standard"] | None = "standard" if colour else None
+    terminal.render(datasheet, Console(file=stream, width=width, force_terminal=colour, color_system=system))
     return stream.getvalue()
 
 

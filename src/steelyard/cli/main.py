@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import click
 
-from steelyard import __version__
 from steelyard.errors import SteelyardError
+from steelyard.version import __version__
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

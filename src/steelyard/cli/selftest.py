@@ -31,10 +31,15 @@ def selftest(profile: str, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([asdict(gate) for gate in gates], indent=1, ensure_ascii=False))
     else:
-        table = Table("judge", "figure", "planted", "recovered", "gate", box=box.SIMPLE_HEAD)
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+        for name in ("judge", "figure", "planted", "accepted", "recovered"):
+            width = None if name == "figure" else max(len(getattr(gate, name)) for gate in gates)
+            table.add_column(name, min_width=width)
+        table.add_column("gate", min_width=4)
         for gate in gates:
-            word = "[green]passed[/]" if gate.passed else "[bold red]FAILED[/]"
-            table.add_row(gate.judge, gate.figure, gate.planted, gate.recovered, word)
+            word = "[green]ok[/]" if gate.passed else "[bold red]FAIL[/]"
+            figure = gate.figure.replace("_", " ")
+            table.add_row(gate.judge, figure, gate.planted, gate.accepted, gate.recovered, word)
         Console().print(table)
         click.echo(f"{len(gates) - failed} of {len(gates)} gates passed.")
     if failed:

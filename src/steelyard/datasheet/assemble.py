@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from steelyard import __version__
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.datasheet.readings import readings_of
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.losses import loss_estimates
 from steelyard.probes.probe import Probe
 from steelyard.verdicts.observation import Observation
+from steelyard.version import __version__
 
 
 def assemble(
@@ -33,6 +34,7 @@ def assemble(
     for judge in ordered:
         for probe in probes:
             estimates += probe.estimates(judge.name, by_judge[judge.name], seed)
+        estimates += loss_estimates(judge.name, by_judge[judge.name])
     return Datasheet(
         name=name,
         seed=seed,

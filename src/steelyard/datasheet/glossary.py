@@ -45,7 +45,7 @@ METRICS: dict[str, Term] = {
     "tie_rate": Term("tie rate", "Calls answered with a tie or a valid abstention."),
     "padded_preference": Term(
         "padded preference",
-        "Calls that choose the text padded with filler, which adds nothing that was asked for.",
+        "Decided calls that choose the text padded with filler; a judge blind to padding shows 0.50.",
     ),
     "net_slot_preference": Term(
         "net slot preference",
@@ -132,6 +132,7 @@ INTERVALS: dict[str, str] = {
     "wilson_steps": "Read off the limits of each quality step, where a bootstrap over tasks shows no spread.",
     "wilson_shares": "Computed from the Wilson limits of both orders.",
     "clopper_pearson": "Exact binomial interval.",
+    "clopper_pearson_cluster": "Exact binomial interval on the effective size after clustering by task.",
     "profile": "Profile likelihood of the joint fit.",
     "sandwich": "Task-cluster sandwich of the joint fit, with Student's t.",
 }
@@ -150,6 +151,7 @@ PROBES: dict[str, str] = {
     "vacuum": "Vacuum",
     "ladder": "Quality ladder",
     "criterion": "Criterion",
+    "run": "All calls",
 }
 
 FINDINGS: dict[str, str] = {

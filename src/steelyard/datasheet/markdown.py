@@ -97,7 +97,8 @@ def cell(summary: Summary, estimate: Estimate | None) -> str:
     if numbers.undefined(estimate):
         return escape(summary.undefined(estimate))
     parts = [escape(numbers.figure(estimate)), numbers.counts(estimate)]
-    if estimate.finding in ("flagged", "underpowered"):
+    judged = any(judge.name == estimate.judge for judge in summary.measured)
+    if judged and estimate.finding in ("flagged", "underpowered"):
         parts.append(f"**{estimate.finding}**" if estimate.finding == "flagged" else f"*{estimate.finding}*")
     return " ".join(part for part in parts if part)
 

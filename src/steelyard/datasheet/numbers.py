@@ -72,7 +72,7 @@ def value(estimate: Estimate) -> str:
 def interval(estimate: Estimate, which: Interval | None = None) -> str:
     """The recommended interval, or a named one: `[0.86, 0.98]`, `(−∞, 1.4]`, `(no interval)`."""
     chosen = which or estimate.interval
-    if chosen is None or (chosen.low is None and chosen.high is None):
+    if chosen is None:
         return "(no interval)"
     # A threshold in quality steps cannot lie below zero, so that is where its open end stands.
     open_end = "(0" if estimate.metric == "delta75" else "(−∞"
@@ -112,10 +112,11 @@ def figure(estimate: Estimate | None) -> str:
 
 
 def counts(estimate: Estimate | None) -> str:
-    """`94/100`, or nothing where the figure is no proportion of counts."""
+    """`94/100`, `−2/16` for a difference, or nothing where the figure is no ratio of counts."""
     if estimate is None or estimate.numerator is None or estimate.denominator is None:
         return ""
-    return f"{estimate.numerator}/{estimate.denominator}"
+    sign = "+" if term(estimate.metric).signed and estimate.numerator > 0 else ""
+    return f"{sign}{estimate.numerator}/{estimate.denominator}".replace("-", _MINUS)
 
 
 def basis(estimate: Estimate) -> str:

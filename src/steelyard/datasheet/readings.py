@@ -8,6 +8,7 @@ from steelyard.datasheet.datasheet import JudgeEntry, Reading
 from steelyard.datasheet.numbers import figure
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import DEFAULT_LIMITS
+from steelyard.metrics.net_slot import reading_of
 
 
 class Figures:
@@ -69,9 +70,11 @@ def _position(figures: Figures) -> tuple[str, str] | None:
         "clear": "treats the two slots alike within the margin",
         "underpowered": "too few data to say whether a slot is favoured",
     }
-    same = "" if share is None or share.value is None else f"; same slot in both orders {figure(share)}"
     word = net.finding or "undefined"
-    return word, f"{words.get(word, 'slots compared')}: net slot-1 preference {figure(net)}{same}"
+    mixed = ", and prefers some wordings whatever the slot" if reading_of(net) == "mixed" else ""
+    same = "" if share is None or share.value is None else f"; same slot in both orders {figure(share)}"
+    said = words.get(word, "slots compared")
+    return word, f"{said}{mixed}: net slot-1 preference {figure(net)}{same}"
 
 
 def _surface(figures: Figures) -> tuple[str, str] | None:
@@ -125,7 +128,7 @@ def _criterion(figures: Figures) -> tuple[str, str] | None:
 
 
 def _failures(figures: Figures) -> tuple[str, str] | None:
-    rates = [figures.find(metric, protocol="base") for metric in ("unreadable_rate", "failed_rate")]
+    rates = [figures.find(metric) for metric in ("unreadable_rate", "failed_rate")]
     known = [rate for rate in rates if rate is not None and rate.value is not None]
     if not known:
         return None

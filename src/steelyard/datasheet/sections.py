@@ -15,7 +15,9 @@ Address = tuple[str, str, frozenset[tuple[str, str | float]]]
 """Probe, metric and condition: what an estimate is about, whoever the judge is."""
 
 PAIRWISE = ("vacuum", "ladder", "criterion")
-"""Probes with sections of their own; every other probe is listed as it comes."""
+"""Probes that show pairs of texts."""
+RUN = "run"
+"""Under this name stand the figures of all calls together."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +84,12 @@ class _Index:
     ) -> Iterator[Row]:
         """Rows that a short report needs only where a measured judge shows something other than zero."""
         rows = [row for label, group in named for row in self.row(label, probe, metric, group, depth=depth)]
-        seen = any(cell.value for row in rows for name, cell in row.cells.items() if name in self.measured)
-        yield from (replace(row, essential=seen) for row in rows)
+        yield from (replace(row, essential=self.seen(rows)) for row in rows)
+
+    def seen(self, rows: Iterable[Row]) -> bool:
+        """True where a measured judge shows something other than zero."""
+        cells = [row.cells.items() for row in rows]
+        return any(cell.value for items in cells for name, cell in items if name in self.measured)
 
     def values(self, probe: str, metric: str, key: str) -> list[str | float]:
         """Values of a group key over the estimates of a metric, in order of first appearance."""
@@ -115,7 +121,9 @@ def _all(index: _Index) -> Iterator[Section]:
 
 def _zero_point(index: _Index) -> Section:
     rows = list(index.row("dark current", "vacuum", "dark_current", {"protocol": "base"}, headline=True))
+    order = list(KINDS)
     kinds = index.values("vacuum", "dark_current", "kind")
+    kinds.sort(key=lambda kind: order.index(str(kind)) if kind in order else len(order))
     named = [(KINDS.get(str(kind), str(kind)), {"protocol": "base", "kind": kind}) for kind in kinds]
     rows += index.parts("vacuum", "dark_current", named, depth=1)
     return Section("Zero point", "Does it name a winner when there is nothing to judge?", tuple(rows))
@@ -190,11 +198,17 @@ def _controls(index: _Index) -> Section:
 
 def _failures(index: _Index) -> Section:
     rows: list[Row] = []
-    for protocol in ("base", *index.protocols()):
-        for metric in ("unreadable_rate", "failed_rate"):
+    for metric in ("unreadable_rate", "failed_rate"):
+        label = term(metric).label
+        whole = list(index.row(label, RUN, metric, {}))
+        split: list[Row] = []
+        for protocol in ("base", *index.protocols()):
             for probe in ("vacuum", "ladder"):
-                label = f"{term(metric).label}, {probe}" + ("" if protocol == "base" else f", {protocol}")
-                rows += index.row(label, probe, metric, {"protocol": protocol}, essential=protocol == "base")
+                words = probe if protocol == "base" else f"{probe}, {protocol}"
+                text = words if whole else f"{label}, {words}"
+                split += index.row(text, probe, metric, {"protocol": protocol}, depth=len(whole))
+        needed = not whole or index.seen(split)
+        rows += [*whole, *(replace(row, essential=needed) for row in split)]
     return Section("Failures", "How many calls gave no verdict? They are never a score.", tuple(rows))
 
 
@@ -202,7 +216,7 @@ def _other_probes(index: _Index) -> Iterator[Section]:
     addresses: dict[str, list[Address]] = {}
     for address in index.cells:
         addresses.setdefault(address[0], []).append(address)
-    for probe in [name for name in addresses if name not in PAIRWISE]:
+    for probe in [name for name in addresses if name not in (*PAIRWISE, RUN)]:
         rows: list[Row] = []
         for _, metric, group in addresses[probe]:
             words = numbers.condition(dict(group))

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 
 from steelyard.datasheet import numbers
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry, Reading
-from steelyard.datasheet.sections import Row, Section, sections
+from steelyard.datasheet.sections import RUN, Row, Section, sections
 from steelyard.datasheet.visible import visible_datasheet
 from steelyard.metrics.estimate import Estimate
+
+_MISSING = ("failed_rate", "unreadable_rate")
 
 
 @dataclass(frozen=True)
@@ -76,9 +78,12 @@ def summarise(datasheet: Datasheet) -> Summary:
 
 
 def _calls(datasheet: Datasheet, judge: str) -> int:
-    """Calls per probe and protocol, each counted once."""
+    """Calls of the whole run, else those of each probe and protocol, each counted once."""
+    whole = [e.n_calls for metric in _MISSING for e in datasheet.of(judge, metric, RUN) if not e.group]
+    if whole:
+        return max(whole)
     most: dict[tuple[str, str], int] = {}
-    for metric in ("failed_rate", "unreadable_rate"):
+    for metric in _MISSING:
         for estimate in datasheet.of(judge, metric):
             arm = (estimate.probe, str(estimate.group.get("protocol", "")))
             most[arm] = max(most.get(arm, 0), estimate.n_calls)

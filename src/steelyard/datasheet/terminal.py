@@ -33,7 +33,11 @@ class _Page:
     def __init__(self, summary: Summary, console: Console) -> None:
         self.summary = summary
         self.console = console
+        self.reasons: set[str] = set()
+        """Why figures on this page are undefined."""
         self.plain = not (console.encoding or "utf-8").lower().startswith("utf")
+        self.judged = {judge.name for judge in summary.measured}
+        """Names of the judges whose figures are held against limits."""
         self.per_table = max(1, (console.width - LABEL) // NARROW)
 
     def show(self) -> None:
@@ -73,7 +77,7 @@ class _Page:
     def _grid(self, judges: Sequence[JudgeEntry], style: str = "") -> tuple[Table, int]:
         column = min(WIDE, (self.console.width - LABEL) // max(1, len(judges)))
         table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style=f"bold {style}".strip())
-        table.add_column("", width=LABEL - 1, no_wrap=True, overflow="ellipsis")
+        table.add_column("", width=LABEL - 1, overflow="fold")
         for judge in judges:
             table.add_column(self._text(judge.name), width=max(1, column - 1), overflow="fold", style=style)
         return table, column - 1
@@ -109,9 +113,10 @@ class _Page:
         if estimate is None:
             return self._text(numbers.NOT_MEASURED, "dim")
         if numbers.undefined(estimate):
+            self.reasons.add(numbers.reason(estimate))
             return self._text(self.summary.undefined(estimate), STYLES["undefined"])
-        style = STYLES.get(estimate.finding or "", "")
-        mark = MARKS.get(estimate.finding or "", "")
+        word = (estimate.finding or "") if estimate.judge in self.judged else ""
+        style, mark = STYLES.get(word, ""), MARKS.get(word, "")
         value, interval, counts = (
             self._text(numbers.value(estimate) + mark, style),
             self._text(numbers.interval(estimate), style),
@@ -124,7 +129,8 @@ class _Page:
             readings = self.summary.readings(judge.name)
             if readings:
                 self.console.print()
-                self._line(f"{judge.name} ({judge.model})", "bold")
+                model = "" if judge.model == judge.name else f" ({judge.model})"
+                self._line(judge.name + model, "bold")
             for reading in readings:
                 line = self._text(f"{reading.title}, ")
                 line.append_text(self._text(reading.word, STYLES.get(reading.word, "")))
@@ -148,10 +154,10 @@ class _Page:
     def _legend(self) -> None:
         self.console.print()
         for reason, letter in self.summary.notes.items():
-            self._line(f"({letter}) undefined: {reason}", STYLES["undefined"])
-        self._line(
-            "value [95 % interval] count/total · ! flagged · ? underpowered · deff design effect", "dim"
-        )
+            if reason in self.reasons:
+                self._line(f"({letter}) undefined: {reason}", STYLES["undefined"])
+        self._line("value [95 % interval] count/total · ! flagged · ? underpowered", "dim")
+        self._line("deff: design effect, the inflation of the variance by clustering within tasks", "dim")
 
     def _text(self, content: str, style: str = "") -> Text:
         return Text(numbers.ascii_only(content) if self.plain else content, style)

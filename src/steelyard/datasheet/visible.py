@@ -9,7 +9,7 @@ from steelyard.metrics.estimate import Estimate
 
 
 def visible(text: str) -> str:
-    """White space as single spaces; escape codes, direction marks and lone surrogates as `\\x1b`, `\\u202e`."""
+    """White space as single spaces; escape codes, direction marks, lone surrogates as `\\x1b`, `\\u202e`."""
     line = " ".join(text.split())
     if line.isprintable():
         return line

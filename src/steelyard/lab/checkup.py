@@ -41,13 +41,17 @@ class Finding:
 
 def checkup(judges: Iterable[str]) -> Iterator[Finding]:
     """Machine, disk, weights, keys, then the judges that were named."""
-    yield Finding("Python", "ok", f"{platform.python_version()} on {platform.machine()}, {os.cpu_count()} cores")
+    yield Finding(
+        "Python", "ok", f"{platform.python_version()} on {platform.machine()}, {os.cpu_count()} cores"
+    )
     yield Finding("SQLite", "ok", sqlite3.sqlite_version)
     free = shutil.disk_usage(Path.cwd()).free
     yield Finding("disk", "ok" if free > ENOUGH_DISK else "broken", f"{free / 1e9:.1f} GB free here")
     yield Finding("embedded weights", *weights_state())
     for name in KEYS:
-        yield Finding(name, "ok" if os.environ.get(name) else "absent", "set" if os.environ.get(name) else "not set")
+        yield Finding(
+            name, "ok" if os.environ.get(name) else "absent", "set" if os.environ.get(name) else "not set"
+        )
     for text in judges:
         yield _try_judge(text)
 

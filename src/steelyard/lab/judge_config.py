@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ class JudgeConfig(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     model: str
-    name: str | None = None
+    name: str | None = Field(default=None, pattern=r"^[^\x00-\x1f\x7f]{1,80}$")
     prompt: str | None = None
     system: str | None = None
     rubric: str | None = None
@@ -157,6 +158,8 @@ def _options(config: JudgeConfig, provider: str) -> dict[str, Any]:
     names = ["base_url", "api_key_env", "timeout", *PLANTED_PARAMETERS]
     options = {name: getattr(config, name) for name in names if getattr(config, name) is not None}
     options.pop("tau_strict", None)
+    if provider == "openai" and "base_url" not in options and os.environ.get("OPENAI_BASE_URL"):
+        options["base_url"] = os.environ["OPENAI_BASE_URL"]
     if provider == "planted" and config.seed is not None:
         options["seed"] = config.seed
     return options

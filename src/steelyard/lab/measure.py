@@ -5,16 +5,26 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.errors import BudgetError, InterruptedRunError, RunError, SteelyardError, UsageError
+from steelyard.errors import (
+    BudgetError,
+    ConfigError,
+    InterruptedRunError,
+    RunError,
+    SteelyardError,
+    UsageError,
+)
 from steelyard.lab.limits import Limits
 from steelyard.lab.observe import NOT_RUN, observe
 from steelyard.lab.planner import Plan
+from steelyard.lab.prices import price_of
 from steelyard.lab.progress import Progress
 from steelyard.lab.run_folder import RunFolder
 from steelyard.lab.runner import Outcome, Runner
@@ -50,9 +60,11 @@ def measure(study: Study, folder: RunFolder, limits: Limits, progress: Progress 
 
     What the caller must mend (a rejected key, an unknown model) is raised; replies that arrived are kept.
     """
+    if limits.budget is not None:
+        _check_prices(study)
     plan = folder.prepare(study)
     with locked(folder.path), folder.store() as store:
-        outcome = asyncio.run(_execute(plan, store, limits, progress))
+        outcome = _await(_execute(plan, store, limits, progress))
         for error in outcome.stopped:
             if isinstance(error, UsageError):
                 raise error
@@ -60,6 +72,25 @@ def measure(study: Study, folder: RunFolder, limits: Limits, progress: Progress 
         datasheet = folder.publish(plan, store)
     errors = [*_stops(outcome, observations, len(plan.trials)), *_speechless(plan, observations)]
     return Measured(folder, datasheet, outcome, tuple(errors), tuple(_warnings(observations)))
+
+
+def _await(work: Coroutine[Any, Any, Outcome]) -> Outcome:
+    """Run to the end; in a thread of its own where a notebook's event loop is already running."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
+
+
+def _check_prices(study: Study) -> None:
+    for judge in study.judges:
+        if price_of(judge) is None:
+            raise ConfigError(
+                f"judge {judge.name}: no price is known for {judge.address}, so a budget can not be kept; "
+                "leave --budget out, or use vllm/… or ollama/… for a server of your own."
+            )
 
 
 async def _execute(plan: Plan, store: RunStore, limits: Limits, progress: Progress | None) -> Outcome:

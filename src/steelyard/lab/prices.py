@@ -30,8 +30,6 @@ def price_of(judge: Judge) -> Price | None:
     """The price of a judge's model; None where the table does not know it."""
     if judge.provider in FREE_PROVIDERS:
         return Price(0.0, 0.0, "runs on this machine")
-    if judge.options.get("base_url", "").startswith(("http://127.", "http://localhost", "http://[::1]")):
-        return Price(0.0, 0.0, "loopback server")
     return _listed(judge.provider, judge.model)
 
 

@@ -13,6 +13,7 @@ from steelyard.lab.measure import measure
 from steelyard.lab.run_folder import RunFolder
 from steelyard.lab.study import StudyConfig, build_study
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.net_slot import reading_of
 from steelyard.providers.planted import Parameters, Planted, expected_pair_rates, expected_rates
 from steelyard.trials.judge import Judge
 
@@ -27,9 +28,15 @@ class Gate:
     """One planted value against what the laboratory found."""
 
     judge: str
+    """Planted judge, with its protocol where that is not `base`."""
     figure: str
+    """What was estimated."""
     planted: str
+    """The true value."""
+    accepted: str
+    """What the gate lets pass."""
     recovered: str
+    """What the laboratory found."""
     passed: bool
 
 
@@ -52,12 +59,12 @@ def _first(sheet: Datasheet) -> Iterator[Gate]:
     yield _exact(sheet, "first", "positional_false_preference", 1.0)
     yield _exact(sheet, "first", "stable_cross_sensitivity", 0.0)
     net = _between_equals(sheet, "first", "net_slot_preference")
-    yield Gate("first", "position test", "flagged", str(net.finding), net.finding == "flagged")
+    yield Gate("first", "position test", "slot 1", "flagged", str(net.finding), net.finding == "flagged")
 
 
 def _tie(sheet: Datasheet) -> Iterator[Gate]:
     dark = _need(sheet.find("tie", "dark_current", "vacuum", protocol="base"), "dark_current")
-    yield Gate("tie", "dark_current", "0", _shown(dark), dark.value == 0)
+    yield Gate("tie", "dark_current", "0", "0", _shown(dark), dark.value == 0)
     yield _exact(sheet, "tie", "no_preference", 1.0)
 
 
@@ -66,9 +73,11 @@ def _coin(sheet: Datasheet) -> Iterator[Gate]:
         found = _between_equals(sheet, "coin", metric)
         interval = found.interval
         covers = interval is not None and (interval.low or 0) <= 0.5 <= (interval.high or 1)
-        yield Gate("coin", metric, "0.5 inside the interval", _shown(found), covers)
+        yield Gate("coin", metric, "0.500", "in interval", _shown(found), covers)
     net = _between_equals(sheet, "coin", "net_slot_preference")
-    yield Gate("coin", "position test", "not flagged", str(net.finding), net.finding != "flagged")
+    yield Gate("coin", "position test", "none", "not flagged", str(net.finding), net.finding != "flagged")
+    reading = str(reading_of(net))
+    yield Gate("coin", "reading", "none", "not mixed", reading, reading != "mixed")
 
 
 def _probit(sheet: Datasheet, judge: Judge) -> Iterator[Gate]:
@@ -81,7 +90,12 @@ def _probit(sheet: Datasheet, judge: Judge) -> Iterator[Gate]:
 
 def _probit_arm(sheet: Datasheet, name: str, protocol: str, parameters: Parameters) -> Iterator[Gate]:
     cells = expected_pair_rates(parameters)
-    for metric in ("stable_cross_sensitivity", "positional_false_preference", "one_sided_commit", "no_preference"):
+    for metric in (
+        "stable_cross_sensitivity",
+        "positional_false_preference",
+        "one_sided_commit",
+        "no_preference",
+    ):
         found = _between_equals(sheet, name, metric, protocol)
         yield _rate(found, protocol, getattr(cells, metric))
     dark = sheet.find(name, "dark_current", "vacuum", protocol=protocol)
@@ -96,20 +110,18 @@ def _rate(found: Estimate, protocol: str, expected: float) -> Gate:
     reach = WIDTH * sqrt(expected * (1 - expected) / found.n_units)
     passed = found.value is not None and abs(found.value - expected) <= reach
     delta = f" Δ{found.group['delta']:g}" if found.metric == "target_sensitivity" else ""
-    low, high = max(0.0, expected - reach), min(1.0, expected + reach)
-    planted = f"{expected:.3f}, so [{low:.3f}, {high:.3f}]"
-    return Gate("probit", f"{found.metric}{delta} ({protocol})", planted, _shown(found), passed)
+    accepted = f"{max(0.0, expected - reach):.3f}–{min(1.0, expected + reach):.3f}"
+    judge = "probit" if protocol == "base" else f"probit {protocol}"
+    return Gate(judge, f"{found.metric}{delta}", f"{expected:.3f}", accepted, _shown(found), passed)
 
 
 def _exact(sheet: Datasheet, judge: str, metric: str, value: float) -> Gate:
     found = _between_equals(sheet, judge, metric)
-    return Gate(judge, metric, f"{value:g}", _shown(found), found.value == value)
+    return Gate(judge, metric, f"{value:g}", f"{value:g}", _shown(found), found.value == value)
 
 
 def _between_equals(sheet: Datasheet, judge: str, metric: str, protocol: str = "base") -> Estimate:
-    return _need(
-        sheet.find(judge, metric, "ladder", protocol=protocol, delta=0, kind="same_subset"), metric
-    )
+    return _need(sheet.find(judge, metric, "ladder", protocol=protocol, delta=0, kind="same_subset"), metric)
 
 
 def _need(found: Estimate | None, metric: str) -> Estimate:
@@ -119,4 +131,6 @@ def _need(found: Estimate | None, metric: str) -> Estimate:
 
 
 def _shown(found: Estimate) -> str:
-    return "undefined" if found.value is None else f"{found.value:.3f} ({found.numerator}/{found.denominator})"
+    return (
+        "undefined" if found.value is None else f"{found.value:.3f} ({found.numerator}/{found.denominator})"
+    )

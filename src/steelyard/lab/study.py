@@ -185,4 +185,11 @@ def _distinct(judges: list[Judge], given: list[str | dict[str, Any]]) -> list[Ju
     for judge in named:
         if [other.name for other in named].count(judge.name) > 1:
             raise ConfigError(f"two judges are named {judge.name!r}: give each a 'name' of its own.")
+    seen: dict[str, str] = {}
+    for judge in named:
+        twin = seen.setdefault(judge.fingerprint("base"), judge.name)
+        if twin != judge.name:
+            raise ConfigError(
+                f"judges {twin!r} and {judge.name!r} are one instrument: leave one of them out."
+            )
     return named

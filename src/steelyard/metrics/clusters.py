@@ -9,6 +9,9 @@ instead of .05 of runs at shares of .05 to .1 with a correlation of .3.
 
 from __future__ import annotations
 
+from math import sqrt
+from statistics import NormalDist
+
 import numpy as np
 
 from steelyard.metrics.intervals import Limits, normal_quantile, score, t_quantile
@@ -20,7 +23,6 @@ ASSUMED_CORRELATION = 0.1
 REPLICATES = 2000
 """Bootstrap replicates."""
 _BLOCK = 4_000_000
-_ENDS = (0.025, 0.975)
 
 
 def no_spread(tally: Tally) -> bool:
@@ -90,12 +92,22 @@ def resample(counts: Ints | Floats, seed: int, replicates: int = REPLICATES) -> 
     return np.concatenate(parts)
 
 
-def percentile_limits(values: Floats) -> Limits | None:
+def tail(tasks: int) -> float:
+    """Share of replicates beyond each end: .025 for many tasks, less for few.
+
+    Replicates of few tasks vary too little, by √((G−1)/G), and their tails are those of a normal law, not
+    of t; both are made good by reading percentiles further out.
+    """
+    reach = t_quantile(0.975, tasks - 1) * sqrt(tasks / (tasks - 1))
+    return 1 - NormalDist().cdf(reach)
+
+
+def percentile_limits(values: Floats, tasks: int) -> Limits | None:
     """The 95 % percentile interval of bootstrap values; None when it has no width or no values."""
     finite = values[np.isfinite(values)]
     if not len(finite):
         return None
-    low, high = (float(end) for end in np.quantile(finite, _ENDS))
+    low, high = (float(end) for end in np.quantile(finite, (tail(tasks), 1 - tail(tasks))))
     return (low, high) if high > low else None
 
 
@@ -104,7 +116,7 @@ def bootstrap_share(tally: Tally, seed: int) -> Limits | None:
     if tally.n_clusters < 2:
         return None
     sums = resample(np.stack([tally.events, tally.trials], axis=1), seed)
-    return percentile_limits(ratio(sums[:, 0], sums[:, 1]))
+    return percentile_limits(ratio(sums[:, 0], sums[:, 1]), tally.n_clusters)
 
 
 def ratio(above: Floats, below: Floats) -> Floats:

@@ -103,7 +103,7 @@ def _paired(heading: Heading, base: Pairs, strict: Pairs) -> tuple[Interval | No
         return None, ONE_TASK
     table: Ints = np.array([[*arms[1].get(name, (0, 0)), *arms[0].get(name, (0, 0))] for name in names])
     sums = resample(table, heading.bootstrap_seed(METRIC))
-    limits = percentile_limits(ratio(sums[:, 0], sums[:, 1]) - ratio(sums[:, 2], sums[:, 3]))
+    limits = percentile_limits(ratio(sums[:, 0], sums[:, 1]) - ratio(sums[:, 2], sums[:, 3]), len(names))
     if limits:
         return Interval("bootstrap_cluster_paired", *limits), None
     low, high = ties(base), ties(strict)

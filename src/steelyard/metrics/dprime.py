@@ -112,7 +112,9 @@ def _bound(hits: Tally, edge: str) -> tuple[tuple[Interval, ...], str | None]:
 def _spread(heading: Heading, counts: Ints, hits: Tally) -> tuple[tuple[Interval, ...], str | None]:
     """Cluster bootstrap; where tasks do not differ, from the limits of each share."""
     if hits.n_clusters > 1:
-        limits = percentile_limits(separation(resample(counts, heading.bootstrap_seed(METRIC))))
+        limits = percentile_limits(
+            separation(resample(counts, heading.bootstrap_seed(METRIC))), hits.n_clusters
+        )
         if limits:
             return (Interval("bootstrap_cluster", *limits),), None
     return (_from_shares(counts, hits),), NO_SPREAD if hits.n_clusters > 1 else None

@@ -33,8 +33,6 @@ DEFAULT_LIMITS: Mapping[str, Limit] = {
     "dark_current": Limit(0.10),
     "positional_false_preference": Limit(0.10, group={"kind": "same_subset"}),
     "stable_cross_sensitivity": Limit(0.10, group={"kind": "same_subset"}),
-    "unreadable_rate": Limit(0.02),
-    "failed_rate": Limit(0.02),
     "target_sensitivity": Limit(0.80, "min", {"delta": 1}),
 }
 """Limits that a datasheet is read against unless a policy sets others."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from math import sqrt
 
@@ -19,6 +20,7 @@ from steelyard.metrics.proportion import ONE_TASK, join
 from steelyard.metrics.tally import both_orders, by_task, decided, distinct_pairs, excluded, readable, tally
 
 METRIC = "net_slot_preference"
+_READING = "reading: "
 DECLARED_PROTOCOL = "base"
 """The only arm whose position test may flag: one test, declared before the data."""
 
@@ -98,6 +100,12 @@ def net_slot_preference(heading: Heading, pairs: Pairs) -> Estimate:
     )
 
 
+def reading_of(estimate: Estimate) -> str | None:
+    """The word that the two tests allow: `positional`, `stable`, `mixed`, `none` or `undecided`."""
+    found = re.search(rf"{_READING}(\w+)", estimate.note or "")
+    return found[1] if found else None
+
+
 def slot_units(complete: Pairs) -> SlotBalance:
     """The balance per task, or per pair when there is one task."""
     sum_up = by_task if _tasks(complete) > 1 else by_pair
@@ -120,7 +128,7 @@ def _intervals(heading: Heading, units: SlotBalance) -> tuple[Interval, ...]:
     intervals = [Interval(method, *units.limits(0.975))]
     if _tasks(units.complete) > 1:
         sums = resample(np.stack([units.balance, units.calls], axis=1), heading.bootstrap_seed(METRIC))
-        resampled = percentile_limits(ratio(sums[:, 0], sums[:, 1]))
+        resampled = percentile_limits(ratio(sums[:, 0], sums[:, 1]), len(units.calls))
         intervals += [Interval("bootstrap_cluster", *resampled)] if resampled else []
     return tuple(intervals)
 
@@ -138,7 +146,7 @@ def _note(test: PositionTest, complete: Pairs, declared: bool) -> str | None:
         [
             f"position test p = {test.p:.2g} (signs of {test.flipped} flipped)",
             f"stable excess p = {test.stable_p:.2g}",
-            f"reading: {test.reading(few_commits=few_commits(complete))}",
+            f"{_READING}{test.reading(few_commits=few_commits(complete))}",
             these,
             "" if declared else "not the declared test, so nothing is flagged",
         ]

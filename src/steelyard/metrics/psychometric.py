@@ -11,16 +11,17 @@ from math import inf, isinf
 
 import numpy as np
 
-from steelyard.metrics.clusters import resample, wilson_cluster
+from steelyard.metrics.clusters import resample, tail, wilson_cluster
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading, step
 from steelyard.metrics.pairs import Floats, Ints, Pairs
-from steelyard.metrics.proportion import NO_SPREAD, ONE_TASK, join
+from steelyard.metrics.proportion import ONE_TASK, join
 from steelyard.metrics.sensitivity import Outcomes, on_ladder, outcomes, steps
-from steelyard.metrics.tally import by_task, distinct_pairs, excluded, tally
+from steelyard.metrics.tally import Mask, by_task, distinct_pairs, excluded, tally
 
 METRIC = "delta75"
 THRESHOLD = 0.75
+REPLICATES_AGREE = "every bootstrap replicate agrees: limits from those of each step"
 
 
 def isotonic(correct: Floats, calls: Floats) -> Floats:
@@ -45,11 +46,11 @@ def _pooled(correct: Floats, calls: Floats, start: int) -> Floats:
     return shares
 
 
-def reaches(correct: Floats, calls: Floats) -> Floats:
-    """1 where the isotonic fit is at least 75 %, decided on the integers 4·correct − 3·calls."""
+def reaches(correct: Floats, calls: Floats) -> Mask:
+    """Where the isotonic fit is at least 75 %, decided on the integers 4·correct − 3·calls."""
     excess = 4 * np.rint(correct) - 3 * np.rint(calls)
     weight = np.rint(calls)
-    reached = np.zeros(correct.shape, dtype=np.bool_)
+    reached: Mask = np.zeros(correct.shape, dtype=np.bool_)
     for start in range(correct.shape[-1]):
         sums, filled = np.cumsum(excess[..., start:], axis=-1), np.cumsum(weight[..., start:], axis=-1) > 0
         # A block without calls says nothing: it must neither pass nor fail the step.
@@ -57,18 +58,16 @@ def reaches(correct: Floats, calls: Floats) -> Floats:
         every = np.logical_and.accumulate(holds[..., ::-1], axis=-1)[..., ::-1]
         some = np.logical_or.accumulate(filled[..., ::-1], axis=-1)[..., ::-1]
         reached[..., start:] |= every & some
-    return reached.astype(np.float64)
+    return reached
 
 
 def thresholds(levels: Floats, correct: Floats, calls: Floats) -> Floats:
     """The 75 % step of each row: −inf when the first step reaches it, +inf when none does."""
-    fit, reached = isotonic(correct, calls), reaches(correct, calls) > 0
-    return _crossings(levels, fit, reached)
+    return _crossings(levels, isotonic(correct, calls), reaches(correct, calls))
 
 
-def _crossings(
-    levels: Floats, fit: Floats, reached: Floats | np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
-) -> Floats:
+def _crossings(levels: Floats, fit: Floats, reached: Mask) -> Floats:
+    """Where each row's curve first meets 75 %, on the line to the first step that reaches it."""
     ever = reached.any(axis=-1)
     index = np.where(ever, reached.argmax(axis=-1), 1)
     at = np.maximum(index, 1)[..., None]
@@ -144,9 +143,10 @@ class _Table:
             count = len(self.levels)
             values = np.sort(thresholds(self.levels, sums[:, :count], sums[:, count:]))
             if values[0] < values[-1]:
-                low, high = values[int(0.025 * len(values))], values[-1 - int(0.025 * len(values))]
-                return self._open("bootstrap_cluster", float(low), float(high)), None
-        remark = ONE_TASK if len(self.calls) == 1 else NO_SPREAD
+                beyond = int(tail(len(self.calls)) * len(values))
+                low, high = float(values[beyond]), float(values[-1 - beyond])
+                return self._open("bootstrap_cluster", low, high), None
+        remark = ONE_TASK if len(self.calls) == 1 else REPLICATES_AGREE
         return self._from_limits(), remark
 
     def _from_limits(self) -> Interval:

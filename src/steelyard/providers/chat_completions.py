@@ -13,7 +13,6 @@ from typing import Any
 
 import aiohttp
 
-from steelyard import __version__
 from steelyard.errors import CallError, TransientError
 from steelyard.providers.chat_endpoint import Endpoint
 from steelyard.providers.chat_errors import error_in, excerpt, failure, is_filtered, parse_error, sent_at
@@ -22,6 +21,7 @@ from steelyard.providers.chat_request import Dialect, effective, request_body
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply
+from steelyard.version import __version__
 
 LARGEST_REPLY = 4_000_000
 """Bytes; no verdict is longer, and a server gone wild must not fill the memory."""

@@ -30,7 +30,7 @@ class Endpoint:
     base_url: URL
     """Up to and including the version, such as `…/v1`."""
     key_variable: str
-    """Environment variable that holds the key."""
+    """Environment variable that holds the key; empty where none is to be sent."""
     key_required: bool
     """Whether a missing key is an error."""
     timeout: float
@@ -50,7 +50,8 @@ class Endpoint:
         base = _url(given or LOCAL_URLS.get(judge.provider, PUBLIC_URL), where)
         named = judge.options.get("api_key_env")
         required = named is not None or base == URL(PUBLIC_URL)
-        return cls(base, str(named or _DEFAULT_KEY), required, _timeout(judge.options, where))
+        default = "" if judge.provider in LOCAL_URLS else _DEFAULT_KEY
+        return cls(base, str(named or default), required, _timeout(judge.options, where))
 
     @property
     def calls(self) -> URL:
@@ -69,7 +70,7 @@ class Endpoint:
 
     def key(self, where: str, environ: Mapping[str, str] = os.environ) -> str:
         """The key, or an empty text where none is needed; it is never part of a message."""
-        key = environ.get(self.key_variable, "").strip()
+        key = environ.get(self.key_variable, "").strip() if self.key_variable else ""
         if not key and self.key_required:
             raise ProviderRefusedError(
                 f"{where}: no key found; set the environment variable {self.key_variable}."

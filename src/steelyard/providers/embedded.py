@@ -9,19 +9,24 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from steelyard.errors import PermanentError, ProviderRefusedError
 from steelyard.providers.embedded_chat import Chat
+from steelyard.providers.embedded_recall import Recall
 from steelyard.providers.weights import ensure_weights
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Message, Presentation, Slots
 from steelyard.trials.reply import Reply, Usage
 
 if TYPE_CHECKING:
+    from threadpoolctl import threadpool_limits
+
     from steelyard.providers.embedded_model import LanguageModel
 
 PROMPTED = "smollm2-135m"
@@ -30,11 +35,29 @@ LIKELIHOOD = "smollm2-135m-likelihood"
 SERVED_MODEL = "SmolLM2-135M-Instruct.Q4_1"
 """The weights behind both judges."""
 
+MOST_CALLS = 16
+"""Calls at the same time, however many cores there are."""
+
+SCORES_KEPT = 100_000
+"""Texts whose score is not worked out again."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """How probable a text is as an answer."""
+
+    value: float
+    """Log-probability in nats."""
+    tokens: int
+    """Tokens read to find it."""
+
 
 class Embedded:
-    """One embedded judge; calls run one after the other, each on all cores."""
+    """One embedded judge.
 
-    concurrency = 1
+    Each call has one core to itself: cores that share a call wait for each other, and crawl when
+    other programs want them too.
+    """
 
     def __init__(self, judge: Judge) -> None:
         if judge.model not in (PROMPTED, LIKELIHOOD):
@@ -43,34 +66,35 @@ class Embedded:
                 f"use embedded/{PROMPTED} or embedded/{LIKELIHOOD}."
             )
         self._prompted = judge.model == PROMPTED
-        self._worker: ThreadPoolExecutor | None = None
+        self.concurrency = max(1, min(os.cpu_count() or 1, MOST_CALLS))
+        self._workers: ThreadPoolExecutor | None = None
+        self._blas: threadpool_limits | None = None
         self._loaded: tuple[LanguageModel, Chat] | None = None
-        self._scores: dict[tuple[str, str], tuple[float, int]] = {}
+        self._scores: Recall[Score] = Recall(SCORES_KEPT, lambda _: 1)
 
     async def open(self) -> None:
         """Fetch the weights unless they are there, and load them."""
-        self._worker = ThreadPoolExecutor(1, thread_name_prefix="embedded")
-        await asyncio.get_running_loop().run_in_executor(self._worker, self._load)
+        from threadpoolctl import threadpool_limits
+
+        self._workers = ThreadPoolExecutor(self.concurrency, thread_name_prefix="embedded")
+        self._loaded = await asyncio.get_running_loop().run_in_executor(self._workers, _load)
+        self._blas = threadpool_limits(1, user_api="blas")
 
     async def ask(self, presentation: Presentation) -> Reply:
         """Evaluate one presentation."""
         answer = self._answer if self._prompted else self._compare
         start = perf_counter()
-        reply = await asyncio.get_running_loop().run_in_executor(self._worker, answer, presentation)
+        reply = await asyncio.get_running_loop().run_in_executor(self._workers, answer, presentation)
         return replace(reply, latency_ms=(perf_counter() - start) * 1000)
 
     async def close(self) -> None:
         """Free the model."""
-        if self._worker is not None:
-            self._worker.shutdown(wait=False, cancel_futures=True)
-        self._worker = self._loaded = None
+        if self._workers is not None:
+            self._workers.shutdown(wait=False, cancel_futures=True)
+        if self._blas is not None:
+            self._blas.restore_original_limits()
+        self._workers = self._blas = self._loaded = None
         self._scores.clear()
-
-    def _load(self) -> None:
-        from steelyard.providers.embedded_model import load_model
-
-        model, tokenizer = load_model(ensure_weights())
-        self._loaded = model, Chat(tokenizer)
 
     @property
     def _parts(self) -> tuple[LanguageModel, Chat]:
@@ -97,29 +121,30 @@ class Embedded:
     def _compare(self, presentation: Presentation) -> Reply:
         """A score for each text; equal texts have equal scores."""
         request = presentation.slots.request
-        scored = [self._score(request, text) for text in presentation.slots.texts]
-        scores = tuple(score for score, _ in scored)
+        scored = [
+            self._scores.get((request, text), partial(self._score, request, text))
+            for text in presentation.slots.texts
+        ]
+        scores = tuple(score.value for score in scored)
         return Reply(
             text=json.dumps({"scores": scores}),
             scores=scores,
-            usage=Usage(input_tokens=sum(size for _, size in scored)),
+            usage=Usage(input_tokens=sum(score.tokens for score in scored)),
             served_model=SERVED_MODEL,
             effective={"temperature": 0.0},
         )
 
-    def _score(self, request: str, text: str) -> tuple[float, int]:
-        """log P(text and end of turn | request), and how many tokens were read for it.
+    def _score(self, request: str, text: str) -> Score:
+        """log P(text and end of turn | request).
 
-        The end of the turn belongs to the answer: without it a probability over texts does not add up to
-        one, and an empty text would have none. An empty text scores the probability of ending at once.
+        The end of the turn belongs to the answer: without it the probabilities of all texts do not add up
+        to one. An empty text scores the probability of ending at once.
         """
-        if (request, text) not in self._scores:
-            model, chat = self._parts
-            stages = chat.stages((Message("user", request),), Slots(request, ()))
-            turn = chat.turn(text)
-            size = self._checked(sum(map(len, stages)) + len(turn))
-            self._scores[request, text] = round(model.continuation_logprob(stages, turn), 4), size
-        return self._scores[request, text]
+        model, chat = self._parts
+        stages = chat.stages((Message("user", request),), Slots(request, ()))
+        turn = chat.turn(text)
+        size = self._checked(sum(map(len, stages)) + len(turn))
+        return Score(round(model.continuation_logprob(stages, turn), 4), size)
 
     def _checked(self, size: int) -> int:
         context = self._parts[0].shape.context
@@ -129,3 +154,10 @@ class Embedded:
                 f"the embedded model reads {context} tokens and the prompt has {size}: shorten it.",
             )
         return size
+
+
+def _load() -> tuple[LanguageModel, Chat]:
+    from steelyard.providers.embedded_model import load_model
+
+    model, tokenizer = load_model(ensure_weights())
+    return model, Chat(tokenizer)

@@ -7,7 +7,6 @@ exactly what reading it again would give.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
@@ -16,6 +15,7 @@ import numpy as np
 
 from steelyard.providers.embedded_gguf import Array, read_gguf
 from steelyard.providers.embedded_layers import Layer, Past, Places, Shape, log_softmax, normed, run_layer
+from steelyard.providers.embedded_recall import Recall
 from steelyard.providers.embedded_tokens import Tokenizer
 
 Stage: TypeAlias = tuple[int, ...]
@@ -29,14 +29,14 @@ _LOGIT_ROWS = 128
 
 
 class LanguageModel:
-    """Weights in memory, and what was read of recent prompts."""
+    """Weights in memory, and what was read of recent prompts; threads may share one."""
 
     def __init__(self, shape: Shape, embedding: Array, layers: Sequence[Layer], norm: Array) -> None:
         self.shape = shape
         self._embedding = embedding
         self._layers = layers
         self._norm = norm
-        self._remembered: OrderedDict[tuple[Stage, ...], Memory] = OrderedDict()
+        self._recall: Recall[Memory] = Recall(REMEMBERED_TOKENS, _length)
 
     def next_logprobs(self, stages: Sequence[Stage]) -> Array:
         """Log-probability of every token of the vocabulary after the stages."""
@@ -61,14 +61,7 @@ class LanguageModel:
         stages = tuple(stage for stage in stages if stage)
         if not stages:
             return ()
-        if stages not in self._remembered:
-            before = self._memory(stages[:-1])
-            self._remembered[stages] = self._read(stages[-1], before)[1]
-        self._remembered.move_to_end(stages)
-        memory = self._remembered[stages]
-        while sum(map(_length, self._remembered.values())) > REMEMBERED_TOKENS:
-            self._remembered.popitem(last=False)
-        return memory
+        return self._recall.get(stages, lambda: self._read(stages[-1], self._memory(stages[:-1]))[1])
 
     def _read(self, tokens: Stage, before: Memory) -> tuple[Array, Memory]:
         """The final hidden state at each token, and the memory after them."""

@@ -1,10 +1,9 @@
-"""Prompts short enough for the embedded model: what all trials share first, then the request, then the answers."""
+"""Prompts for the embedded model: short, and what trials share comes first, because reading is what costs."""
 
 from __future__ import annotations
 
 _QUESTION = """\
-{{ instruction }} {{ rubric }}
-%s
+{{ instruction }} {{ rubric }} %s
 
 Request: {{ request }}
 
@@ -12,13 +11,11 @@ Answer 1:
 {{ fence }}
 {{ first }}
 {{ fence }}
-
 Answer 2:
 {{ fence }}
 {{ second }}
 {{ fence }}
-
-Which answer is better? Reply with 1, 2 or tie."""
+Which is better? Reply 1, 2 or tie."""
 
 EMBEDDED_PROMPT = _QUESTION % "If neither is better, it is a tie."
 """Base protocol of `embedded/smollm2-135m`."""

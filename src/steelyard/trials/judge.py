@@ -65,9 +65,7 @@ class Judge:
             {
                 "provider": self.provider,
                 "model": self.model,
-                "options": {
-                    key: value for key, value in self.options.items() if key not in TRANSPORT_OPTIONS
-                },
+                "options": {key: value for key, value in self.options.items() if key not in PASSING_OPTIONS},
                 "decoding": self.decoding,
                 "rubric": self.rubric,
                 "protocol": protocol,
@@ -75,5 +73,8 @@ class Judge:
         )
 
 
-TRANSPORT_OPTIONS = frozenset({"base_url", "api_key_env", "timeout", "port"})
-"""Options that say how to reach a model, not which model it is."""
+TRANSPORT_OPTIONS = frozenset({"base_url", "api_key_env", "timeout"})
+"""Options that say how to reach a model."""
+
+PASSING_OPTIONS = TRANSPORT_OPTIONS - {"base_url"}
+"""Options that decide nothing; the same model name at another address may be another model."""

@@ -9,6 +9,7 @@ from steelyard.datasheet.html.figure import (
     Figure,
     Panel,
     cell,
+    crowd_key,
     everyone,
     looks,
     spoken,
@@ -38,15 +39,15 @@ def axes_map(summary: Summary) -> Figure:
         dark, stable, target = _three(summary, judge.name)
         rows.append((judge.name, cell(summary, dark), cell(summary, stable), cell(summary, target)))
         if numbers.defined(dark) and numbers.defined(stable):
-            points.append(
-                Point(judge.name, dark, stable, look[judge.name], _area(target), quiet=judge.baseline)
-            )
+            mine = look[judge.name]
+            points.append(Point(mine.tag, dark, stable, mine, _area(target), quiet=judge.baseline))
         else:
             omitted.append(why_not(judge.name, [("dark current", dark), (HEADER[2], stable)]))
     layers = scatter(Axes.named("dark current", "stable cross-sensitivity"), points)
     svg = draw(layers, width=WIDTH, height=HEIGHT, title=TITLE, label=spoken(HEADER, rows)) if points else ""
     panels = (Panel(svg),) if svg else ()
-    return Figure("axes", TITLE, CAPTION, panels, HEADER, tuple(rows), omitted=tuple(omitted))
+    key = crowd_key(summary)
+    return Figure("axes", TITLE, CAPTION, panels, HEADER, tuple(rows), key, tuple(omitted))
 
 
 def _three(summary: Summary, judge: str) -> tuple[Estimate | None, Estimate | None, Estimate | None]:

@@ -14,6 +14,7 @@ from steelyard.datasheet.html.figure import (
     Panel,
     arm_name,
     cell,
+    crowd_key,
     everyone,
     looks,
     protocols,
@@ -49,7 +50,8 @@ def criterion(summary: Summary) -> Figure:
     layers = [*arrows, *scatter(axes, points)]
     svg = draw(layers, width=WIDTH, height=HEIGHT, title=TITLE, label=spoken(HEADER, rows)) if points else ""
     panels = (Panel(svg),) if svg else ()
-    return Figure("criterion", TITLE, CAPTION, panels, HEADER, rows, omitted=tuple(omitted))
+    key = crowd_key(summary)
+    return Figure("criterion", TITLE, CAPTION, panels, HEADER, rows, key, tuple(omitted))
 
 
 def _two(summary: Summary, judge: str, protocol: str) -> tuple[Estimate | None, Estimate | None]:
@@ -65,8 +67,8 @@ def _points(summary: Summary, judge: JudgeEntry, look: Look) -> Iterator[Point]:
         false, target = _two(summary, judge.name, protocol)
         if numbers.defined(false) and numbers.defined(target):
             hollow = protocol != "base"
-            name = arm_name(judge, protocol)
-            yield Point(name, false, target, look, quiet=judge.baseline, hollow=hollow)
+            tag = look.arm(protocol) if look.tag == look.label else look.tag
+            yield Point(tag, false, target, look, quiet=judge.baseline, hollow=hollow)
 
 
 def _rows(summary: Summary, judge: JudgeEntry) -> Iterator[tuple[str, ...]]:

@@ -10,20 +10,23 @@ from steelyard.datasheet.html.chart import TEXT, Spec, colour, draw, layer, mark
 from steelyard.datasheet.html.figure import (
     SAME_QUALITY,
     Figure,
+    Key,
     Panel,
     arm_name,
     cell,
     everyone,
+    looks,
     protocols,
     spoken,
     why_not,
 )
-from steelyard.datasheet.html.labels import short
 from steelyard.datasheet.summary import Summary
 from steelyard.metrics.estimate import Estimate
 
 WIDTH, ROW, DIGIT = 430, 46, 9
 """Width of a full bar, height of a row and width of a digit, in pixels."""
+TALLEST = 10
+"""Bars in one column."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,8 @@ class Bar:
 
     name: str
     """Judge and protocol."""
+    label: str
+    """The same, short enough for the figure."""
     shares: tuple[Estimate | None, ...]
     """One estimate per part."""
     quiet: bool = False
@@ -86,26 +91,40 @@ def decomposition(summary: Summary) -> Figure:
     drawn = [bar for bar in bars if bar.drawable]
     rows = tuple((bar.name, *(cell(summary, share) for share in bar.shares)) for bar in bars)
     named = [(bar.name, zip(HEADER[1:], bar.shares, strict=True)) for bar in bars if not bar.drawable]
-    height, label = ROW * len(drawn), spoken(HEADER, rows)
-    svg = draw(_layers(drawn), width=WIDTH, height=height, title=TITLE, label=label) if drawn else ""
     return Figure(
         "decomposition",
         TITLE,
         CAPTION,
-        (Panel(svg),) if svg else (),
+        tuple(_panel(summary, chunk) for chunk in _columns(drawn)),
         HEADER,
         rows,
-        key=tuple((part.role, part.meaning) for part in PARTS),
+        key=tuple(Key(part.role, part.meaning) for part in PARTS),
         omitted=tuple(why_not(name, shares) for name, shares in named),
+        wide=len(drawn) > TALLEST,
     )
 
 
+def _columns(bars: Sequence[Bar]) -> list[Sequence[Bar]]:
+    """The bars in one column, or in two of about the same height."""
+    if len(bars) <= TALLEST:
+        return [bars] if bars else []
+    half = -(-len(bars) // 2)
+    return [bars[:half], bars[half:]]
+
+
+def _panel(summary: Summary, bars: Sequence[Bar]) -> Panel:
+    label = spoken(HEADER, ((bar.name, *(cell(summary, share) for share in bar.shares)) for bar in bars))
+    return Panel(draw(_layers(bars), width=WIDTH, height=ROW * len(bars), title=TITLE, label=label))
+
+
 def _bars(summary: Summary) -> Iterator[Bar]:
+    look = looks(summary)
     for judge in everyone(summary):
         for protocol in protocols(judge):
             shares = tuple(_share(summary, judge.name, protocol, part) for part in PARTS)
             if protocol == "base" or any(share is not None for share in shares):
-                yield Bar(arm_name(judge, protocol), shares, judge.baseline)
+                label = look[judge.name].arm(protocol)
+                yield Bar(arm_name(judge, protocol), label, shares, judge.baseline)
 
 
 def _share(summary: Summary, judge: str, protocol: str, part: Part) -> Estimate | None:
@@ -117,7 +136,7 @@ def _layers(bars: Sequence[Bar]) -> list[Spec]:
     segments = [segment for number, bar in enumerate(bars) for segment in _segments(number, bar)]
     numbered = [segment for segment in segments if segment["text"]]
     names = [
-        {"y": number - 0.22, "text": short(bar.name), "ink": colour("muted" if bar.quiet else "ink")}
+        {"y": number - 0.22, "text": bar.label, "ink": colour("muted" if bar.quiet else "ink")}
         for number, bar in enumerate(bars)
     ]
     ink: Spec = {"field": "ink", "type": "nominal", "scale": None}

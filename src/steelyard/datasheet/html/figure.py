@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from steelyard.datasheet import numbers
 from steelyard.datasheet.datasheet import JudgeEntry
+from steelyard.datasheet.html.labels import short_names
 from steelyard.datasheet.summary import Summary
 from steelyard.metrics.estimate import Estimate
 
@@ -14,10 +15,26 @@ SHAPES = (
     *("circle", "square", "triangle-up", "diamond"),
     *("cross", "triangle-down", "triangle-right", "triangle-left"),
 )
+SIGNS = "●■▲◆✚▼▶◀"
+"""The shapes as characters, for a key in text."""
+CROWD = 6
+"""Judges that are labelled by name in a scatter; more are numbered, with a key."""
 SERIES = 8
 """Colours before they repeat; shapes are then paired with other colours."""
 SAME_QUALITY: dict[str, str | float] = {"delta": 0, "kind": "same_subset"}
 """Condition of the pairs that are equally good."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """One entry of a key."""
+
+    role: str
+    """Colour role."""
+    text: str
+    """What it stands for."""
+    sign: str = ""
+    """Characters in that colour; empty for a patch of colour."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +63,8 @@ class Figure:
     """Column names of the data table."""
     rows: tuple[tuple[str, ...], ...]
     """Data table."""
-    key: tuple[tuple[str, str], ...] = ()
-    """Colour role and what it stands for."""
+    key: tuple[Key, ...] = ()
+    """What colours and signs stand for, where labels do not say it."""
     omitted: tuple[str, ...] = ()
     """Judges that could not be drawn, and why."""
     wide: bool = False
@@ -62,15 +79,42 @@ class Look:
     """Colour role."""
     shape: str
     """Vega symbol."""
+    label: str
+    """Name, short enough for a figure."""
+    tag: str
+    """Label in a scatter: the name, or a number where there are many."""
+
+    def arm(self, protocol: str) -> str:
+        """The name, and the protocol where it is not the base one."""
+        return self.label if protocol == "base" else f"{self.label}, {protocol}"
 
 
 def looks(summary: Summary) -> dict[str, Look]:
     """A look for each judge; baselines are grey."""
-    found = {judge.name: Look("muted", "circle") for judge in summary.baselines}
+    labels = short_names([judge.name for judge in everyone(summary)])
+    found: dict[str, Look] = {}
     for number, judge in enumerate(summary.measured):
-        shape = SHAPES[(number + number // SERIES) % len(SHAPES)]
-        found[judge.name] = Look(f"series-{number % SERIES + 1}", shape)
+        label = labels[judge.name]
+        tag = str(number + 1) if len(summary.measured) > CROWD else label
+        found[judge.name] = Look(f"series-{number % SERIES + 1}", SHAPES[_shape(number)], label, tag)
+    for judge in summary.baselines:
+        found[judge.name] = Look("muted", "circle", labels[judge.name], labels[judge.name])
     return found
+
+
+def crowd_key(summary: Summary) -> tuple[Key, ...]:
+    """The numbers of a crowded scatter; empty where judges are labelled by name."""
+    if len(summary.measured) <= CROWD:
+        return ()
+    return tuple(
+        Key(f"series-{number % SERIES + 1}", judge.name, f"{SIGNS[_shape(number)]} {number + 1}")
+        for number, judge in enumerate(summary.measured)
+    )
+
+
+def _shape(number: int) -> int:
+    """Shapes move on by one when the colours repeat."""
+    return (number + number // SERIES) % len(SHAPES)
 
 
 def everyone(summary: Summary) -> tuple[JudgeEntry, ...]:

@@ -16,4 +16,4 @@ def figures(summary: Summary) -> tuple[Figure, ...]:
     """The figures of the pairwise probes; none where none of those probes was run."""
     if not any(estimate.probe in PAIRWISE for estimate in summary.datasheet.estimates):
         return ()
-    return tuple(make(summary) for make in (axes_map, decomposition, psychometric, position, criterion))
+    return tuple(make(summary) for make in (axes_map, position, psychometric, decomposition, criterion))

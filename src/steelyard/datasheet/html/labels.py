@@ -50,9 +50,22 @@ class Label:
     """True where a thin line should lead back to the point."""
 
 
-def short(name: str) -> str:
-    """A name that fits into a figure."""
+def short_names(names: Sequence[str]) -> dict[str, str]:
+    """Names that fit into a figure and still differ: cut at the end, else in the middle, else numbered."""
+    for cut in (_cut_end, _cut_middle):
+        shortened = {name: cut(name) for name in names}
+        if len(set(shortened.values())) == len(shortened):
+            return shortened
+    return {name: f"{number}: {_cut_end(name)}" for number, name in enumerate(dict.fromkeys(names), start=1)}
+
+
+def _cut_end(name: str) -> str:
     return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
+
+
+def _cut_middle(name: str) -> str:
+    half = LONGEST // 2
+    return name if len(name) <= LONGEST else name[: half - 1] + "…" + name[-half:]
 
 
 def place(
@@ -63,15 +76,17 @@ def place(
     radius: float = 9.0,
     avoid: Sequence[Box] = (),
 ) -> list[Label]:
-    """Labels for points in pixels, each at the candidate that overlaps least; equal input, equal places."""
-    taken = [*avoid, *(Box(x - radius, y - radius, x + radius, y + radius) for x, y, _ in points)]
+    """Labels for points in pixels, each at the candidate that covers least; equal input, equal places."""
+    marks = [Box(x - radius, y - radius, x + radius, y + radius) for x, y, _ in points]
+    # Hiding a mark or another label is worse than crossing a whisker.
+    taken = [*avoid, *marks, *marks, *marks]
     frame = Box(0, -LINE, width + 12, height + 4)
     labels: list[Label] = []
     for x, y, text in points:
         options = list(_candidates(x, y, text, radius))
         best = min(range(len(options)), key=lambda n: (_cost(options[n][1], taken, frame), n))
         label, box = options[best]
-        taken.append(box)
+        taken += [box, box, box]
         labels.append(label)
     return labels
 

@@ -9,6 +9,7 @@ from steelyard.datasheet.html.figure import (
     Figure,
     Panel,
     cell,
+    crowd_key,
     everyone,
     looks,
     spoken,
@@ -41,14 +42,16 @@ def position(summary: Summary) -> Figure:
         )
         rows.append((judge.name, cell(summary, stable), cell(summary, slot), cell(summary, net)))
         if numbers.defined(stable) and numbers.defined(slot):
-            points.append(Point(judge.name, stable, slot, look[judge.name], quiet=judge.baseline))
+            mine = look[judge.name]
+            points.append(Point(mine.tag, stable, slot, mine, quiet=judge.baseline))
         else:
             omitted.append(why_not(judge.name, [("stable", stable), ("positional", slot)]))
     axes = Axes.named("stable: same text wins both orders", "positional: same slot wins both orders")
     layers = [*_fair_coin(axes), *scatter(axes, points, [COIN])]
     svg = draw(layers, width=WIDTH, height=HEIGHT, title=TITLE, label=spoken(HEADER, rows)) if points else ""
     panels = (Panel(svg),) if svg else ()
-    return Figure("position", TITLE, CAPTION, panels, HEADER, tuple(rows), omitted=tuple(omitted))
+    key = crowd_key(summary)
+    return Figure("position", TITLE, CAPTION, panels, HEADER, tuple(rows), key, tuple(omitted))
 
 
 def _fair_coin(axes: Axes) -> list[Spec]:

@@ -21,7 +21,7 @@ from steelyard.datasheet.html.figure import (
     spoken,
     why_not,
 )
-from steelyard.datasheet.html.labels import short, spread
+from steelyard.datasheet.html.labels import spread
 from steelyard.datasheet.summary import Summary
 from steelyard.metrics.estimate import Estimate
 
@@ -118,7 +118,8 @@ def _curves(summary: Summary, judge: JudgeEntry) -> list[Curve]:
 
 
 def _baseline_curves(summary: Summary) -> list[Curve]:
-    curves = [_curve(summary, judge.name, "base", judge.name) for judge in summary.baselines]
+    look = looks(summary)
+    curves = [_curve(summary, j.name, "base", look[j.name].label) for j in summary.baselines]
     return [curve for curve in curves if curve.steps]
 
 
@@ -176,7 +177,7 @@ def _end_names(curves: Sequence[Curve]) -> Spec:
     ends = [curve.rows[-1] for curve in curves]
     heights = spread([(1 - row["y"]) * HEIGHT for row in ends], low=4, high=HEIGHT - 9)
     rows = [
-        {"x": row["x"] + 0.1, "y": 1 - height / HEIGHT, "text": short(curve.name)}
+        {"x": row["x"] + 0.1, "y": 1 - height / HEIGHT, "text": curve.name}
         for curve, row, height in zip(curves, ends, heights, strict=True)
     ]
     return layer(rows, mark("text", align="left", color=colour("muted"), fontSize=12), text=TEXT)

@@ -8,7 +8,7 @@ from math import atan2, degrees
 
 from steelyard.datasheet.html.chart import TEXT, Spec, colour, layer, mark, rate_axis
 from steelyard.datasheet.html.figure import Look, limits
-from steelyard.datasheet.html.labels import Box, Label, place, short
+from steelyard.datasheet.html.labels import Box, Label, place
 from steelyard.metrics.estimate import Estimate
 
 WIDTH, HEIGHT = 430, 380
@@ -20,8 +20,8 @@ ARROWHEAD = "M0,-1.1L0.6,0.8L0,0.4L-0.6,0.8Z"
 class Point:
     """One mark: two rates with their intervals."""
 
-    name: str
-    """What the label says."""
+    label: str
+    """What is written beside it."""
     x: Estimate
     """Rate on the horizontal axis."""
     y: Estimate
@@ -115,7 +115,7 @@ def _mark(axes: Axes, point: Point) -> Spec:
 
 
 def _labels(axes: Axes, points: Sequence[Point], avoid: Sequence[Box]) -> list[Spec]:
-    pixels = [(*point.pixel, short(point.name)) for point in points]
+    pixels = [(*point.pixel, point.label) for point in points]
     whiskers = [box for point in points if not point.quiet for box in _reach(point)]
     placed = place(pixels, width=WIDTH, height=HEIGHT, avoid=[*avoid, *whiskers])
     layers: list[Spec] = []
@@ -130,7 +130,7 @@ def _labels(axes: Axes, points: Sequence[Point], avoid: Sequence[Box]) -> list[S
 def _lettering(point: Point, label: Label) -> Spec:
     if point.quiet:
         return mark("text", align=label.align, color=colour("muted"), fontSize=12)
-    return mark("text", align=label.align, color=colour("ink"), fontWeight=600)
+    return mark("text", align=label.align, color=colour(point.look.role), fontWeight=600)
 
 
 def _data(label: Label) -> tuple[float, float]:

@@ -1,0 +1,230 @@
+"""Write what can be written from the program itself: `docs/cli.md`, and the outputs shown in the pages.
+
+A page shows the output of a command like this; the block below the mark is replaced whenever this runs::
+
+    <!-- shown: steelyard probes; from: judge; until: Baselines -->
+    ```console
+    …
+    ```
+
+`from` and `until` are beginnings of lines and may be left out; what is cut away is marked with `…`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+import click
+
+from steelyard import errors
+from steelyard.cli.main import COMMANDS, cli
+from steelyard.lab.run_folder import RUNS
+from steelyard.lab.study import DEFAULT_JUDGES, DEFAULT_PROBES
+
+DOCS = Path(__file__).parent
+WIDTH = "100"
+
+SHOWN = re.compile(r"<!-- shown: (?P<what>[^\n]+?) -->\n```console\n(?P<body>.*?)```\n", re.DOTALL)
+
+
+def pages() -> dict[Path, str]:
+    """Every page that holds something generated, as it should be."""
+    made = {DOCS / "cli.md": cli_page()}
+    for path in sorted(DOCS.rglob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        if SHOWN.search(text):
+            made[path] = SHOWN.sub(_shown, text)
+    return made
+
+
+def _shown(match: re.Match[str]) -> str:
+    command, *settings = match["what"].split("; ")
+    ends = dict(setting.split(": ", 1) for setting in settings)
+    lines = _cut(output(command), ends.get("from"), ends.get("until"))
+    return f"<!-- shown: {match['what']} -->\n```console\n$ {command}\n" + "\n".join(lines) + "\n```\n"
+
+
+def _cut(lines: tuple[str, ...], start: str | None, end: str | None) -> list[str]:
+    first = 0 if start is None else _index(lines, start, 0)
+    last = len(lines) if end is None else _index(lines, end, first + 1)
+    kept = list(lines[first:last])
+    while kept and not kept[-1]:
+        kept.pop()
+    return ["…"] * (first > 0) + kept + ["…"] * (last < len(lines))
+
+
+def _index(lines: tuple[str, ...], beginning: str, start: int) -> int:
+    for number in range(start, len(lines)):
+        if lines[number].startswith(beginning):
+            return number
+    raise LookupError(f"no line begins with {beginning!r}: correct the mark in the page.")
+
+
+@cache
+def output(command: str) -> tuple[str, ...]:
+    """What a command prints in an empty folder, without keys, options from the environment or colour."""
+    own = ("STEELYARD_", "OPENAI_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(own)}
+    program, *arguments = shlex.split(command)
+    if program != "steelyard":
+        raise LookupError(f"{command!r}: expected a steelyard command: correct the mark in the page.")
+    with tempfile.TemporaryDirectory(prefix="steelyard-docs-") as folder:
+        done = subprocess.run(
+            [sys.executable, "-m", "steelyard", *arguments],
+            cwd=folder,
+            env={**kept, "COLUMNS": WIDTH, "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"},
+            stdout=subprocess.PIPE,
+            encoding="utf-8",
+            check=True,
+        )
+    lines = [line.rstrip() for line in done.stdout.splitlines()]
+    while lines and not lines[0]:
+        del lines[0]
+    return tuple(lines)
+
+
+HEAD = """\
+# Command line
+
+<!-- Written by docs/generate.py from the commands themselves; `make docs` writes it again. -->
+
+Results go to stdout, progress and warnings to stderr. Progress bars vanish when stderr is no terminal.
+
+Every option has an environment twin; the option wins over the twin, the twin over the study file. Where an
+option may be repeated, its twin holds the values separated by spaces. `.env` is read from the working folder
+or the nearest folder above it that has one; variables that are set already stay as they are.
+
+Judges behind HTTP read `OPENAI_API_KEY` (or the variable that `api_key_env` names) and `OPENAI_BASE_URL`.
+"""
+
+EXIT_HEAD = """\
+## Exit codes
+
+| code | meaning |
+| :-- | :-- |
+| 0 | Done. Single failed or unreadable trials are warned of on stderr and counted on the datasheet. |
+"""
+
+EXIT_TAIL = """
+No command uses another code. An error is one sentence on stderr: where, what was found, what was expected,
+what to do next.
+"""
+
+UNFINISHED = (
+    "a trial has no verdict",
+    "a judge gave no readable verdict at all",
+    "a gate of the selftest failed",
+    "a check of `doctor` failed",
+)
+
+
+STUDY_DEFAULTS = {
+    "judges": DEFAULT_JUDGES,
+    "probes": DEFAULT_PROBES,
+    "out": (f"{RUNS}/NAME-HASH",),
+}
+"""What the study supplies where an option is not given."""
+
+
+def cli_page() -> str:
+    """The whole page."""
+    parts = [HEAD, "\n".join(_contents()), "", *(_section(name) for name in COMMANDS), _exit_codes()]
+    return "\n".join(parts)
+
+
+def _command(name: str) -> click.Command:
+    command = cli.get_command(click.Context(cli), name)
+    if command is None:
+        raise LookupError(f"no command {name!r}")
+    return command
+
+
+def _contents() -> Iterator[str]:
+    yield "| command | does |"
+    yield "| :-- | :-- |"
+    for name in COMMANDS:
+        summary = " ".join((_command(name).help or "").split("\n\n")[0].split())
+        yield f"| [`{name}`](#steelyard-{name}) | {summary} |"
+
+
+def _section(name: str) -> str:
+    command = _command(name)
+    arguments = [p for p in command.params if isinstance(p, click.Argument)]
+    options = [p for p in command.params if isinstance(p, click.Option)]
+    usage = " ".join(["steelyard", name, *(["[OPTIONS]"] if options else []), *map(_metavar, arguments)])
+    help_text = "\n\n".join(" ".join(part.split()) for part in (command.help or "").split("\n\n"))
+    open_defaults = STUDY_DEFAULTS if any(a.name == "study" for a in arguments) else {}
+    rows = [_row(option, open_defaults) for option in options]
+    table = ["| option | environment twin | default | meaning |", "| :-- | :-- | :-- | :-- |", *rows, ""]
+    return "\n".join(
+        [f"## steelyard {name}", "", help_text, "", "```text", usage, "```", "", *(table if rows else [])]
+    )
+
+
+def _metavar(argument: click.Argument) -> str:
+    return argument.metavar or (argument.name or "").upper()
+
+
+def _row(option: click.Option, open_defaults: Mapping[str, tuple[str, ...]]) -> str:
+    names = sorted((*option.opts, *option.secondary_opts), key=len)
+    spelling = ", ".join(f"`{name}`" for name in names) + _value(option)
+    meaning, default = _meaning(option, open_defaults)
+    twin = option.envvar if isinstance(option.envvar, str) else ""
+    return f"| {spelling} | `{twin}` | {default} | {meaning} |"
+
+
+def _value(option: click.Option) -> str:
+    if option.is_flag:
+        return ""
+    if isinstance(option.type, click.Choice):
+        return " " + " or ".join(f"`{choice}`" for choice in option.type.choices)
+    if option.metavar:
+        return f" {option.metavar}"
+    return " N"
+
+
+def _meaning(option: click.Option, open_defaults: Mapping[str, tuple[str, ...]]) -> tuple[str, str]:
+    """The help text and the default, which stands in brackets where the command itself leaves it open."""
+    text = option.help or ""
+    bracketed = re.fullmatch(r"(.*) \[(.+)\]\.", text)
+    if bracketed:
+        return f"{bracketed[1]}.", f"`{bracketed[2]}`"
+    if isinstance(option.default, (str, int, float)) and not isinstance(option.default, bool):
+        return text, f"`{option.default}`"
+    return text, " ".join(f"`{name}`" for name in open_defaults.get(option.name or "", ()))
+
+
+def _exit_codes() -> str:
+    finished = [*_causes(errors.RunError), *UNFINISHED]
+    wrong = ["unknown option or value", *_causes(errors.UsageError)]
+    rows = (
+        f"| 1 | The run could not finish; what was paid for is kept: {'; '.join(finished)}. |\n"
+        f"| 2 | Something must be changed first: {'; '.join(wrong)}. |\n"
+    )
+    return EXIT_HEAD + rows + EXIT_TAIL
+
+
+def _causes(root: type[errors.SteelyardError]) -> Iterator[str]:
+    for kind in root.__subclasses__():
+        sentence = (kind.__doc__ or "").strip().rstrip(".")
+        yield sentence[0].lower() + sentence[1:]
+
+
+def main() -> None:
+    """Write every generated page."""
+    for path, text in pages().items():
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+            print(f"wrote {path.relative_to(DOCS.parent)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""Calls without a verdict over a judge's whole run: one figure to hold against a limit.
+
+A lost call is a matter of transport and form more than of the task, so calls are taken as independent here;
+the rates per probe stand beside it with tasks as clusters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+
+from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.findings import ALPHA, POWER, Limit, limit_word
+from steelyard.metrics.heading import NO_CALLS
+from steelyard.metrics.intervals import normal_quantile, wilson
+from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.verdict import Failed, Unreadable
+
+PROBE = "run"
+LIMIT = Limit(0.02)
+METRICS: dict[str, type[Unreadable | Failed]] = {"unreadable_rate": Unreadable, "failed_rate": Failed}
+NOTE = "over all probes and protocols, calls taken as independent"
+
+
+def loss_estimates(judge: str, observations: Sequence[Observation]) -> list[Estimate]:
+    """`unreadable_rate` and `failed_rate` among all planned calls of a judge."""
+    return [_rate(judge, metric, kind, observations) for metric, kind in METRICS.items()]
+
+
+def _rate(
+    judge: str, metric: str, kind: type[Unreadable | Failed], observations: Sequence[Observation]
+) -> Estimate:
+    calls = len(observations)
+    if not calls:
+        return Estimate(judge, PROBE, metric, {}, "call", None, note=NO_CALLS)
+    events = sum(isinstance(observation.verdict, kind) for observation in observations)
+    spread = sqrt(LIMIT.value * (1 - LIMIT.value) / calls)
+    return Estimate(
+        judge=judge,
+        probe=PROBE,
+        metric=metric,
+        group={},
+        unit="call",
+        value=events / calls,
+        numerator=events,
+        denominator=calls,
+        intervals=(Interval("wilson", *wilson(events, calls)),),
+        n_calls=calls,
+        n_units=len({(o.stimulus.id, o.protocol) for o in observations}),
+        n_clusters=len({o.stimulus.cluster for o in observations}),
+        bounds=(events / calls, events / calls),
+        finding=limit_word(wilson(events, calls, normal_quantile(1 - ALPHA)), LIMIT),
+        minimum_detectable=(normal_quantile(1 - ALPHA) + normal_quantile(POWER)) * spread,
+        note=NOTE,
+    )

@@ -1,0 +1,63 @@
+"""Capitals: does a judge prefer an answer because it is printed in capitals?"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+import numpy as np
+
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.heading import Heading
+from steelyard.metrics.missing import missing_rates
+from steelyard.metrics.pairs import FIRST, SECOND, collect
+from steelyard.metrics.proportion import proportion
+from steelyard.metrics.tally import both_orders as count_calls
+from steelyard.metrics.tally import readable, tally
+from steelyard.probes.probe import Design, Showing, both_orders, select
+from steelyard.stimuli.composition import compose
+from steelyard.stimuli.expectation import NoPreference
+from steelyard.stimuli.stimulus import Lineage, Stimulus
+from steelyard.tasks.checklist import Checklist
+from steelyard.verdicts.observation import Observation
+
+
+class ExampleProbe:
+    """The same answer plain (u) and in capitals (v); a sound judge answers tie."""
+
+    name = "example_probe"
+    question = "Does the judge prefer an answer because it is printed in capitals?"
+    metrics = ("capitals_preference", "unreadable_rate", "failed_rate")
+
+    def __init__(self, level: int = 3) -> None:
+        """`level` is the number of elements in the answer, 0 to 5."""
+        self.level = level
+
+    def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
+        """One pair per task of the profile, in both orders, under the base protocol."""
+        del protocols
+        pairs = (capitals_pair(task, self.level, design.seed) for task in design.checklists)
+        return both_orders(pairs, "base", design.replicates)
+
+    def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
+        """Calls that choose the capitals among all with a verdict, and the calls without one."""
+        pairs = collect(select(observations, self.name, "base"))
+        heading = Heading(judge, self.name, {"protocol": "base"}, seed)
+        capitals = (pairs.u_first == SECOND).astype(np.int64) + (pairs.v_first == FIRST)
+        counts = tally(pairs, capitals, count_calls(pairs, readable))
+        return [proportion(heading, "capitals_preference", counts), *missing_rates(heading, pairs)]
+
+
+def capitals_pair(task: Checklist, level: int, seed: int) -> Stimulus:
+    """Both candidates are one text; only the case of its letters differs."""
+    plain = compose(task, seed)[0].prefix(level)
+    return Stimulus(
+        id=f"{task.id}/example_probe/q{level}",
+        probe="example_probe",
+        kind="capitals",
+        cluster=task.id,
+        stratum=task.domain,
+        request=task.request,
+        texts=(plain, plain.upper()),
+        expectation=NoPreference(),
+        lineage=Lineage(parent=task.id, edit="every letter a capital"),
+    )
