@@ -30,7 +30,7 @@ from steelyard.lab.run_folder import RUNS
 from steelyard.lab.study import DEFAULT_JUDGES, DEFAULT_PROBES
 
 DOCS = Path(__file__).parent
-WIDTH = "100"
+WIDTH = "104"
 
 SHOWN = re.compile(r"<!-- shown: (?P<what>[^\n]+?) -->\n```console\n(?P<body>.*?)```\n", re.DOTALL)
 

@@ -10,9 +10,9 @@ import pytest
 from steelyard.tasks.checklist import ELEMENTS, Checklist, catalogue
 
 TASKS = catalogue()
-COMMON = frozenset(
-    "a an and are as at be by can do for from has have if in is it its not of on or so that the this to was "
-    "will with you your".split()
+COMMON = set(
+    """a an and are as at be by can do for from has have if in is it its not of on or so that the this to was
+    will with you your""".split()  # noqa: SIM905
 )
 
 

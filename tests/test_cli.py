@@ -14,9 +14,8 @@ def test_standard_profile_prints_the_published_sizes(steelyard, tmp_path: Path) 
     rows = json.loads((tmp_path / "run" / "datasheet.json").read_text())["estimates"]
 
     def size(metric: str, **group: object) -> tuple[int, int]:
-        (row,) = [
-            r for r in rows if (r["judge"], r["metric"], r["group"]) == ("planted/probit", metric, {"protocol": "base", **group})
-        ]  # fmt: skip
+        address = ("planted/probit", metric, {"protocol": "base", **group})
+        (row,) = [r for r in rows if (r["judge"], r["metric"], r["group"]) == address]
         return row["n_calls"], row["n_units"]
 
     assert size("dark_current")[0] == 120
@@ -81,10 +80,10 @@ def test_datasheet_json_has_the_shape_of_the_contract(steelyard) -> None:
     assert set(body["judges"][0]["protocols"]) == {"base", "strict"}
     assert {"started", "finished", "latency_ms"} <= set(body["run"])
     keys = {
-        "judge", "probe", "metric", "group", "unit", "value", "numerator", "denominator", "intervals", "n_calls",
-        "n_units", "n_clusters", "design_effect", "excluded", "bounds", "censored", "chance", "finding",
-        "minimum_detectable", "note",
-    }  # fmt: skip
+        *("judge", "probe", "metric", "group", "unit", "value", "numerator", "denominator", "intervals"),
+        *("n_calls", "n_units", "n_clusters", "design_effect", "excluded", "bounds", "censored", "chance"),
+        *("finding", "minimum_detectable", "note"),
+    }
     for row in body["estimates"]:
         assert set(row) == keys
         assert row["value"] is not None or row["note"], row

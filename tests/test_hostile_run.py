@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from servers import Answer, Received, ScriptedServer, cut, drop, fails, hang, says, sends, wins
 
 FAST = ("--attempts", 2, "--backoff", 0.01, "--timeout", 1, "--concurrency", 4)
@@ -168,7 +169,7 @@ def test_a_missing_key_is_exit_2_before_any_call(steelyard) -> None:
 
 
 def test_a_budget_stops_before_it_is_passed(steelyard, tmp_path: Path) -> None:
-    """gpt-4o costs 2.50 and 10 dollars per million tokens; the scripted usage is 100 in and 5 out: $0.0003."""
+    """gpt-4o costs $2.50 and $10 per million tokens; a scripted call has 100 in and 5 out: $0.0003."""
     with ScriptedServer(lambda request: wins("tie")) as server:
         environment = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test"}
         arguments = ("measure", "-j", "openai/gpt-4o", "-p", "vacuum", "--out", "run", "--concurrency", 1)
@@ -205,5 +206,6 @@ def test_no_key_and_no_answer_reaches_the_wire(steelyard, tmp_path: Path) -> Non
     for body in bodies:
         assert not [word for word in forbidden if word in body]
     assert heads <= {
-        "host", "idempotency-key", "accept", "accept-encoding", "user-agent", "content-length", "content-type",
-    }  # fmt: skip
+        *("host", "idempotency-key", "accept", "accept-encoding"),
+        *("user-agent", "content-length", "content-type"),
+    }

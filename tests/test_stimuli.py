@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -79,7 +80,7 @@ def test_the_chain_is_nested_and_dominates(task) -> None:
         full = {place.full for place in composition.places}
         contained = [{s for s in full if s in composition.prefix(level)} for level in range(ELEMENTS + 1)]
         assert [len(c) for c in contained] == [0, 1, 2, 3, 4, 5]
-        assert all(low < high for low, high in zip(contained, contained[1:], strict=False))
+        assert all(low < high for low, high in pairwise(contained))
 
 
 def test_quality_is_what_the_key_says() -> None:

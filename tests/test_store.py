@@ -126,7 +126,7 @@ def test_a_full_disk_is_told_and_keeps_what_was_saved(tmp_path: Path) -> None:
 
     full = RunStore(tmp_path / "run.db")
     full._connect = cramped  # type: ignore[method-assign]
-    with pytest.raises(StoreError, match="full.*run again to resume"):
+    with pytest.raises(StoreError, match=r"full.*run again to resume"):
         asyncio.run(full.save_reply(second, Reply("x" * 100_000), 1))
     assert full.replies()[first.key].reply.text == "kept"
     assert full.verify() == []

@@ -82,7 +82,7 @@ def _surface(figures: Figures) -> tuple[str, str] | None:
     if stable is None or stable.value is None:
         return _undefined(stable)
     chance = (
-        "" if stable.chance is None else f", {stable.chance:.2f} expected if its two calls were independent"
+        "" if stable.chance is None else f", {stable.chance:.2f} expected of independent calls"
     )
     sentence = (
         f"keeps to one of two equally good wordings in both orders for {stable.numerator} of "
@@ -100,7 +100,7 @@ def _sensitivity(figures: Figures) -> tuple[str, str] | None:
     floor = DEFAULT_LIMITS["target_sensitivity"].value
     return (
         first.finding or "undefined",
-        f"sees a difference of one element in {first.numerator} of {first.denominator} calls, {figure(first)}, "
+        f"sees a difference of one step in {first.numerator} of {first.denominator} calls, {figure(first)}, "
         f"floor {floor:g}{missed}",
     )
 
@@ -111,7 +111,7 @@ def _threshold(figures: Figures) -> tuple[str, str] | None:
         return None
     if threshold.value is None:
         return "undefined", threshold.note or "not measured"
-    return "measured", f"is right in three calls of four from {figure(threshold)} elements on"
+    return "measured", f"is right in three calls of four from {figure(threshold)} steps on"
 
 
 def _criterion(figures: Figures) -> tuple[str, str] | None:
@@ -122,7 +122,7 @@ def _criterion(figures: Figures) -> tuple[str, str] | None:
         return "undefined", equal.note or "not measured"
     one = figures.find("criterion_shift", delta=1)
     cost = (
-        "" if one is None or one.value is None else f", and by {figure(one)} at a difference of one element"
+        "" if one is None or one.value is None else f", and by {figure(one)} at a difference of one step"
     )
     return "measured", f"the strict instruction moves the tie rate by {figure(equal)} between equals{cost}"
 

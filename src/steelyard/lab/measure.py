@@ -136,7 +136,7 @@ def _speechless(plan: Plan, observations: list[Observation]) -> Iterator[Steelya
             reasons = Counter(v.reason for v in tried if isinstance(v, (Unreadable, Failed)))
             told = ", ".join(f"{reason} {count}" for reason, count in reasons.most_common())
             yield RunError(
-                f"judge {judge.name}: no readable verdict in {len(tried)} calls ({told}), no figure is defined; "
+                f"judge {judge.name}: no readable verdict in {len(tried)} calls ({told}), no figure defined; "
                 "look at the replies and correct the prompt, the reader or the server."
             )
 

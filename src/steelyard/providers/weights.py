@@ -1,2 +1,5 @@
 from pathlib import Path
-def ensure_weights(): return Path('/tmp/emb/q4.gguf')
+
+
+def ensure_weights():
+    return Path("/tmp/emb/q4.gguf")

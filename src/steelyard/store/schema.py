@@ -48,7 +48,7 @@ def migrate(connection: sqlite3.Connection) -> None:
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if version > len(MIGRATIONS):
         raise StoreError(
-            f"the run file has format {version}, this version knows up to {len(MIGRATIONS)}: upgrade Steelyard."
+            f"the run file has format {version}, this version knows {len(MIGRATIONS)}: upgrade Steelyard."
         )
     for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
         connection.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")
