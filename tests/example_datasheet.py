@@ -160,7 +160,7 @@ def failing() -> Iterator[Estimate]:
         ("ladder", "delta75", {"protocol": "base"}),
     ):
         yield undefined(FAILING, probe, metric, group, REASON)
-    yield undefined(FAILING, "criterion", "criterion_shift", {"delta": 1}, NO_STRICT)
+    yield undefined(FAILING, "criterion", "criterion_shift", {"protocol": "strict", "delta": 1}, NO_STRICT)
     for probe, n in (("vacuum", 120), ("ladder", 300)):
         yield rate(FAILING, probe, "failed_rate", {"protocol": "base"}, n, n, finding="flagged")
         yield rate(FAILING, probe, "unreadable_rate", {"protocol": "base"}, 0, n)
@@ -186,13 +186,13 @@ def measured() -> Iterator[Estimate]:
     yield from ladder("Qwen32B", "strict", {**full, 1: (50, 0), 2: (66, 0), 3: (58, 0)})
     yield threshold("Qwen32B", "strict", 1.77, 1.2, 2.4, None)
     for delta, strict, base, n in ((0, 120, 89, 120), (1, 50, 6, 100), (2, 14, 0, 80), (5, 0, 0, 20)):
-        yield shift("Qwen32B", {"delta": delta}, strict, base, n)
-    yield shift("Qwen32B", {"kind": "vacuum"}, 120, 120, 120)
+        yield shift("Qwen32B", {"protocol": "strict", "delta": delta}, strict, base, n)
+    yield shift("Qwen32B", {"protocol": "strict", "kind": "vacuum"}, 120, 120, 120)
     for judge, calls in (("Llama8B", 780), ("Qwen14B", 780), ("Qwen32B", 1560)):
         for metric in ("unreadable_rate", "failed_rate"):
             yield rate(judge, "run", metric, {}, 0, calls, finding="clear")
     for judge in ("Llama8B", "Qwen14B"):
-        yield undefined(judge, "criterion", "criterion_shift", {"delta": 1}, NO_STRICT)
+        yield undefined(judge, "criterion", "criterion_shift", {"protocol": "strict", "delta": 1}, NO_STRICT)
     yield from failing()
 
 

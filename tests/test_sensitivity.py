@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.metrics.criterion import criterion_estimates, criterion_shift
-from steelyard.metrics.dprime import separation
+from steelyard.metrics.dprime import dprime_estimates, separation
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.ladder_estimates import ladder_estimates
@@ -213,7 +213,12 @@ def test_arms_without_shared_pairs_are_compared_unpaired() -> None:
 def test_a_missing_arm_is_undefined_with_its_name() -> None:
     vacuum, ladder, none = make(["tt"] * 4, kind="empty"), step(["12"] * 4), make([])
     estimates = criterion_estimates("J", vacuum, none, ladder, none, 7, "careful")
-    assert [dict(e.group) for e in estimates] == [{"kind": "vacuum"}, {"delta": 0}, {"delta": 1}]
+    arm = {"protocol": "careful"}
+    assert [e.group for e in estimates] == [
+        {**arm, "kind": "vacuum"},
+        {**arm, "delta": 0},
+        {**arm, "delta": 1},
+    ]
     for estimate in estimates:
         assert estimate.value is None
         assert estimate.probe == "criterion"
@@ -239,3 +244,19 @@ def test_figures_do_not_depend_on_the_order_of_rows() -> None:
     assert first == [e.to_json() for e in estimates_of(shuffled(pairs))]
     one = criterion_estimates("J", pairs, pairs, pairs, shuffled(pairs), 7)
     assert [e.to_json() for e in one] == [e.to_json() for e in criterion_estimates("J", *[pairs] * 4, 7)]
+
+
+def test_an_answer_that_never_came_makes_dprime_a_bound() -> None:
+    # 3 of 4 calls right, the fourth a tie, none wrong: "2" never came with the better in slot 1, so only
+    # the correction keeps the cut "ties as not 2" finite.
+    (estimate, _) = dprime_estimates(Heading("J", "ladder", {"delta": 1}, 7), step(["12", "1t", "12", "12"]))
+    assert estimate.censored == "right"
+    assert all(interval.high is None for interval in estimate.intervals)
+    assert "log-linear correction" in (estimate.note or "")
+
+
+def test_dprime_with_every_answer_seen_is_no_bound() -> None:
+    pairs = step(["12", "21", "1t", "t2", "11", "22", "12", "12"])
+    (estimate, _) = dprime_estimates(Heading("J", "ladder", {"delta": 1}, 7), pairs)
+    assert estimate.censored is None
+    assert all(interval.high is not None for interval in estimate.intervals)

@@ -13,6 +13,7 @@ from steelyard.cli.options import option
 def serve_planted(judge: str, port: int) -> None:
     """Serve a planted judge as a chat-completions server on loopback, until Ctrl-C."""
     import asyncio
+    from contextlib import suppress
     from pathlib import Path
 
     from steelyard.errors import ConfigError
@@ -23,4 +24,10 @@ def serve_planted(judge: str, port: int) -> None:
     planted = parse_judge(judge, Path(), CHECKLIST_TASK.scale)
     if planted.provider != "planted":
         raise ConfigError(f"judge {judge!r}: found provider {planted.provider!r}, expected planted/….")
-    asyncio.run(serve(planted, port=port))
+
+    def ready(url: str) -> None:
+        click.echo(f"Serving {judge} at {url} until Ctrl-C.")
+        click.echo(f"Measure it: steelyard measure -j 'openai/{planted.model}?base_url={url}'")
+
+    with suppress(KeyboardInterrupt):
+        asyncio.run(serve(planted, port=port, ready=ready))

@@ -81,9 +81,7 @@ def _surface(figures: Figures) -> tuple[str, str] | None:
     stable = figures.between_equals("stable_cross_sensitivity")
     if stable is None or stable.value is None:
         return _undefined(stable)
-    chance = (
-        "" if stable.chance is None else f", {stable.chance:.2f} expected of independent calls"
-    )
+    chance = "" if stable.chance is None else f", {stable.chance:.2f} expected of independent calls"
     sentence = (
         f"keeps to one of two equally good wordings in both orders for {stable.numerator} of "
         f"{stable.denominator} pairs, {figure(stable)}{chance}"
@@ -115,15 +113,13 @@ def _threshold(figures: Figures) -> tuple[str, str] | None:
 
 
 def _criterion(figures: Figures) -> tuple[str, str] | None:
-    equal = figures.find("criterion_shift", delta=0)
+    equal = figures.find("criterion_shift", protocol="strict", delta=0)
     if equal is None:
         return None
     if equal.value is None:
         return "undefined", equal.note or "not measured"
-    one = figures.find("criterion_shift", delta=1)
-    cost = (
-        "" if one is None or one.value is None else f", and by {figure(one)} at a difference of one step"
-    )
+    one = figures.find("criterion_shift", protocol="strict", delta=1)
+    cost = "" if one is None or one.value is None else f", and by {figure(one)} at a difference of one step"
     return "measured", f"the strict instruction moves the tie rate by {figure(equal)} between equals{cost}"
 
 

@@ -96,9 +96,10 @@ class _Index:
         groups = [dict(group) for (p, m, group) in self.cells if (p, m) == (probe, metric)]
         return list(dict.fromkeys(group[key] for group in groups if key in group))
 
-    def steps(self, probe: str, metric: str) -> list[float]:
-        """Quality steps of a metric, in order."""
-        return sorted(float(value) for value in self.values(probe, metric, "delta"))
+    def steps(self, probe: str, metric: str, protocol: str = "base") -> list[float]:
+        """Quality steps of a metric under a protocol, in order."""
+        groups = [dict(group) for (p, m, group) in self.cells if (p, m) == (probe, metric)]
+        return sorted({float(g["delta"]) for g in groups if "delta" in g and g.get("protocol") == protocol})
 
     def protocols(self) -> list[str]:
         """Protocols other than base, in order of first appearance."""
@@ -162,12 +163,16 @@ def _sensitivity(index: _Index) -> Section:
 
 def _criterion(index: _Index) -> Section:
     rows: list[Row] = []
-    for step in index.steps("criterion", "criterion_shift"):
-        label = "same quality" if step == 0 else _apart(step)
-        group: Group = {"delta": step}
-        rows += index.row(label, "criterion", "criterion_shift", group, essential=step in (0, 1))
-    rows += index.row("vacuum", "criterion", "criterion_shift", {"kind": "vacuum"}, essential=False)
-    return Section("Criterion shift", "How many more ties does the strict protocol bring?", tuple(rows))
+    arms = [str(name) for name in index.values("criterion", "criterion_shift", "protocol")]
+    for protocol in arms:
+        told = "" if len(arms) == 1 else f", {protocol}"
+        for step in index.steps("criterion", "criterion_shift", protocol):
+            label = ("same quality" if step == 0 else _apart(step)) + told
+            group: Group = {"protocol": protocol, "delta": step}
+            rows += index.row(label, "criterion", "criterion_shift", group, essential=step in (0, 1))
+        group = {"protocol": protocol, "kind": "vacuum"}
+        rows += index.row(f"vacuum{told}", "criterion", "criterion_shift", group, essential=False)
+    return Section("Criterion shift", "How many more ties does the stricter protocol bring?", tuple(rows))
 
 
 def _arm(index: _Index, protocol: str) -> Section:

@@ -16,7 +16,7 @@ from steelyard.lab.judge_config import parse_judge
 from steelyard.lab.planner import make_plan
 from steelyard.lab.study import StudyConfig, build_study
 from steelyard.providers.provider import connect
-from steelyard.providers.weights import weights_state
+from steelyard.providers.weights import verify_weights
 from steelyard.tasks.task import CHECKLIST_TASK
 from steelyard.trials.reply import Reply
 from steelyard.trials.trial import Trial
@@ -47,13 +47,22 @@ def checkup(judges: Iterable[str]) -> Iterator[Finding]:
     yield Finding("SQLite", "ok", sqlite3.sqlite_version)
     free = shutil.disk_usage(Path.cwd()).free
     yield Finding("disk", "ok" if free > ENOUGH_DISK else "broken", f"{free / 1e9:.1f} GB free here")
-    yield Finding("embedded weights", *weights_state())
+    yield _weights()
     for name in KEYS:
         yield Finding(
             name, "ok" if os.environ.get(name) else "absent", "set" if os.environ.get(name) else "not set"
         )
     for text in judges:
         yield _try_judge(text)
+
+
+def _weights() -> Finding:
+    state = verify_weights()
+    if not state.present:
+        return Finding("embedded weights", "absent", f"fetched at first use into {state.path.parent}")
+    if not state.intact:
+        return Finding("embedded weights", "broken", f"{state.path} has the wrong hash; delete it")
+    return Finding("embedded weights", "ok", str(state.path))
 
 
 def _try_judge(text: str) -> Finding:

@@ -29,7 +29,7 @@ def criterion_estimates(
     strict_name: str = "strict",
 ) -> list[Estimate]:
     """`criterion_shift` for vacuum and for each step that either arm measured."""
-    heading = Heading(judge, "criterion", {}, seed)
+    heading = Heading(judge, "criterion", {"protocol": strict_name}, seed)
     shifts = [criterion_shift(heading.within(kind="vacuum"), base_vacuum, strict_vacuum, strict_name)]
     strict = aligned(strict, base.names)
     for level in sorted({0.0, *steps(on_ladder(base)), *steps(on_ladder(strict))}):

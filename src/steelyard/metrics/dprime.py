@@ -30,6 +30,7 @@ from steelyard.metrics.tally import Tally, by_task, excluded, neither, readable,
 
 METRIC, FORCED_CHOICE = "dprime", "dprime_2afc"
 ONE_SIDE = "the better candidate stood in one slot only"
+HELD = "an answer that never or always came: held by the log-linear correction, so a bound"
 BOUND = "every call agrees: a function of the number of calls alone, so a bound"
 
 
@@ -54,6 +55,9 @@ def dprime(heading: Heading, pairs: Pairs) -> Estimate:
     wrong = seen.decided.sum() - seen.correct.sum()
     edge = "right" if hits.k == hits.n else "left" if wrong == hits.n else None
     intervals, remark = _bound(hits, edge) if edge else _spread(heading, counts, hits)
+    held = None
+    if not edge and any(_saturated(totals)):
+        intervals, edge, held = _opened(intervals, *_saturated(totals))
     return heading.estimate(
         METRIC,
         unit="call",
@@ -64,8 +68,28 @@ def dprime(heading: Heading, pairs: Pairs) -> Estimate:
         n_clusters=hits.n_clusters,
         excluded=excluded(pairs),
         censored=edge,
-        note=join([BOUND if edge else None, remark, ONE_TASK if hits.n_clusters == 1 else None]),
+        note=join([held or (BOUND if edge else None), remark, ONE_TASK if hits.n_clusters == 1 else None]),
     )
+
+
+def _saturated(totals: Ints) -> tuple[bool, bool]:
+    """Whether, in some cut, only the correction keeps d′ from growing, or from falling."""
+    said_1, tied_1, calls_1, said_2, tied_2, calls_2 = (int(count) for count in totals)
+    cuts = ((said_1, said_2), (said_1 + tied_1, said_2 + tied_2))
+    return (
+        any(first == calls_1 or second == 0 for first, second in cuts),
+        any(first == 0 or second == calls_2 for first, second in cuts),
+    )
+
+
+def _opened(
+    intervals: tuple[Interval, ...], grows: bool, falls: bool
+) -> tuple[tuple[Interval, ...], str | None, str]:
+    """Limits without the end that the correction alone has set."""
+    opened = tuple(
+        replace(i, low=None if falls else i.low, high=None if grows else i.high) for i in intervals
+    )
+    return opened, None if grows and falls else "right" if grows else "left", HELD
 
 
 def slot_counts(pairs: Pairs) -> Ints:

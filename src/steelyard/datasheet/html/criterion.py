@@ -77,7 +77,9 @@ def _rows(summary: Summary, judge: JudgeEntry) -> Iterator[tuple[str, ...]]:
         if protocol == "base":
             yield (judge.name, cell(summary, false), cell(summary, target), "reference")
         elif false is not None or target is not None:
-            shift = summary.datasheet.find(judge.name, "criterion_shift", "criterion", delta=0)
+            shift = summary.datasheet.find(
+                judge.name, "criterion_shift", "criterion", protocol=protocol, delta=0
+            )
             yield (
                 arm_name(judge, protocol),
                 cell(summary, false),
