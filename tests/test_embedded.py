@@ -432,7 +432,7 @@ def test_the_chat_is_the_models_own(tokenizer: Tokenizer, oracle: LlamaCpp) -> N
         f"<|im_start|>system\n{DEFAULT_SYSTEM}<|im_end|>\n"
         f"<|im_start|>user\n{content}<|im_end|>\n<|im_start|>assistant\n"
     )
-    assert len(stages) == 3
+    assert len(stages) == 5
     assert sum(stages, ()) == oracle.tokens(rendered, control=True)
     system = Chat(tokenizer).stages((Message("system", "Be brief."), Message("user", "Hi")), Slots("", ()))
     rendered = (
@@ -562,6 +562,40 @@ def test_likelihood_cannot_see_order_and_equal_texts_are_equal(likelihood: Embed
     for text in (one, "", " "):
         scores = run(likelihood.ask(pair(text, text))).scores
         assert scores[0] == scores[1]
+
+
+@marked
+def test_a_relative_judge_takes_off_what_the_text_has_by_itself(
+    likelihood: Embedded, weights: Path, run: Run
+) -> None:
+    shown = pair("Red, orange and yellow.", "Red, orange and yellow.", request="Name three colours.")
+    given = run(likelihood.ask(shown))
+    alone = run(likelihood.ask(replace(shown, slots=Slots("", shown.slots.texts))))
+    relative = Embedded(replace(LIKELIHOOD, options={"relative": True}))
+    run(relative.open())
+    reply = run(relative.ask(shown))
+    run(relative.close())
+    assert reply.scores[0] == reply.scores[1] == pytest.approx(given.scores[0] - alone.scores[0], abs=1e-3)
+    assert reply.usage.input_tokens == given.usage.input_tokens + alone.usage.input_tokens
+
+
+@marked
+def test_a_call_that_is_given_up_takes_no_other_along(weights: Path, run: Run) -> None:
+    judge = Embedded(LIKELIHOOD)
+    shown = pair("Red and a text that takes a while to read.", "Blue.")
+
+    async def give_up_one() -> tuple[Reply, bool]:
+        doomed, kept = asyncio.create_task(judge.ask(shown)), asyncio.create_task(judge.ask(shown))
+        await asyncio.wait([doomed], timeout=0)
+        doomed.cancel()
+        reply = await kept
+        return reply, doomed.cancelled()
+
+    run(judge.open())
+    reply, cancelled = run(give_up_one())
+    run(judge.close())
+    assert cancelled
+    assert len(reply.scores) == 2
 
 
 @marked

@@ -2,7 +2,9 @@
 
 `embedded/smollm2-135m` is prompted and answers with the admissible answer that it finds most probable.
 `embedded/smollm2-135m-likelihood` is not prompted: it scores each text by log P(text | request), in nats,
-the probability that the model itself would give exactly this answer to the request and then stop.
+the probability that the model itself would give exactly this answer to the request and then stop. With
+the option `relative` it subtracts log P(text | no request): what the request adds to a text's probability,
+without the credit that fluent words get under any request.
 """
 
 from __future__ import annotations
@@ -10,11 +12,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from steelyard.errors import PermanentError, ProviderRefusedError
 from steelyard.providers.embedded_chat import Chat
@@ -25,7 +26,7 @@ from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
 from steelyard.trials.reply import Reply, Usage
 
 if TYPE_CHECKING:
-    from steelyard.providers.embedded_model import LanguageModel
+    from steelyard.providers.embedded_reader import Reader
 
 PROMPTED = "smollm2-135m"
 LIKELIHOOD = "smollm2-135m-likelihood"
@@ -33,8 +34,11 @@ LIKELIHOOD = "smollm2-135m-likelihood"
 SERVED_MODEL = "SmolLM2-135M-Instruct.Q4_1"
 """The weights behind both judges."""
 
-MOST_CALLS = 16
-"""Calls at the same time, however many cores there are."""
+NO_REQUEST = ""
+"""The user message under which a relative judge takes the measure of a text by itself."""
+
+MOST_CORES = 16
+"""Cores at work, however many there are."""
 
 SCORES_KEPT = 100_000
 """Texts whose score is not worked out again."""
@@ -51,11 +55,7 @@ class Score:
 
 
 class Embedded:
-    """One embedded judge.
-
-    Each call has one core to itself: cores that share a call wait for each other, and crawl when
-    other programs want them too.
-    """
+    """One embedded judge."""
 
     def __init__(self, judge: Judge) -> None:
         if judge.model not in (PROMPTED, LIKELIHOOD):
@@ -64,49 +64,43 @@ class Embedded:
                 f"use embedded/{PROMPTED} or embedded/{LIKELIHOOD}."
             )
         self._prompted = judge.model == PROMPTED
-        self.concurrency = max(1, min(os.cpu_count() or 1, MOST_CALLS))
-        self._workers: ThreadPoolExecutor | None = None
-        self._blas: Any = None
-        self._loaded: tuple[LanguageModel, Chat] | None = None
+        self._relative = bool(judge.options.get("relative", False))
+        self._cores = max(1, min(os.cpu_count() or 1, MOST_CORES))
+        # Trials share work, and those that wait for shared work leave their core to others.
+        self.concurrency = 4 * self._cores
+        self._loaded: tuple[Reader, Chat] | None = None
         self._scores: Recall[Score] = Recall(SCORES_KEPT, lambda _: 1)
 
     async def open(self) -> None:
         """Fetch the weights unless they are there, and load them."""
-        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-
-        self._workers = ThreadPoolExecutor(self.concurrency, thread_name_prefix="embedded")
-        self._loaded = await asyncio.get_running_loop().run_in_executor(self._workers, _load)
-        self._blas = threadpool_limits(1, user_api="blas")
+        self._loaded = await asyncio.to_thread(_load, self._cores)
 
     async def ask(self, presentation: Presentation) -> Reply:
         """Evaluate one presentation."""
-        answer = self._answer if self._prompted else self._compare
         start = perf_counter()
-        reply = await asyncio.get_running_loop().run_in_executor(self._workers, answer, presentation)
+        reply = await (self._answer(presentation) if self._prompted else self._compare(presentation))
         return replace(reply, latency_ms=(perf_counter() - start) * 1000)
 
     async def close(self) -> None:
         """Free the model."""
-        if self._workers is not None:
-            self._workers.shutdown(wait=False, cancel_futures=True)
-        if self._blas is not None:
-            self._blas.restore_original_limits()
-        self._workers = self._blas = self._loaded = None
         self._scores.clear()
+        if self._loaded is not None:
+            self._loaded[0].close()
+        self._loaded = None
 
     @property
-    def _parts(self) -> tuple[LanguageModel, Chat]:
+    def _parts(self) -> tuple[Reader, Chat]:
         if self._loaded is None:
             raise RuntimeError("the embedded judge is not open: call open() before ask()")
         return self._loaded
 
-    def _answer(self, presentation: Presentation) -> Reply:
+    async def _answer(self, presentation: Presentation) -> Reply:
         """The most probable admissible answer at the beginning of the assistant's turn."""
-        model, chat = self._parts
+        reader, chat = self._parts
         tokens = chat.first_tokens(presentation.answers)
         stages = chat.stages(presentation.messages, presentation.slots)
-        size = self._checked(sum(map(len, stages)))
-        every = model.next_logprobs(stages)
+        size = _checked(sum(map(len, stages)), reader.context)
+        every = await reader.next_logprobs(stages)
         logprobs = {answer: round(float(every[token]), 6) for answer, token in tokens.items()}
         return Reply(
             text=max(presentation.answers, key=lambda answer: logprobs[answer]),
@@ -116,13 +110,10 @@ class Embedded:
             effective=_effective(presentation.decoding),
         )
 
-    def _compare(self, presentation: Presentation) -> Reply:
+    async def _compare(self, presentation: Presentation) -> Reply:
         """A score for each text; equal texts have equal scores."""
-        request = presentation.slots.request
-        scored = [
-            self._scores.get((request, text), partial(self._score, request, text))
-            for text in presentation.slots.texts
-        ]
+        request, texts = presentation.slots.request, presentation.slots.texts
+        scored = await asyncio.gather(*(self._score(request, text) for text in texts))
         scores = tuple(score.value for score in scored)
         return Reply(
             text=json.dumps({"scores": scores}),
@@ -132,33 +123,45 @@ class Embedded:
             effective=_effective(presentation.decoding),
         )
 
-    def _score(self, request: str, text: str) -> Score:
+    async def _score(self, request: str, text: str) -> Score:
+        requests = (request, NO_REQUEST) if self._relative else (request,)
+        given, *alone = await asyncio.gather(
+            *(self._scores.get((each, text), partial(self._likelihood, each, text)) for each in requests)
+        )
+        return Score(
+            round(given.value - sum(score.value for score in alone), 4),
+            given.tokens + sum(score.tokens for score in alone),
+        )
+
+    async def _likelihood(self, request: str, text: str) -> Score:
         """log P(text and end of turn | request).
 
         The end of the turn belongs to the answer: without it the probabilities of all texts do not add up
         to one. An empty text scores the probability of ending at once.
         """
-        model, chat = self._parts
+        reader, chat = self._parts
         stages = chat.stages((Message("user", request),), Slots(request, ()))
         turn = chat.turn(text)
-        size = self._checked(sum(map(len, stages)) + len(turn))
-        return Score(round(model.continuation_logprob(stages, turn), 4), size)
-
-    def _checked(self, size: int) -> int:
-        context = self._parts[0].shape.context
-        if size > context:
-            raise PermanentError(
-                "context_overflow",
-                f"the embedded model reads {context} tokens and the prompt has {size}: shorten it.",
-            )
-        return size
+        size = _checked(sum(map(len, stages)) + len(turn), reader.context)
+        return Score(await reader.continuation_logprob(stages, turn), size)
 
 
-def _load() -> tuple[LanguageModel, Chat]:
+def _load(cores: int) -> tuple[Reader, Chat]:
     from steelyard.providers.embedded_model import load_model
+    from steelyard.providers.embedded_reader import Reader
 
     model, tokenizer = load_model(ensure_weights())
-    return model, Chat(tokenizer)
+    return Reader(model, cores), Chat(tokenizer)
+
+
+def _checked(size: int, context: int) -> int:
+    """The size of a prompt that fits."""
+    if size > context:
+        raise PermanentError(
+            "context_overflow",
+            f"the embedded model reads {context} tokens and the prompt has {size}: shorten it.",
+        )
+    return size
 
 
 def _effective(decoding: Decoding) -> dict[str, float]:

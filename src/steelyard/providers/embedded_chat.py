@@ -25,10 +25,11 @@ class Chat:
         self._end = tokenizer.control("<|im_end|>")
 
     def stages(self, messages: Sequence[Message], slots: Slots) -> tuple[Stage, ...]:
-        """Prompt tokens up to the assistant's turn, cut where the first candidate begins and where it ends.
+        """Prompt tokens up to the assistant's turn, cut where prompts part.
 
-        Prompts of one task share the stage before the candidates, and pairs with the same first candidate
-        share two stages: they are read once. Where no candidate is found there is one stage.
+        Prompts of one judge are alike up to the request, those of one task up to the first candidate, then
+        up to its end where they show the same one first, and two protocols may be alike up to the end of
+        the last candidate. Stages that prompts share are read once.
         """
         if not messages or messages[0].role != "system":
             messages = (Message("system", DEFAULT_SYSTEM), *messages)
@@ -38,7 +39,7 @@ class Chat:
             text = f"{message.role}\n{message.content}"
             encoded = self._encode(text)
             tokens.append(self._start)
-            cuts = [len(tokens) + encoded.tokens_before(place) for place in _first_candidate(text, slots)]
+            cuts = [len(tokens) + encoded.tokens_before(place) for place in _places(text, slots)]
             tokens += [*encoded.ids, self._end, *self._encode("\n").ids]
         tokens += [self._start, *self._encode("assistant\n").ids]
         return tuple(tuple(tokens[a:b]) for a, b in pairwise([0, *cuts, len(tokens)]) if a < b)
@@ -58,10 +59,14 @@ class Chat:
         return tokens
 
 
-def _first_candidate(text: str, slots: Slots) -> list[int]:
-    """Where the first candidate begins and ends in a message, if it stands there after the request."""
-    if not slots.texts or not slots.texts[0]:
-        return []
-    request = max(text.find(slots.request), 0)
-    start = text.find(slots.texts[0], request + len(slots.request))
-    return [] if start < 0 else [start, start + len(slots.texts[0])]
+def _places(text: str, slots: Slots) -> list[int]:
+    """Where the request begins, the first candidate begins, and each candidate ends."""
+    places, searched = [], 0
+    if slots.request and (start := text.find(slots.request)) >= 0:
+        places.append(start)
+        searched = start + len(slots.request)
+    for number, candidate in enumerate(slots.texts):
+        if candidate and (start := text.find(candidate, searched)) >= 0:
+            searched = start + len(candidate)
+            places += [start, searched] if number == 0 else [searched]
+    return places

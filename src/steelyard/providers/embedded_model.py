@@ -1,9 +1,4 @@
-"""SmolLM2 in this process: reads tokens and predicts the next one.
-
-Prompts are read in stages, and what was read is remembered for prompts that begin with the same stages.
-The same stages give the same numbers to the last bit, whatever was asked before: a remembered stage holds
-exactly what reading it again would give.
-"""
+"""SmolLM2 in numpy: reads tokens and predicts the next one."""
 
 from __future__ import annotations
 
@@ -15,40 +10,34 @@ import numpy as np
 
 from steelyard.providers.embedded_gguf import Array, read_gguf
 from steelyard.providers.embedded_layers import Layer, Past, Places, Shape, log_softmax, normed, run_layer
-from steelyard.providers.embedded_recall import Recall
 from steelyard.providers.embedded_tokens import Tokenizer
 
 Stage: TypeAlias = tuple[int, ...]
+"""Tokens that are read together."""
 Memory: TypeAlias = tuple[Past, ...]
-
-REMEMBERED_TOKENS = 6_000
-"""Tokens whose keys and values are kept, at 46 kB each."""
+"""What each layer keeps of the tokens read so far."""
 
 _LOGIT_ROWS = 128
 """Positions whose predictions are held at once, at 200 kB each."""
 
 
 class LanguageModel:
-    """Weights in memory, and what was read of recent prompts; threads may share one."""
+    """Weights in memory; threads may share them."""
 
     def __init__(self, shape: Shape, embedding: Array, layers: Sequence[Layer], norm: Array) -> None:
         self.shape = shape
         self._embedding = embedding
         self._layers = layers
         self._norm = norm
-        self._recall: Recall[Memory] = Recall(REMEMBERED_TOKENS, _length)
 
-    def next_logprobs(self, stages: Sequence[Stage]) -> Array:
-        """Log-probability of every token of the vocabulary after the stages."""
-        *before, last = stages
-        hidden, _ = self._read(last, self._memory(tuple(before)))
+    def next_logprobs(self, tokens: Stage, before: Memory = ()) -> Array:
+        """Log-probability of every token of the vocabulary after these."""
+        hidden, _ = self.read(tokens, before)
         return np.asarray(log_softmax(hidden[-1:] @ self._embedding.T)[0])
 
-    def continuation_logprob(self, stages: Sequence[Stage], continuation: Stage) -> float:
-        """Log-probability, in nats, that exactly these tokens follow the stages."""
-        *before, last = stages
-        memory = self._memory((*before, last[:-1]))
-        hidden, _ = self._read((last[-1], *continuation[:-1]), memory)
+    def continuation_logprob(self, last: int, continuation: Stage, before: Memory = ()) -> float:
+        """Log-probability, in nats, that exactly these tokens follow the last one."""
+        hidden, _ = self.read((last, *continuation[:-1]), before)
         total = 0.0
         for start in range(0, len(continuation), _LOGIT_ROWS):
             rows = slice(start, start + _LOGIT_ROWS)
@@ -57,22 +46,21 @@ class LanguageModel:
             total += float(logprobs[np.arange(len(wanted)), wanted].sum(dtype=np.float64))
         return total
 
-    def _memory(self, stages: tuple[Stage, ...]) -> Memory:
-        stages = tuple(stage for stage in stages if stage)
-        if not stages:
-            return ()
-        return self._recall.get(stages, lambda: self._read(stages[-1], self._memory(stages[:-1]))[1])
-
-    def _read(self, tokens: Stage, before: Memory) -> tuple[Array, Memory]:
+    def read(self, tokens: Stage, before: Memory = ()) -> tuple[Array, Memory]:
         """The final hidden state at each token, and the memory after them."""
         stream = self._embedding[np.asarray(tokens)]
-        places = Places.after(_length(before), len(tokens), self.shape)
+        places = Places.after(length(before), len(tokens), self.shape)
         memory = []
         for number, layer in enumerate(self._layers):
             past = before[number] if before else None
             stream, read = run_layer(layer, self.shape, stream, places, past)
             memory.append(read)
         return normed(stream, self._norm, self.shape.epsilon), tuple(memory)
+
+
+def length(memory: Memory) -> int:
+    """Tokens that a memory holds."""
+    return int(memory[0].keys.shape[1]) if memory else 0
 
 
 def load_model(path: Path) -> tuple[LanguageModel, Tokenizer]:
@@ -105,7 +93,3 @@ def _layer(tensors: dict[str, Array], prefix: str) -> Layer:
         gate_up=take("ffn_gate", "ffn_up"),
         down=take("ffn_down"),
     )
-
-
-def _length(memory: Memory) -> int:
-    return int(memory[0].keys.shape[1]) if memory else 0

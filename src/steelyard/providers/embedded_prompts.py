@@ -1,9 +1,13 @@
-"""Prompts for the embedded model: short, and what trials share comes first, because reading is what costs."""
+"""Prompts for the embedded model: short, and what trials share comes first, because reading is what costs.
+
+The two protocols differ in their last line only: the strict question about a pair that was read for the
+base question costs a few tokens.
+"""
 
 from __future__ import annotations
 
-_QUESTION = """\
-{{ instruction }} {{ rubric }} %s
+_PAIR = """\
+{{ instruction }} {{ rubric }}
 
 Request: {{ request }}
 
@@ -15,10 +19,12 @@ Answer 2:
 {{ fence }}
 {{ second }}
 {{ fence }}
-Which is better? Reply 1, 2 or tie."""
+"""
 
-EMBEDDED_PROMPT = _QUESTION % "If neither is better, it is a tie."
+EMBEDDED_PROMPT = _PAIR + "Which is better? Reply 1, 2 or tie."
 """Base protocol of `embedded/smollm2-135m`."""
 
-EMBEDDED_STRICT_PROMPT = _QUESTION % "Unless one is clearly better, it is a tie; when in doubt, reply tie."
+EMBEDDED_STRICT_PROMPT = (
+    _PAIR + "Which is better? Unless one is clearly better, reply tie. Reply 1, 2 or tie."
+)
 """Strict protocol of `embedded/smollm2-135m`: the same question with a higher bar for a preference."""

@@ -1,11 +1,10 @@
-"""Values that are worked out once, even when several threads want the same one."""
+"""Values that are worked out once, even when several tasks want the same one."""
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
-from concurrent.futures import Future
-from threading import Lock
+from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
 V = TypeVar("V")
@@ -19,39 +18,37 @@ class Recall(Generic[V]):
         self._room = room
         self._size = size
         self._taken = 0
-        self._lock = Lock()
-        self._values: OrderedDict[Hashable, Future[V]] = OrderedDict()
+        self._values: OrderedDict[Hashable, asyncio.Task[V]] = OrderedDict()
 
-    def get(self, key: Hashable, work_out: Callable[[], V]) -> V:
-        """The value of a key: kept, being worked out by another thread, or worked out here."""
-        with self._lock:
-            known = key in self._values
-            value = self._values.setdefault(key, Future())
-            self._values.move_to_end(key)
-        if not known:
-            self._settle(key, value, work_out)
-        return value.result()
+    async def get(self, key: Hashable, work_out: Callable[[], Awaitable[V]]) -> V:
+        """The value of a key: kept, being worked out for another task, or worked out for this one."""
+        if key not in self._values:
+            self._values[key] = asyncio.create_task(self._settle(key, work_out))
+        self._values.move_to_end(key)
+        # A caller that is cancelled must not take along a value that others wait for.
+        return await asyncio.shield(self._values[key])
 
     def clear(self) -> None:
-        """Forget everything."""
-        with self._lock:
-            self._values.clear()
-            self._taken = 0
+        """Forget everything, and stop what is being worked out."""
+        for task in self._values.values():
+            task.cancel()
+        self._values.clear()
+        self._taken = 0
 
-    def _settle(self, key: Hashable, value: Future[V], work_out: Callable[[], V]) -> None:
+    async def _settle(self, key: Hashable, work_out: Callable[[], Awaitable[V]]) -> V:
         try:
-            value.set_result(work_out())
-        except BaseException as error:
-            value.set_exception(error)
-            with self._lock:
-                self._values.pop(key, None)
-        else:
-            self._make_room(self._size(value.result()))
+            value = await work_out()
+        except BaseException:
+            self._values.pop(key, None)
+            raise
+        self._taken += self._size(value)
+        self._make_room()
+        return value
 
-    def _make_room(self, added: int) -> None:
+    def _make_room(self) -> None:
         """Forget settled values, those not asked for longest first, until the rest fits."""
-        with self._lock:
-            self._taken += added
-            settled = (key for key, value in list(self._values.items()) if value.done())
-            while self._taken > self._room:
-                self._taken -= self._size(self._values.pop(next(settled)).result())
+        settled = [key for key, task in self._values.items() if task.done()]
+        for key in settled:
+            if self._taken <= self._room:
+                return
+            self._taken -= self._size(self._values.pop(key).result())
