@@ -2,16 +2,23 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+READY_DEV := $(VENV)/.ready-dev
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
 .PHONY: demo test check format docs setup clean
 
-setup: $(READY)
+setup: $(READY_DEV)
 
 $(READY): pyproject.toml constraints.txt
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Steelyard needs Python 3.11 or newer; set PYTHON=…")'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
-	touch $(READY)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Steelyard needs Python 3.11 or newer: make PYTHON=python3.12")'
+	@echo "Setting up $(VENV) …"
+	@$(PYTHON) -m venv $(VENV)
+	@$(INSTALL) .
+	@touch $(READY)
+
+$(READY_DEV): $(READY)
+	@$(INSTALL) '.[dev]'
+	@touch $(READY_DEV)
 
 demo: $(READY)
 	$(BIN)/steelyard measure --out steelyard-runs/demo
@@ -19,17 +26,17 @@ demo: $(READY)
 test: check
 	$(BIN)/python -m pytest
 
-check: $(READY)
+check: $(READY_DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-format: $(READY)
+format: $(READY_DEV)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: $(READY)
+docs: $(READY_DEV)
 	$(BIN)/python docs/generate.py
 
 clean:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-import threading
 import urllib.request
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,6 +23,7 @@ from steelyard.providers.embedded_chat import DEFAULT_SYSTEM, Chat
 from steelyard.providers.embedded_gguf import read_gguf
 from steelyard.providers.embedded_model import LanguageModel, load_model
 from steelyard.providers.embedded_prompts import EMBEDDED_PROMPT, EMBEDDED_STRICT_PROMPT
+from steelyard.providers.embedded_reader import Reader
 from steelyard.providers.embedded_recall import Recall
 from steelyard.providers.embedded_tokens import Tokenizer, split_words
 from steelyard.providers.provider import Provider
@@ -184,7 +184,7 @@ PROMPT = tuple(int(token) for token in np.random.default_rng(1).integers(6, len(
 def test_predictions_agree_with_llama_cpp(tiny: LanguageModel, tiny_path: Path) -> None:
     oracle = LlamaCpp(tiny_path)
     for length in (1, 2, 17, 40):
-        ours = tiny.next_logprobs([PROMPT[:length]])
+        ours = tiny.next_logprobs(PROMPT[:length])
         theirs = oracle.top(PROMPT[:length], 50)
         assert len(theirs) == 50
         for token, logprob in theirs.items():
@@ -192,54 +192,70 @@ def test_predictions_agree_with_llama_cpp(tiny: LanguageModel, tiny_path: Path) 
 
 
 def test_probabilities_add_up(tiny: LanguageModel) -> None:
-    assert math.fsum(np.exp(tiny.next_logprobs([PROMPT]))) == pytest.approx(1, abs=1e-5)
-
-
-@pytest.mark.parametrize("cuts", [(1,), (20,), (39,), (5, 20), (5, 5, 39)])
-def test_stages_change_nothing_but_rounding(tiny: LanguageModel, cuts: tuple[int, ...]) -> None:
-    edges = (0, *cuts, len(PROMPT))
-    stages = [PROMPT[a:b] for a, b in pairwise(edges)]
-    np.testing.assert_allclose(tiny.next_logprobs(stages), tiny.next_logprobs([PROMPT]), atol=1e-4)
-
-
-def test_what_is_remembered_changes_not_a_bit(tiny_path: Path) -> None:
-    stages = [PROMPT[:10], PROMPT[10:30], PROMPT[30:]]
-    other = [PROMPT[:10], PROMPT[10:20], PROMPT[20:]]
-    fresh = load_model(tiny_path)[0].next_logprobs(stages)
-    busy = load_model(tiny_path)[0]
-    busy.next_logprobs(other)
-    busy.continuation_logprob([PROMPT[:10], PROMPT[10:30]], PROMPT[30:])
-    np.testing.assert_array_equal(busy.next_logprobs(stages), fresh)
-    np.testing.assert_array_equal(busy.next_logprobs(stages), fresh)
-
-
-def test_threads_get_the_same_numbers(tiny_path: Path) -> None:
-    prompts = [[PROMPT[:10], PROMPT[10:cut], PROMPT[cut:]] for cut in range(11, 39)] * 3
-    alone = [load_model(tiny_path)[0].next_logprobs(stages) for stages in prompts[:28]]
-    shared = load_model(tiny_path)[0]
-    with ThreadPoolExecutor(8) as pool:
-        together = list(pool.map(shared.next_logprobs, prompts))
-    for number, logprobs in enumerate(together):
-        np.testing.assert_array_equal(logprobs, alone[number % 28])
+    assert math.fsum(np.exp(tiny.next_logprobs(PROMPT))) == pytest.approx(1, abs=1e-5)
 
 
 def test_a_continuation_is_the_chain_of_its_tokens(tiny: LanguageModel) -> None:
     head, tail = PROMPT[:30], PROMPT[30:]
-    chain = sum(
-        float(tiny.next_logprobs([(*head, *tail[:place])])[token]) for place, token in enumerate(tail)
-    )
-    assert tiny.continuation_logprob([head], tail) == pytest.approx(chain, abs=1e-3)
-    assert tiny.continuation_logprob([head[:12], head[12:]], tail) == pytest.approx(chain, abs=1e-3)
+    chain = sum(float(tiny.next_logprobs((*head, *tail[:place]))[token]) for place, token in enumerate(tail))
+    _, before = tiny.read(head[:-1])
+    assert tiny.continuation_logprob(head[-1], tail, before) == pytest.approx(chain, abs=1e-3)
 
 
 def test_a_long_continuation_is_scored_in_parts(tiny: LanguageModel) -> None:
     long = PROMPT * 8
-    parts = [long[:100], long[100:200], long[200:]]
-    total = sum(
-        tiny.continuation_logprob([(5, *[token for part in parts[:number] for token in part])], part)
-        for number, part in enumerate(parts)
-    )
-    assert tiny.continuation_logprob([(5,)], long) == pytest.approx(total, rel=1e-5)
+    _, before = tiny.read((5, *long[:99]))
+    parts = tiny.continuation_logprob(5, long[:100]) + tiny.continuation_logprob(long[99], long[100:], before)
+    assert tiny.continuation_logprob(5, long) == pytest.approx(parts, rel=1e-5)
+
+
+def reading(path: Path, work: Callable[[Reader], Awaitable[T]]) -> T:
+    """Work with a reader that knows nothing yet."""
+
+    async def session() -> T:
+        reader = Reader(load_model(path)[0], cores=4)
+        try:
+            return await work(reader)
+        finally:
+            reader.close()
+
+    return asyncio.run(session())
+
+
+def cut(*places: int) -> list[tuple[int, ...]]:
+    return [PROMPT[a:b] for a, b in pairwise((0, *places, len(PROMPT)))]
+
+
+@pytest.mark.parametrize("places", [(1,), (20,), (39,), (5, 20), (1, 2, 39)])
+def test_stages_change_nothing_but_rounding(
+    tiny_path: Path, tiny: LanguageModel, places: tuple[int, ...]
+) -> None:
+    staged = reading(tiny_path, lambda reader: reader.next_logprobs(cut(*places)))
+    np.testing.assert_allclose(staged, tiny.next_logprobs(PROMPT), atol=1e-4)
+    *before, last = cut(*places)
+    chain = reading(tiny_path, lambda reader: reader.continuation_logprob(before, last))
+    start = sum(before, ())
+    _, memory = tiny.read(start[:-1]) if start[:-1] else (None, ())
+    assert chain == pytest.approx(tiny.continuation_logprob(start[-1], last, memory), abs=1e-3)
+
+
+def test_what_is_remembered_changes_not_a_bit(tiny_path: Path) -> None:
+    prompts = [cut(10, place) for place in range(11, 39)]
+
+    async def alone(reader: Reader) -> list[Any]:
+        return [await reader.next_logprobs(prompts[0])]
+
+    async def together(reader: Reader) -> list[Any]:
+        return await asyncio.gather(*(reader.next_logprobs(stages) for stages in prompts * 2))
+
+    async def backwards(reader: Reader) -> list[Any]:
+        await reader.continuation_logprob([PROMPT[:10], PROMPT[10:11]], PROMPT[11:])
+        return [await reader.next_logprobs(stages) for stages in reversed(prompts)][::-1]
+
+    once, all_at_once, one_by_one = (reading(tiny_path, work) for work in (alone, together, backwards))
+    np.testing.assert_array_equal(once[0], all_at_once[0])
+    np.testing.assert_array_equal(all_at_once[:28], one_by_one)
+    np.testing.assert_array_equal(all_at_once[28:], one_by_one)
 
 
 @pytest.mark.parametrize("kind", ["F32", "F16", "Q8_0", "Q4_1"])
@@ -283,39 +299,66 @@ def test_recall_forgets_what_was_asked_for_longest_ago() -> None:
     recall: Recall[int] = Recall(room=5, size=lambda value: value)
     worked: list[str] = []
 
-    def ask(key: str, value: int) -> None:
-        recall.get(key, lambda: worked.append(key) or value)  # type: ignore[func-returns-value]
+    async def work_out(key: str, value: int) -> int:
+        worked.append(key)
+        return value
 
-    for key, value in [("a", 2), ("b", 2), ("a", 2), ("c", 2), ("a", 2), ("b", 2), ("d", 9), ("d", 9)]:
-        ask(key, value)
-    assert worked == ["a", "b", "c", "b", "d", "d"]
+    async def session() -> None:
+        asked = [
+            ("a", 2),
+            ("b", 2),
+            ("a", 2),
+            ("c", 2),
+            ("a", 2),
+            ("b", 2),
+            ("d", 9),
+            ("d", 9),
+            ("e", 1),
+            ("d", 9),
+        ]
+        for key, value in asked:
+            assert await recall.get(key, partial(work_out, key, value)) == value
+
+    asyncio.run(session())
+    assert worked == ["a", "b", "c", "b", "d", "e", "d"]
 
 
-def test_recall_works_out_once_for_many_threads() -> None:
+def test_recall_works_out_once_for_all_who_wait() -> None:
     recall: Recall[int] = Recall(room=10, size=lambda _: 1)
-    started, go = threading.Event(), threading.Event()
     calls: list[int] = []
 
-    def slow() -> int:
-        calls.append(1)
-        started.set()
-        go.wait()
-        return 7
+    async def session() -> list[int]:
+        go = asyncio.Event()
 
-    with ThreadPoolExecutor(4) as pool:
-        first = pool.submit(recall.get, "key", slow)
-        started.wait()
-        others = [pool.submit(recall.get, "key", slow) for _ in range(3)]
+        async def work_out() -> int:
+            calls.append(1)
+            await go.wait()
+            return 7
+
+        doomed, *waiting = [asyncio.create_task(recall.get("key", work_out)) for _ in range(4)]
+        await asyncio.wait([doomed], timeout=0)
+        doomed.cancel()
         go.set()
-        assert [future.result() for future in (first, *others)] == [7, 7, 7, 7]
+        values = await asyncio.gather(*waiting)
+        assert doomed.cancelled()
+        return values
+
+    assert asyncio.run(session()) == [7, 7, 7]
     assert calls == [1]
 
 
 def test_recall_does_not_keep_a_failure() -> None:
-    recall: Recall[int] = Recall(room=10, size=lambda _: 1)
-    with pytest.raises(ZeroDivisionError):
-        recall.get("key", lambda: 1 // 0)
-    assert recall.get("key", lambda: 3) == 3
+    recall: Recall[float] = Recall(room=10, size=lambda _: 1)
+
+    async def divide(by: int) -> float:
+        return 1 / by
+
+    async def session() -> float:
+        with pytest.raises(ZeroDivisionError):
+            await recall.get("key", lambda: divide(0))
+        return await recall.get("key", lambda: divide(4))
+
+    assert asyncio.run(session()) == 0.25
 
 
 def test_an_unknown_model_names_the_two_that_are_there() -> None:
@@ -460,7 +503,7 @@ def test_real_predictions_agree_with_llama_cpp(weights: Path, oracle: LlamaCpp, 
         Chat(tokenizer).stages((Message("user", "Name a colour of the rainbow."),), Slots("", ())), ()
     )
     for tokens in (prompt, prompt[:20]):
-        ours = model.next_logprobs([tokens])
+        ours = model.next_logprobs(tokens)
         theirs = oracle.top(tokens, 10)
         assert max(theirs, key=lambda token: theirs[token]) == int(ours.argmax())
         for token, logprob in theirs.items():
@@ -543,10 +586,10 @@ def test_likelihood_is_the_chain_of_token_probabilities(
     end = tokenizer.control("<|im_end|>")
     chain, sofar = 0.0, prompt
     for token in (*tokenizer.encode(text).ids, end):
-        chain += float(model.next_logprobs([sofar])[token])
+        chain += float(model.next_logprobs(sofar)[token])
         sofar = (*sofar, token)
     assert reply.scores[0] == pytest.approx(chain, abs=0.01)
-    assert reply.scores[1] == pytest.approx(float(model.next_logprobs([prompt])[end]), abs=0.01)
+    assert reply.scores[1] == pytest.approx(float(model.next_logprobs(prompt)[end]), abs=0.01)
     assert json.loads(reply.text) == {"scores": list(reply.scores)}
 
 

@@ -12,12 +12,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from steelyard.providers.embedded_model import Array, LanguageModel, Memory, Stage, length
+from steelyard.providers.embedded_gguf import Array
+from steelyard.providers.embedded_model import LanguageModel, Memory, Stage, length
 from steelyard.providers.embedded_recall import Recall
 
 T = TypeVar("T")
 
-REMEMBERED_TOKENS = 8_000
+REMEMBERED_TOKENS = 6_000
 """Tokens whose keys and values are kept, at 46 kB each."""
 
 

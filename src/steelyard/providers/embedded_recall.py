@@ -11,7 +11,7 @@ V = TypeVar("V")
 
 
 class Recall(Generic[V]):
-    """Keeps the values asked for last, as many as there is room for."""
+    """Keeps the values asked for last, as many as there is room for and one at least."""
 
     def __init__(self, room: int, size: Callable[[V], int]) -> None:
         """`size` says how much of the room a value takes."""
