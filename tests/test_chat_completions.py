@@ -4,16 +4,21 @@ import asyncio
 import gzip
 import json
 import logging
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from servers import Answer, Received, ScriptedServer, cut, drop, fails, hang, says, sends, wins
 from steelyard.errors import CallError, ConfigError, PermanentError, ProviderRefusedError, TransientError
+from steelyard.identity import canonical_json
 from steelyard.providers.chat_completions import LARGEST_REPLY, ChatCompletions
 from steelyard.providers.chat_endpoint import Endpoint
-from steelyard.providers.chat_errors import retry_after
+from steelyard.providers.chat_errors import RATE_LIMIT_HEADERS, retry_after
+from steelyard.providers.chat_reply import parse_body, read_reply
 from steelyard.providers.provider import Provider, connect
 from steelyard.tasks.scale import Pairwise
 from steelyard.trials.builtin_prompts import PAIRWISE_SYSTEM, PAIRWISE_USER
@@ -137,6 +142,18 @@ def test_logprobs_are_asked_for_and_kept_by_token() -> None:
     assert "response_format" not in body
 
 
+@pytest.mark.parametrize(
+    "broken", ["-Infinity", "Infinity", "NaN", "1e999", "-" + "9" * 400, "true", "null", '"-1"', "[]"]
+)
+def test_logprobs_that_are_no_finite_numbers_are_dropped(broken: str) -> None:
+    top = f'[{{"token": "1", "logprob": -0.5}}, {{"token": "2", "logprob": {broken}}}]'
+    content = f'[{{"token": "tie", "logprob": {broken}, "top_logprobs": {top}}}]'
+    choice = f'{{"message": {{"content": "1"}}, "logprobs": {{"content": {content}}}}}'
+    reply = reply_to(sends(f'{{"choices": [{choice}]}}'), shown("logprobs"))
+    assert reply.logprobs == {"1": -0.5}
+    canonical_json(reply)
+
+
 def test_a_pointwise_schema_asks_for_a_score() -> None:
     server = ScriptedServer(says('{"score": 1}'))
     ask(server, replace(shown(), slots=Slots("Tell.", ("one",)), answers=("0", "1")))
@@ -181,7 +198,15 @@ def test_reasoning_outside_the_completion_is_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    "usage", [None, [], "many", {"prompt_tokens": -5, "completion_tokens": "2"}, {"x": True}]
+    "usage",
+    [
+        None,
+        [],
+        "many",
+        {"prompt_tokens": -5, "completion_tokens": "2"},
+        {"prompt_tokens": 10**400, "completion_tokens": 1e9},
+        {"x": True},
+    ],
 )
 def test_broken_usage_counts_nothing(usage: Any) -> None:
     assert reply_to(says("1", usage=usage)).usage == Usage()
@@ -281,6 +306,15 @@ def test_an_overflow_that_names_max_tokens_is_no_reason_to_rename_it() -> None:
 
 # Failures
 
+NESTED = "[" * 900 + "]" * 900
+DEEP = (
+    f'{{"choices": {NESTED}}}',
+    f'{{"error": {NESTED}}}',
+    f'{{"error": {{"message": {NESTED}}}}}',
+    f'{{"choices": [{{"message": {{"content": {{"a": {NESTED}}}}}}}]}}',
+)
+"""Parsed without complaint, but too deep to be printed or written."""
+
 
 @pytest.mark.parametrize(
     ("answer", "sentence"),
@@ -324,6 +358,7 @@ def test_the_run_is_refused(answer: Answer, sentence: str) -> None:
         (sends({"choices": [{"message": {"content": 1}}]}), "garbled_reply"),
         (sends({"error": "something"}), "garbled_reply"),
         (sends("[" * 100_000), "garbled_reply"),
+        *[(sends(deep), "garbled_reply") for deep in DEEP],
         (sends(wins("1").data[:-20]), "garbled_reply"),
         (cut(wins("1"), 40), "garbled_reply"),
         (cut(wins("1"), 0), "garbled_reply"),
@@ -339,6 +374,60 @@ def test_worth_another_try(answer: Answer, reason: str) -> None:
     assert isinstance(error, TransientError)
     assert error.reason == reason
     assert str(error).startswith("judge openai/gpt-x at http://127.0.0.1:")
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just(10**400),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["message", "content", "logprobs", "token", "logprob", "top_logprobs", "refusal"]
+            ),
+            inner,
+            max_size=3,
+        )
+    ),
+    max_leaves=8,
+)
+tokens = st.fixed_dictionaries(
+    {"token": st.sampled_from(["1", " ", "half \ud800"]), "logprob": json_values | st.floats()}
+)
+choices = st.fixed_dictionaries(
+    {},
+    optional={
+        "message": st.fixed_dictionaries({}, optional={"content": json_values, "refusal": json_values})
+        | json_values,
+        "finish_reason": json_values,
+        "logprobs": st.fixed_dictionaries(
+            {"content": st.lists(tokens | json_values, min_size=1, max_size=3)}
+        ),
+    },
+)
+bodies = st.fixed_dictionaries(
+    {},
+    optional={
+        "choices": st.lists(choices | json_values, max_size=2) | json_values,
+        "usage": st.dictionaries(st.sampled_from(["prompt_tokens", "total_tokens"]), json_values)
+        | json_values,
+        "model": json_values,
+        "error": json_values,
+    },
+)
+
+
+@given(bodies | json_values)
+def test_any_body_is_a_reply_that_can_be_kept_or_garbled(body: Any) -> None:
+    with suppress(TransientError):
+        reply = read_reply(parse_body(json.dumps(body), "here"), "here")
+        canonical_json(reply)
+        reply.text.encode()
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 429, 500])
+def test_an_error_body_of_any_shape_is_a_failure_that_can_be_kept(status: int) -> None:
+    for body in (*DEEP, '{"error": {"message": "half \\ud800 pair"}}', '{"detail": [1e999]}', "NaN"):
+        str(failure_of(sends(body, status))).encode()
 
 
 def test_a_garbled_reply_is_quoted_but_not_at_length() -> None:
@@ -427,13 +516,17 @@ NOW = 1792567680.0
         ({"x-ratelimit-reset": f"{1000 * (NOW + 5):.0f}"}, 5.0),
         ({"retry-after": "soon", "x-ratelimit-reset": "3"}, 3.0),
         ({"retry-after": "nan"}, None),
+        ({"retry-after": "9" * 400}, None),
+        ({"retry-after": "9" * 400 + "s"}, None),
         ({"retry-after": "1.2.3s"}, None),
         ({"retry-after": ""}, None),
         ({}, None),
     ],
 )
 def test_waiting_time(headers: dict[str, str], seconds: float | None) -> None:
-    assert retry_after(headers, NOW) == (None if seconds is None else pytest.approx(seconds))
+    assert retry_after(headers, NOW, RATE_LIMIT_HEADERS) == (
+        None if seconds is None else pytest.approx(seconds)
+    )
 
 
 def test_waiting_time_is_told_by_the_servers_own_clock() -> None:
@@ -444,6 +537,20 @@ def test_waiting_time_is_told_by_the_servers_own_clock() -> None:
     busy = failure_of(sends("", 503, {"Retry-After": "4"}))
     assert isinstance(busy, TransientError)
     assert busy.retry_after == 4.0
+
+
+@pytest.mark.parametrize("status", [408, 500, 503, 529])
+def test_a_rate_limits_reset_is_no_reason_to_wait_after_another_failure(status: int) -> None:
+    headers = {"x-ratelimit-reset": "3600", "x-ratelimit-reset-requests": "1h"}
+    error = failure_of(sends("", status, headers))
+    assert isinstance(error, TransientError)
+    assert error.retry_after is None
+    limited = failure_of(sends("", 429, headers))
+    assert isinstance(limited, TransientError)
+    assert limited.retry_after == 3600.0
+    asked = failure_of(sends("", status, {**headers, "retry-after-ms": "20"}))
+    assert isinstance(asked, TransientError)
+    assert asked.retry_after == 0.02
 
 
 # Addresses and keys
@@ -483,6 +590,10 @@ def test_addresses(
         ({"base_url": "http://"}, "base_url is not an address"),
         ({"base_url": "http://h:99999/v1"}, "base_url is not an address"),
         ({"base_url": "http://me:hunter2@h/v1"}, "holds a user name or password"),
+        ({"base_url": "http://h/v1?api-version=1&KEY=hunter2"}, "query parameter 'KEY'; .* api_key_env"),
+        ({"base_url": "http://h/v1?Api-Key=hunter2"}, "holds a key in its query"),
+        ({"base_url": "http://h/v1?sig=hunter2"}, "holds a key in its query"),
+        ({"timeout": 10**400}, "timeout is 1000"),
         ({"base_ulr": "http://h/v1"}, "unknown option 'base_ulr'"),
         ({"timeout": 0}, "timeout is 0"),
         ({"timeout": "soon"}, "timeout is 'soon'"),
@@ -493,6 +604,24 @@ def test_wrong_options_are_refused(options: dict[str, Any], complaint: str) -> N
     with pytest.raises(ConfigError, match=complaint) as caught:
         ChatCompletions(judge(**options))
     assert "hunter2" not in str(caught.value)
+
+
+def test_a_secret_in_the_environments_address_is_refused() -> None:
+    with pytest.raises(ConfigError, match="query parameter 'token'") as caught:
+        Endpoint.of(judge(), {"OPENAI_BASE_URL": "http://h/v1?token=hunter2"})
+    assert "hunter2" not in str(caught.value)
+
+
+def test_the_time_limit_is_the_judges_own_or_none() -> None:
+    assert Endpoint.of(judge()).timeout is None
+    assert Endpoint.of(judge(timeout=300)).timeout == 300.0
+
+
+@pytest.mark.parametrize("provider", ["vllm", "ollama"])
+def test_a_local_server_is_sent_no_key_unless_told(provider: str) -> None:
+    assert Endpoint.of(judge(provider)).key("here", {"OPENAI_API_KEY": KEY}) == ""
+    named = Endpoint.of(judge(provider, api_key_env="MINE"))
+    assert named.key("here", {"MINE": "mine-only"}) == "mine-only"
 
 
 def test_a_missing_key_is_named_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -541,7 +670,7 @@ def test_it_is_the_provider_of_three_names() -> None:
         provider = connect(judge(name))
         assert isinstance(provider, Provider)
         assert isinstance(provider, ChatCompletions)
-        assert provider.concurrency == 64
+        assert provider.concurrency == 1024
 
 
 # The scripted server itself

@@ -136,7 +136,7 @@ STUDIES = {
     "missing prompt": ("judges: [{model: openai/x, prompt: gone.md}]\n", "gone.md"),
     "bad template": ('judges: [{model: openai/x, prompt: "{{ first }"}]\n', "not a valid Jinja2 template"),
     "unknown variable": ('judges: [{model: openai/x, prompt: "{{ label }}"}]\n', "unknown variable 'label'"),
-    "bad reader": ("judges: [{model: openai/x, reader: guess}]\n", "unknown reader 'guess'"),
+    "bad reader": ("judges: [{model: openai/x, reader: guess}]\n", "'guess'"),
     "bad regex": ("judges: [{model: openai/x, reader: {regex: '('}}]\n", "regex"),
     "probe options": ("judges: [planted/coin]\nprobes: [{vacuum: {depth: 3}}]\n", "wrong options"),
 }
@@ -255,3 +255,88 @@ def test_a_budget_needs_a_price(steelyard) -> None:
     done = steelyard("measure", "-j", judge, "--budget", 1, "--out", "run")
     assert done.returncode == 2
     assert "no price is known" in done.stderr
+
+
+def test_a_study_may_gain_judges_and_probes(steelyard, tmp_path: Path) -> None:
+    steelyard("measure", "-j", "planted/first", "-p", "vacuum", "--out", "run")
+    more = steelyard(
+        "measure",
+        "-j",
+        "planted/first",
+        "-j",
+        PROBIT,
+        "-p",
+        "vacuum",
+        "-p",
+        "ladder",
+        "--out",
+        "run",
+        "--json",
+    )
+    assert more.returncode == 0, more.stderr
+    names = [judge["name"] for judge in json.loads(more.stdout)["judges"] if not judge["baseline"]]
+    assert names == ["planted/first", "planted/probit"]
+    assert steelyard("report", "run").returncode == 0
+    fewer = steelyard("measure", "-j", "planted/first", "-p", "vacuum", "--out", "run")
+    assert fewer.returncode == 2
+    assert "holds another study (probes, judges differ)" in fewer.stderr
+
+
+@pytest.mark.parametrize("name", ["run.db", "stimuli.jsonl", "study.yaml"])
+def test_report_refuses_a_folder_that_lost_a_file(steelyard, tmp_path: Path, name: str) -> None:
+    steelyard("measure", "-j", "planted/tie", "-p", "vacuum", "--out", "run")
+    before = (tmp_path / "run" / "datasheet.json").read_bytes()
+    (tmp_path / "run" / name).unlink()
+    done = steelyard("report", "run")
+    assert done.returncode == 2
+    assert f"no {name} found" in done.stderr
+    assert (tmp_path / "run" / "datasheet.json").read_bytes() == before
+
+
+EDITS = {
+    "temperature: 0.0": "temperature: 0.5",
+    "Wording, style": "Wording and style",
+    "profile: quick": "profile: huge",
+    "replicates: 1": "replicates: many",
+    "protocols:": "protocol:",
+}
+
+
+@pytest.mark.parametrize("old", EDITS)
+def test_report_refuses_an_edited_study(steelyard, tmp_path: Path, old: str) -> None:
+    steelyard("measure", "-j", "planted/tie", "-p", "vacuum", "--out", "run")
+    study = tmp_path / "run" / "study.yaml"
+    assert old in study.read_text()
+    study.write_text(study.read_text().replace(old, EDITS[old]))
+    done = steelyard("report", "run")
+    assert done.returncode == 2, done.stderr
+    assert "restore the file" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("probes", "told"),
+    [("[vacuum, vacuum]", "stands there twice"), ("[{criterion: {protocol: base}}]", "other than base")],
+)
+def test_probes_that_would_repeat_themselves_are_refused(
+    steelyard, tmp_path: Path, probes: str, told: str
+) -> None:
+    (tmp_path / "study.yaml").write_text(f"judges: [planted/tie]\nprobes: {probes}\n")
+    done = steelyard("measure", "study.yaml")
+    assert done.returncode == 2
+    assert told in done.stderr
+
+
+def test_names_that_look_alike_are_refused(steelyard, tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(
+        "judges: [{name: a b, model: planted/first}, {name: 'a  b', model: planted/tie}]\n"
+    )
+    done = steelyard("measure", "study.yaml")
+    assert done.returncode == 2
+    assert "two judges are named 'a b'" in done.stderr
+
+
+def test_a_judge_without_a_strict_protocol_says_so(steelyard) -> None:
+    done = steelyard("measure", "-j", "planted/first", "--json")
+    rows = [r for r in json.loads(done.stdout)["estimates"] if r["metric"] == "criterion_shift"]
+    assert {(row["value"], row["note"]) for row in rows} == {(None, "the judge has no strict protocol")}

@@ -45,7 +45,13 @@ PROMPTED = Judge(
     "smollm2-135m",
     {"base": Protocol(EMBEDDED_PROMPT), "strict": Protocol(EMBEDDED_STRICT_PROMPT)},
 )
-LIKELIHOOD = Judge("fluent", "embedded", "smollm2-135m-likelihood", {"base": Protocol("{{ request }}")})
+LIKELIHOOD = Judge(
+    "fluent",
+    "embedded",
+    "smollm2-135m-likelihood",
+    {"base": Protocol("{{ request }}")},
+    options={"relative": False},
+)
 
 HOSTILE = (
     "",
@@ -614,7 +620,7 @@ def test_a_relative_judge_takes_off_what_the_text_has_by_itself(
     shown = pair("Red, orange and yellow.", "Red, orange and yellow.", request="Name three colours.")
     given = run(likelihood.ask(shown))
     alone = run(likelihood.ask(replace(shown, slots=Slots("", shown.slots.texts))))
-    relative = Embedded(replace(LIKELIHOOD, options={"relative": True}))
+    relative = Embedded(replace(LIKELIHOOD, options={}))
     run(relative.open())
     reply = run(relative.ask(shown))
     run(relative.close())

@@ -169,14 +169,17 @@ def test_a_missing_key_is_exit_2_before_any_call(steelyard) -> None:
 
 
 def test_a_budget_stops_before_it_is_passed(steelyard, tmp_path: Path) -> None:
-    """gpt-4o costs $2.50 and $10 per million tokens; a scripted call has 100 in and 5 out: $0.0003."""
+    """gpt-4o costs $2.50 and $10 per million tokens; a scripted call has 100 in and 5 out: $0.0003.
+
+    The longest answer it may get, 512 tokens, costs $0.00512 and must fit before a call is made.
+    """
     with ScriptedServer(lambda request: wins("tie")) as server:
         environment = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test"}
         arguments = ("measure", "-j", "openai/gpt-4o", "-p", "vacuum", "--out", "run", "--concurrency", 1)
-        done = steelyard(*arguments, "--budget", 0.003, **environment)
+        done = steelyard(*arguments, "--budget", 0.008, **environment)
         first = len(server.requests)
         assert done.returncode == 1
-        assert "the budget of $0.003 is reached" in done.stderr
+        assert "the budget of $0.008 is reached" in done.stderr
         assert 0 < first < CALLS
         again = steelyard(*arguments, "--budget", 1, **environment)
         assert again.returncode == 0
@@ -209,3 +212,52 @@ def test_no_key_and_no_answer_reaches_the_wire(steelyard, tmp_path: Path) -> Non
         *("host", "idempotency-key", "accept", "accept-encoding"),
         *("user-agent", "content-length", "content-type"),
     }
+
+
+def test_a_server_that_counts_no_tokens_is_charged_all_the_same(steelyard, tmp_path: Path) -> None:
+    with ScriptedServer(lambda request: says('{"winner": "tie"}', usage=None)) as server:
+        environment = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "sk-test"}
+        done = steelyard(
+            "measure", "-j", "openai/gpt-4o", "-p", "vacuum", "--out", "run", "--budget", 0.008, **environment
+        )
+        assert done.returncode == 1
+        assert 0 < len(server.requests) < CALLS
+    assert 0 < sheet(tmp_path / "run")["run"]["dollars"] <= 0.008
+
+
+def test_a_wait_of_an_hour_is_told_instead_of_waited(steelyard, tmp_path: Path) -> None:
+    answer = fails(429, "come back later", headers={"Retry-After": "3600"})
+    with ScriptedServer(lambda request: answer) as server:
+        done = steelyard("measure", "-j", judge(server), "-p", "vacuum", "--out", "run", "--concurrency", 1)
+        assert len(server.requests) == 1
+    assert done.returncode == 1
+    assert "asks to wait 3,600 s" in done.stderr
+
+
+def test_a_message_that_is_no_unicode_costs_no_other_reply(steelyard, tmp_path: Path) -> None:
+    bad = sends(b'{"error": {"message": "x \\ud83d"}}', 400)
+    with ScriptedServer(first_turns(1, bad, wins("tie"))) as server:
+        done = steelyard("measure", "-j", judge(server), "-p", "vacuum", "--out", "run", *FAST)
+        assert len(server.requests) == CALLS
+    assert done.returncode == 0, done.stderr
+    assert figure(tmp_path / "run", "dark_current")["denominator"] == CALLS - 1
+
+
+def test_one_judge_out_of_reach_lets_the_other_finish(steelyard, tmp_path: Path) -> None:
+    (tmp_path / "two.yaml").write_text(
+        "name: two\nprobes: [vacuum]\njudges:\n  - {name: gone, model: 'openai/x?base_url=http://127.0.0.1:9/v1'}\n"
+        "  - {name: here, model: planted/tie}\n"
+    )
+    done = steelyard("measure", "two.yaml", "--out", "run", *FAST)
+    assert done.returncode == 1
+    assert figure(tmp_path / "run", "dark_current", "here")["denominator"] == CALLS
+    gone = figure(tmp_path / "run", "dark_current", "gone")
+    assert gone["value"] is None
+
+
+def test_a_time_limit_is_no_part_of_the_study(steelyard, tmp_path: Path) -> None:
+    with ScriptedServer(lambda request: wins("tie")) as server:
+        steelyard("measure", "-j", judge(server), "-p", "vacuum", "--out", "run")
+        again = steelyard("measure", "-j", judge(server) + "&timeout=7", "-p", "vacuum", "--out", "run")
+        assert again.returncode == 0, again.stderr
+        assert len(server.requests) == CALLS

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.errors import DataError
+from steelyard.errors import ConfigError, DataError
 from steelyard.stimuli.expectation import Prefers
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.tasks.task import CHECKLIST_TASK
@@ -87,6 +87,43 @@ def test_variables_are_those_of_the_contract() -> None:
         PromptTemplate(text).check(PAIRWISE_VARIABLES)
     for text in (POINTWISE_SYSTEM, POINTWISE_USER):
         PromptTemplate(text).check(POINTWISE_VARIABLES)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("{{ first", "line 1: not a valid Jinja2 template"),
+        ("a\n{{ first|nosuch }}", "line 2: not a valid Jinja2 template .No filter named 'nosuch'"),
+        ("{{ first is nosuch }}", "No test named 'nosuch'"),
+        ("{{ third }}", "unknown variable 'third'"),
+        ("{{ " + "(" * 5000 + "first" + ")" * 5000 + " }}", "nested too deeply"),
+        ("{% for a in first %}" * 30 + "{% endfor %}" * 30, "nested too deeply"),
+    ],
+    ids=lambda text: text[:40],
+)
+def test_a_template_that_does_not_compile_is_refused(text: str, complaint: str) -> None:
+    with pytest.raises(ConfigError, match=f"^judge 'x'.*{complaint}"):
+        PromptTemplate(text, "judge 'x'").check(PAIRWISE_VARIABLES)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
+        "{{ '{} {}'.format(first) }}",
+        "{{ first / 2 }}",
+        "{{ 1 / 0 }}",
+        "{{ {}.popitem() }}",
+        "{% include 'other' %}",
+        "{{ third }}",
+    ],
+)
+def test_a_template_that_fails_when_it_is_rendered_is_refused(text: str) -> None:
+    with pytest.raises(
+        ConfigError, match=r"^judge 'x': the template cannot be rendered \(.+\); correct"
+    ) as caught:
+        PromptTemplate(text, "judge 'x'").render(values("a", "b"))
+    assert "\n" not in str(caught.value)
 
 
 def test_shared_parts_come_first() -> None:

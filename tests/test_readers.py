@@ -52,7 +52,8 @@ def read(name: str, text: str, scale: Scale = PAIR, finish: str = "stop", **args
         ('[{"winner": "1"}]', Decided("1")),
         ('<think>{"winner": "2"}? No.</think>\n{"winner": "1"}', Decided("1")),
         ('{"winner": "abstain"}', Abstained()),
-        ('{"winner": null}', Abstained()),
+        ('{"winner": null}', OFF),
+        ('{"winner": null} {"winner": "1"}', TWO),
         ('{"winner": "1"} {"winner": "2"}', TWO),
         ('{"winner": "1"} {"winner": "tie"}', TWO),
         ('{"winner": "1"} {"winner": "banana"}', TWO),
@@ -106,7 +107,8 @@ def test_json(text: str, verdict: Verdict) -> None:
         ('{"score": 3.5}', FIVE, OFF),
         ('{"score": true}', BINARY, OFF),
         ('{"score": "tie"}', FIVE, OFF),
-        ('{"score": null}', FIVE, Abstained()),
+        ('{"score": null}', FIVE, OFF),
+        ('{"score": "abstain"}', FIVE, Abstained()),
         ('{"winner": 3}', FIVE, NONE),
         ('{"winner": "tie"}', PAIR_NO_TIE, OFF),
     ],
@@ -182,7 +184,14 @@ def test_regex_group_that_takes_no_part_is_no_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "complaint"), [("(", "not a regular expression"), ("a", "0 groups"), ("(a)(b)", "2 groups")]
+    ("pattern", "complaint"),
+    [
+        ("(", "not a regular expression"),
+        ("(a){99999999999}", "not a regular expression"),
+        ("(" * 5000 + ")" * 5000, "not a regular expression"),
+        ("a", "0 groups"),
+        ("(a)(b)", "2 groups"),
+    ],
 )
 def test_regex_refuses_a_bad_pattern(pattern: str, complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):

@@ -7,6 +7,9 @@ import sys
 import click
 
 from steelyard.cli.options import option
+from steelyard.cli.say import complain, plain
+
+STYLES = {"ok": "green", "absent": "yellow", "broken": "bold red"}
 
 
 @click.command()
@@ -19,13 +22,15 @@ def doctor(judges: tuple[str, ...]) -> None:
 
     from steelyard.lab.checkup import checkup
 
-    table = Table("check", "state", "what was found", box=box.SIMPLE_HEAD)
-    states = {"ok": "[green]ok[/]", "absent": "[yellow]absent[/]", "broken": "[bold red]broken[/]"}
+    table = Table(box=box.SIMPLE_HEAD)
+    for title in ("check", "state", "what was found"):
+        table.add_column(title, overflow="fold")
     findings = list(checkup(judges))
     for finding in findings:
-        table.add_row(finding.subject, states[finding.state], finding.found)
+        state = plain(finding.state, STYLES[finding.state])
+        table.add_row(plain(finding.subject), state, plain(finding.found))
     Console().print(table)
     broken = [finding for finding in findings if finding.state == "broken"]
     if broken:
-        click.echo(f"steelyard: {broken[0].subject}: {broken[0].found}", err=True)
+        complain(f"{broken[0].subject}: {broken[0].found}")
         sys.exit(max(finding.exit_code for finding in broken))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from steelyard.cli.say import plain
+
 
 @click.command()
 def probes() -> None:
@@ -17,7 +19,7 @@ def probes() -> None:
     table = Table("probe", "question", "metrics", box=box.SIMPLE_HEAD)
     for name in PROBES.names():
         probe = PROBES.factory(name)()
-        table.add_row(name, probe.question, ", ".join(probe.metrics))
+        table.add_row(plain(name), plain(probe.question), plain(", ".join(probe.metrics)))
     Console().print(table)
 
 
@@ -48,9 +50,11 @@ def judges() -> None:
 
     from steelyard.lab.judge_config import PLANNED_PROVIDERS
 
-    table = Table("judge", "what it is", box=box.SIMPLE_HEAD)
+    table = Table(box=box.SIMPLE_HEAD)
+    for title in ("judge", "what it is"):
+        table.add_column(title, overflow="fold")
     for name, meaning in JUDGES:
-        table.add_row(name, meaning)
+        table.add_row(plain(name), plain(meaning))
     console = Console()
     console.print(table)
-    console.print(f"Not built yet: {', '.join(PLANNED_PROVIDERS)}.")
+    console.print(plain(f"Not built yet: {', '.join(PLANNED_PROVIDERS)}."))

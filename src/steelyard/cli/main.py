@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from importlib import import_module
-from typing import Any, TypeVar
 
 import click
 
-from steelyard.errors import SteelyardError
+from steelyard.cli import streams
+from steelyard.cli.say import complain
+from steelyard.errors import ConfigError, RunError, SteelyardError
 from steelyard.version import __version__
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 COMMANDS = {
     "measure": "steelyard.cli.measure:measure",
@@ -24,6 +22,9 @@ COMMANDS = {
     "judges": "steelyard.cli.lists:judges",
     "doctor": "steelyard.cli.doctor:doctor",
 }
+
+LATER_COMMANDS = ("generate", "review", "view", "compare", "gate", "import", "export")
+"""Commands of the contract that are not built yet."""
 
 
 class LazyGroup(click.Group):
@@ -37,6 +38,10 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import on demand."""
         del ctx
+        if cmd_name in LATER_COMMANDS:
+            raise ConfigError(
+                f"`{cmd_name}` is not built yet; use one of the available commands: {', '.join(COMMANDS)}."
+            )
         if cmd_name not in COMMANDS:
             return None
         module, _, attribute = COMMANDS[cmd_name].partition(":")
@@ -58,28 +63,67 @@ def cli() -> None:
 
     from steelyard.lab.dotenv import load_dotenv
 
-    load_dotenv(Path.cwd())
+    try:
+        folder = Path.cwd()
+    except FileNotFoundError as error:
+        raise RunError("the working folder does not exist any more; change to another one.") from error
+    try:
+        load_dotenv(folder)
+    except OSError as error:
+        raise RunError(
+            f"the .env in or above {folder} cannot be read ({error.strerror}); make it readable or remove it."
+        ) from error
+    except ValueError as error:
+        raise ConfigError(
+            f"the .env in or above {folder} sets a value that no environment can hold ({error}); correct it."
+        ) from error
 
 
 def main() -> None:
     """Run, and turn every error into one sentence and the right exit code."""
     try:
-        code = cli.main(standalone_mode=False)
+        streams.prepare()
+        code = _run()
+        streams.flush()
     except SteelyardError as error:
-        fail(error)
+        complain(error)
         code = error.exit_code
     except click.ClickException as error:
-        error.show()
+        _complain_of_usage(error)
         code = error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        click.echo("steelyard: interrupted; run the same command again to go on.", err=True)
+        complain("interrupted; run the same command again to go on.")
         code = 1
     except BrokenPipeError:
-        sys.stderr.close()
+        streams.discard()
         code = 1
-    sys.exit(code if isinstance(code, int) else 0)
+    except (OSError, UnicodeError) as error:
+        streams.discard()
+        complain(_told(error))
+        code = 1
+    sys.exit(code)
 
 
-def fail(error: SteelyardError) -> None:
-    """One sentence on stderr."""
-    click.echo(f"steelyard: {error}", err=True)
+def _run() -> int:
+    try:
+        code = cli.main(prog_name="steelyard", standalone_mode=False)
+    except SystemExit as stop:
+        code = stop.code
+    return code if isinstance(code, int) else 0
+
+
+def _complain_of_usage(error: click.ClickException) -> None:
+    if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
+        error.show()
+        return
+    context = getattr(error, "ctx", None)
+    help_command = f"{context.command_path if context else 'steelyard'} --help"
+    complain(f"{error.format_message().rstrip('.?')}; see `{help_command}`.")
+
+
+def _told(error: OSError | UnicodeError) -> str:
+    """Where it happened, as far as the system says, and what."""
+    if isinstance(error, OSError):
+        where = "reading or writing failed" if error.filename is None else error.filename
+        return f"{where}: {error.strerror or error}; correct that and run the same command again."
+    return f"text that cannot be read or written here ({error}); set PYTHONUTF8=1 and run it again."

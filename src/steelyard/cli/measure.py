@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from steelyard.cli.options import option, study_options
+from steelyard.cli.options import StudyCommand, option, study_options
+from steelyard.cli.say import complain, plural, shown, warn
 
 if TYPE_CHECKING:
     from steelyard.lab.measure import Measured
@@ -16,15 +17,15 @@ if TYPE_CHECKING:
     from steelyard.lab.study import Study
 
 
-@click.command()
+@click.command(cls=StudyCommand)
 @study_options
 @option("--dry-run", is_flag=True, help="Print the plan and stop.")
 @option("--json", "as_json", is_flag=True, help="Print datasheet.json instead of the datasheet.")
 def measure(dry_run: bool, as_json: bool, **options: Any) -> None:
     """Measure judges, print the datasheet and write the run folder.
 
-    Without arguments: the two embedded judges on the built-in tasks, quick profile. Running it again on
-    the same folder resumes; a finished run makes no calls.
+    Without arguments: the two embedded judges, all three probes, the built-in tasks, quick profile. Running
+    it again on the same folder resumes; a finished run makes no calls.
     """
     study, folder = _study(options)
     if dry_run:
@@ -47,11 +48,14 @@ def measure(dry_run: bool, as_json: bool, **options: Any) -> None:
     sys.exit(measured.exit_code)
 
 
-@click.command()
+@click.command(cls=StudyCommand)
 @study_options
 @option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
 def plan(as_json: bool, **options: Any) -> None:
-    """Say what a measurement will take: calls, tokens, dollars, time. Spends nothing."""
+    """Say what a measurement will take: calls, tokens, dollars, time. Spends nothing.
+
+    Takes the arguments of `measure` and counts only what its run folder has not answered yet.
+    """
     study, folder = _study(options)
     _print_plan(study, folder, as_json)
 
@@ -79,19 +83,21 @@ def _print(measured: Measured, as_json: bool) -> None:
         click.echo(measured.datasheet.dumps(), nl=False)
     else:
         terminal.render(measured.datasheet, Console())
-        click.echo(f"\n{_calls(measured)} Page: {measured.folder.page}")
+        click.echo(f"\n{_calls(measured)} Page: {shown(measured.folder.page)}")
     for warning in measured.warnings:
-        click.echo(f"steelyard: warning: {warning}", err=True)
+        warn(warning)
     for error in measured.errors:
-        click.echo(f"steelyard: {error}", err=True)
+        complain(error)
 
 
 def _calls(measured: Measured) -> str:
     calls = measured.outcome.calls
     spent = f", ${measured.outcome.dollars:.4f} spent in all" if measured.outcome.dollars else ""
-    return (
-        f"{calls:,} calls in this sitting{spent}." if calls else "No calls: every trial was answered before."
-    )
+    if calls:
+        return f"{plural(calls, 'call')} in this sitting{spent}."
+    if measured.outcome.failed or measured.outcome.stopped:
+        return f"No call of this sitting was answered{spent}."
+    return "No calls: every trial was answered before."
 
 
 def _print_plan(study: Study, folder: RunFolder, as_json: bool) -> None:

@@ -2,20 +2,77 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
+from steelyard.errors import ConfigError
+
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+LATER_OPTIONS = ("--data", "--columns", "--rubric", "--scale", "--prompt", "--adapter")
+"""Options of the contract that this version does not act on."""
+
+TWINS = "Each option has an environment twin: STEELYARD_JUDGE for --judge."
 
 
 def option(*names: str, **settings: Any) -> Decorator:
-    """A click option with the environment twin STEELYARD_<OPTION>."""
-    long = next(name for name in names if name.startswith("--")).partition("/")[0]
-    twin = "STEELYARD_" + long.removeprefix("--").replace("-", "_").upper()
-    return click.option(*names, envvar=twin, **settings)
+    """A click option with the environment twin STEELYARD_<OPTION>; a default is shown in brackets."""
+    long = next(name for name in names if name.startswith("--"))
+    default = settings.get("default")
+    if default is not None:
+        shown = f"{default:g}" if isinstance(default, float) else default
+        settings["help"] = f"{settings['help'].removesuffix('.')} [{shown}]."
+    return click.option(*names, envvar=_twin(long), **settings)
+
+
+def _twin(long: str) -> str:
+    return "STEELYARD_" + long.removeprefix("--").replace("-", "_").upper()
+
+
+def whole(low: int, high: int | None = None) -> Callable[[str | int], int]:
+    """A type of options: a whole number of at least `low`, at most `high`."""
+    expected = f"a whole number of at least {low}" + ("" if high is None else f" and at most {high}")
+
+    def number(value: str | int) -> int:
+        try:
+            found = int(value)
+        except ValueError:
+            found = low - 1
+        if found < low or (high is not None and found > high):
+            raise click.BadParameter(f"found {value!r}, expected {expected}.")
+        return found
+
+    return number
+
+
+def amount(*, zero: bool) -> Callable[[str | float], float]:
+    """A type of options: a finite number above zero, or zero itself where that is allowed."""
+
+    def number(value: str | float) -> float:
+        try:
+            found = float(value)
+        except ValueError:
+            found = math.nan
+        if not math.isfinite(found) or found < 0 or (found == 0 and not zero):
+            expected = "zero or a positive number" if zero else "a positive number"
+            raise click.BadParameter(f"found {value!r}, expected {expected}.")
+        return found
+
+    return number
+
+
+def engine(value: str) -> str:
+    """A type of options: where calls are made."""
+    if value == "ray":
+        raise click.BadParameter("'ray' is not built yet; use 'local'.")
+    if value != "local":
+        raise click.BadParameter(f"found {value!r}, expected 'local'.")
+    return value
 
 
 STUDY_OPTIONS: tuple[Decorator, ...] = (
@@ -26,38 +83,32 @@ STUDY_OPTIONS: tuple[Decorator, ...] = (
         "--judge", "-j", "judges", multiple=True, metavar="JUDGE", help="Judge to measure; may be repeated."
     ),
     option("--probe", "-p", "probes", multiple=True, metavar="PROBE", help="Probe to run; may be repeated."),
-    option("--profile", type=click.Choice(["quick", "standard", "full"]), help="Size of the design [quick]."),
+    option(
+        "--profile",
+        type=click.Choice(["quick", "standard", "full"]),
+        metavar="SIZE",
+        help="Size of the design: quick, standard or full [quick].",
+    ),
+    option("--replicates", type=whole(1), metavar="N", help="Repetitions of every presentation [1]."),
+    option("--seed", type=int, metavar="N", help="Seed of the study [7]."),
     option(
         "--out",
         type=click.Path(file_okay=False, path_type=Path),
         metavar="DIR",
-        help="Run folder to write or resume.",
+        help="Run folder to write or resume [steelyard-runs/NAME-HASH].",
     ),
-    option("--seed", type=int, help="Seed of the study [7]."),
-    option("--replicates", type=click.IntRange(1), help="Repetitions of every presentation [1]."),
-    option(
-        "--concurrency",
-        type=click.IntRange(1),
-        default=16,
-        show_default=True,
-        help="Calls in flight per judge.",
-    ),
-    option("--budget", type=click.FloatRange(0), metavar="USD", help="Stop before spending more than this."),
-    option(
-        "--engine",
-        type=click.Choice(["local"]),
-        default="local",
-        show_default=True,
-        help="Where calls are made.",
-    ),
-    option("--attempts", type=click.IntRange(1), default=6, show_default=True, help="Tries per trial."),
+    option("--budget", type=amount(zero=True), metavar="USD", help="Stop before spending more than this."),
+    option("--concurrency", type=whole(1), default=16, metavar="N", help="Calls in flight per judge."),
+    option("--timeout", type=amount(zero=False), default=120.0, metavar="SECONDS", help="Time for one call."),
+    option("--attempts", type=whole(1), default=6, metavar="N", help="Tries per trial."),
     option(
         "--backoff",
-        type=click.FloatRange(0),
+        type=amount(zero=True),
         default=0.5,
-        help="Seconds before the second try, then doubled.",
+        metavar="SECONDS",
+        help="Wait before the second try, then doubled.",
     ),
-    option("--timeout", type=click.FloatRange(0, min_open=True), default=120.0, help="Seconds for one call."),
+    option("--engine", type=engine, default="local", metavar="NAME", help="Where calls are made."),
 )
 
 
@@ -66,3 +117,29 @@ def study_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for decorate in reversed(STUDY_OPTIONS):
         command = decorate(command)
     return command
+
+
+class StudyCommand(click.Command):
+    """A command on a study; it refuses what it would otherwise ignore or not know."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **{"epilog": TWINS, **settings})
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Tell options that are not built yet from options that do not exist."""
+        try:
+            rest = super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            if error.option_name in LATER_OPTIONS:
+                raise _later(error.option_name) from error
+            raise
+        for name in LATER_OPTIONS:
+            if os.environ.get(_twin(name)):
+                raise _later(_twin(name))
+        return rest
+
+
+def _later(name: str) -> ConfigError:
+    return ConfigError(
+        f"{name} is not built yet: this version measures on the built-in catalogue; leave {name} out."
+    )

@@ -7,7 +7,9 @@ from pathlib import Path
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from steelyard.cli.say import plain, plural, shown
 from steelyard.lab.planner import Plan, PlanRow
 from steelyard.lab.study import Study
 
@@ -15,25 +17,24 @@ from steelyard.lab.study import Study
 def plan_table(study: Study, plan: Plan, rows: list[PlanRow], done: int, out: Path, console: Console) -> None:
     """Print calls, tokens, dollars and time per judge and probe; baselines in one line."""
     baselines = {judge.name for judge in study.judges if judge.baseline}
-    shown = [row for row in rows if row.judge not in baselines]
-    facts = f"{len(plan.stimuli):,} stimuli, {study.profile} profile, seed {study.seed}"
-    console.print(f"Plan of [bold]{study.name}[/]: {facts}")
+    measured = [row for row in rows if row.judge not in baselines]
+    facts = f": {len(plan.stimuli):,} stimuli, {study.profile} profile, seed {study.seed}"
+    console.print(Text.assemble("Plan of ", plain(study.name, "bold"), facts))
     table = Table(box=box.SIMPLE_HEAD)
     for name in ("judge", "probe"):
-        table.add_column(name)
+        table.add_column(name, overflow="fold")
     for name in ("calls", "tokens in", "tokens out", "dollars", "time"):
         table.add_column(name, justify="right")
-    for row in shown:
-        table.add_row(row.judge, row.probe, *_cells(row))
-    if len(shown) > 1:
+    for row in measured:
+        table.add_row(plain(row.judge), plain(row.probe), *_cells(row))
+    if len(measured) > 1:
         table.add_section()
-        table.add_row("all", "", *_cells(_total(shown)))
+        table.add_row("all", "", *_cells(_total(measured)))
     console.print(table)
-    console.print(
-        f"{done:,} trials are answered already; baselines add {_calls(rows, baselines):,} free trials."
-    )
+    answered = f"{plural(done, 'trial')} {'is' if done == 1 else 'are'} answered already"
+    console.print(f"{answered}; baselines add {plural(_calls(rows, baselines), 'free trial')}.")
     console.print("Tokens, dollars and time are estimates; nothing was spent.")
-    console.print(f"Run folder: {out}", soft_wrap=True)
+    console.print(Text(f"Run folder: {shown(out)}"), soft_wrap=True)
 
 
 def _calls(rows: list[PlanRow], judges: set[str]) -> int:

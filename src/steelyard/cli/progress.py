@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from types import TracebackType
 
 from rich.console import Console
@@ -17,6 +18,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from steelyard.cli.say import plain
 from steelyard.lab.progress import Tick
 
 
@@ -29,25 +31,36 @@ class RateColumn(ProgressColumn):
         return Text("" if not speed else f"{speed:,.1f}/s", style="dim")
 
 
+class NotesColumn(ProgressColumn):
+    """Failures and spend."""
+
+    def render(self, task: Task) -> Text:
+        """Nothing where there is nothing to tell."""
+        errors, dollars = task.fields["errors"], task.fields["dollars"]
+        parts = [Text(f"{errors:,} failed", style="red")] if errors else []
+        parts += [Text(f"${dollars:.4f}")] if dollars else []
+        return Text(" · ").join(parts)
+
+
 class LiveProgress:
     """One bar per judge; nothing at all when stderr is no terminal."""
 
     def __init__(self) -> None:
         self._console = Console(stderr=True)
         self._bars = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
             RateColumn(),
-            TextColumn("{task.fields[notes]}"),
+            NotesColumn(),
             TimeRemainingColumn(),
             console=self._console,
             transient=True,
             disable=not self._console.is_terminal,
         )
         self._tasks: dict[str, TaskID] = {}
-        self._errors: dict[str, int] = {}
-        self._dollars: dict[str, float] = {}
+        self._errors: Counter[str] = Counter()
+        self._dollars: defaultdict[str, float] = defaultdict(float)
 
     def __enter__(self) -> LiveProgress:
         self._bars.start()
@@ -61,21 +74,17 @@ class LiveProgress:
     def begin(self, judge: str, total: int, done: int) -> None:
         """Show a bar for a judge that has something to do."""
         if done < total:
-            self._tasks[judge] = self._bars.add_task(judge, total=total, completed=done, notes="")
+            name = plain(judge).plain
+            self._tasks[judge] = self._bars.add_task(name, total=total, completed=done, errors=0, dollars=0.0)
 
     def tick(self, tick: Tick) -> None:
         """Move a judge's bar."""
-        self._errors[tick.judge] = self._errors.get(tick.judge, 0) + (not tick.ok)
-        self._dollars[tick.judge] = self._dollars.get(tick.judge, 0.0) + tick.dollars
         if tick.judge in self._tasks:
-            self._bars.update(self._tasks[tick.judge], advance=1, notes=self._notes(tick.judge))
+            self._errors[tick.judge] += not tick.ok
+            self._dollars[tick.judge] += tick.dollars
+            errors, dollars = self._errors[tick.judge], self._dollars[tick.judge]
+            self._bars.update(self._tasks[tick.judge], advance=1, errors=errors, dollars=dollars)
 
     def say(self, message: str) -> None:
         """Print a line above the bars."""
-        self._console.print(f"steelyard: {message}", highlight=False)
-
-    def _notes(self, judge: str) -> str:
-        errors, dollars = self._errors[judge], self._dollars[judge]
-        parts = [f"[red]{errors} failed[/]"] if errors else []
-        parts += [f"${dollars:.4f}"] if dollars else []
-        return " · ".join(parts)
+        self._console.print(plain(f"steelyard: {message}"), highlight=False, soft_wrap=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from steelyard.cli.options import option
+from steelyard.cli.say import plural, shown
 
 
 @click.command()
@@ -29,13 +30,12 @@ def report(folder: Path, form: str | None, verify: bool) -> None:
     with run.store() as store:
         damage = store.verify() if verify else []
         if damage:
-            raise StoreError(
-                f"{run.database}: {len(damage)} damaged rows, the first: {damage[0]}; restore a copy."
-            )
+            found = plural(len(damage), "damaged row")
+            raise StoreError(f"{run.database}: {found}, the first: {damage[0]}; restore a copy.")
         datasheet = run.publish(plan, store)
     if form is None:
         terminal.render(datasheet, Console())
-        click.echo(f"\nPage: {run.page}")
+        click.echo(f"\nPage: {shown(run.page)}")
         return
     renderers = {"html": html.render, "md": markdown.render, "csv": csv.render, "json": Datasheet.dumps}
     click.echo(renderers[form](datasheet), nl=False)

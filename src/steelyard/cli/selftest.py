@@ -7,10 +7,17 @@ import sys
 import click
 
 from steelyard.cli.options import option
+from steelyard.cli.say import complain, plain, plural
 
 
 @click.command()
-@option("--profile", type=click.Choice(["standard", "full"]), default="standard", help="Size [standard].")
+@option(
+    "--profile",
+    type=click.Choice(["standard", "full"]),
+    default="standard",
+    metavar="SIZE",
+    help="standard or full.",
+)
 @option("--json", "as_json", is_flag=True, help="Print the gates as JSON.")
 def selftest(profile: str, as_json: bool) -> None:
     """Measure judges whose parameters are known and compare; exit 1 when a gate fails."""
@@ -37,11 +44,11 @@ def selftest(profile: str, as_json: bool) -> None:
             table.add_column(name, min_width=width)
         table.add_column("gate", min_width=4)
         for gate in gates:
-            word = "[green]ok[/]" if gate.passed else "[bold red]FAIL[/]"
-            figure = gate.figure.replace("_", " ")
-            table.add_row(gate.judge, figure, gate.planted, gate.accepted, gate.recovered, word)
+            word = plain("ok", "green") if gate.passed else plain("FAIL", "bold red")
+            cells = (gate.judge, gate.figure.replace("_", " "), gate.planted, gate.accepted, gate.recovered)
+            table.add_row(*map(plain, cells), word)
         Console().print(table)
         click.echo(f"{len(gates) - failed} of {len(gates)} gates passed.")
     if failed:
-        click.echo(f"steelyard: {failed} gates failed: do not trust figures of this installation.", err=True)
+        complain(f"{plural(failed, 'gate')} failed: do not trust figures of this installation.")
         sys.exit(1)

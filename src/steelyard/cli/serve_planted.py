@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import click
 
-from steelyard.cli.options import option
+from steelyard.cli.options import option, whole
 
 
 @click.command("serve-planted")
 @click.argument("judge")
-@option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0 picks a free port.")
+@option("--port", type=whole(0, 65535), default=8765, metavar="N", help="Port; 0 picks a free one.")
 def serve_planted(judge: str, port: int) -> None:
     """Serve a planted judge as a chat-completions server on loopback, until Ctrl-C."""
     import asyncio
     from contextlib import suppress
     from pathlib import Path
 
+    from steelyard.datasheet.visible import visible
     from steelyard.errors import ConfigError
     from steelyard.lab.judge_config import parse_judge
     from steelyard.providers.planted_server import serve
@@ -26,8 +27,8 @@ def serve_planted(judge: str, port: int) -> None:
         raise ConfigError(f"judge {judge!r}: found provider {planted.provider!r}, expected planted/….")
 
     def ready(url: str) -> None:
-        click.echo(f"Serving {judge} at {url} until Ctrl-C.")
-        click.echo(f"Measure it: steelyard measure -j 'openai/{planted.model}?base_url={url}'")
+        click.echo(f"Serving {visible(judge)} at {url} until Ctrl-C.")
+        click.echo(f"Measure it: steelyard measure -j 'openai/{visible(planted.model)}?base_url={url}'")
 
     with suppress(KeyboardInterrupt):
         asyncio.run(serve(planted, port=port, ready=ready))

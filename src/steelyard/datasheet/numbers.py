@@ -9,6 +9,9 @@ from typing import TypeGuard
 from steelyard.datasheet.glossary import KINDS, term
 from steelyard.metrics.estimate import Estimate, Interval
 
+_PAIRWISE = ("vacuum", "ladder", "criterion", "position")
+"""Probes that show pairs."""
+
 NOT_MEASURED = "not measured"
 """Shown where a judge has no such estimate."""
 
@@ -123,7 +126,7 @@ def basis(estimate: Estimate) -> str:
     """`100 calls · 50 pairs · 10 tasks · design effect 1.1`."""
     parts = [
         _plural(estimate.n_calls, "call"),
-        _plural(estimate.n_units, "pair" if _pairwise(estimate) else "item"),
+        _plural(estimate.n_units, _unit(estimate)),
         _plural(estimate.n_clusters, "task"),
         f"design effect {design_effect(estimate)}",
     ]
@@ -200,5 +203,8 @@ def _plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def _pairwise(estimate: Estimate) -> bool:
-    return estimate.unit == "pair" or estimate.probe in ("vacuum", "ladder", "criterion", "position")
+def _unit(estimate: Estimate) -> str:
+    """What `n_units` counts, where that is known: an estimate on calls may be of pairs or of items."""
+    if estimate.unit != "call":
+        return estimate.unit
+    return "pair" if estimate.probe in _PAIRWISE else "unit"

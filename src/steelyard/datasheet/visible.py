@@ -10,10 +10,14 @@ from steelyard.metrics.estimate import Estimate
 
 def visible(text: str) -> str:
     """White space as single spaces; escape codes, direction marks, lone surrogates as `\\x1b`, `\\u202e`."""
-    line = " ".join(text.split())
-    if line.isprintable():
-        return line
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in line)
+    return spelled(" ".join(text.split()))
+
+
+def spelled(text: str) -> str:
+    """Spaces as they are; every other invisible character as `\\n`, `\\x1b`, `\\u202e`."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def visible_datasheet(datasheet: Datasheet) -> Datasheet:

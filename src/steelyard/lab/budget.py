@@ -2,41 +2,80 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from steelyard.errors import BudgetError
 from steelyard.lab.prices import Price
 from steelyard.trials.reply import Reply
 from steelyard.trials.trial import Trial
 
-EXPECTED_ANSWER_TOKENS = 40
+CHARACTERS_PER_TOKEN = 3
+"""Fewer than in English prose: a reservation must not be too small."""
+
+
+@dataclass
+class Hold:
+    """Money set aside for one call."""
+
+    budget: Budget
+    price: Price | None
+    trial: Trial
+    spent: float = 0.0
+    """What the call cost, once it is known."""
+
+    def spend(self, reply: Reply) -> None:
+        """Count what the reply cost."""
+        self.spent = cost(self.price, self.trial, reply)
+        self.budget.spent += self.spent
 
 
 class Budget:
-    """A limit on the sum of what is spent and what calls in flight are expected to cost."""
+    """A limit that spending and the dearest outcome of all calls in flight stay under together."""
 
     def __init__(self, limit: float | None) -> None:
         self.limit = limit
         self.spent = 0.0
-        self._reserved = 0.0
+        self._held = 0.0
+        self._freed = asyncio.Condition()
 
-    def reserve(self, price: Price | None, trial: Trial) -> float | None:
-        """Set money aside for a call; None when the limit does not allow it."""
-        characters = sum(len(message.content) for message in trial.messages)
-        expected = 0.0 if price is None else price.dollars(characters // 4, EXPECTED_ANSWER_TOKENS)
-        if self.limit is not None and expected > 0 and self.spent + self._reserved + expected > self.limit:
-            return None
-        self._reserved += expected
-        return expected
+    @asynccontextmanager
+    async def reserved(self, price: Price | None, trial: Trial) -> AsyncIterator[Hold]:
+        """Hold the most a call can cost while it is made; wait for calls in flight where that makes room."""
+        most = dearest(price, trial)
+        async with self._freed:
+            while self.limit is not None and most > 0 and self.spent + self._held + most > self.limit:
+                if not self._held:
+                    raise BudgetError(f"the budget of ${self.limit:g} is reached (${self.spent:.4f} spent)")
+                await self._freed.wait()
+            self._held += most
+        try:
+            yield Hold(self, price, trial)
+        finally:
+            async with self._freed:
+                self._held = max(0.0, self._held - most)
+                if self._held < 1e-12:
+                    self._held = 0.0
+                self._freed.notify_all()
 
-    def release(self, reserved: float) -> None:
-        """Give a reservation back when its call has ended."""
-        self._reserved -= reserved
 
-    def spend(self, price: Price | None, reply: Reply) -> float:
-        """Count what a reply cost."""
-        dollars = cost(price, reply)
-        self.spent += dollars
-        return dollars
+def dearest(price: Price | None, trial: Trial) -> float:
+    """The most that a call can cost: its prompt and the longest answer it may get."""
+    if price is None:
+        return 0.0
+    return price.dollars(_prompt_tokens(trial), trial.judge.decoding.max_tokens)
 
 
-def cost(price: Price | None, reply: Reply) -> float:
-    """Dollars for one reply; 0 where no price is known."""
-    return 0.0 if price is None else price.dollars(reply.usage.input_tokens, reply.usage.output_tokens)
+def cost(price: Price | None, trial: Trial, reply: Reply) -> float:
+    """Dollars for one reply; tokens are estimated where the server counted none."""
+    if price is None:
+        return 0.0
+    usage = reply.usage
+    answered = usage.output_tokens or len(reply.text) // CHARACTERS_PER_TOKEN
+    return price.dollars(usage.input_tokens or _prompt_tokens(trial), answered)
+
+
+def _prompt_tokens(trial: Trial) -> int:
+    return sum(len(message.content) for message in trial.messages) // CHARACTERS_PER_TOKEN

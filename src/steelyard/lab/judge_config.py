@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
+import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from reprlib import Repr
+from typing import Annotated, Any
 from urllib.parse import parse_qsl
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from steelyard.errors import ConfigError, UnknownNameError
+from steelyard.identity import canonical_json
 from steelyard.lab.judge_defaults import PLANTED_PARAMETERS, default_protocols
 from steelyard.providers.provider import PROVIDERS
 from steelyard.registry import Spec
@@ -24,27 +29,65 @@ PLANNED_PROVIDERS = ("anthropic", "google", "bedrock", "recorded")
 """Named in the contract, not built yet."""
 
 TEXT_READERS = ("choice", "json", "logprob")
+_READER_FORMS = f"expected {', '.join(TEXT_READERS)} or {{regex: pattern}}"
 
 
-class JudgeConfig(BaseModel):
+DEEPEST = 20
+"""Levels of nesting in a judge's mapping; more would exhaust the stack when it is written or hashed."""
+
+
+def _one_line(text: str) -> str:
+    """Refuse what would break a table or steer a terminal."""
+    if any(unicodedata.category(sign) in ("Cc", "Cs") for sign in text):
+        raise PydanticCustomError("control_character", "expected no control characters")
+    return text
+
+
+Line = Annotated[str, AfterValidator(_one_line)]
+Name = Annotated[str, Field(min_length=1, max_length=80), AfterValidator(_one_line)]
+Margin = Annotated[float, Field(ge=0)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class ProtocolConfig(_Strict):
+    """What a protocol changes of `base`; a text alone is a prompt."""
+
+    prompt: str | None = None
+    system: str | None = None
+    reader: str | dict[str, str] | None = None
+    margin: Margin | None = None
+    s: float | None = None
+    beta: float | None = None
+    tau: float | None = None
+    sigma: float | None = None
+    lapse: float | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _prompt_alone(cls, given: Any) -> Any:
+        return {"prompt": given} if isinstance(given, str) else given
+
+
+class JudgeConfig(_Strict):
     """A judge in a study file."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    model: str
-    name: str | None = Field(default=None, pattern=r"^[^\x00-\x1f\x7f]{1,80}$")
+    model: Line
+    name: Name | None = None
     prompt: str | None = None
     system: str | None = None
     rubric: str | None = None
     temperature: float | None = 0.0
-    max_tokens: int = Field(default=512, gt=0)
-    seed: int | None = None
+    max_tokens: int = Field(default=512, gt=0, le=10**9)
+    seed: int | None = Field(default=None, ge=-(2**63), lt=2**63)
     reader: str | dict[str, str] | None = None
-    protocols: dict[str, str | dict[str, Any]] = {}
-    margin: float | None = None
+    protocols: dict[Name, ProtocolConfig] = {}
+    margin: Margin | None = None
     extra: dict[str, Any] = {}
-    base_url: str | None = None
-    api_key_env: str | None = None
+    base_url: Line | None = None
+    api_key_env: Line | None = None
     timeout: float | None = Field(default=None, gt=0)
     s: float | None = None
     beta: float | None = None
@@ -56,15 +99,16 @@ class JudgeConfig(BaseModel):
 
 def parse_judge(given: str | Mapping[str, Any], folder: Path, scale: Scale) -> Judge:
     """Build a Judge; paths are relative to `folder`."""
-    where = (
-        f"judge {given!r}" if isinstance(given, str) else f"judge {given.get('name') or given.get('model')!r}"
-    )
+    where = _where(given)
+    if _deeper_than(DEEPEST, given):
+        raise ConfigError(f"{where}: nested more than {DEEPEST} levels deep; flatten the mapping.")
     config = _validated(_as_mapping(given, where), where)
     provider, _, model = config.model.partition("/")
     if not model:
         raise ConfigError(f"{where}: found no '/', expected provider/model such as openai/gpt-4o.")
     _check_provider(provider, where)
     _check_options(config, provider, where)
+    _check_extra(config.extra, where)
     protocols = _protocols(config, provider, model, folder, scale, where)
     return Judge(
         name=config.name or config.model,
@@ -86,6 +130,17 @@ def text_or_file(value: str, folder: Path, where: str) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise ConfigError(f"{where}: cannot read {path} ({error}); expected a UTF-8 text file.") from error
+
+
+def _where(given: str | Mapping[str, Any]) -> str:
+    """The judge by name or model; the query is left out, since an address in it may hold a secret."""
+    title = given if isinstance(given, str) else given.get("name") or given.get("model")
+    return f"judge {_found(title.partition('?')[0] if isinstance(title, str) else title)}"
+
+
+def _deeper_than(levels: int, value: Any) -> bool:
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    return levels == 0 or any(_deeper_than(levels - 1, part) for part in inner)
 
 
 def _as_mapping(given: str | Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -120,12 +175,32 @@ def _validated(body: dict[str, Any], where: str) -> JudgeConfig:
     try:
         return JudgeConfig.model_validate(body)
     except ValidationError as error:
-        problem = error.errors()[0]
-        key = ".".join(str(part) for part in problem["loc"])
-        if problem["type"] == "extra_forbidden":
-            known = ", ".join(JudgeConfig.model_fields)
-            raise ConfigError(f"{where}: unknown key {key!r}; known keys: {known}.") from error
-        raise ConfigError(f"{where}: {key}: {problem['msg']}, found {problem['input']!r}.") from error
+        raise ConfigError(f"{where}: {_problem(error.errors()[0])}") from error
+
+
+def _problem(problem: ErrorDetails) -> str:
+    """What is wrong with one key, in the words of this project where pydantic's would mislead."""
+    parts = [str(part) for part in problem["loc"] if part != "[key]"]
+    key = ".".join(part if part.isprintable() else ascii(part) for part in parts)
+    found = _found(problem["input"])
+    if problem["type"] == "extra_forbidden":
+        fields = (ProtocolConfig if len(parts) > 1 else JudgeConfig).model_fields
+        return f"unknown key {key!r}; known keys: {', '.join(fields)}."
+    if problem["type"] == "model_type":
+        return f"{key}: expected a prompt or a mapping, found {found}."
+    if "reader" in parts:
+        return f"reader: {_READER_FORMS}, found {found}."
+    return f"{key}: {problem['msg']}, found {found}."
+
+
+def _found(value: object) -> str:
+    """A value for a message, cut short."""
+    shortener = Repr()
+    shortener.maxstring = shortener.maxother = 100
+    try:
+        return shortener.repr(value)
+    except (ValueError, RecursionError):
+        return f"a {type(value).__name__}"
 
 
 def _check_provider(provider: str, where: str) -> None:
@@ -142,16 +217,36 @@ def _check_provider(provider: str, where: str) -> None:
 
 def _check_options(config: JudgeConfig, provider: str, where: str) -> None:
     """Refuse a key that this provider would silently ignore."""
-    given = {name for name in PLANTED_PARAMETERS if getattr(config, name) is not None}
-    if given and config.model != "planted/probit":
-        raise ConfigError(f"{where}: key {min(given)!r} belongs to planted/probit only.")
     wire = {name for name in ("base_url", "api_key_env", "timeout") if getattr(config, name) is not None}
     if wire and provider in ("embedded", "planted"):
         raise ConfigError(
             f"{where}: key {min(wire)!r} belongs to judges behind HTTP; {provider} judges run in process."
         )
-    if config.margin is not None and not config.model.endswith("-likelihood"):
-        raise ConfigError(f"{where}: key 'margin' belongs to likelihood judges only.")
+    _check_settings(config, config.model, where)
+    for name, change in config.protocols.items():
+        _check_settings(change, config.model, f"{where}: protocols: {name}")
+
+
+def _check_settings(config: JudgeConfig | ProtocolConfig, address: str, where: str) -> None:
+    given = {name for name in PLANTED_PARAMETERS if getattr(config, name, None) is not None}
+    if given and address != "planted/probit":
+        raise ConfigError(f"{where}: key {min(given)!r} belongs to planted/probit only; remove it.")
+    likelihood = address.startswith("embedded/") and address.endswith("-likelihood")
+    if config.margin is not None and not likelihood:
+        raise ConfigError(f"{where}: key 'margin' belongs to likelihood judges only; remove it.")
+
+
+def _check_extra(extra: dict[str, Any], where: str) -> None:
+    """Refuse what would not reach the server as it was written."""
+    try:
+        sound = json.loads(canonical_json(extra)) == extra
+    except (TypeError, ValueError, RecursionError):
+        sound = False
+    if not sound:
+        raise ConfigError(
+            f"{where}: extra: found {_found(extra)}, expected values that JSON can hold "
+            "(text, finite numbers, true, false, null, lists, mappings with text keys); quote dates."
+        )
 
 
 def _options(config: JudgeConfig, provider: str) -> dict[str, Any]:
@@ -171,13 +266,12 @@ def _protocols(
     protocols = default_protocols(provider, model, config.margin, config.tau, config.tau_strict)
     if config.prompt is not None or config.system is not None or config.reader is not None:
         protocols = {"base": protocols["base"]}
-    own = {"prompt": config.prompt, "system": config.system, "reader": config.reader}
+    own = ProtocolConfig(prompt=config.prompt, system=config.system, reader=config.reader)
     protocols["base"] = _changed(protocols["base"], own, folder, where)
     for name, change in config.protocols.items():
         if name == "base":
             raise ConfigError(f"{where}: protocols: 'base' is the judge's own prompt; give it as 'prompt'.")
-        body = {"prompt": change} if isinstance(change, str) else change
-        protocols[name] = _changed(protocols["base"], body, folder, where)
+        protocols[name] = _changed(protocols["base"], change, folder, where)
     allowed = PAIRWISE_VARIABLES if isinstance(scale, Pairwise) else POINTWISE_VARIABLES
     for protocol in protocols.values():
         for text in (protocol.system, protocol.user):
@@ -186,36 +280,31 @@ def _protocols(
     return protocols
 
 
-def _changed(base: Protocol, change: Mapping[str, Any], folder: Path, where: str) -> Protocol:
-    known = {"prompt", "system", "reader", "margin", *PLANTED_PARAMETERS}
-    unknown = sorted(set(change) - known)
-    if unknown:
-        raise ConfigError(
-            f"{where}: protocols: unknown key {unknown[0]!r}; known: {', '.join(sorted(known))}."
-        )
-    user, system, reader, settings = base.user, base.system, base.reader, dict(base.settings)
-    if change.get("prompt") is not None:
-        user = text_or_file(change["prompt"], folder, where)
-        system = None
-    if change.get("system") is not None:
-        system = text_or_file(change["system"], folder, where)
-    if change.get("reader") is not None:
-        reader = _reader(change["reader"], where)
-    if change.get("margin") is not None:
-        reader = Spec("likelihood", {"margin": float(change["margin"])})
-    settings |= {name: float(change[name]) for name in PLANTED_PARAMETERS if change.get(name) is not None}
-    return Protocol(user, system, reader, settings)
+def _changed(base: Protocol, change: ProtocolConfig, folder: Path, where: str) -> Protocol:
+    user, system, reader = base.user, base.system, base.reader
+    if change.prompt is not None:
+        user, system = text_or_file(change.prompt, folder, where), None
+    if change.system is not None:
+        system = text_or_file(change.system, folder, where)
+    if change.reader is not None:
+        reader = _reader(change.reader, where)
+    if change.margin is not None:
+        reader = Spec("likelihood", {"margin": change.margin})
+    given = {name: getattr(change, name, None) for name in PLANTED_PARAMETERS}
+    settings = {name: value for name, value in given.items() if value is not None}
+    return Protocol(user, system, reader, {**base.settings, **settings})
 
 
 def _reader(given: str | Mapping[str, str], where: str) -> Spec:
     if isinstance(given, str):
         if given not in TEXT_READERS:
-            raise ConfigError(
-                f"{where}: unknown reader {given!r}; known: {', '.join(TEXT_READERS)}, {{regex: …}}."
-            )
+            raise ConfigError(f"{where}: unknown reader {_found(given)}; {_READER_FORMS}.")
         return Spec(given)
     if set(given) != {"regex"}:
-        raise ConfigError(f"{where}: reader must be a name or {{regex: pattern}}, found {dict(given)!r}.")
+        raise ConfigError(f"{where}: reader: {_READER_FORMS}, found {_found(given)}.")
     spec = Spec("regex", {"pattern": given["regex"]})
-    READERS.build(spec)
+    try:
+        READERS.build(spec)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from error
     return spec

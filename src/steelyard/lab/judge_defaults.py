@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from steelyard.providers.embedded_prompts import EMBEDDED_PROMPT, EMBEDDED_STRICT_PROMPT
+from steelyard.providers.planted_model import Parameters
 from steelyard.registry import Spec
 from steelyard.trials.builtin_prompts import PAIRWISE_SYSTEM, PAIRWISE_USER, STRICT_USER
 from steelyard.trials.judge import Judge, Protocol
@@ -10,12 +11,12 @@ from steelyard.trials.judge import Judge, Protocol
 PLANTED_PARAMETERS = ("s", "beta", "tau", "tau_strict", "sigma", "lapse")
 """Parameters of planted/probit; `tau_strict` is its criterion under the strict protocol."""
 
-PROBIT_TAU = 0.6
-"""Criterion of planted/probit where none is given; the strict one is 0.6 higher."""
+STRICT_STEP = 0.6
+"""How much higher the criterion of planted/probit is under the strict protocol, where none is given."""
 
-LIKELIHOOD_MARGIN = 1.0
-LIKELIHOOD_STRICT_MARGIN = 4.0
-"""Margins in nats of log P(answer | request) within which a likelihood judge calls a tie."""
+LIKELIHOOD_MARGIN = 2.0
+LIKELIHOOD_STRICT_MARGIN = 8.0
+"""Margins in nats within which a likelihood judge calls a tie."""
 
 LIKELIHOOD_TEMPLATE = "{{ request }}\n1: {{ first }}\n2: {{ second }}"
 """A likelihood judge is not prompted; this is the record of what it compared."""
@@ -43,7 +44,8 @@ def default_protocols(
         return {"base": base_protocol, "strict": Protocol(STRICT_USER, PAIRWISE_SYSTEM)}
     if model != "probit":
         return {"base": base_protocol}
-    strict = tau_strict if tau_strict is not None else (PROBIT_TAU if tau is None else tau) + 0.6
+    base_tau = Parameters().tie_threshold if tau is None else tau
+    strict = base_tau + STRICT_STEP if tau_strict is None else tau_strict
     return {"base": base_protocol, "strict": Protocol(STRICT_USER, PAIRWISE_SYSTEM, settings={"tau": strict})}
 
 

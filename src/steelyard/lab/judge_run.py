@@ -34,13 +34,14 @@ class JudgeRun:
         self.judge = judge
         self.trials = sorted(trials, key=_prefix_order)
         self.price = price_of(judge)
-        self.given_up = False
+        self.call_timeout = float(judge.options.get("timeout", runner.limits.call_timeout))
+        self.stopped = asyncio.Event()
         self._exhausted_in_a_row = 0
         self._jitter = random.Random()
 
     async def execute(self) -> None:
         """Open the provider, work the trials off, close it; do nothing when all are answered."""
-        if not self.trials or self._done:
+        if not self.trials or self.stopped.is_set():
             return
         provider = connect(self.judge)
         try:
@@ -51,18 +52,14 @@ class JudgeRun:
         finally:
             await provider.close()
 
-    @property
-    def _done(self) -> bool:
-        return self.given_up or self.runner.stopped.is_set()
-
     async def _work(self, provider: Provider) -> None:
         workers = min(self.limits.concurrency, provider.concurrency, len(self.trials))
-        throttle = Throttle(workers, self.runner.stopped)
+        throttle = Throttle(workers, self.stopped)
         waiting = iter(self.trials)
 
         async def worker() -> None:
             for trial in waiting:
-                if self._done:
+                if self.stopped.is_set():
                     return
                 try:
                     await self._settle(provider, throttle, trial)
@@ -79,9 +76,11 @@ class JudgeRun:
         while True:
             try:
                 async with throttle.slot():
-                    if self._done:
+                    if self.stopped.is_set():
                         return
-                    reply = await self._call(provider, trial)
+                    async with self.runner.budget.reserved(self.price, trial) as hold:
+                        reply = await self._call(provider, trial)
+                        hold.spend(reply)
             except PermanentError as error:
                 await self._fail(trial, [*errors, error])
                 return
@@ -90,39 +89,42 @@ class JudgeRun:
                 if error.reason == "rate_limited":
                     throttle.refused(error.retry_after)
                 pause = self._pause(len(errors), error)
+                if pause > self.limits.trial_timeout:
+                    await self._fail(trial, errors)
+                    raise UnreachableError(f"{error}, and the server asks to wait {pause:,.0f} s") from error
                 late = asyncio.get_running_loop().time() + pause > deadline
                 if late or len(errors) >= self.limits.attempts:
                     await self._fail(trial, errors)
                     self._count_exhausted(error)
                     return
-                await nap(pause, self.runner.stopped)
+                await nap(pause, self.stopped)
             else:
                 throttle.succeeded()
-                await self._keep(trial, reply, len(errors) + 1)
+                await self._keep(trial, reply, len(errors) + 1, hold.spent)
                 return
 
     async def _call(self, provider: Provider, trial: Trial) -> Reply:
-        reserved = self.runner.budget.reserve(self.price, trial)
-        if reserved is None:
-            limit, spent = self.runner.budget.limit, self.runner.budget.spent
-            raise BudgetError(f"the budget of ${limit:g} is reached (${spent:.4f} spent)")
+        """One try; whatever goes wrong in it is this trial's alone."""
         try:
-            return await asyncio.wait_for(provider.ask(trial.presentation()), self.limits.call_timeout)
+            return await asyncio.wait_for(provider.ask(trial.presentation()), self.call_timeout)
         except TimeoutError:
-            raise TransientError("timeout", f"no reply within {self.limits.call_timeout:g} s") from None
-        finally:
-            self.runner.budget.release(reserved)
+            raise TransientError(
+                "timeout", f"judge {self.judge.name}: no reply within {self.call_timeout:g} s"
+            ) from None
+        except (SteelyardError, asyncio.CancelledError):
+            raise
+        except Exception as error:
+            raise PermanentError("internal_error", f"{type(error).__name__}: {error}") from error
 
-    async def _keep(self, trial: Trial, reply: Reply, attempts: int) -> None:
+    async def _keep(self, trial: Trial, reply: Reply, attempts: int, dollars: float) -> None:
         self._exhausted_in_a_row = 0
-        dollars = self.runner.budget.spend(self.price, reply)
         await self.runner.store.save_reply(trial, reply, attempts)
-        self.runner.replied(self.judge.name, dollars)
+        self.runner.replied(self.judge, dollars)
 
     async def _fail(self, trial: Trial, errors: list[CallError]) -> None:
         last = errors[-1]
         await self.runner.store.save_failure(trial, last.reason, str(last), len(errors))
-        self.runner.failed(self.judge.name, last.reason)
+        self.runner.failed(self.judge, last.reason)
 
     def _pause(self, tries: int, error: TransientError) -> float:
         """Exponential backoff with jitter; a server's own wish counts in full."""
@@ -131,33 +133,24 @@ class JudgeRun:
 
     def _count_exhausted(self, error: TransientError) -> None:
         self._exhausted_in_a_row += 1
+        count = self._exhausted_in_a_row
         if error.reason == "unreachable":
-            self._give_up(UnreachableError(f"judge {self.judge.name}: {error}"))
-        elif self._exhausted_in_a_row >= self.limits.hopeless:
-            count = self._exhausted_in_a_row
-            self._give_up(
-                UnreachableError(
-                    f"judge {self.judge.name}: given up after {count} trials in a row without a reply; "
-                    f"the last try ended with: {error}"
-                )
-            )
+            self._give_up(UnreachableError(str(error)))
+        elif count >= self.limits.hopeless:
+            told = f"judge {self.judge.name}: given up after {count} trials in a row without a reply"
+            self._give_up(UnreachableError(f"{told}; the last try ended with: {error}"))
 
     def _give_up(self, error: SteelyardError) -> None:
-        """Leave this judge; anything but an unreachable server stops the whole run before it costs more."""
-        if self.given_up:
+        """Leave this judge; what concerns this judge alone lets the others go on."""
+        if self.stopped.is_set():
             return
-        self.given_up = True
-        if isinstance(error, UnreachableError):
+        self.stopped.set()
+        if isinstance(error, (UnreachableError, BudgetError)):
             self.runner.outcome.stopped.append(error)
         else:
             self.runner.stop(error)
 
 
 def _prefix_order(trial: Trial) -> tuple[str, ...]:
-    """Trials that share a prompt's beginning stand together, for providers that cache prefixes."""
-    return (
-        trial.protocol,
-        trial.stimulus.request,
-        *(message.content for message in trial.messages),
-        trial.key,
-    )
+    """Trials that share a prompt's beginning stand together, for providers that remember prefixes."""
+    return (trial.stimulus.request, *trial.slot_texts, trial.protocol, trial.key)

@@ -4,34 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections import Counter
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.errors import (
-    BudgetError,
-    ConfigError,
-    InterruptedRunError,
-    RunError,
-    SteelyardError,
-    UsageError,
-)
+from steelyard.errors import ConfigError, SteelyardError, UsageError
 from steelyard.lab.limits import Limits
-from steelyard.lab.observe import NOT_RUN, observe
+from steelyard.lab.observe import observe
 from steelyard.lab.planner import Plan
 from steelyard.lab.prices import price_of
 from steelyard.lab.progress import Progress
 from steelyard.lab.run_folder import RunFolder
 from steelyard.lab.runner import Outcome, Runner
+from steelyard.lab.shortfalls import speechless, stops, warnings
 from steelyard.lab.study import Study
 from steelyard.store.run_store import RunStore
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable
 
 
 @dataclass(frozen=True)
@@ -51,7 +41,7 @@ class Measured:
 
     @property
     def exit_code(self) -> int:
-        """0, 1 or 2, as the contract says."""
+        """0 or 1, as the contract says; what would be 2 is raised."""
         return max((error.exit_code for error in self.errors), default=0)
 
 
@@ -62,16 +52,17 @@ def measure(study: Study, folder: RunFolder, limits: Limits, progress: Progress 
     """
     if limits.budget is not None:
         _check_prices(study)
-    plan = folder.prepare(study)
-    with locked(folder.path), folder.store() as store:
-        outcome = _await(_execute(plan, store, limits, progress))
-        for error in outcome.stopped:
-            if isinstance(error, UsageError):
-                raise error
-        observations = observe(plan, store)
-        datasheet = folder.publish(plan, store)
-    errors = [*_stops(outcome, observations, len(plan.trials)), *_speechless(plan, observations)]
-    return Measured(folder, datasheet, outcome, tuple(errors), tuple(_warnings(observations)))
+    with folder.locked():
+        plan = folder.prepare(study)
+        with folder.store() as store:
+            outcome = _await(_execute(plan, store, limits, progress))
+            for error in outcome.stopped:
+                if isinstance(error, UsageError):
+                    raise error
+            observations = observe(plan, store)
+            datasheet = folder.publish(plan, store)
+    errors = [*stops(outcome, observations), *speechless(study, observations)]
+    return Measured(folder, datasheet, outcome, tuple(errors), tuple(warnings(observations)))
 
 
 def _await(work: Coroutine[Any, Any, Outcome]) -> Outcome:
@@ -110,62 +101,3 @@ async def _execute(plan: Plan, store: RunStore, limits: Limits, progress: Progre
     finally:
         with suppress(NotImplementedError, RuntimeError, ValueError):
             loop.remove_signal_handler(signal.SIGINT)
-
-
-def _stops(outcome: Outcome, observations: list[Observation], total: int) -> Iterator[SteelyardError]:
-    """The reasons for an early end, each with how to go on."""
-    missing = sum(o.verdict == Failed(NOT_RUN) for o in observations)
-    done = f"{total - missing:,} of {total:,} trials are done and kept"
-    for error in outcome.stopped:
-        if isinstance(error, InterruptedRunError):
-            yield InterruptedRunError(f"interrupted: {done}; run the same command again to go on.")
-        elif isinstance(error, BudgetError):
-            yield BudgetError(f"{error}: {done}; raise --budget and run the same command again to go on.")
-        else:
-            yield type(error)(f"{str(error).rstrip('.')}: {done}; run the same command again to go on.")
-    if missing and not outcome.stopped:
-        yield RunError(f"{missing} trials have no verdict: {done}; run the same command again to go on.")
-
-
-def _speechless(plan: Plan, observations: list[Observation]) -> Iterator[SteelyardError]:
-    """Judges from whom nothing readable came; a judge that was not reached at all is told of elsewhere."""
-    for judge in plan.study.judges:
-        mine = [o.verdict for o in observations if o.judge == judge.name]
-        tried = [v for v in mine if v != Failed(NOT_RUN)]
-        if tried and not any(isinstance(v, (Decided, Tie, Abstained)) for v in tried):
-            reasons = Counter(v.reason for v in tried if isinstance(v, (Unreadable, Failed)))
-            told = ", ".join(f"{reason} {count}" for reason, count in reasons.most_common())
-            yield RunError(
-                f"judge {judge.name}: no readable verdict in {len(tried)} calls ({told}), no figure defined; "
-                "look at the replies and correct the prompt, the reader or the server."
-            )
-
-
-def _warnings(observations: list[Observation]) -> Iterator[str]:
-    counts: dict[tuple[str, str], Counter[str]] = {}
-    for observation in observations:
-        verdict = observation.verdict
-        if isinstance(verdict, (Unreadable, Failed)) and verdict.reason != NOT_RUN:
-            word = "unreadable" if isinstance(verdict, Unreadable) else "failed"
-            counts.setdefault((observation.judge, word), Counter())[verdict.reason] += 1
-    for (judge, word), reasons in sorted(counts.items()):
-        told = ", ".join(f"{reason} {count}" for reason, count in reasons.most_common())
-        yield f"judge {judge}: {sum(reasons.values())} trials {word} ({told}); none of them is a score."
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """One process at a time in a run folder: two would pay for the same trials."""
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
-    with (folder / ".lock").open("w") as handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise RunError(
-                f"{folder}: another process is measuring into this folder; wait for it to end."
-            ) from error
-        yield

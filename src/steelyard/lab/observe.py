@@ -8,10 +8,7 @@ from steelyard.trials.reply import Usage
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.readers import READERS
-from steelyard.verdicts.verdict import Failed, Verdict
-
-NOT_RUN = "not_run"
-"""Reason of a trial that was never tried; it counts as failed on the datasheet."""
+from steelyard.verdicts.verdict import NOT_RUN, Failed, Verdict
 
 
 def observe(plan: Plan, store: RunStore) -> list[Observation]:

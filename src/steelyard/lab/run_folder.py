@@ -13,7 +13,7 @@ from typing import Any
 from steelyard.datasheet import html, markdown
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
-from steelyard.errors import ConfigError, StoreError
+from steelyard.errors import ConfigError, RunError, StoreError
 from steelyard.lab.budget import cost
 from steelyard.lab.observe import observe
 from steelyard.lab.planner import Plan, make_plan
@@ -21,6 +21,11 @@ from steelyard.lab.prices import price_of
 from steelyard.lab.study import Study, freeze, thaw
 from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.store.run_store import RunStore
+
+try:
+    import fcntl
+except ImportError:  # not on Windows, where runs are not guarded against each other
+    fcntl = None  # type: ignore[assignment]
 
 RUNS = "steelyard-runs"
 """Folder of the runs that were given no --out."""
@@ -58,51 +63,76 @@ class RunFolder:
         """The datasheet as one HTML file."""
         return self.path / "datasheet.html"
 
-    def prepare(self, study: Study) -> Plan:
-        """Freeze a study here, or check that it is the one already here."""
-        plan = make_plan(study)
-        if self.study.exists():
-            self._check(study, plan)
-            return plan
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """One process at a time in a run folder: two would pay for the same trials."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            plan.stimuli.write(self.stimuli)
-            _write(self.study, freeze(study))
+            handle = (self.path / ".lock").open("w")
         except OSError as error:
-            raise StoreError(
-                f"{self.path}: cannot be written ({error.strerror}); choose another --out."
-            ) from error
+            raise _unwritable(self.path, error) from error
+        with handle:
+            if fcntl is not None:
+                try:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except OSError as error:
+                    raise RunError(
+                        f"{self.path}: another process is measuring into this folder; wait for it to end."
+                    ) from error
+            yield
+
+    def prepare(self, study: Study) -> Plan:
+        """Freeze a study here, or go on with the one that is here; it may gain judges and probes."""
+        plan = make_plan(study)
+        if self.study.exists():
+            held = thaw(self.study)
+            if not study.extends(held):
+                differing = _difference(held, study)
+                raise ConfigError(
+                    f"{self.path}: holds another study ({differing} differ); choose another --out."
+                )
+            if held.hash == study.hash:
+                self._check_stimuli(plan)
+                return plan
+        try:
+            plan.stimuli.write(self.stimuli)
+        except OSError as error:
+            raise _unwritable(self.path, error) from error
+        write_text(self.study, freeze(study))
+        with self.store() as store:
+            store.set_study(study.hash)
         return plan
 
     def load(self) -> Plan:
-        """The plan of the study that lies here."""
-        if not self.study.exists():
-            raise ConfigError(
-                f"{self.path}: no study.yaml found, expected a run folder that `measure` wrote."
-            )
+        """The plan of the study that lies here; nothing is written."""
+        for path in (self.study, self.stimuli, self.database):
+            if not path.exists():
+                raise ConfigError(
+                    f"{self.path}: no {path.name} found, expected a run folder that `measure` wrote."
+                )
         study = thaw(self.study)
+        with self.store(read_only=True) as store:
+            if store.study != study.hash:
+                raise ConfigError(
+                    f"{self.study}: not the study whose replies are in {self.database.name}; restore the file."
+                )
         plan = make_plan(study)
-        self._check(study, plan)
+        self._check_stimuli(plan)
         return plan
 
-    def _check(self, study: Study, plan: Plan) -> None:
-        held = thaw(self.study)
-        if held.hash != study.hash:
-            raise ConfigError(
-                f"{self.path}: holds another study ({_difference(held, study)} differ); choose another --out."
-            )
+    def _check_stimuli(self, plan: Plan) -> None:
         frozen = StimulusSet.read(self.stimuli)
         if frozen.hash != plan.stimuli.hash:
             raise ConfigError(
                 f"{self.stimuli}: the stimuli differ from those this version builds "
                 f"({frozen.hash[7:15]} against {plan.stimuli.hash[7:15]}); "
-                "restore the file, or measure into another --out."
+                "restore the file, use the version that measured, or measure into another --out."
             )
 
     @contextmanager
-    def store(self) -> Iterator[RunStore]:
+    def store(self, *, read_only: bool = False) -> Iterator[RunStore]:
         """The run file, closed at the end."""
-        store = RunStore(self.database)
+        store = RunStore(self.database, read_only=read_only)
         try:
             yield store
         finally:
@@ -111,9 +141,9 @@ class RunFolder:
     def publish(self, plan: Plan, store: RunStore) -> Datasheet:
         """Build the datasheet from the store and write every format."""
         datasheet = build_datasheet(plan, store)
-        _write(self.path / "datasheet.json", datasheet.dumps())
-        _write(self.path / "datasheet.md", markdown.render(datasheet))
-        _write(self.page, html.render(datasheet))
+        write_text(self.path / "datasheet.json", datasheet.dumps())
+        write_text(self.path / "datasheet.md", markdown.render(datasheet))
+        write_text(self.page, html.render(datasheet))
         return datasheet
 
 
@@ -150,7 +180,7 @@ def run_facts(plan: Plan, store: RunStore) -> dict[str, Any]:
         "calls": len(measured),
         "input_tokens": sum(stored.reply.usage.input_tokens for _, stored in measured),
         "output_tokens": sum(stored.reply.usage.output_tokens for _, stored in measured),
-        "dollars": round(sum(cost(prices[t.judge.name], stored.reply) for t, stored in measured), 6),
+        "dollars": round(sum(cost(prices[t.judge.name], t, stored.reply) for t, stored in measured), 6),
     }
 
 
@@ -167,7 +197,11 @@ def _difference(held: Study, wanted: Study) -> str:
     return ", ".join(part for part in parts if getattr(held, part) != getattr(wanted, part))
 
 
-def _write(path: Path, text: str) -> None:
+def _unwritable(path: Path, error: OSError) -> StoreError:
+    return StoreError(f"{path}: cannot be written ({error.strerror}); choose another --out.")
+
+
+def write_text(path: Path, text: str) -> None:
     """Whole or not at all: a reader never sees half a file."""
     beside = path.with_name(path.name + ".part")
     try:

@@ -14,6 +14,7 @@ from steelyard.lab.limits import Limits
 from steelyard.lab.prices import price_of
 from steelyard.lab.progress import Progress, Silent, Tick
 from steelyard.store.run_store import RunStore
+from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
 
 
@@ -22,7 +23,7 @@ class Outcome:
     """What happened to a run's open trials in this sitting."""
 
     calls: int = 0
-    """Trials that got a reply."""
+    """Trials of measured judges that got a reply; baselines are not counted."""
     failed: Counter[str] = field(default_factory=Counter)
     """Trials without a reply, by reason."""
     stopped: list[SteelyardError] = field(default_factory=list)
@@ -40,13 +41,16 @@ class Runner:
         self.progress = progress or Silent()
         self.budget = Budget(limits.budget)
         self.outcome = Outcome()
-        self.stopped = asyncio.Event()
+        self._runs: list[JudgeRun] = []
+        self._stopped = False
 
     def stop(self, reason: SteelyardError | None = None) -> None:
         """Start no further call; what is in flight is finished and kept."""
-        if not self.stopped.is_set():
+        if not self._stopped:
+            self._stopped = True
             self.outcome.stopped.append(reason or InterruptedRunError("interrupted"))
-            self.stopped.set()
+            for run in self._runs:
+                run.stopped.set()
 
     async def run(self, trials: Sequence[Trial]) -> Outcome:
         """Run what has no reply yet; embedded judges in turn, all others side by side."""
@@ -60,6 +64,7 @@ class Runner:
             judge = mine[0].judge
             lane = "embedded" if judge.provider == "embedded" else f"judge {name}"
             run = JudgeRun(self, judge, [trial for trial in mine if trial.key not in answered])
+            self._runs.append(run)
             self.progress.begin(name, len(mine), len(mine) - len(run.trials))
             lanes.setdefault(lane, []).append(run)
         async with asyncio.TaskGroup() as group:
@@ -68,21 +73,21 @@ class Runner:
         self.outcome.dollars = self.budget.spent
         return self.outcome
 
-    def replied(self, judge: str, dollars: float) -> None:
+    def replied(self, judge: Judge, dollars: float) -> None:
         """Count a trial whose reply is on disk."""
-        self.outcome.calls += 1
-        self.progress.tick(Tick(judge, True, dollars))
+        self.outcome.calls += not judge.baseline
+        self.progress.tick(Tick(judge.name, True, dollars))
 
-    def failed(self, judge: str, reason: str) -> None:
+    def failed(self, judge: Judge, reason: str) -> None:
         """Count a trial whose failure is on disk."""
         self.outcome.failed[reason] += 1
-        self.progress.tick(Tick(judge, False, 0.0))
+        self.progress.tick(Tick(judge.name, False, 0.0))
 
     def _count_earlier_spending(self, by_judge: dict[str, list[Trial]]) -> None:
         stored = self.store.replies()
         for mine in by_judge.values():
             price = price_of(mine[0].judge)
-            self.budget.spent += sum(cost(price, stored[t.key].reply) for t in mine if t.key in stored)
+            self.budget.spent += sum(cost(price, t, stored[t.key].reply) for t in mine if t.key in stored)
 
 
 async def _in_turn(runs: Iterable[JudgeRun]) -> None:

@@ -60,8 +60,33 @@ class Study:
 
     @cached_property
     def hash(self) -> str:
-        """Hash of the effective configuration."""
-        return content_hash(self)
+        """Hash of all that decides a figure; how a server is reached and how long it may take does not."""
+        return content_hash({**self.frame, "probes": self.probes, "judges": self.instruments})
+
+    @property
+    def frame(self) -> dict[str, object]:
+        """What every judge and probe of the study shares."""
+        return {
+            "name": self.name,
+            "seed": self.seed,
+            "profile": self.profile,
+            "replicates": self.replicates,
+            "task": self.task,
+        }
+
+    @property
+    def instruments(self) -> dict[str, dict[str, str]]:
+        """Judge names to the fingerprints of their protocols."""
+        return {j.name: {name: j.fingerprint(name) for name in j.protocols} for j in self.judges}
+
+    def extends(self, other: Study) -> bool:
+        """True where this study has all that the other has, unchanged, and perhaps more."""
+        mine, theirs = self.instruments, other.instruments
+        return (
+            self.frame == other.frame
+            and all(mine.get(name) == instrument for name, instrument in theirs.items())
+            and all(spec in self.probes for spec in other.probes)
+        )
 
     def build_probes(self) -> list[Probe]:
         """The probes, ready to use."""
@@ -93,6 +118,9 @@ def build_study(config: StudyConfig, folder: Path) -> Study:
     for judge in judges:
         connect(judge)  # refuses wrong models and options before anything is written
     probes = [_probe_spec(given) for given in config.probes]
+    for spec in probes:
+        if probes.count(spec) > 1:
+            raise ConfigError(f"probes: {spec.name!r} stands there twice; leave one out.")
     baselines = [
         judge for judge in baseline_judges(config.seed) if judge.name not in {j.name for j in judges}
     ]
@@ -120,20 +148,31 @@ def thaw(path: Path) -> Study:
     """The study of a run folder."""
     body = _read_yaml(path)
     try:
+        frame = StudyConfig(
+            name=body["name"], seed=body["seed"], profile=body["profile"], replicates=body["replicates"]
+        )
         judges = tuple(_thaw_judge(dict(judge)) for judge in body["judges"])
-        probes = tuple(Spec(spec["name"], spec["args"]) for spec in body["probes"])
-        return Study(body["name"], body["seed"], body["profile"], body["replicates"], judges, probes)
-    except (KeyError, TypeError) as error:
+        probes = tuple(Spec(str(spec["name"]), dict(spec["args"])) for spec in body["probes"])
+        task = Task(str(body["task"]["instruction"]), str(body["task"]["rubric"]), CHECKLIST_TASK.scale)
+        return Study(frame.name, frame.seed, frame.profile, frame.replicates, judges, probes, task)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ConfigError(
-            f"{path}: not the frozen study of a run folder ({error} is missing or wrong)."
+            f"{path}: not the frozen study of a run folder ({_first_line(error)}); restore the file."
         ) from error
+
+
+def _first_line(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        problem = error.errors()[0]
+        return f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
+    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def _thaw_judge(body: dict[str, Any]) -> Judge:
     protocols = {}
-    for name, protocol in body.pop("protocols").items():
-        reader = protocol.pop("reader")
-        protocols[name] = Protocol(**protocol, reader=Spec(**reader))
+    for name, protocol in body["protocols"].items():
+        reader = Spec(**protocol["reader"])
+        protocols[name] = Protocol(**{**protocol, "reader": reader})
     return Judge(**{**body, "protocols": protocols, "decoding": Decoding(**body["decoding"])})
 
 
@@ -182,9 +221,10 @@ def _distinct(judges: list[Judge], given: list[str | dict[str, Any]]) -> list[Ju
         replace(judge, name=text) if names.count(judge.name) > 1 and isinstance(text, str) else judge
         for judge, text in zip(judges, given, strict=True)
     ]
-    for judge in named:
-        if [other.name for other in named].count(judge.name) > 1:
-            raise ConfigError(f"two judges are named {judge.name!r}: give each a 'name' of its own.")
+    shown = [" ".join(judge.name.split()) for judge in named]
+    for name in shown:
+        if shown.count(name) > 1:
+            raise ConfigError(f"two judges are named {name!r}: give each a 'name' of its own.")
     seen: dict[str, str] = {}
     for judge in named:
         twin = seen.setdefault(judge.fingerprint("base"), judge.name)

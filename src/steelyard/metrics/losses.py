@@ -14,7 +14,7 @@ from steelyard.metrics.findings import ALPHA, POWER, Limit, limit_word
 from steelyard.metrics.heading import NO_CALLS
 from steelyard.metrics.intervals import normal_quantile, wilson
 from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.verdict import Failed, Unreadable
+from steelyard.verdicts.verdict import NOT_RUN, Failed, Unreadable
 
 PROBE = "run"
 LIMIT = Limit(0.02)
@@ -51,5 +51,10 @@ def _rate(
         bounds=(events / calls, events / calls),
         finding=limit_word(wilson(events, calls, normal_quantile(1 - ALPHA)), LIMIT),
         minimum_detectable=(normal_quantile(1 - ALPHA) + normal_quantile(POWER)) * spread,
-        note=NOTE,
+        note=_note(metric, observations),
     )
+
+
+def _note(metric: str, observations: Sequence[Observation]) -> str:
+    untried = sum(observation.verdict == Failed(NOT_RUN) for observation in observations)
+    return f"{NOTE}; {untried} of them were never tried" if untried and metric == "failed_rate" else NOTE

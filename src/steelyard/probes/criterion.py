@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from steelyard.errors import ConfigError
 from steelyard.metrics.criterion import criterion_estimates
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.pairs import Pairs, collect
@@ -20,6 +21,10 @@ class Criterion:
     metrics = ("criterion_shift",)
 
     def __init__(self, protocol: str = "strict") -> None:
+        if not isinstance(protocol, str) or protocol == "base":
+            raise ConfigError(
+                f"probe 'criterion': protocol is {protocol!r}, expected a name other than base."
+            )
         self.protocol = protocol
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
@@ -33,14 +38,14 @@ class Criterion:
     def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
         """The strict arm's own figures, and the shift against base."""
         strict = [o for o in observations if o.protocol == self.protocol]
-        arms = (
-            [
-                *vacuum.arm_estimates(judge, strict, self.protocol, seed),
-                *ladder.arm_estimates(judge, strict, self.protocol, seed),
+        if not strict:
+            return [
+                self._undefined(judge, group) for group in ({"kind": "vacuum"}, {"delta": 0}, {"delta": 1})
             ]
-            if strict
-            else []
-        )
+        arms = [
+            *vacuum.arm_estimates(judge, strict, self.protocol, seed),
+            *ladder.arm_estimates(judge, strict, self.protocol, seed),
+        ]
 
         def pairs(probe: str, protocol: str) -> Pairs:
             kinds = {"same_subset", "prefix"} if probe == "ladder" else None
@@ -57,3 +62,14 @@ class Criterion:
             self.protocol,
         )
         return [*arms, *shift]
+
+    def _undefined(self, judge: str, group: Mapping[str, str | float]) -> Estimate:
+        return Estimate(
+            judge=judge,
+            probe=self.name,
+            metric="criterion_shift",
+            group={"protocol": self.protocol, **group},
+            unit="call",
+            value=None,
+            note=f"the judge has no {self.protocol} protocol",
+        )

@@ -15,7 +15,7 @@ import aiohttp
 
 from steelyard.errors import CallError, TransientError
 from steelyard.providers.chat_endpoint import Endpoint
-from steelyard.providers.chat_errors import error_in, excerpt, failure, is_filtered, parse_error, sent_at
+from steelyard.providers.chat_errors import excerpt, failure, is_filtered, parse_error, sent_at
 from steelyard.providers.chat_reply import garbled, parse_body, read_reply
 from steelyard.providers.chat_request import Dialect, effective, request_body
 from steelyard.trials.judge import Judge
@@ -40,7 +40,7 @@ class _Answer:
 class ChatCompletions:
     """One judge's connection to a chat-completions server."""
 
-    concurrency = 64
+    concurrency = 1024
 
     def __init__(self, judge: Judge) -> None:
         """Check the options; nothing is sent yet."""
@@ -100,7 +100,7 @@ class ChatCompletions:
 
     def _read(self, answer: _Answer) -> Reply:
         body = parse_body(answer.text, self._where)
-        error = error_in(body) if "error" in body and not body.get("choices") else None
+        error = parse_error(answer.text) if "error" in body and not body.get("choices") else None
         if error is not None and error.status is not None and 400 <= error.status < 600:
             return self._refused(replace(answer, status=error.status))
         return read_reply(body, self._where)
@@ -146,10 +146,9 @@ class ChatCompletions:
         """The error for an exchange that came to no whole reply."""
         found = self._scrubbed(excerpt(str(error) or type(error).__name__, 200))
         if isinstance(error, TimeoutError):
-            limit = f"{self._endpoint.timeout:g} s"
-            return TransientError(
-                "timeout", f"{self._where}: no reply within {limit}; raise timeout or try again."
-            )
+            limit = self._endpoint.timeout
+            spell = "in time" if limit is None else f"within {limit:g} s"
+            return TransientError("timeout", f"{self._where}: no reply {spell}; raise timeout or try again.")
         if isinstance(error, aiohttp.ClientConnectorError):
             return TransientError(
                 "unreachable", f"{self._where}: no connection ({found}); is the server running?"

@@ -22,6 +22,11 @@ LOCAL_URLS = {"vllm": "http://127.0.0.1:8000/v1", "ollama": "http://127.0.0.1:11
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _DEFAULT_KEY = "OPENAI_API_KEY"
 
+_SECRETS = frozenset(
+    ("key", "apikey", "subscriptionkey", "token", "accesstoken", "sig", "signature", "code", "secret")
+)
+"""Query parameters that hold a secret, in lower case, without `-` and `_`."""
+
 
 @dataclass(frozen=True)
 class Endpoint:
@@ -33,8 +38,8 @@ class Endpoint:
     """Environment variable that holds the key; empty where none is to be sent."""
     key_required: bool
     """Whether a missing key is an error."""
-    timeout: float
-    """Seconds a call may take."""
+    timeout: float | None
+    """Seconds a call may take; None where the judge sets none and the runner's limit alone counts."""
 
     @classmethod
     def of(cls, judge: Judge, environ: Mapping[str, str] = os.environ) -> Endpoint:
@@ -97,14 +102,22 @@ def _url(text: Any, where: str) -> URL:
             f"{where}: base_url holds a user name or password; put the key into an environment variable "
             "and name it in api_key_env."
         )
+    secrets = [name for name in url.query if name.lower().replace("-", "").replace("_", "") in _SECRETS]
+    if secrets:
+        raise ConfigError(
+            f"{where}: base_url holds a key in its query parameter {secrets[0]!r}; remove it, put the key "
+            "into an environment variable and name that in api_key_env."
+        )
     return url.with_fragment(None)
 
 
-def _timeout(options: Mapping[str, Any], where: str) -> float:
-    value = options.get("timeout", 120)
+def _timeout(options: Mapping[str, Any], where: str) -> float | None:
+    value = options.get("timeout")
+    if value is None:
+        return None
     try:
         seconds = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         seconds = math.nan
     if not 0 < seconds < math.inf:
         raise ConfigError(f"{where}: timeout is {value!r}, expected a number of seconds above 0.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -18,6 +18,9 @@ _OVERFLOW = re.compile(
 _UNKNOWN_MODEL = re.compile(r"invalid model id|model\b.{0,80}\b(not found|does not exist)", re.I | re.S)
 _FILTERED = re.compile(r"content[_ ](filter|policy_violation)|moderation|input was flagged", re.I)
 _NO_CREDIT = re.compile(r"insufficient[_ ](quota|balance|credit)|exceeded your current quota", re.I)
+
+RATE_LIMIT_HEADERS = ("retry-after", "x-ratelimit-reset", "x-ratelimit-reset-requests")
+"""Where a 429 says how long to wait; with other statuses a reset says nothing about the failure."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +50,10 @@ class ErrorBody:
 def parse_error(text: str) -> ErrorBody:
     """Read an error object; anything else becomes the message, cut short."""
     try:
-        body = json.loads(text)
+        found = error_in(json.loads(text))
     except (ValueError, RecursionError):
-        return ErrorBody(message=excerpt(text))
-    return error_in(body) or ErrorBody(message=excerpt(text))
+        found = None
+    return found or ErrorBody(message=excerpt(text))
 
 
 def error_in(body: Any) -> ErrorBody | None:
@@ -87,7 +90,7 @@ def failure(
     if 300 <= status < 400:
         return ProviderRefusedError(f"{found}, a redirect; set base_url to the final address.")
     if status == 429:
-        wait = retry_after(headers, now)
+        wait = retry_after(headers, now, RATE_LIMIT_HEADERS)
         return TransientError("rate_limited", f"{found}; slow down.", status=status, retry_after=wait)
     if status in (408, 409, 425) or status >= 500:
         wait = retry_after(headers, now)
@@ -97,19 +100,21 @@ def failure(
     return PermanentError("bad_request", f"{found}; correct the request.", status=status)
 
 
-def retry_after(headers: Mapping[str, str], now: float) -> float | None:
+def retry_after(
+    headers: Mapping[str, str], now: float, names: Sequence[str] = ("retry-after",)
+) -> float | None:
     """Seconds the server asks us to wait; `now` is the epoch time when the reply was sent."""
     milliseconds = _seconds(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return max(0.0, milliseconds / 1000)
-    for name in ("retry-after", "x-ratelimit-reset", "x-ratelimit-reset-requests"):
+    for name in names:
         text = headers.get(name, "")
         seconds = _seconds(text)
         if seconds is None:
             seconds = _until(text, now)
         elif seconds > 1e9:
             seconds = seconds / (1000 if seconds > 1e12 else 1) - now
-        if seconds is not None:
+        if seconds is not None and math.isfinite(seconds):
             return max(0.0, seconds)
     return None
 
@@ -122,8 +127,13 @@ def sent_at(headers: Mapping[str, str], otherwise: float) -> float:
 
 def excerpt(text: str, length: int = 80) -> str:
     """The first characters of a text, on one line."""
-    line = " ".join(text[: 4 * length].split())
+    line = " ".join(printable(text[: 4 * length]).split())
     return line if len(line) <= length else line[: length - 1] + "…"
+
+
+def printable(text: str) -> str:
+    """Replace half surrogate pairs, which no file or database can hold."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _seconds(text: str) -> float | None:

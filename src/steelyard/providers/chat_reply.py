@@ -7,8 +7,11 @@ import math
 from typing import Any
 
 from steelyard.errors import TransientError
-from steelyard.providers.chat_errors import excerpt
+from steelyard.providers.chat_errors import excerpt, printable
 from steelyard.trials.reply import Reply, Usage
+
+LARGEST_COUNT = 10**12
+"""Tokens; a larger count is a mistake of the server."""
 
 _FINISH = {"length": "length", "max_tokens": "length", "content_filter": "filter", "refusal": "refusal"}
 
@@ -28,6 +31,20 @@ def parse_body(text: str, where: str) -> dict[str, Any]:
 
 def read_reply(body: dict[str, Any], where: str) -> Reply:
     """The reply in a parsed body; latency and effective parameters are the caller's to add."""
+    try:
+        return _read(body, where)
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise garbled(where, f"a body of unexpected shape ({type(error).__name__})") from error
+
+
+def garbled(where: str, found: str) -> TransientError:
+    """The error for a reply that is not what the protocol says."""
+    return TransientError(
+        "garbled_reply", f"{where}: found {found}, expected a chat-completions JSON object; try again."
+    )
+
+
+def _read(body: dict[str, Any], where: str) -> Reply:
     choices = body.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
@@ -42,21 +59,14 @@ def read_reply(body: dict[str, Any], where: str) -> Reply:
     return _reply(text, _FINISH.get(str(choice.get("finish_reason")), "stop"), choice, body)
 
 
-def garbled(where: str, found: str) -> TransientError:
-    """The error for a reply that is not what the protocol says."""
-    return TransientError(
-        "garbled_reply", f"{where}: found {found}, expected a chat-completions JSON object; try again."
-    )
-
-
 def _reply(text: str, finish: str, choice: dict[str, Any], body: dict[str, Any]) -> Reply:
     served = body.get("model")
     return Reply(
-        text=_printable(text),
+        text=printable(text),
         logprobs=_first_token(choice.get("logprobs")),
         usage=_usage(body.get("usage")),
         finish=finish,
-        served_model=_printable(served) if isinstance(served, str) else None,
+        served_model=printable(served) if isinstance(served, str) else None,
     )
 
 
@@ -72,11 +82,6 @@ def _content(content: Any, where: str) -> str:
     return content
 
 
-def _printable(text: str) -> str:
-    """Replace half surrogate pairs, which no file or database can hold."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
 def _usage(usage: Any) -> Usage:
     fields = usage if isinstance(usage, dict) else {}
     given, made = _count(fields, "prompt_tokens"), _count(fields, "completion_tokens")
@@ -90,7 +95,7 @@ def _usage(usage: Any) -> Usage:
 
 def _count(fields: Any, name: str) -> int:
     value = fields.get(name) if isinstance(fields, dict) else None
-    return value if type(value) is int and value >= 0 else 0
+    return value if type(value) is int and 0 <= value <= LARGEST_COUNT else 0
 
 
 def _first_token(logprobs: Any) -> dict[str, float] | None:
@@ -103,10 +108,20 @@ def _first_token(logprobs: Any) -> dict[str, float] | None:
     others = first.get("top_logprobs")
     best: dict[str, float] = {}
     for entry in [first, *(others if isinstance(others, list) else [])]:
-        token, logprob = (
-            (entry.get("token"), entry.get("logprob")) if isinstance(entry, dict) else (None, None)
-        )
-        if isinstance(token, str) and isinstance(logprob, (int, float)) and not math.isnan(logprob):
-            name = _printable(token.strip())
-            best[name] = max(float(logprob), best.get(name, -math.inf))
+        fields = entry if isinstance(entry, dict) else {}
+        token, logprob = fields.get("token"), _finite(fields.get("logprob"))
+        if isinstance(token, str) and logprob is not None:
+            name = printable(token.strip())
+            best[name] = max(logprob, best.get(name, logprob))
     return best or None
+
+
+def _finite(value: Any) -> float | None:
+    """A number that canonical JSON can hold; None for every other value."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None

@@ -1,10 +1,10 @@
 """A real small language model as a judge, in this process: no key, no server, no hub.
 
 `embedded/smollm2-135m` is prompted and answers with the admissible answer that it finds most probable.
-`embedded/smollm2-135m-likelihood` is not prompted: it scores each text by log P(text | request), in nats,
-the probability that the model itself would give exactly this answer to the request and then stop. With
-the option `relative` it subtracts log P(text | no request): what the request adds to a text's probability,
-without the credit that fluent words get under any request.
+`embedded/smollm2-135m-likelihood` is not prompted: it scores each text by log P(text | request) −
+log P(text | no request), in nats: by what the request adds to the probability that the model itself would
+give exactly this answer and then stop. The first term alone prefers what is commonplace; the option
+`relative`, set to false, asks for it.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Embedded:
                 f"use embedded/{PROMPTED} or embedded/{LIKELIHOOD}."
             )
         self._prompted = judge.model == PROMPTED
-        self._relative = bool(judge.options.get("relative", False))
+        self._relative = bool(judge.options.get("relative", True))
         self._cores = max(1, min(os.cpu_count() or 1, MOST_CORES))
         # Trials share work, and those that wait for shared work leave their core to others.
         self.concurrency = 4 * self._cores

@@ -29,7 +29,7 @@ class Reader:
     """
 
     def __init__(self, model: LanguageModel, cores: int) -> None:
-        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+        from threadpoolctl import threadpool_limits
 
         self.context = model.shape.context
         """Longest prompt in tokens."""

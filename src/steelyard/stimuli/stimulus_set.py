@@ -55,14 +55,16 @@ class StimulusSet:
     def read(cls, path: Path) -> StimulusSet:
         """Read what `write` wrote."""
         stimuli = []
-        lines = path.read_text(encoding="utf-8").split("\n")
+        try:
+            lines = path.read_text(encoding="utf-8").split("\n")
+        except (OSError, ValueError) as error:
+            raise DataError(f"{path}: cannot be read ({error}); restore the file.") from error
         for number, line in enumerate(lines, start=1):
             if line.strip():
                 try:
                     stimuli.append(Stimulus.from_json(json.loads(line)))
                 except (ValueError, KeyError, TypeError) as error:
                     raise DataError(
-                        f"{path}, line {number}: not a stimulus ({error}); "
-                        "restore the line or delete the file to build the set anew."
+                        f"{path}, line {number}: not a stimulus ({error}); restore the file."
                     ) from error
         return cls.of(stimuli)

@@ -9,6 +9,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from steelyard.trials.reply import Reply, Usage
 from steelyard.trials.trial import Trial, trial_key
 
 Write = Callable[[sqlite3.Connection], None]
+_Pending = tuple[Write, asyncio.Future[None], asyncio.AbstractEventLoop]
 
 
 @dataclass(frozen=True)
@@ -43,25 +45,43 @@ class StoredFailure:
 class RunStore:
     """Reads happen where they are asked for; writes go through one thread, acknowledged after commit."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        """Open or create the file; read-only opens what is there and changes nothing."""
         self.path = path
-        self._queue: queue.Queue[tuple[Write, asyncio.Future[None], asyncio.AbstractEventLoop] | None] = (
-            queue.Queue()
-        )
+        self._queue: queue.Queue[_Pending | None] = queue.Queue()
         self._thread: threading.Thread | None = None
-        try:
-            self._reader = self._connect()
-            migrate(self._reader)
-        except sqlite3.Error as error:
-            raise StoreError(
-                f"{path}: not a usable run file ({error}); restore it or choose another --out."
-            ) from error
+        with self._readable():
+            self._reader = self._connect_read_only() if read_only else self._connect()
+            if not read_only:
+                migrate(self._reader)
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, timeout=30, isolation_level=None, check_same_thread=False)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         return connection
+
+    def _connect_read_only(self) -> sqlite3.Connection:
+        """Where the folder cannot be written, SQLite cannot keep its own files: take the file as it is."""
+        place = self.path.resolve().as_uri()
+        for mode in ("mode=ro", "mode=ro&immutable=1"):
+            connection = sqlite3.connect(f"{place}?{mode}", uri=True, isolation_level=None)
+            try:
+                connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+                return connection
+            except sqlite3.OperationalError:
+                connection.close()
+        raise sqlite3.OperationalError("cannot be opened")
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        """Turn whatever a damaged file does to its reader into one sentence."""
+        try:
+            yield
+        except (sqlite3.Error, ValueError, KeyError, TypeError) as error:
+            raise StoreError(
+                f"{self.path}: not a usable run file ({error}); restore a copy or choose another --out."
+            ) from error
 
     # Writing
 
@@ -79,7 +99,8 @@ class RunStore:
 
     async def save_failure(self, trial: Trial, reason: str, message: str, attempts: int) -> None:
         """Return when the failure is on disk."""
-        row = (trial.key, reason, message, attempts, time.time())
+        told = message.encode("utf-8", "backslashreplace").decode()
+        row = (trial.key, reason, told, attempts, time.time())
 
         def write(connection: sqlite3.Connection) -> None:
             _insert_trial(connection, trial)
@@ -91,15 +112,18 @@ class RunStore:
 
     async def _submit(self, write: Write) -> None:
         if self._thread is None:
-            self._thread = threading.Thread(target=self._write_forever, name="steelyard-store", daemon=True)
+            with self._readable():
+                writer = self._connect()
+            self._thread = threading.Thread(
+                target=self._write_forever, args=(writer,), name="steelyard-store", daemon=True
+            )
             self._thread.start()
         loop = asyncio.get_running_loop()
         acknowledged: asyncio.Future[None] = loop.create_future()
         self._queue.put((write, acknowledged, loop))
         await asyncio.shield(acknowledged)
 
-    def _write_forever(self) -> None:
-        connection = self._connect()
+    def _write_forever(self, connection: sqlite3.Connection) -> None:
         while (first := self._queue.get()) is not None:
             batch = [first]
             while not self._queue.empty() and len(batch) < 500:
@@ -108,8 +132,8 @@ class RunStore:
                     self._queue.put(None)
                     break
                 batch.append(following)
-            error = _commit(connection, [write for write, _, _ in batch])
-            for _, acknowledged, loop in batch:
+            errors = _commit_each(connection, [write for write, _, _ in batch])
+            for (_, acknowledged, loop), error in zip(batch, errors, strict=True):
                 loop.call_soon_threadsafe(_acknowledge, acknowledged, error)
         connection.close()
 
@@ -125,32 +149,48 @@ class RunStore:
 
     def answered(self) -> set[str]:
         """Keys of the trials that have a reply."""
-        return {row[0] for row in self._reader.execute("SELECT trial FROM replies")}
+        with self._readable():
+            return {row[0] for row in self._reader.execute("SELECT trial FROM replies")}
 
     def replies(self) -> dict[str, StoredReply]:
         """Every reply by trial key."""
-        rows = self._reader.execute("SELECT trial, body, attempts, latency_ms, received FROM replies")
-        return {
-            key: StoredReply(_reply_from(json.loads(body), latency), attempts, received)
-            for key, body, attempts, latency, received in rows
-        }
+        with self._readable():
+            rows = self._reader.execute("SELECT trial, body, attempts, latency_ms, received FROM replies")
+            return {
+                key: StoredReply(_reply_from(json.loads(body), latency), attempts, received)
+                for key, body, attempts, latency, received in rows
+            }
 
     def failures(self) -> dict[str, StoredFailure]:
         """The last failure of every trial without a reply."""
-        rows = self._reader.execute(
-            "SELECT trial, reason, message, attempts FROM failures"
-            " WHERE trial NOT IN (SELECT trial FROM replies) ORDER BY id"
-        )
-        return {key: StoredFailure(reason, message, attempts) for key, reason, message, attempts in rows}
+        with self._readable():
+            rows = self._reader.execute(
+                "SELECT trial, reason, message, attempts FROM failures"
+                " WHERE trial NOT IN (SELECT trial FROM replies) ORDER BY id"
+            )
+            return {key: StoredFailure(reason, message, attempts) for key, reason, message, attempts in rows}
+
+    @property
+    def study(self) -> str | None:
+        """Hash of the study whose trials lie here."""
+        with self._readable():
+            row = self._reader.execute("SELECT value FROM meta WHERE key = 'study'").fetchone()
+        return None if row is None else str(row[0])
+
+    def set_study(self, study: str) -> None:
+        """Record the study; done before the first trial, and again when the study grows."""
+        with self._readable():
+            self._reader.execute("INSERT OR REPLACE INTO meta VALUES ('study', ?)", (study,))
 
     def verify(self) -> list[str]:
         """Re-hash the whole file; one sentence per damaged row, none when all is well."""
-        return [
-            *self._damaged_pages(),
-            *self._damaged_prompts(),
-            *self._damaged_trials(),
-            *self._damaged_replies(),
-        ]
+        with self._readable():
+            pages = list(self._damaged_pages())
+            return pages or [
+                *self._damaged_prompts(),
+                *self._damaged_trials(),
+                *self._damaged_replies(),
+            ]
 
     def _damaged_pages(self) -> Iterator[str]:
         for (line,) in self._reader.execute("PRAGMA integrity_check"):
@@ -174,13 +214,20 @@ class RunStore:
                 yield f"reply to trial {key[:15]}… does not match its digest"
 
 
+def _commit_each(connection: sqlite3.Connection, writes: list[Write]) -> list[StoreError | None]:
+    """All in one transaction; where that fails, each in its own, so that one bad row costs no other."""
+    if _commit(connection, writes) is None:
+        return [None] * len(writes)
+    return [_commit(connection, [write]) for write in writes]
+
+
 def _commit(connection: sqlite3.Connection, writes: list[Write]) -> StoreError | None:
     try:
         connection.execute("BEGIN IMMEDIATE")
         for write in writes:
             write(connection)
         connection.execute("COMMIT")
-    except sqlite3.Error as error:
+    except Exception as error:  # the writers wait for an answer, whatever went wrong
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         return StoreError(

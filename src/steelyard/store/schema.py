@@ -8,6 +8,10 @@ from steelyard.errors import StoreError
 
 MIGRATIONS = (
     """
+    CREATE TABLE meta (
+        key TEXT PRIMARY KEY,    -- 'study'
+        value TEXT NOT NULL
+    ) WITHOUT ROWID;
     CREATE TABLE prompts (
         hash TEXT PRIMARY KEY,   -- content hash of the body
         body TEXT NOT NULL       -- canonical JSON: rendered messages and decoding

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from jinja2 import StrictUndefined, Template, TemplateError, TemplateSyntaxError, meta
+from jinja2 import StrictUndefined, Template, TemplateSyntaxError, meta
 from jinja2.sandbox import SandboxedEnvironment
 
 from steelyard.errors import ConfigError
@@ -43,15 +43,20 @@ class PromptTemplate:
     """Where it came from, for messages."""
 
     def check(self, allowed: frozenset[str]) -> None:
-        """Refuse a template that does not parse or that names an unknown variable."""
+        """Refuse a template that does not compile or that names an unknown variable."""
         try:
-            tree = _environment().parse(self.text)
+            named = meta.find_undeclared_variables(_environment().parse(self.text))
+            _compiled(self.text)
         except TemplateSyntaxError as error:
             raise ConfigError(
                 f"{self.origin}, line {error.lineno}: not a valid Jinja2 template ({error.message}); "
                 "correct the template."
             ) from error
-        unknown = sorted(meta.find_undeclared_variables(tree) - allowed)
+        except (RecursionError, SyntaxError, MemoryError) as error:
+            raise ConfigError(
+                f"{self.origin}: the template is nested too deeply ({_reason(error)}); simplify it."
+            ) from error
+        unknown = sorted(named - allowed)
         if unknown:
             raise ConfigError(
                 f"{self.origin}: unknown variable {unknown[0]!r}; known here: {', '.join(sorted(allowed))}."
@@ -62,8 +67,15 @@ class PromptTemplate:
         filled = {**values, "fence": fence_for(values)}
         try:
             return _compiled(self.text).render(filled)
-        except (TemplateError, TypeError, ValueError, ArithmeticError) as error:
-            raise ConfigError(f"{self.origin}: the template cannot be rendered ({error}).") from error
+        except Exception as error:  # a template is a program: whatever it raises is its author's to mend
+            raise ConfigError(
+                f"{self.origin}: the template cannot be rendered ({_reason(error)}); correct the template."
+            ) from error
+
+
+def _reason(error: BaseException) -> str:
+    """The error's own words on one line."""
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def fence_for(values: Mapping[str, object]) -> str:

@@ -82,7 +82,7 @@ class RegexReader:
     def __post_init__(self) -> None:
         try:
             groups = re.compile(self.pattern).groups
-        except (re.error, TypeError) as error:
+        except (re.error, TypeError, OverflowError, RecursionError) as error:
             raise ConfigError(
                 f"reader regex: {self.pattern!r} is not a regular expression ({error}); correct the pattern."
             ) from error
@@ -160,9 +160,7 @@ READERS: Registry[Reader] = Registry(
 
 
 def on_scale(value: object, scale: Scale) -> Verdict:
-    """The verdict of one answer value: text or a whole number; null and `abstain` decline."""
-    if value is None:
-        return Abstained()
+    """The verdict of one answer value, text or a whole number; only the word `abstain` declines."""
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         return Unreadable(OFF_SCALE)
     answer = value.strip().lower() if isinstance(value, str) else str(value)

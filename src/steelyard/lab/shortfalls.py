@@ -1,0 +1,63 @@
+"""What a run did not bring, in sentences."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from steelyard.errors import BudgetError, InterruptedRunError, RunError, SteelyardError
+from steelyard.lab.runner import Outcome
+from steelyard.lab.study import Study
+from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.verdict import NOT_RUN, Abstained, Decided, Failed, Tie, Unreadable
+
+
+def stops(outcome: Outcome, observations: Sequence[Observation]) -> Iterator[SteelyardError]:
+    """The reasons for an early end, each with how to go on."""
+    total = len(observations)
+    replied = sum(not isinstance(o.verdict, Failed) for o in observations)
+    untried = sum(o.verdict == Failed(NOT_RUN) for o in observations)
+    done = f"{replied:,} of {total:,} trials have a reply, which is kept"
+    again = "run the same command again to go on"
+    seen: set[str] = set()
+    for error in outcome.stopped:
+        if str(error) in seen:
+            continue
+        seen.add(str(error))
+        if isinstance(error, InterruptedRunError):
+            yield InterruptedRunError(f"interrupted: {done}; {again}.")
+        elif isinstance(error, BudgetError):
+            yield BudgetError(f"{error}: {done}; raise --budget and {again}.")
+        else:
+            yield type(error)(f"{str(error).rstrip('.?')}; {done}; {again}.")
+    if untried and not outcome.stopped:
+        yield RunError(f"{untried:,} trials were never tried: {done}; {again}.")
+
+
+def speechless(study: Study, observations: Sequence[Observation]) -> Iterator[SteelyardError]:
+    """Judges from whom nothing readable came; a judge that was not reached at all is told of elsewhere."""
+    for judge in study.judges:
+        verdicts = [o.verdict for o in observations if o.judge == judge.name]
+        tried = [verdict for verdict in verdicts if verdict != Failed(NOT_RUN)]
+        if tried and not any(isinstance(verdict, (Decided, Tie, Abstained)) for verdict in tried):
+            reasons = Counter(v.reason for v in tried if isinstance(v, (Unreadable, Failed)))
+            yield RunError(
+                f"judge {judge.name}: no readable verdict in {len(tried)} calls ({_told(reasons)}), "
+                "no figure defined; look at the replies and correct the prompt, the reader or the server."
+            )
+
+
+def warnings(observations: Sequence[Observation]) -> Iterator[str]:
+    """Single calls without a verdict, by judge and reason."""
+    counts: dict[tuple[str, str], Counter[str]] = {}
+    for observation in observations:
+        verdict = observation.verdict
+        if isinstance(verdict, (Unreadable, Failed)) and verdict.reason != NOT_RUN:
+            word = "unreadable" if isinstance(verdict, Unreadable) else "failed"
+            counts.setdefault((observation.judge, word), Counter())[verdict.reason] += 1
+    for (judge, word), reasons in sorted(counts.items()):
+        yield f"judge {judge}: {reasons.total()} trials {word} ({_told(reasons)}); none of them is a score."
+
+
+def _told(reasons: Counter[str]) -> str:
+    return ", ".join(f"{reason} {count}" for reason, count in reasons.most_common())

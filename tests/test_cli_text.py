@@ -1,0 +1,348 @@
+"""Names, paths, replies and messages stay text; an odd environment ends in a sentence."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from example_datasheet import example
+from servers import ScriptedServer, fails, says, wins
+from steelyard.datasheet import numbers
+from steelyard.datasheet.visible import spelled, visible
+
+FAST = ("--attempts", 1, "--backoff", 0, "--timeout", 5, "--concurrency", 4)
+CLEAR = "\x1b[2J\x1b]0;owned\x07"
+"""Clears the screen and renames the window of a terminal that obeys it."""
+PROGRAM = (sys.executable, "-m", "steelyard")
+
+Shell = Callable[..., "subprocess.CompletedProcess[bytes]"]
+
+
+@pytest.fixture
+def shell(tmp_path: Path, environment: dict[str, str]) -> Shell:
+    """Run `steelyard` inside a line of shell, where $S stands for the command."""
+
+    def run(line: str, **extra: str) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            ["bash", "-c", line.replace("$S", " ".join(PROGRAM))],
+            cwd=tmp_path,
+            env={**environment, **extra},
+            capture_output=True,
+            timeout=300,
+            check=False,
+        )
+
+    return run
+
+
+def on_a_terminal(
+    arguments: tuple[object, ...], folder: Path, environment: dict[str, str]
+) -> tuple[int, str]:
+    """Exit code and everything that reached the terminal."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*PROGRAM, *map(str, arguments)],
+        cwd=folder,
+        env={**environment, "TERM": "xterm"},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    seen = bytearray()
+    try:
+        while piece := os.read(ours, 65536):
+            seen += piece
+    except OSError:
+        pass  # The terminal reports an error, not an end, once nobody holds its other side.
+    finally:
+        os.close(ours)
+    return process.wait(timeout=300), seen.decode("utf-8", "replace")
+
+
+def assert_one_sentence(text: str) -> None:
+    lines = text.strip().splitlines()
+    assert len(lines) == 1, text
+    assert lines[0].startswith("steelyard: ")
+
+
+# Markup
+
+
+def test_a_plan_prints_names_and_paths_as_they_are(steelyard) -> None:
+    done = steelyard("plan", "-j", "openai/a[/]b[red]", "--out", "x[/]y[bold]")
+    assert done.returncode == 0, done.stderr
+    assert "openai/a[/]b[red]" in done.stdout
+    assert "Run folder: x[/]y[bold]" in done.stdout
+
+
+def test_a_run_prints_names_and_paths_as_they_are(steelyard, tmp_path: Path) -> None:
+    (tmp_path / "s.yaml").write_text('judges: [{name: "a[/]b", model: planted/coin}]\nprobes: [vacuum]\n')
+    done = steelyard("measure", "s.yaml", "--out", "x[/]y  z")
+    assert done.returncode == 0, done.stderr
+    assert "a[/]b" in done.stdout
+    assert "Page: x[/]y  z/datasheet.html" in done.stdout
+    assert "Page: x[/]y  z/datasheet.html" in steelyard("report", "x[/]y  z").stdout
+
+
+def test_bars_on_a_terminal_show_names_and_failures_as_text(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    with ScriptedServer(fails(400, "bad [/] thing"), wins("tie")) as server:
+        (tmp_path / "s.yaml").write_text(
+            f'judges: [{{name: "a[/]b", model: "openai/x?base_url={server.url}"}}]\nprobes: [vacuum]\n'
+        )
+        code, seen = on_a_terminal(("measure", "s.yaml", "--out", "run", *FAST), tmp_path, environment)
+    assert code == 0, seen
+    assert "Traceback" not in seen
+    assert re.search(r"a\[/\]b .*1 failed", seen)
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"), [(says("[/] 1 [red]"), 1), (fails(401, "no [/] key"), 2), (fails(400, "[/]"), 1)]
+)
+def test_the_doctor_prints_replies_and_errors_as_they_are(steelyard, answer, code: int) -> None:
+    with ScriptedServer(answer) as server:
+        done = steelyard("doctor", "-j", f"openai/m[/]?base_url={server.url}")
+    assert done.returncode == code, done.stderr
+    assert "[/]" in done.stdout
+    assert_one_sentence(done.stderr)
+
+
+# Terminal codes
+
+
+def test_a_servers_message_cannot_command_the_terminal(tmp_path: Path, environment: dict[str, str]) -> None:
+    with ScriptedServer(lambda request: fails(401, f"no{CLEAR}\nsteelyard: all is well")) as server:
+        judge = f"openai/x?base_url={server.url}"
+        for command in (("measure", "-p", "vacuum", "--out", "run", *FAST), ("doctor",)):
+            code, seen = on_a_terminal((*command, "-j", judge), tmp_path, environment)
+            assert code == 2, seen
+            assert "\x1b[2J" not in seen
+            assert "\x1b]0;" not in seen
+            assert not re.search(r"^steelyard: all is well", seen, re.MULTILINE)
+
+
+def test_messages_of_a_run_stay_on_one_line_each(steelyard) -> None:
+    judge = f"openai/x{CLEAR}\ny?base_url=http://127.0.0.1:9/v1"
+    done = steelyard("measure", "-j", judge, "-p", "vacuum", "--out", f"r{CLEAR}", *FAST)
+    assert done.returncode == 1
+    assert "\x1b" not in done.stdout + done.stderr
+    assert all(line.startswith("steelyard: ") for line in done.stderr.splitlines())
+    assert r"openai/x\x1b[2J" in done.stderr
+    assert r"Page: r\x1b[2J" in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [["measure", f"--{CLEAR}"], [f"x\n{CLEAR}"], ["report", f"{CLEAR}"]])
+def test_an_argument_is_repeated_visibly(steelyard, arguments: list[str]) -> None:
+    done = steelyard(*arguments)
+    assert done.returncode == 2
+    assert "\x1b" not in done.stderr
+    assert_one_sentence(done.stderr)
+
+
+def test_spelling_keeps_spaces_and_shows_the_rest() -> None:
+    assert spelled("a  b\n\x1b\u202e") == r"a  b\n\x1b\u202e"
+    assert visible("a  b\n\x1b") == r"a b \x1b"
+
+
+# Environment
+
+
+def test_a_deleted_working_folder(shell: Shell) -> None:
+    done = shell("mkdir gone && cd gone && rmdir ../gone && $S judges")
+    assert done.returncode == 1
+    assert b"the working folder does not exist any more" in done.stderr
+    assert_one_sentence(done.stderr.decode())
+
+
+def test_a_dotenv_that_no_environment_can_hold(steelyard, tmp_path: Path) -> None:
+    (tmp_path / ".env").write_bytes(b"NAME=a\0b\n")
+    done = steelyard("judges")
+    assert done.returncode == 2
+    assert ".env" in done.stderr
+    assert_one_sentence(done.stderr)
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs a file that fails when it is read")
+def test_a_dotenv_that_cannot_be_read(steelyard, tmp_path: Path) -> None:
+    (tmp_path / ".env").symlink_to("/proc/self/mem")
+    done = steelyard("judges")
+    assert done.returncode == 1
+    assert "cannot be read (Input/output error)" in done.stderr
+    assert_one_sentence(done.stderr)
+
+
+EVERY = (
+    "--help",
+    "judges",
+    "probes",
+    "plan -j planted/tie",
+    "measure -j planted/tie -p vacuum --out run",
+    "measure -j planted/tie -p vacuum --out run --json",
+    "doctor -j planted/tie",
+    "selftest",
+)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("command", EVERY)
+def test_a_full_disk_behind_stdout(shell: Shell, command: str) -> None:
+    done = shell(f"$S {command} > /dev/full")
+    assert done.returncode == 1
+    assert b"No space left on device" in done.stderr
+    assert_one_sentence(done.stderr.decode())
+
+
+@pytest.mark.parametrize("command", EVERY)
+def test_a_closed_stdout_is_refused_before_anything_is_done(
+    shell: Shell, tmp_path: Path, command: str
+) -> None:
+    done = shell(f"$S {command} >&-")
+    assert done.returncode == 1
+    assert b"standard output is closed" in done.stderr
+    assert_one_sentence(done.stderr.decode())
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_closed_stderr_does_no_harm(shell: Shell) -> None:
+    done = shell("$S measure -j planted/tie -p vacuum --out run 2>&-")
+    assert done.returncode == 0
+    assert b"Judge Datasheet" in done.stdout
+
+
+def test_a_reader_that_goes_away(shell: Shell) -> None:
+    done = shell("$S measure -j planted/tie -p vacuum --out run | true; exit ${PIPESTATUS[0]}")
+    assert done.returncode in (0, 1)
+    assert done.stderr == b""
+
+
+ASCII = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+SHORT = {"PYTHONIOENCODING": "latin-1"}
+
+
+@pytest.mark.parametrize("settings", [ASCII, SHORT], ids=["ascii", "latin-1"])
+@pytest.mark.parametrize("command", EVERY)
+def test_an_output_without_unicode(shell: Shell, command: str, settings: dict[str, str]) -> None:
+    done = shell(f"$S {command}", **settings)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("settings", [ASCII, SHORT], ids=["ascii", "latin-1"])
+@pytest.mark.parametrize("form", ["md", "csv", "html", "json"])
+def test_a_report_on_an_output_without_unicode(shell: Shell, form: str, settings: dict[str, str]) -> None:
+    shell("$S measure -j planted/probit -p ladder --out run")
+    done = shell(f"$S report run --format {form}", **settings)
+    assert done.returncode == 0, done.stderr
+    assert b"planted/probit" in done.stdout
+
+
+def test_characters_an_output_does_not_know_keep_their_meaning(shell: Shell) -> None:
+    done = shell("$S selftest", **ASCII)
+    assert b"target sensitivity D1" in b" ".join(done.stdout.split())
+    assert re.search(rb"0\.\d+-0\.\d+", done.stdout)
+
+
+# What is not built yet
+
+
+@pytest.mark.parametrize("name", ["gate", "generate", "review", "view", "compare", "import", "export"])
+def test_a_later_command_says_so(steelyard, name: str) -> None:
+    done = steelyard(name, "run", "--policy", "p.yaml")
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"steelyard: `{name}` is not built yet; ")
+    assert "available commands: measure, plan, report" in done.stderr
+    assert_one_sentence(done.stderr)
+    assert not re.search(rf"^  {name} ", steelyard("--help").stdout, re.MULTILINE)
+
+
+@pytest.mark.parametrize("command", ["measure", "plan"])
+@pytest.mark.parametrize("name", ["data", "columns", "rubric", "scale", "prompt", "adapter"])
+def test_a_later_option_says_so(steelyard, tmp_path: Path, command: str, name: str) -> None:
+    twin = {f"STEELYARD_{name.upper()}": "x"}
+    base = (command, "-j", "planted/tie", "--out", "run")
+    for done in (steelyard(*base, f"--{name}", "x"), steelyard(*base, **twin)):
+        assert done.returncode == 2
+        assert "not built yet: this version measures on the built-in catalogue" in done.stderr
+        assert_one_sentence(done.stderr)
+    assert not (tmp_path / "run").exists()
+    assert f"--{name}" not in steelyard(command, "--help").stdout
+
+
+@pytest.mark.parametrize(("name", "told"), [("ray", "'ray' is not built yet"), ("moon", "expected 'local'")])
+def test_engines(steelyard, name: str, told: str) -> None:
+    done = steelyard("measure", "-j", "planted/tie", "--engine", name)
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert "ray" not in steelyard("measure", "--help").stdout
+
+
+# Numbers
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "-1", "many", "1e999"])
+@pytest.mark.parametrize("name", ["timeout", "backoff", "budget"])
+def test_amounts_are_finite(steelyard, name: str, value: str) -> None:
+    done = steelyard("measure", "-j", "planted/tie", "-p", "vacuum", f"--{name}={value}")
+    assert done.returncode == 2
+    assert f"found '{value}', expected" in done.stderr
+    assert_one_sentence(done.stderr)
+
+
+@pytest.mark.parametrize("value", ["0", "-3", "1.5", "nan"])
+@pytest.mark.parametrize("name", ["concurrency", "attempts", "replicates"])
+def test_counts_are_whole_and_at_least_one(steelyard, name: str, value: str) -> None:
+    done = steelyard("measure", "-j", "planted/tie", "-p", "vacuum", f"--{name}={value}")
+    assert done.returncode == 2
+    assert f"found '{value}', expected a whole number of at least 1" in done.stderr
+
+
+@pytest.mark.parametrize(("failures", "told"), [(11, "1 call in"), (10, "2 calls in"), (12, "No call of")])
+def test_calls_of_a_sitting_agree_in_number(steelyard, failures: int, told: str) -> None:
+    with ScriptedServer(*[fails(400, "no")] * failures, wins("tie")) as server:
+        judge = f"openai/x?base_url={server.url}"
+        done = steelyard("measure", "-j", judge, "-p", "vacuum", "--out", "run", *FAST)
+    assert f"\n{told} this sitting" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("probe", "unit", "told"),
+    [
+        ("ladder", "call", "50 pairs"),
+        ("example_probe", "pair", "50 pairs"),
+        ("example_probe", "call", "50 units"),
+        ("label_flip", "item", "50 items"),
+    ],
+)
+def test_units_are_named_only_where_they_are_known(probe: str, unit: str, told: str) -> None:
+    estimate = replace(example().estimates[0], probe=probe, unit=unit, n_units=50)
+    assert f" · {told} · " in numbers.basis(estimate)
+
+
+# Help
+
+
+@pytest.mark.parametrize("command", ["measure", "plan"])
+def test_help_fits_80_columns_with_an_option_to_a_line(steelyard, command: str) -> None:
+    text = steelyard(command, "--help", COLUMNS="80").stdout
+    assert max(map(len, text.splitlines())) <= 80
+    options = text.partition("Options:\n")[2].partition("\n\n")[0].splitlines()
+    assert all(re.match(r"  -\S.*  \S", line) for line in options)
+    assert text.count("environment twin") == 1
+    for default in ("[quick]", "[1]", "[7]", "[16]", "[120]", "[6]", "[0.5]", "[local]"):
+        assert default in text
+
+
+def test_no_arguments_show_the_help(steelyard) -> None:
+    done = steelyard()
+    assert "Usage: steelyard" in done.stdout + done.stderr
