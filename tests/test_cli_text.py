@@ -11,10 +11,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import click
 import pytest
 
+import steelyard as steelyard_package
 from example_datasheet import example
 from servers import ScriptedServer, fails, says, wins
+from steelyard.cli.options import amount, whole
 from steelyard.datasheet import numbers
 from steelyard.datasheet.visible import spelled, visible
 
@@ -132,12 +135,13 @@ def test_a_servers_message_cannot_command_the_terminal(tmp_path: Path, environme
 
 
 def test_messages_of_a_run_stay_on_one_line_each(steelyard) -> None:
-    judge = f"openai/x{CLEAR}\ny?base_url=http://127.0.0.1:9/v1"
-    done = steelyard("measure", "-j", judge, "-p", "vacuum", "--out", f"r{CLEAR}", *FAST)
+    with ScriptedServer(lambda request: fails(500, f"no{CLEAR}\nmore")) as server:
+        judge = f"openai/x?base_url={server.url}"
+        done = steelyard("measure", "-j", judge, "-p", "vacuum", "--out", f"r{CLEAR}", *FAST)
     assert done.returncode == 1
     assert "\x1b" not in done.stdout + done.stderr
+    assert done.stderr
     assert all(line.startswith("steelyard: ") for line in done.stderr.splitlines())
-    assert r"openai/x\x1b[2J" in done.stderr
     assert r"Page: r\x1b[2J" in done.stdout
 
 
@@ -158,7 +162,9 @@ def test_spelling_keeps_spaces_and_shows_the_rest() -> None:
 
 
 def test_a_deleted_working_folder(shell: Shell) -> None:
-    done = shell("mkdir gone && cd gone && rmdir ../gone && $S judges")
+    # The interpreter itself cannot start there when its search path is relative.
+    sources = str(Path(steelyard_package.__file__).parents[1])
+    done = shell("mkdir gone && cd gone && rmdir ../gone && $S judges", PYTHONPATH=sources)
     assert done.returncode == 1
     assert b"the working folder does not exist any more" in done.stderr
     assert_one_sentence(done.stderr.decode())
@@ -181,20 +187,18 @@ def test_a_dotenv_that_cannot_be_read(steelyard, tmp_path: Path) -> None:
     assert_one_sentence(done.stderr)
 
 
-EVERY = (
+QUICK = (
     "--help",
     "judges",
-    "probes",
-    "plan -j planted/tie",
+    "plan -j planted/tie -p vacuum",
     "measure -j planted/tie -p vacuum --out run",
     "measure -j planted/tie -p vacuum --out run --json",
-    "doctor -j planted/tie",
-    "selftest",
 )
+EVERY = (*QUICK, "probes", "doctor -j planted/tie", "selftest")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-@pytest.mark.parametrize("command", EVERY)
+@pytest.mark.parametrize("command", QUICK)
 def test_a_full_disk_behind_stdout(shell: Shell, command: str) -> None:
     done = shell(f"$S {command} > /dev/full")
     assert done.returncode == 1
@@ -202,7 +206,7 @@ def test_a_full_disk_behind_stdout(shell: Shell, command: str) -> None:
     assert_one_sentence(done.stderr.decode())
 
 
-@pytest.mark.parametrize("command", EVERY)
+@pytest.mark.parametrize("command", QUICK)
 def test_a_closed_stdout_is_refused_before_anything_is_done(
     shell: Shell, tmp_path: Path, command: str
 ) -> None:
@@ -226,25 +230,23 @@ def test_a_reader_that_goes_away(shell: Shell) -> None:
 
 
 ASCII = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
-SHORT = {"PYTHONIOENCODING": "latin-1"}
 
 
-@pytest.mark.parametrize("settings", [ASCII, SHORT], ids=["ascii", "latin-1"])
 @pytest.mark.parametrize("command", EVERY)
-def test_an_output_without_unicode(shell: Shell, command: str, settings: dict[str, str]) -> None:
-    done = shell(f"$S {command}", **settings)
+def test_an_output_without_unicode(shell: Shell, command: str) -> None:
+    done = shell(f"$S {command}", **ASCII)
     assert done.returncode == 0, done.stderr
     assert done.stdout
     assert b"Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("settings", [ASCII, SHORT], ids=["ascii", "latin-1"])
-@pytest.mark.parametrize("form", ["md", "csv", "html", "json"])
-def test_a_report_on_an_output_without_unicode(shell: Shell, form: str, settings: dict[str, str]) -> None:
+def test_a_report_on_an_output_without_unicode(shell: Shell) -> None:
     shell("$S measure -j planted/probit -p ladder --out run")
-    done = shell(f"$S report run --format {form}", **settings)
-    assert done.returncode == 0, done.stderr
-    assert b"planted/probit" in done.stdout
+    for form in ("md", "html"):
+        for settings in (ASCII, {"PYTHONIOENCODING": "latin-1"}):
+            done = shell(f"$S report run --format {form}", **settings)
+            assert done.returncode == 0, done.stderr
+            assert b"planted/probit" in done.stdout
 
 
 def test_characters_an_output_does_not_know_keep_their_meaning(shell: Shell) -> None:
@@ -263,20 +265,24 @@ def test_a_later_command_says_so(steelyard, name: str) -> None:
     assert done.stderr.startswith(f"steelyard: `{name}` is not built yet; ")
     assert "available commands: measure, plan, report" in done.stderr
     assert_one_sentence(done.stderr)
-    assert not re.search(rf"^  {name} ", steelyard("--help").stdout, re.MULTILINE)
 
 
-@pytest.mark.parametrize("command", ["measure", "plan"])
-@pytest.mark.parametrize("name", ["data", "columns", "rubric", "scale", "prompt", "adapter"])
-def test_a_later_option_says_so(steelyard, tmp_path: Path, command: str, name: str) -> None:
+LATER_OPTIONS = ("data", "columns", "rubric", "scale", "prompt", "adapter")
+
+
+@pytest.mark.parametrize("name", LATER_OPTIONS)
+def test_a_later_option_says_so(steelyard, tmp_path: Path, name: str) -> None:
     twin = {f"STEELYARD_{name.upper()}": "x"}
-    base = (command, "-j", "planted/tie", "--out", "run")
-    for done in (steelyard(*base, f"--{name}", "x"), steelyard(*base, **twin)):
+    base = ("-j", "planted/tie", "--out", "run")
+    for done in (
+        steelyard("measure", *base, f"--{name}", "x"),
+        steelyard("plan", *base, f"--{name}=x"),
+        steelyard("measure", *base, **twin),
+    ):
         assert done.returncode == 2
         assert "not built yet: this version measures on the built-in catalogue" in done.stderr
         assert_one_sentence(done.stderr)
     assert not (tmp_path / "run").exists()
-    assert f"--{name}" not in steelyard(command, "--help").stdout
 
 
 @pytest.mark.parametrize(("name", "told"), [("ray", "'ray' is not built yet"), ("moon", "expected 'local'")])
@@ -290,21 +296,34 @@ def test_engines(steelyard, name: str, told: str) -> None:
 # Numbers
 
 
-@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "-1", "many", "1e999"])
-@pytest.mark.parametrize("name", ["timeout", "backoff", "budget"])
-def test_amounts_are_finite(steelyard, name: str, value: str) -> None:
-    done = steelyard("measure", "-j", "planted/tie", "-p", "vacuum", f"--{name}={value}")
+@pytest.mark.parametrize(
+    "given",
+    ["timeout=nan", "backoff=inf", "budget=nan", "concurrency=0", "attempts=1.5", "replicates=nan"],
+)
+def test_a_number_that_makes_no_sense_is_exit_2(steelyard, given: str) -> None:
+    done = steelyard("measure", "-j", "planted/tie", "-p", "vacuum", f"--{given}")
     assert done.returncode == 2
-    assert f"found '{value}', expected" in done.stderr
+    assert f"'--{given.partition('=')[0]}': found '{given.partition('=')[2]}', expected" in done.stderr
     assert_one_sentence(done.stderr)
 
 
-@pytest.mark.parametrize("value", ["0", "-3", "1.5", "nan"])
-@pytest.mark.parametrize("name", ["concurrency", "attempts", "replicates"])
-def test_counts_are_whole_and_at_least_one(steelyard, name: str, value: str) -> None:
-    done = steelyard("measure", "-j", "planted/tie", "-p", "vacuum", f"--{name}={value}")
-    assert done.returncode == 2
-    assert f"found '{value}', expected a whole number of at least 1" in done.stderr
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "-1", "many", "1e999"])
+def test_amounts_are_finite(value: str) -> None:
+    with pytest.raises(click.BadParameter, match=f"found '{value}', expected zero or a positive number"):
+        amount(zero=True)(value)
+
+
+def test_zero_is_an_amount_only_where_it_makes_sense() -> None:
+    assert amount(zero=True)("0") == 0
+    with pytest.raises(click.BadParameter, match="expected a positive number"):
+        amount(zero=False)("0")
+
+
+@pytest.mark.parametrize("value", ["-1", "4", "1.5", "nan"])
+def test_whole_numbers_lie_within_their_limits(value: str) -> None:
+    assert whole(0, 3)("3") == 3
+    with pytest.raises(click.BadParameter, match="expected a whole number of at least 0 and at most 3"):
+        whole(0, 3)(value)
 
 
 @pytest.mark.parametrize(("failures", "told"), [(11, "1 call in"), (10, "2 calls in"), (12, "No call of")])
@@ -330,6 +349,13 @@ def test_units_are_named_only_where_they_are_known(probe: str, unit: str, told: 
 
 
 # Help
+
+
+def test_help_names_only_what_works(steelyard) -> None:
+    commands = steelyard("--help").stdout.partition("Commands:\n")[2].split()
+    assert not {"gate", "generate", "review", "view", "compare", "import", "export"} & set(commands)
+    words = set(steelyard("measure", "--help").stdout.split())
+    assert not {f"--{name}" for name in LATER_OPTIONS} & words
 
 
 @pytest.mark.parametrize("command", ["measure", "plan"])

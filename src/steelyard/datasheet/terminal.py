@@ -79,7 +79,8 @@ class _Page:
         table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style=f"bold {style}".strip())
         table.add_column("", width=LABEL - 1, overflow="fold")
         for judge in judges:
-            table.add_column(self._text(judge.name), width=max(1, column - 1), overflow="fold", style=style)
+            name = self._text(_broken(judge.name, column - 1))
+            table.add_column(name, width=max(1, column - 1), overflow="fold", style=style)
         return table, column - 1
 
     def _word(self, judge: str, title: str) -> Text:
@@ -187,3 +188,9 @@ def _chunks(judges: Sequence[JudgeEntry], size: int) -> Iterator[Sequence[JudgeE
     groups = -(-len(judges) // size)
     for number in range(groups):
         yield judges[number * len(judges) // groups : (number + 1) * len(judges) // groups]
+
+
+def _broken(name: str, width: int) -> str:
+    """A name that is too wide breaks after its provider rather than anywhere."""
+    provider, slash, model = name.partition("/")
+    return f"{provider}/\n{model}" if slash and model and len(name) > width else name
