@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from steelyard.cli.options import option
-from steelyard.cli.say import plural, shown
+from steelyard.cli.say import plural, shown, warn
 
 
 @click.command()
@@ -23,16 +23,26 @@ def report(folder: Path, form: str | None, verify: bool) -> None:
     from steelyard.datasheet import csv, html, markdown, terminal
     from steelyard.datasheet.datasheet import Datasheet
     from steelyard.errors import StoreError
-    from steelyard.lab.run_folder import RunFolder
+    from steelyard.lab.observe import observe
+    from steelyard.lab.run_folder import RunFolder, build_datasheet
+    from steelyard.lab.runner import Outcome
+    from steelyard.lab.shortfalls import stops, warnings
 
     run = RunFolder(folder)
     plan = run.load()
-    with run.store() as store:
+    with run.store(read_only=True) as store:
         damage = store.verify() if verify else []
         if damage:
             found = plural(len(damage), "damaged row")
             raise StoreError(f"{run.database}: {found}, the first: {damage[0]}; restore a copy.")
-        datasheet = run.publish(plan, store)
+        datasheet = build_datasheet(plan, store)
+        losses = [*warnings(observe(plan, store)), *stops(Outcome(), observe(plan, store))]
+    try:
+        run.write(datasheet)
+    except StoreError as error:
+        warn(error)
+    for loss in losses:
+        warn(loss)
     if form is None:
         terminal.render(datasheet, Console())
         click.echo(f"\nPage: {shown(run.page)}")

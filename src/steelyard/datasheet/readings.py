@@ -109,7 +109,12 @@ def _threshold(figures: Figures) -> tuple[str, str] | None:
         return None
     if threshold.value is None:
         return "undefined", threshold.note or "not measured"
-    return "measured", f"is right in three calls of four from {figure(threshold)} steps on"
+    words = {
+        "right": "is right in three calls of four at no step that was measured; the threshold is",
+        "left": "is right in three calls of four at the smallest step already; the threshold is",
+    }
+    said = words.get(threshold.censored or "", "is right in three calls of four from a difference of")
+    return "measured", f"{said} {figure(threshold)} steps"
 
 
 def _criterion(figures: Figures) -> tuple[str, str] | None:

@@ -114,7 +114,7 @@ class RunFolder:
         with self.store(read_only=True) as store:
             if store.study != study.hash:
                 raise ConfigError(
-                    f"{self.study}: not the study whose replies are in {self.database.name}; restore the file."
+                    f"{self.study}: not the study of the replies in {self.database.name}; restore the file."
                 )
         plan = make_plan(study)
         self._check_stimuli(plan)
@@ -141,10 +141,14 @@ class RunFolder:
     def publish(self, plan: Plan, store: RunStore) -> Datasheet:
         """Build the datasheet from the store and write every format."""
         datasheet = build_datasheet(plan, store)
+        self.write(datasheet)
+        return datasheet
+
+    def write(self, datasheet: Datasheet) -> None:
+        """The datasheet as JSON, Markdown and one HTML page."""
         write_text(self.path / "datasheet.json", datasheet.dumps())
         write_text(self.path / "datasheet.md", markdown.render(datasheet))
         write_text(self.page, html.render(datasheet))
-        return datasheet
 
 
 def build_datasheet(plan: Plan, store: RunStore) -> Datasheet:

@@ -33,7 +33,7 @@ class StudyConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    name: str = Field(default="study", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    name: str = Field(default="catalogue", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     seed: int = 7
     profile: Literal["quick", "standard", "full"] = "quick"
     replicates: int = Field(default=1, ge=1, le=1000)
