@@ -17,7 +17,7 @@ from pathlib import Path
 
 from steelyard.lab.judge_run import _prefix_order
 from steelyard.lab.planner import make_plan
-from steelyard.lab.study import StudyConfig, build_study
+from steelyard.lab.study_file import StudyConfig, build_study
 from steelyard.providers.embedded_chat import DEFAULT_SYSTEM
 from steelyard.providers.provider import connect
 from steelyard.providers.weights import ensure_weights
@@ -59,14 +59,13 @@ def llama_cpp(chosen: list[Trial], threads: int) -> tuple[float, list[str]]:
     server = xllamacpp.Server(parameters)
 
     def ask(trial: Trial) -> str:
-        user = trial.messages[-1].content
-        prompt = (
-            f"<|im_start|>system\n{DEFAULT_SYSTEM}<|im_end|>\n<|im_start|>user\n{user}<|im_end|>\n<|im_start|>assistant\n"
-        )
+        turns = [("system", DEFAULT_SYSTEM), ("user", trial.messages[-1].content)]
+        prompt = "".join(f"<|im_start|>{role}\n{text}<|im_end|>\n" for role, text in turns)
+        prompt += "<|im_start|>assistant\n"
         body = {"prompt": prompt, "n_predict": 1, "n_probs": 500, "temperature": 0, "cache_prompt": True}
         top = server.handle_completions(body)["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
         found = {row["token"]: row["logprob"] for row in reversed(top)}
-        return max(("1", "2", "tie"), key=lambda answer: found.get(answer[:1] if answer != "tie" else "tie", -99.0))
+        return max(("1", "2", "tie"), key=lambda answer: found.get(answer, -99.0))
 
     ask(chosen[-1])
     start = time.perf_counter()

@@ -27,7 +27,7 @@ import click
 from steelyard import errors
 from steelyard.cli.main import COMMANDS, cli
 from steelyard.lab.run_folder import RUNS
-from steelyard.lab.study import DEFAULT_JUDGES, DEFAULT_PROBES
+from steelyard.lab.study_file import DEFAULT_JUDGES, DEFAULT_PROBES
 
 DOCS = Path(__file__).parent
 WIDTH = "104"

@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from steelyard.lab.study import build_study, load_config
+from steelyard.lab.study_file import build_study, load_config
 from steelyard.probes.probe import PROBES, Design, Showing
 from steelyard.registry import Spec
 from steelyard.stimuli.composition import compose

@@ -62,7 +62,7 @@ def plan(as_json: bool, **options: Any) -> None:
 
 def _study(options: dict[str, Any]) -> tuple[Study, RunFolder]:
     from steelyard.lab.run_folder import RunFolder
-    from steelyard.lab.study import build_study, load_config
+    from steelyard.lab.study_file import build_study, load_config
 
     overrides: dict[str, Any] = {
         name: options[name] for name in ("profile", "seed", "replicates") if options[name] is not None

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from steelyard.errors import SteelyardError
+from steelyard.errors import SteelyardError, UnreachableError
 from steelyard.lab.judge_config import parse_judge
 from steelyard.lab.planner import make_plan
-from steelyard.lab.study import StudyConfig, build_study
+from steelyard.lab.study_file import StudyConfig, build_study
 from steelyard.providers.provider import connect
 from steelyard.providers.weights import verify_weights
 from steelyard.tasks.task import CHECKLIST_TASK
@@ -25,6 +25,8 @@ from steelyard.verdicts.verdict import Failed, Unreadable
 
 KEYS = ("OPENAI_API_KEY", "OPENAI_BASE_URL")
 ENOUGH_DISK = 1_000_000_000
+PATIENCE = 60.0
+"""Seconds that a judge has for its one call."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,8 @@ async def _ask(trial: Trial) -> Reply:
     provider = connect(trial.judge)
     try:
         await provider.open()
-        return await provider.ask(trial.presentation())
+        return await asyncio.wait_for(provider.ask(trial.presentation()), PATIENCE)
+    except TimeoutError:
+        raise UnreachableError(f"no reply within {PATIENCE:g} s; is the server working?") from None
     finally:
         await provider.close()

@@ -9,7 +9,7 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.lab.limits import Limits
 from steelyard.lab.measure import measure as run
 from steelyard.lab.run_folder import RunFolder
-from steelyard.lab.study import build_study, load_config
+from steelyard.lab.study_file import build_study, load_config
 
 
 def measure(

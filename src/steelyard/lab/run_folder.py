@@ -15,10 +15,11 @@ from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.errors import ConfigError, RunError, StoreError
 from steelyard.lab.budget import cost
+from steelyard.lab.frozen_study import freeze, thaw
 from steelyard.lab.observe import observe
 from steelyard.lab.planner import Plan, make_plan
 from steelyard.lab.prices import price_of
-from steelyard.lab.study import Study, freeze, thaw
+from steelyard.lab.study import Study
 from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.store.run_store import RunStore
 

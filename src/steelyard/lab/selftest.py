@@ -11,7 +11,7 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.lab.limits import Limits
 from steelyard.lab.measure import measure
 from steelyard.lab.run_folder import RunFolder
-from steelyard.lab.study import StudyConfig, build_study
+from steelyard.lab.study_file import StudyConfig, build_study
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.net_slot import reading_of
 from steelyard.providers.planted import Parameters, Planted, expected_pair_rates, expected_rates

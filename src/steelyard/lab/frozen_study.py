@@ -1,0 +1,65 @@
+"""`study.yaml` of a run folder: every effective value, and the way back."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from steelyard.errors import ConfigError
+from steelyard.lab.study import Study
+from steelyard.lab.study_file import StudyConfig, read_yaml
+from steelyard.registry import Spec
+from steelyard.tasks.task import CHECKLIST_TASK, Task
+from steelyard.trials.judge import Judge, Protocol
+from steelyard.trials.presentation import Decoding
+
+
+def freeze(study: Study) -> str:
+    """`study.yaml` of the run folder: every effective value, prompts included."""
+    body = {
+        "steelyard": "frozen study",
+        "name": study.name,
+        "seed": study.seed,
+        "profile": study.profile,
+        "replicates": study.replicates,
+        "probes": [{"name": spec.name, "args": dict(spec.args)} for spec in study.probes],
+        "task": {"instruction": study.task.instruction, "rubric": study.task.rubric, "scale": "pairwise"},
+        "judges": [asdict(judge) for judge in study.judges],
+    }
+    return yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=100)
+
+
+def thaw(path: Path) -> Study:
+    """The study of a run folder."""
+    body = read_yaml(path)
+    try:
+        frame = StudyConfig(
+            name=body["name"], seed=body["seed"], profile=body["profile"], replicates=body["replicates"]
+        )
+        judges = tuple(_thaw_judge(dict(judge)) for judge in body["judges"])
+        probes = tuple(Spec(str(spec["name"]), dict(spec["args"])) for spec in body["probes"])
+        task = Task(str(body["task"]["instruction"]), str(body["task"]["rubric"]), CHECKLIST_TASK.scale)
+        return Study(frame.name, frame.seed, frame.profile, frame.replicates, judges, probes, task)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ConfigError(
+            f"{path}: not the frozen study of a run folder ({_first_line(error)}); restore the file."
+        ) from error
+
+
+def _first_line(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        problem = error.errors()[0]
+        return f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _thaw_judge(body: dict[str, Any]) -> Judge:
+    protocols = {}
+    for name, protocol in body["protocols"].items():
+        reader = Spec(**protocol["reader"])
+        protocols[name] = Protocol(**{**protocol, "reader": reader})
+    return Judge(**{**body, "protocols": protocols, "decoding": Decoding(**body["decoding"])})
