@@ -10,7 +10,7 @@ from steelyard.cli.options import option
 from steelyard.cli.say import plural, shown, warn
 
 
-@click.command()
+@click.command(short_help="Rebuild the datasheet from a run folder, no calls.")
 @click.argument("folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
 @option(
     "--format", "form", type=click.Choice(["html", "md", "json", "csv"]), help="Print this format to stdout."
