@@ -137,6 +137,23 @@ def test_the_folder_holds_every_file_and_report_rebuilds_it(steelyard, tmp_path:
     assert done.stdout.encode() == before["datasheet.json"]
 
 
+def test_an_edited_folder_is_not_reported(steelyard, tmp_path: Path) -> None:
+    write(tmp_path / "a.jsonl", [BOTH])
+    assert steelyard("import", "a.jsonl", "--out", "o").returncode == 0
+    calls, source = tmp_path / "o" / "observations.jsonl", tmp_path / "o" / "import.json"
+    kept = calls.read_text()
+    calls.write_text(kept.replace('"answer": "1"', '"answer": "2"', 1))
+    done = steelyard("report", "o")
+    assert done.returncode == 2
+    assert "o/observations.jsonl: not the calls that were imported here" in done.stderr
+    calls.write_text(kept)
+    assert steelyard("report", "o").returncode == 0
+    source.write_text("{}")
+    done = steelyard("report", "o")
+    assert done.returncode == 2
+    assert "o/import.json: not the name and seed of an import" in done.stderr
+
+
 def test_what_is_kept_can_be_imported_again(steelyard, tmp_path: Path) -> None:
     write(tmp_path / "a.jsonl", [BOTH, {**BOTH, "item_id": "s#2", "winner_BA": None}])
     assert steelyard("import", "a.jsonl", "--out", "o", "--name", "x").returncode == 0
@@ -200,6 +217,7 @@ WRONG = [
     ({**LINE, "delta": float("nan")}, "delta is NaN, expected a finite number"),
     ({**LINE, "delta": -1}, "delta is -1, expected greater than or equal to 0"),
     ({**LINE, "replicate": True}, "replicate is true, expected a valid integer"),
+    ({**LINE, "replicate": 10**30}, "expected less than or equal to 1000000"),
     ({**LINE, "judge": ""}, "judge: found '', expected a name"),
     ({**LINE, "judge": "a\nb"}, "judge: found 'a\\nb', expected a name"),
     ({**LINE, "judge": "\ud800"}, "judge: found '\\ud800', expected a name"),
@@ -256,6 +274,7 @@ def test_another_replicate_is_another_call(tmp_path: Path) -> None:
         (b"", "the file is empty"),
         (b"\n  \n", "the file is empty"),
         (b"{", "line 1: not valid JSON"),
+        (b'{"judge": "a", "judge": "b"}', "line 1: not valid JSON (key 'judge' stands there twice)"),
         (b"\xff\xfe{}", "is not UTF-8 text"),
         (b"[" * 100_000, "line 1: not valid JSON"),
     ],
