@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steelyard.datasheet import html
 from steelyard.errors import DataError
 from steelyard.lab.recorded.call import VERDICTS
 from steelyard.lab.recorded.folder import import_verdicts
@@ -352,3 +354,10 @@ def test_calls_survive_the_way_to_the_file_and_back(tmp_path_factory, lines: lis
     assert [call.to_json() for call in first] == [call.to_json() for call in second]
     assert len(first) == len(lines)
     assert all(CallLine.model_validate(call.to_json()) for call in first)
+
+
+def test_a_page_of_natural_pairs_links_only_to_what_it_has(tmp_path: Path) -> None:
+    page = html.render(import_verdicts([write(tmp_path / "a.jsonl", [BOTH])]).datasheet)
+    targets = re.findall(r'href="#([\w-]+)"', page)
+    assert targets
+    assert all(f'id="{target}"' in page for target in targets)
