@@ -133,8 +133,14 @@ INTERVALS: dict[str, str] = {
     "wilson_shares": "Computed from the Wilson limits of both orders.",
     "clopper_pearson": "Exact binomial interval.",
     "clopper_pearson_cluster": "Exact binomial interval on the effective size after clustering by task.",
-    "profile": "Profile likelihood of the joint fit.",
-    "sandwich": "Task-cluster sandwich of the joint fit, with Student's t.",
+    "profile": (
+        "Profile likelihood of the joint fit: values at which the other parameters can still make up the "
+        "loss; pairs count as independent."
+    ),
+    "sandwich_cluster": (
+        "Sandwich of the joint fit over tasks, with Student's t on one degree of freedom less than there are "
+        "tasks."
+    ),
 }
 
 KINDS: dict[str, str] = {

@@ -8,6 +8,7 @@ from steelyard.metrics.direction_estimates import direction_estimates
 from steelyard.metrics.dprime import dprime_estimates
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading, step
+from steelyard.metrics.instrument_model import instrument_estimates
 from steelyard.metrics.missing import missing_rates
 from steelyard.metrics.net_slot import net_slot_preference
 from steelyard.metrics.padded import padded_preference
@@ -19,12 +20,13 @@ SAME, DIFFERENT, FILLER = "same_subset", "different_subset", "filler"
 
 
 def ladder_estimates(judge: str, protocol: str, pairs: Pairs, seed: int) -> list[Estimate]:
-    """Decomposition of equals, sensitivity by step, threshold, position, and calls without a verdict."""
+    """Decomposition of equals, sensitivity by step, threshold, joint fit, and calls without a verdict."""
     heading = Heading(judge, "ladder", {"protocol": protocol}, seed)
     return [
         *_equals(heading, pairs),
         *_climb(heading, pairs),
         delta75(heading, pairs),
+        *instrument_estimates(heading, pairs),
         *missing_rates(heading, pairs),
     ]
 
