@@ -10,12 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
-from scipy.stats import norm
+from scipy.stats import norm, t
 
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.instrument_model import TOO_LITTLE, fit_instrument, instrument_estimates
-from steelyard.metrics.pair_fit import HIGHEST, LOWEST, STARTS, best_fit
+from steelyard.metrics.instrument_model import (
+    TOO_LITTLE,
+    InstrumentFit,
+    fit_instrument,
+    instrument_estimates,
+    sandwich,
+)
+from steelyard.metrics.pair_fit import HIGHEST, LOWEST, STARTS, best_fit, fit
 from steelyard.metrics.pair_likelihood import (
     NAMES,
     answer_rates,
@@ -284,29 +290,46 @@ def test_the_order_of_rows_changes_no_digit() -> None:
     assert estimates(pairs, 39) == estimates(shuffled(pairs), 39)
 
 
+def covered(pairs: Pairs, truth: np.ndarray) -> np.ndarray:
+    """Whether each profile interval holds the truth: the fit held there loses less than 1.92."""
+    patterns = patterns_of(rows_of(pairs))
+    best, held = best_fit(patterns), np.eye(len(NAMES), dtype=bool)
+    fits = fit(patterns, np.tile(patterns.weights, (5, 1)), np.where(held, truth, best.theta), held)
+    return best.value[0] - fits.value < 1.920729
+
+
 def test_profile_intervals_cover() -> None:
-    # 60 runs of 210 pairs; 95 % intervals miss more than 9 of 60 in fewer than one run in a thousand.
-    truth, hits = vector(PLANTED), np.zeros(len(NAMES))
-    for seed in range(60):
-        patterns = patterns_of(rows_of(simulate(PLANTED, 100 + seed)))
-        for index, reach in enumerate(reaches(patterns, best_fit(patterns))):
-            low, high = (
-                (-9.0 if reach.low is None else reach.low),
-                (9.0 if reach.high is None else reach.high),
-            )
-            hits[index] += low <= truth[index] <= high
+    # 95 % intervals miss more than 9 of 60 runs in fewer than one case in a thousand.
+    hits = sum(covered(simulate(PLANTED, 100 + seed), vector(PLANTED)).astype(int) for seed in range(60))
     assert (hits >= 51).all(), hits
 
 
+def test_limits_lose_what_they_should() -> None:
+    pairs = simulate(PLANTED, 9)
+    patterns = patterns_of(rows_of(pairs))
+    best = best_fit(patterns)
+    for index, reach in enumerate(reaches(patterns, best)[:4]):
+        for end, inside in ((reach.low, 1e-2), (reach.high, -1e-2)):
+            assert end is not None
+            truth = best.theta[0].copy()
+            truth[index] = end + inside
+            assert covered(pairs, truth)[index]
+            truth[index] = end - inside
+            assert not covered(pairs, truth)[index]
+
+
 def test_the_sandwich_covers_where_tasks_differ_in_position_bias() -> None:
-    hits = {"profile": 0, "sandwich_cluster": 0}
-    for seed in range(40):
-        found = estimates(simulate(PLANTED, 500 + seed, tilt=0.4))["position_bias"]
-        for method in hits:
-            low, high = interval(found, method)
-            hits[method] += (low or -9) <= PLANTED.position_bias <= (high or 9)
-    assert hits["sandwich_cluster"] >= 33
-    assert hits["sandwich_cluster"] > hits["profile"]
+    hits, runs = {"profile": 0, "sandwich": 0}, 40
+    for seed in range(runs):
+        pairs = simulate(PLANTED, 500 + seed, tilt=0.4)
+        rows = rows_of(pairs)
+        patterns = patterns_of(rows)
+        best = best_fit(patterns)
+        error = sandwich(InstrumentFit(rows, patterns, best, (), None, False))[1]
+        hits["sandwich"] += abs(best.theta[0, 1] - PLANTED.position_bias) < t.ppf(0.975, 9) * error
+        hits["profile"] += covered(pairs, vector(PLANTED))[1]
+    assert hits["sandwich"] >= 34
+    assert hits["sandwich"] > hits["profile"]
 
 
 def test_it_stands_among_the_ladder_figures() -> None:
