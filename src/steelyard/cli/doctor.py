@@ -12,7 +12,7 @@ from steelyard.cli.say import complain, plain
 STYLES = {"ok": "green", "absent": "yellow", "broken": "bold red"}
 
 
-@click.command()
+@click.command(short_help="Check machine, weights, keys and judges.")
 @option("--judge", "-j", "judges", multiple=True, metavar="JUDGE", help="Make one real call to this judge.")
 def doctor(judges: tuple[str, ...]) -> None:
     """Check the machine, the embedded weights and the keys; with -j, make one call to a judge."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from steelyard.lab.study import Study
 
 
-@click.command(cls=StudyCommand)
+@click.command(cls=StudyCommand, short_help="Measure judges and print the datasheet.")
 @study_options
 @option("--dry-run", is_flag=True, help="Print the plan and stop.")
 @option("--json", "as_json", is_flag=True, help="Print datasheet.json instead of the datasheet.")
@@ -48,7 +48,7 @@ def measure(dry_run: bool, as_json: bool, **options: Any) -> None:
     sys.exit(measured.exit_code)
 
 
-@click.command(cls=StudyCommand)
+@click.command(cls=StudyCommand, short_help="Say what a measurement will cost; spends nothing.")
 @study_options
 @option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
 def plan(as_json: bool, **options: Any) -> None:

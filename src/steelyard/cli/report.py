@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from steelyard.cli.options import option
 from steelyard.cli.say import plural, shown, warn
 
+if TYPE_CHECKING:
+    from steelyard.datasheet.datasheet import Datasheet
+    from steelyard.lab.run_folder import RunFolder
 
-@click.command()
+
+@click.command(short_help="Rebuild the datasheet from a run folder, no calls.")
 @click.argument("folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
 @option(
     "--format", "form", type=click.Choice(["html", "md", "json", "csv"]), help="Print this format to stdout."
@@ -18,17 +24,19 @@ from steelyard.cli.say import plural, shown, warn
 @option("--verify", is_flag=True, help="Re-hash the run file first.")
 def report(folder: Path, form: str | None, verify: bool) -> None:
     """Rebuild every figure of a run folder from its store and write the datasheet files anew."""
-    from rich.console import Console
-
-    from steelyard.datasheet import csv, html, markdown, terminal
-    from steelyard.datasheet.datasheet import Datasheet
     from steelyard.errors import StoreError
     from steelyard.lab.observe import observe
+    from steelyard.lab.recorded.folder import ImportFolder
     from steelyard.lab.run_folder import RunFolder, build_datasheet
     from steelyard.lab.runner import Outcome
     from steelyard.lab.shortfalls import stops, warnings
 
     run = RunFolder(folder)
+    imported = ImportFolder(folder)
+    if imported.observations.exists() and not run.study.exists():
+        rebuilt = imported.load()
+        _publish(run, rebuilt.datasheet, [*rebuilt.warnings, *map(str, rebuilt.errors)], form)
+        return
     plan = run.load()
     with run.store(read_only=True) as store:
         damage = store.verify() if verify else []
@@ -37,6 +45,16 @@ def report(folder: Path, form: str | None, verify: bool) -> None:
             raise StoreError(f"{run.database}: {found}, the first: {damage[0]}; restore a copy.")
         datasheet = build_datasheet(plan, store)
         losses = [*warnings(observe(plan, store)), *stops(Outcome(), observe(plan, store))]
+    _publish(run, datasheet, [str(loss) for loss in losses], form)
+
+
+def _publish(run: RunFolder, datasheet: Datasheet, losses: Sequence[str], form: str | None) -> None:
+    """Write the files where the folder allows it, warn of losses, print."""
+    from rich.console import Console
+
+    from steelyard.datasheet import csv, html, markdown, terminal
+    from steelyard.errors import StoreError
+
     try:
         run.write(datasheet)
     except StoreError as error:
@@ -47,5 +65,5 @@ def report(folder: Path, form: str | None, verify: bool) -> None:
         terminal.render(datasheet, Console())
         click.echo(f"\nPage: {shown(run.page)}")
         return
-    renderers = {"html": html.render, "md": markdown.render, "csv": csv.render, "json": Datasheet.dumps}
+    renderers = {"html": html.render, "md": markdown.render, "csv": csv.render, "json": type(datasheet).dumps}
     click.echo(renderers[form](datasheet), nl=False)

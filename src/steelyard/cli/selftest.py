@@ -10,7 +10,7 @@ from steelyard.cli.options import option
 from steelyard.cli.say import complain, plain, plural
 
 
-@click.command()
+@click.command(short_help="Measure judges with known parameters and compare.")
 @option(
     "--profile",
     type=click.Choice(["standard", "full"]),

@@ -7,7 +7,7 @@ import click
 from steelyard.cli.options import option, whole
 
 
-@click.command("serve-planted")
+@click.command("serve-planted", short_help="Serve a planted judge over HTTP on loopback.")
 @click.argument("judge")
 @option("--port", type=whole(0, 65535), default=8765, metavar="N", help="Port; 0 picks a free one.")
 def serve_planted(judge: str, port: int) -> None:

@@ -34,14 +34,12 @@ METRICS: dict[str, Term] = {
         "positional false preference",
         "Same-quality pairs where the same slot wins in both orders: the judge responds to position.",
     ),
-    "one_sided_commit": Term(
-        "one-sided commit", "Same-quality pairs with a winner in exactly one of the two orders."
-    ),
+    "one_sided_commit": Term("one-sided commit", "Pairs with a winner in exactly one of the two orders."),
     "other_conflict": Term(
         "other conflict",
         "Commits in pairs whose other order gave no verdict, as a share of all calls; zero in clean runs.",
     ),
-    "no_preference": Term("no preference", "Same-quality pairs that are a tie in both orders."),
+    "no_preference": Term("no preference", "Pairs that are a tie in both orders."),
     "tie_rate": Term("tie rate", "Calls answered with a tie or a valid abstention."),
     "padded_preference": Term(
         "padded preference",
@@ -93,7 +91,12 @@ METRICS: dict[str, Term] = {
     ),
     "flip_first": Term("flips to slot 1", "Pairs whose winner changes with the order, to the first slot."),
     "flip_second": Term("flips to slot 2", "Pairs whose winner changes with the order, to the second slot."),
-    "accuracy": Term("accuracy", "Scores equal to the expected label."),
+    "accuracy": Term(
+        "accuracy", "Verdicts equal to the expected one; with a slot: where the better text stood."
+    ),
+    "accuracy_both": Term(
+        "accuracy in both orders", "Pairs whose verdict is the expected one in both orders."
+    ),
     "invariance": Term("invariance", "Scores equal to the judge's own score of the unchanged item."),
     "self_agreement": Term("self-agreement", "Equal scores among repeats of the same input."),
     "false_positive_rate": Term("false positive rate", "Negatives that were scored positive."),
@@ -151,12 +154,14 @@ KINDS: dict[str, str] = {
     "same_subset": "same content, other words",
     "different_subset": "same amount, other content",
     "filler": "same content, padded",
+    "natural": "natural pairs",
 }
 
 PROBES: dict[str, str] = {
     "vacuum": "Vacuum",
     "ladder": "Quality ladder",
     "criterion": "Criterion",
+    "position": "Natural pairs",
     "run": "All calls",
 }
 

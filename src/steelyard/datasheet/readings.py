@@ -128,6 +128,21 @@ def _criterion(figures: Figures) -> tuple[str, str] | None:
     return "measured", f"the strict instruction moves the tie rate by {figure(equal)} between equals{cost}"
 
 
+def _natural(figures: Figures) -> tuple[str, str] | None:
+    """The base protocol's natural pairs; other prompts are told in the table alone."""
+    stays = figures.find("order_consistency", protocol="base")
+    net = figures.find("net_slot_preference", protocol="base")
+    if stays is None or net is None or stays.value is None:
+        return _undefined(stays)
+    flips = [figures.find(metric, protocol="base") for metric in ("flip_first", "flip_second")]
+    told = ", ".join(f"to slot {n} in {e.numerator}" for n, e in enumerate(flips, start=1) if e is not None)
+    return (
+        net.finding or "measured",
+        f"names the same text in both orders for {stays.numerator} of {stays.denominator} natural pairs, "
+        f"{figure(stays)}; flips {told}; net slot-1 preference {figure(net)}",
+    )
+
+
 def _failures(figures: Figures) -> tuple[str, str] | None:
     rates = [figures.find(metric) for metric in ("unreadable_rate", "failed_rate")]
     known = [rate for rate in rates if rate is not None and rate.value is not None]
@@ -154,6 +169,7 @@ QUESTIONS: dict[str, Callable[[Figures], tuple[str, str] | None]] = {
     "Sensitivity": _sensitivity,
     "Threshold": _threshold,
     "Criterion": _criterion,
+    "Natural pairs": _natural,
     "Failures": _failures,
 }
 """What a datasheet answers, in order."""

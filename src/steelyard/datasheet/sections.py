@@ -15,7 +15,17 @@ Address = tuple[str, str, frozenset[tuple[str, str | float]]]
 """Probe, metric and condition: what an estimate is about, whoever the judge is."""
 
 PAIRWISE = ("vacuum", "ladder", "criterion")
-"""Probes that show pairs of texts."""
+"""Probes that show pairs of known quality."""
+NATURAL_PROBE = "position"
+NATURAL = (
+    "order_consistency",
+    "flip_first",
+    "flip_second",
+    "one_sided_commit",
+    "no_preference",
+    "net_slot_preference",
+)
+"""What order does to natural pairs, in reading order."""
 RUN = "run"
 """Under this name stand the figures of all calls together."""
 
@@ -116,6 +126,8 @@ def _all(index: _Index) -> Iterator[Section]:
     for protocol in index.protocols():
         yield _arm(index, protocol)
     yield _controls(index)
+    for protocol in ("base", *index.protocols()):
+        yield _natural(index, protocol)
     yield _failures(index)
     yield from _other_probes(index)
 
@@ -201,6 +213,19 @@ def _controls(index: _Index) -> Section:
     return Section("Controls", "Does other content of the same amount, or padding, sway it?", tuple(rows))
 
 
+def _natural(index: _Index, protocol: str) -> Section:
+    here: Group = {"protocol": protocol}
+    rows: list[Row] = []
+    for metric in NATURAL:
+        rows += index.row(term(metric).label, NATURAL_PROBE, metric, here)
+    rows += index.row("accuracy", NATURAL_PROBE, "accuracy", here)
+    named = [(f"better in slot {slot}", {**here, "slot": slot}) for slot in (1, 2)]
+    rows += index.parts(NATURAL_PROBE, "accuracy", named, depth=1)
+    rows += index.row("both orders", NATURAL_PROBE, "accuracy_both", here, depth=1)
+    title = "Natural pairs" if protocol == "base" else f"Natural pairs, {protocol}"
+    return Section(title, "Does the winner survive a change of order, and agree with people?", tuple(rows))
+
+
 def _failures(index: _Index) -> Section:
     rows: list[Row] = []
     for metric in ("unreadable_rate", "failed_rate"):
@@ -208,7 +233,7 @@ def _failures(index: _Index) -> Section:
         whole = list(index.row(label, RUN, metric, {}))
         split: list[Row] = []
         for protocol in ("base", *index.protocols()):
-            for probe in ("vacuum", "ladder"):
+            for probe in ("vacuum", "ladder", NATURAL_PROBE):
                 words = probe if protocol == "base" else f"{probe}, {protocol}"
                 text = words if whole else f"{label}, {words}"
                 split += index.row(text, probe, metric, {"protocol": protocol}, depth=len(whole))
@@ -221,7 +246,7 @@ def _other_probes(index: _Index) -> Iterator[Section]:
     addresses: dict[str, list[Address]] = {}
     for address in index.cells:
         addresses.setdefault(address[0], []).append(address)
-    for probe in [name for name in addresses if name not in (*PAIRWISE, RUN)]:
+    for probe in [name for name in addresses if name not in (*PAIRWISE, NATURAL_PROBE, RUN)]:
         rows: list[Row] = []
         for _, metric, group in addresses[probe]:
             words = numbers.condition(dict(group))

@@ -61,7 +61,8 @@ def measure(study: Study, folder: RunFolder, limits: Limits, progress: Progress 
                     raise error
             observations = observe(plan, store)
             datasheet = folder.publish(plan, store)
-    errors = [*stops(outcome, observations), *speechless(study, observations)]
+    names = [judge.name for judge in study.judges]
+    errors = [*stops(outcome, observations), *speechless(names, observations)]
     return Measured(folder, datasheet, outcome, tuple(errors), tuple(warnings(observations)))
 
 

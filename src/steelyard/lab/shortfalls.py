@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from steelyard.errors import BudgetError, InterruptedRunError, RunError, SteelyardError
 from steelyard.lab.runner import Outcome
-from steelyard.lab.study import Study
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.verdict import NOT_RUN, Abstained, Decided, Failed, Tie, Unreadable
 
@@ -34,15 +33,15 @@ def stops(outcome: Outcome, observations: Sequence[Observation]) -> Iterator[Ste
         yield RunError(f"{untried:,} trials were never tried: {done}; {again}.")
 
 
-def speechless(study: Study, observations: Sequence[Observation]) -> Iterator[SteelyardError]:
+def speechless(judges: Iterable[str], observations: Sequence[Observation]) -> Iterator[SteelyardError]:
     """Judges from whom nothing readable came; a judge that was not reached at all is told of elsewhere."""
-    for judge in study.judges:
-        verdicts = [o.verdict for o in observations if o.judge == judge.name]
+    for judge in judges:
+        verdicts = [o.verdict for o in observations if o.judge == judge]
         tried = [verdict for verdict in verdicts if verdict != Failed(NOT_RUN)]
         if tried and not any(isinstance(verdict, (Decided, Tie, Abstained)) for verdict in tried):
             reasons = Counter(v.reason for v in tried if isinstance(v, (Unreadable, Failed)))
             yield RunError(
-                f"judge {judge.name}: no readable verdict in {len(tried)} calls ({_told(reasons)}), "
+                f"judge {judge}: no readable verdict in {len(tried)} calls ({_told(reasons)}), "
                 "no figure defined; look at the replies and correct the prompt, the reader or the server."
             )
 

@@ -69,6 +69,7 @@ PROBES: Registry[Probe] = Registry(
         "vacuum": "steelyard.probes.vacuum:Vacuum",
         "ladder": "steelyard.probes.ladder:Ladder",
         "criterion": "steelyard.probes.criterion:Criterion",
+        "position": "steelyard.probes.position:Position",
     },
 )
 

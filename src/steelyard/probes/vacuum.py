@@ -66,5 +66,7 @@ def _with_prompts(row: Estimate, observations: Sequence[Observation]) -> Estimat
         return row
     kind = row.group.get("kind")
     prompts = {o.prompt for o in observations if kind in (None, o.stimulus.kind)}
+    if "" in prompts:  # recorded verdicts: the prompts are not known
+        return row
     said = f"{row.n_calls} calls show {len(prompts)} distinct prompts"
     return replace(row, note=f"{row.note}; {said}" if row.note else said)

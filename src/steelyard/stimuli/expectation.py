@@ -35,4 +35,9 @@ class NoPreference:
     """A tie."""
 
 
-Expectation: TypeAlias = Same | Flipped | Label | Prefers | NoPreference
+@dataclass(frozen=True)
+class Unknown:
+    """Nobody has said: the stimulus counts towards consistency, never towards accuracy."""
+
+
+Expectation: TypeAlias = Same | Flipped | Label | Prefers | NoPreference | Unknown

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from steelyard.identity import content_hash
-from steelyard.stimuli.expectation import Expectation, Flipped, Label, NoPreference, Prefers, Same
+from steelyard.stimuli.expectation import Expectation, Flipped, Label, NoPreference, Prefers, Same, Unknown
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,8 @@ class Stimulus:
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Stimulus:
         """The inverse of `to_json`."""
-        types: dict[str, type[Any]] = {t.__name__: t for t in (Same, Flipped, Label, Prefers, NoPreference)}
+        known = (Same, Flipped, Label, Prefers, NoPreference, Unknown)
+        types: dict[str, type[Any]] = {t.__name__: t for t in known}
         expected = dict(body["expectation"])
         expectation = types[expected.pop("type")](**expected)
         rest = {key: value for key, value in body.items() if key not in ("expectation", "lineage", "texts")}

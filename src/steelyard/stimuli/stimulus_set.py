@@ -35,11 +35,6 @@ class StimulusSet:
         """Content hash of the whole set."""
         return content_hash([stimulus.hash for stimulus in self.stimuli])
 
-    @cached_property
-    def by_hash(self) -> dict[str, Stimulus]:
-        """Look a stimulus up by its content hash."""
-        return {stimulus.hash: stimulus for stimulus in self.stimuli}
-
     def __iter__(self) -> Iterator[Stimulus]:
         return iter(self.stimuli)
 

@@ -28,7 +28,7 @@ class Observation:
     usage: Usage
     """Tokens."""
     prompt: str
-    """Hash of the rendered prompt: two orders of a vacuum pair share one."""
+    """Hash of the rendered prompt: two orders of a vacuum pair share one. Empty where it is not known."""
 
     @property
     def winner(self) -> str | None:

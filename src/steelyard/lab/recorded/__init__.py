@@ -1,0 +1,1 @@
+"""Verdicts that somebody else collected: files → observations → datasheet, without a call."""

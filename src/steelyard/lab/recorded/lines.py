@@ -1,0 +1,80 @@
+"""Lines of a JSONL file, each with where it stands, and what is wrong with one in a sentence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from steelyard.errors import DataError
+
+Line = TypeVar("Line", bound=BaseModel)
+Body = dict[str, Any]
+
+
+def read_lines(path: Path) -> Iterator[tuple[str, Body]]:
+    """Every line that is not blank, as an object, with its file and number."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise DataError(
+            f"{path}: cannot be read ({error.strerror}); expected a JSONL file of recorded verdicts."
+        ) from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: is not UTF-8 text ({error.reason}); save it as UTF-8.") from error
+    empty = True
+    # Not `splitlines`: a line separator inside a JSON text does not end the line.
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            empty = False
+            where = f"{path}, line {number}"
+            yield where, _object(where, line)
+    if empty:
+        raise DataError(
+            f"{path}: the file is empty, expected one JSON object per line; record some verdicts first."
+        )
+
+
+def _object(where: str, line: str) -> Body:
+    try:
+        body = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        reason = getattr(error, "msg", None) or "too deep"
+        raise DataError(f"{where}: not valid JSON ({reason}), expected one object; correct it.") from error
+    if not isinstance(body, dict):
+        raise DataError(f"{where}: found a {type(body).__name__}, expected one JSON object; correct it.")
+    return body
+
+
+def parse(model: type[Line], where: str, body: Body) -> Line:
+    """The line as its model, or what is wrong with it."""
+    try:
+        return model.model_validate(body)
+    except ValidationError as error:
+        raise DataError(f"{where}: {_problem(model, error)}") from error
+
+
+def _problem(model: type[BaseModel], error: ValidationError) -> str:
+    problem = error.errors()[0]
+    key = ".".join(str(part) for part in problem["loc"])
+    match problem["type"]:
+        case "extra_forbidden":
+            return f"unknown key {key!r}; expected {', '.join(model.model_fields)}; remove or rename it."
+        case "missing":
+            return f"no key {key!r} found, expected it on every line; add it."
+        case "literal_error":
+            expected = problem["ctx"]["expected"]
+            return f"{key} is {_short(problem['input'])}, expected {expected}; correct it."
+        case "value_error":
+            return f"{key + ': ' if key else ''}{problem['ctx']['error']}"
+        case _:
+            message = problem["msg"].removeprefix("Input should be ")
+            return f"{key} is {_short(problem['input'])}, expected {message}; correct it."
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value, default=str)
+    return text if len(text) <= 60 else text[:59] + "…"

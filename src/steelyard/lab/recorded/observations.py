@@ -1,0 +1,84 @@
+"""From recorded calls to observations: the calls are checked against each other, nothing is guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import fields
+
+from steelyard.errors import DataError
+from steelyard.lab.recorded.call import VERDICTS, Call, Pair
+from steelyard.stimuli.expectation import Expectation, NoPreference, Prefers, Unknown
+from steelyard.stimuli.stimulus import Lineage, Stimulus
+from steelyard.trials.reply import Usage
+from steelyard.verdicts.observation import Observation
+
+
+def checked(calls: Iterable[Call]) -> tuple[Call, ...]:
+    """Sorted calls; refuses a call that stands there twice, and a pair told in two ways."""
+    seen: dict[tuple[str, str, str, int, str], Call] = {}
+    pairs: dict[str, Call] = {}
+    for call in calls:
+        twin = seen.setdefault(call.key, call)
+        if twin is not call:
+            raise DataError(
+                f"{call.where}: judge {call.judge!r} answered pair {call.pair.pair!r} in this order already "
+                f"({twin.where}), expected each call once; number repeats with 'replicate', or remove one."
+            )
+        first = pairs.setdefault(call.pair.pair, call)
+        if first.pair != call.pair:
+            raise DataError(f"{call.where}: {_difference(first, call)}")
+    return tuple(seen[key] for key in sorted(seen))
+
+
+def _difference(first: Call, call: Call) -> str:
+    name = next(f.name for f in fields(Pair) if getattr(first.pair, f.name) != getattr(call.pair, f.name))
+    return (
+        f"pair {call.pair.pair!r} has {name} {getattr(call.pair, name)!r}, expected "
+        f"{getattr(first.pair, name)!r} as in {first.where}; name the pairs apart, or correct one."
+    )
+
+
+def observations_of(calls: Iterable[Call]) -> list[Observation]:
+    """One observation per call; calls on one pair share its stimulus."""
+    stimuli: dict[str, Stimulus] = {}
+    return [_observation(call, stimuli) for call in calls]
+
+
+def _observation(call: Call, stimuli: dict[str, Stimulus]) -> Observation:
+    name = call.pair.pair
+    if name not in stimuli:
+        stimuli[name] = stimulus_of(call.pair)
+    return Observation(
+        judge=call.judge,
+        protocol=call.protocol,
+        stimulus=stimuli[name],
+        order=call.order,
+        replicate=call.replicate,
+        verdict=VERDICTS[call.answer],
+        usage=Usage(),
+        prompt="",
+    )
+
+
+def stimulus_of(pair: Pair) -> Stimulus:
+    """The pair as far as it is known; its texts are not."""
+    return Stimulus(
+        id=pair.pair,
+        probe=pair.probe,
+        kind=pair.kind,
+        cluster=pair.task or pair.pair,
+        stratum=pair.stratum or "recorded",
+        request="",
+        texts=("", ""),
+        expectation=_expectation(pair),
+        lineage=Lineage(parent=pair.task or pair.pair, edit="recorded elsewhere", author="recorded"),
+        delta=pair.delta,
+        base_level=pair.base_level,
+    )
+
+
+def _expectation(pair: Pair) -> Expectation:
+    if pair.better in ("u", "v"):
+        return Prefers(pair.better)
+    natural = pair.probe == "position"
+    return Unknown() if natural and pair.better is None else NoPreference()

@@ -1,0 +1,335 @@
+"""Recorded verdicts through the command: published judges come out as published, wrong lines are refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from steelyard.errors import DataError
+from steelyard.lab.recorded.call import VERDICTS
+from steelyard.lab.recorded.folder import import_verdicts
+from steelyard.lab.recorded.observations import checked, observations_of
+from steelyard.lab.recorded.styles import CallLine, read_calls
+from steelyard.metrics.criterion import criterion_estimates
+from steelyard.metrics.ladder_estimates import ladder_estimates
+from steelyard.metrics.pairs import Pairs
+from steelyard.metrics.vacuum_estimates import vacuum_estimates
+from strategies import make
+from test_golden import JUDGES, PRINTED, ladder_of, vacuum_of
+
+WORDS = ("1", "2", "tie", "abstain", "unreadable", "failed")
+LINE = {
+    "judge": "Qwen32B", "probe": "ladder", "protocol": "base", "task": "t03", "pair": "t03-d0-2", "delta": 0,
+    "kind": "same_subset", "better": None, "first": "u", "answer": "1", "replicate": 0,
+}  # fmt: skip
+"""The example of the contract."""
+NATURAL = {"judge": "a", "probe": "position", "kind": "natural", "pair": "p", "first": "u", "answer": "1"}
+BOTH = {"item_id": "s#1", "judge": "a", "prompt": "CoT", "winner_AB": "1", "winner_BA": "2", "gold": "1"}
+ONE = {"item_id": "s#1", "gold": "1", "verdict_a": "1", "response_1": "x"}
+
+
+def lines_of(pairs: Pairs, **fixed: str) -> Iterator[dict[str, Any]]:
+    """Both calls of each row, as the contract writes them."""
+    for row in range(len(pairs)):
+        for first, codes in (("u", pairs.u_first), ("v", pairs.v_first)):
+            yield {
+                **fixed,
+                "task": pairs.clusters[pairs.cluster[row]],
+                "pair": f"{fixed['probe']}-{pairs.names[pairs.pair[row]]}",
+                "kind": str(pairs.kind[row]),
+                "delta": None if fixed["probe"] == "vacuum" else float(pairs.delta[row]),
+                "better": [None, "u", "v"][pairs.better[row]],
+                "first": first,
+                "answer": WORDS[codes[row]],
+                "replicate": int(pairs.replicate[row]),
+            }
+
+
+def published() -> Iterator[dict[str, Any]]:
+    """The four published judges; the strict one is the strict protocol of Qwen32B."""
+    for judge, (decided, _, _) in JUDGES.items():
+        name, _, protocol = judge.partition("-")
+        arm = {"judge": name, "protocol": protocol or "base"}
+        if decided is not None:
+            yield from lines_of(vacuum_of(decided), probe="vacuum", **arm)
+        yield from lines_of(ladder_of(judge), probe="ladder", **arm)
+
+
+def write(path: Path, lines: Any) -> Path:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def as_read(rows: Any) -> dict[str, dict[str, Any]]:
+    """Estimates by what they are about, through JSON."""
+    bodies = [json.loads(json.dumps(row.to_json() if hasattr(row, "to_json") else row)) for row in rows]
+    return {json.dumps([b["judge"], b["probe"], b["metric"], b["group"]], sort_keys=True): b for b in bodies}
+
+
+def test_the_published_judges_come_out_as_published(steelyard, tmp_path: Path) -> None:
+    write(tmp_path / "published.jsonl", published())
+    done = steelyard("import", "published.jsonl", "--out", "sheet", "--json")
+    assert done.returncode == 0, done.stderr
+    sheet = json.loads(done.stdout)
+    assert sheet["study"]["name"] == "published"
+    assert [j["name"] for j in sheet["judges"]] == ["Llama8B", "Qwen14B", "Qwen32B"]
+    found = as_read(sheet["estimates"])
+    for judge, (decided, _, _) in JUDGES.items():
+        name, _, protocol = judge.partition("-")
+        arm = protocol or "base"
+        expected = ladder_estimates(name, arm, ladder_of(judge), 7)
+        if decided is not None:
+            expected += vacuum_estimates(name, arm, vacuum_of(decided), 7)
+        for address, row in as_read(expected).items():
+            assert found[address] == row, address
+    shifts = criterion_estimates(
+        "Qwen32B", vacuum_of(0), make([]), ladder_of("Qwen32B"), ladder_of("Qwen32B-strict"), 7
+    )
+    assert len(shifts) > 2
+    for address, row in as_read(shifts).items():
+        assert found[address] == row, address
+
+
+def test_printed_intervals_reach_the_datasheet(steelyard, tmp_path: Path) -> None:
+    """Counts and limits of the paper, without a detour over this project's own estimates."""
+    write(tmp_path / "published.jsonl", published())
+    rows = json.loads(steelyard("import", "published.jsonl", "--out", "o", "--json").stdout)["estimates"]
+    names = {
+        "dark_current": "dark_current",
+        "RFP0": "raw_false_preference",
+        "SCS": "stable_cross_sensitivity",
+        "PFP": "positional_false_preference",
+        "OSC": "one_sided_commit",
+    }
+    checked_rows = 0
+    for judge, metric, numerator, denominator, low, high in PRINTED:
+        name, _, protocol = judge.partition("-")
+        if metric not in names:
+            continue
+        group: dict[str, Any] = {"protocol": protocol or "base"}
+        group |= {} if metric == "dark_current" else {"delta": 0, "kind": "same_subset"}
+        (row,) = [r for r in rows if (r["judge"], r["metric"], r["group"]) == (name, names[metric], group)]
+        (limits,) = [i for i in row["intervals"] if i["method"] == "wilson"]
+        assert (row["numerator"], row["denominator"]) == (numerator, denominator)
+        assert (limits["low"], limits["high"]) == pytest.approx((low, high), abs=6e-5)
+        checked_rows += 1
+    assert checked_rows >= 9
+
+
+def test_the_folder_holds_every_file_and_report_rebuilds_it(steelyard, tmp_path: Path) -> None:
+    write(tmp_path / "a.jsonl", published())
+    assert steelyard("import", "a.jsonl", "--out", "o", "--name", "four", "--seed", 3).returncode == 0
+    folder = tmp_path / "o"
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    sheets = {"datasheet.json", "datasheet.md", "datasheet.html"}
+    assert set(before) == {"observations.jsonl", "import.json", *sheets}
+    for name in sheets:
+        (folder / name).unlink()
+    done = steelyard("report", "o", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert done.stdout.encode() == before["datasheet.json"]
+
+
+def test_what_is_kept_can_be_imported_again(steelyard, tmp_path: Path) -> None:
+    write(tmp_path / "a.jsonl", [BOTH, {**BOTH, "item_id": "s#2", "winner_BA": None}])
+    assert steelyard("import", "a.jsonl", "--out", "o", "--name", "x").returncode == 0
+    assert steelyard("import", "o/observations.jsonl", "--out", "o2", "--name", "x").returncode == 0
+    for name in ("observations.jsonl", "datasheet.json"):
+        assert (tmp_path / "o" / name).read_bytes() == (tmp_path / "o2" / name).read_bytes()
+
+
+def test_the_order_of_lines_and_files_does_not_matter(tmp_path: Path) -> None:
+    lines = list(published())
+    whole = write(tmp_path / "whole.jsonl", lines)
+    parts = [write(tmp_path / f"{n}.jsonl", lines[n::2][::-1]) for n in (1, 0)]
+    assert import_verdicts([whole], "x").datasheet.dumps() == import_verdicts(parts, "x").datasheet.dumps()
+
+
+def test_another_folder_is_never_overwritten(steelyard, tmp_path: Path) -> None:
+    write(tmp_path / "a.jsonl", [BOTH])
+    write(tmp_path / "b.jsonl", [{**BOTH, "judge": "b"}])
+    assert steelyard("measure", "-j", "planted/tie", "-p", "vacuum", "--out", "run").returncode == 0
+    assert steelyard("import", "a.jsonl", "--out", "o").returncode == 0
+    assert steelyard("import", "a.jsonl", "--out", "o").returncode == 0
+    for out, held in (("run", "a measured run"), ("o", "other recorded verdicts")):
+        done = steelyard("import", "b.jsonl", "--out", out)
+        assert (done.returncode, done.stderr) == (
+            2, f"steelyard: {out}: holds {held}; choose another --out.\n",
+        )  # fmt: skip
+
+
+def test_a_judge_without_any_verdict_ends_with_1(steelyard, tmp_path: Path) -> None:
+    write(tmp_path / "a.jsonl", [{**BOTH, "winner_AB": None, "winner_BA": None}])
+    done = steelyard("import", "a.jsonl", "--out", "o")
+    assert done.returncode == 1
+    assert "judge a: no readable verdict in 2 calls" in done.stderr
+    sheet = json.loads((tmp_path / "o" / "datasheet.json").read_text())
+    (accuracy,) = [e for e in sheet["estimates"] if e["metric"] == "accuracy" and "slot" not in e["group"]]
+    assert accuracy["value"] is None
+
+
+def test_the_position_probe_needs_recorded_pairs(steelyard) -> None:
+    done = steelyard("measure", "-j", "planted/tie", "-p", "position")
+    assert done.returncode == 2
+    assert "holds no natural pairs; use `steelyard import`" in done.stderr
+
+
+WRONG = [
+    ({**LINE, "colour": "red"}, "unknown key 'colour'"),
+    ({k: v for k, v in LINE.items() if k != "answer"}, "no key 'answer' found"),
+    (
+        {**LINE, "answer": "A"},
+        "answer is \"A\", expected '1', '2', 'tie', 'abstain', 'unreadable' or 'failed'",
+    ),
+    ({**LINE, "answer": 1}, "answer is 1, expected '1'"),
+    ({**LINE, "first": "A"}, "first is \"A\", expected 'u' or 'v'"),
+    ({**LINE, "probe": "zero"}, "probe is \"zero\", expected 'vacuum', 'ladder' or 'position'"),
+    ({**LINE, "kind": "natural"}, "kind is 'natural', expected prefix or same_subset"),
+    ({**LINE, "kind": "prefix", "delta": 1}, "found delta 1.0 and better None"),
+    ({**LINE, "kind": "prefix", "better": "u"}, "needs a delta above 0"),
+    ({**LINE, "better": "u"}, "has no better text"),
+    ({**LINE, "delta": 2}, "has no better text, found delta 2.0"),
+    ({**LINE, "delta": "2"}, 'delta is "2", expected a valid number'),
+    ({**LINE, "delta": float("nan")}, "delta is NaN, expected a finite number"),
+    ({**LINE, "delta": -1}, "delta is -1, expected greater than or equal to 0"),
+    ({**LINE, "replicate": True}, "replicate is true, expected a valid integer"),
+    ({**LINE, "judge": ""}, "judge: found '', expected a name"),
+    ({**LINE, "judge": "a\nb"}, "judge: found 'a\\nb', expected a name"),
+    ({**LINE, "judge": "\ud800"}, "judge: found '\\ud800', expected a name"),
+    ({"judge": "a", "item": "hb-12", "score": 1}, "pointwise"),
+    ({**BOTH, "winner_AB": "A"}, "winner_AB is \"A\", expected '1', '2' or 'tie'"),
+    ({k: v for k, v in BOTH.items() if k != "gold"}, "no key 'gold' found"),
+    ({**BOTH, "answer": "1"}, "unknown key 'answer'"),
+    ({**ONE, "verdict_a": "A"}, "verdict_a is 'A', expected"),
+    ({**ONE, "verdict_a": ["1"]}, "verdict_a is ['1'], expected"),
+    ({**ONE, "colour": "red"}, "unknown key 'colour'"),
+    ([LINE], "found a list, expected one JSON object"),
+]
+
+
+@pytest.mark.parametrize(
+    ("line", "told"), WRONG, ids=lambda value: value[:30] if isinstance(value, str) else ""
+)
+def test_a_wrong_line_is_refused_with_file_and_line(tmp_path: Path, line: Any, told: str) -> None:
+    path = write(tmp_path / "a.jsonl", [LINE])
+    with path.open("a", encoding="utf-8") as file:
+        file.write("\n" + json.dumps(line) + "\n")
+    with pytest.raises(DataError) as raised:
+        import_verdicts([path])
+    assert str(raised.value).startswith(f"{path}, line 3: ")
+    assert told in str(raised.value)
+    assert str(raised.value).count("\n") == 0
+
+
+@pytest.mark.parametrize(
+    ("second", "told"),
+    [
+        (LINE, "answered pair 't03-d0-2' in this order already"),
+        ({**LINE, "answer": "2"}, "answered pair 't03-d0-2' in this order already"),
+        ({**LINE, "first": "v", "task": "t04"}, "pair 't03-d0-2' has task 't04', expected 't03'"),
+        ({**LINE, "judge": "b", "kind": "filler"}, "has kind 'filler', expected 'same_subset'"),
+    ],
+)
+def test_calls_must_agree_with_each_other(tmp_path: Path, second: dict[str, Any], told: str) -> None:
+    one, two = write(tmp_path / "a.jsonl", [LINE]), write(tmp_path / "b.jsonl", [second])
+    with pytest.raises(DataError, match=r"b\.jsonl, line 1: ") as raised:
+        import_verdicts([one, two])
+    assert told in str(raised.value)
+    assert f"{one}, line 1" in str(raised.value)
+
+
+def test_another_replicate_is_another_call(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", [LINE, {**LINE, "replicate": 1}, {**LINE, "first": "v"}])
+    assert len(import_verdicts([path]).calls) == 3
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"", "the file is empty"),
+        (b"\n  \n", "the file is empty"),
+        (b"{", "line 1: not valid JSON"),
+        (b"\xff\xfe{}", "is not UTF-8 text"),
+        (b"[" * 100_000, "line 1: not valid JSON"),
+    ],
+)
+def test_a_file_that_holds_no_verdicts_ends_with_2(
+    steelyard, tmp_path: Path, content: bytes, told: str
+) -> None:
+    (tmp_path / "a.jsonl").write_bytes(content)
+    done = steelyard("import", "a.jsonl", "--out", "o")
+    assert done.returncode == 2
+    assert done.stderr.startswith("steelyard: a.jsonl")
+    assert told in done.stderr
+    assert not (tmp_path / "o").exists()
+
+
+def test_a_file_that_is_not_there_ends_with_2(steelyard) -> None:
+    done = steelyard("import", "none.jsonl", "--out", "o")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "none.jsonl: cannot be read (No such file or directory)" in done.stderr
+
+
+def test_a_byte_order_mark_and_line_separators_are_no_harm(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    text = json.dumps({**ONE, "response_1": "x\u2028y"}, ensure_ascii=False)
+    path.write_text("\ufeff" + text + "\r\n", encoding="utf-8", newline="")
+    assert len(import_verdicts([path]).calls) == 1
+
+
+def test_winners_by_identity_become_slots(tmp_path: Path) -> None:
+    """With the second text first (BA), the winner "1" stands in slot 2."""
+    path = write(
+        tmp_path / "a.jsonl", [BOTH, {**BOTH, "item_id": "s#2", "winner_AB": None, "winner_BA": "tie"}]
+    )
+    found = {(c.pair.pair, c.first): c.answer for c in read_calls(path)}
+    assert found == {
+        ("s#1", "u"): "1", ("s#1", "v"): "1", ("s#2", "u"): "unreadable", ("s#2", "v"): "tie",
+    }  # fmt: skip
+    winners = {o.order: o.winner for o in observations_of(read_calls(path)) if o.stimulus.id == "s#1"}
+    assert winners == {"uv": "u", "vu": "v"}
+
+
+def test_a_first_stage_is_a_protocol_of_its_own(tmp_path: Path) -> None:
+    line = {**BOTH, "prompt": "Swap", "winner_BA": "1", "stage1_AB": "1", "stage1_BA": "2"}
+    sheet = import_verdicts([write(tmp_path / "a.jsonl", [line])]).datasheet
+    assert sheet.find("a", "order_consistency", protocol="Swap").numerator == 1
+    assert sheet.find("a", "flip_first", protocol="Swap(stage1)").numerator == 1
+
+
+answers = st.sampled_from(sorted(VERDICTS))
+call_lines = st.builds(
+    dict,
+    judge=st.sampled_from(["a", "b"]),
+    probe=st.just("position"),
+    kind=st.just("natural"),
+    pair=st.sampled_from(["p", "q", "r"]),
+    first=st.sampled_from("uv"),
+    answer=answers,
+    protocol=st.sampled_from(["base", "terse"]),
+    replicate=st.integers(0, 2),
+)
+
+
+@given(
+    st.lists(
+        call_lines,
+        min_size=1,
+        max_size=20,
+        unique_by=lambda c: tuple(v for k, v in c.items() if k != "answer"),
+    )
+)
+def test_calls_survive_the_way_to_the_file_and_back(tmp_path_factory, lines: list[dict[str, Any]]) -> None:
+    path = tmp_path_factory.mktemp("round") / "a.jsonl"
+    first = checked(read_calls(write(path, lines)))
+    second = checked(read_calls(write(path, [call.to_json() for call in first])))
+    assert [call.to_json() for call in first] == [call.to_json() for call in second]
+    assert len(first) == len(lines)
+    assert all(CallLine.model_validate(call.to_json()) for call in first)

@@ -1,0 +1,127 @@
+"""Natural pairs: figures by hand, and identities that hold for any answers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from steelyard.metrics.natural import CELLS, natural_estimates
+from steelyard.metrics.pairs import Pairs
+from strategies import find, make, pairs_of_equals, swap_contents, swap_slots
+
+
+def estimates(pairs: Pairs, labelled: Pairs | None = None) -> list:
+    return natural_estimates("j", "base", pairs, pairs if labelled is None else labelled, 7)
+
+
+def counts(found: list, metric: str, **group: int) -> tuple[int | None, int | None]:
+    estimate = find(found, metric, **group)
+    return estimate.numerator, estimate.denominator
+
+
+def test_figures_by_hand() -> None:
+    """u first, v first: 12 u twice, 21 v twice, 11 and 22 follow the slot, x is unreadable; u is better."""
+    pairs = make(["12", "12", "21", "11", "22", "1t", "tt", "1x"], tasks=8, kind="natural", better=1)
+    found = estimates(pairs)
+    assert {metric: counts(found, metric) for metric in CELLS} == {
+        "order_consistency": (3, 7),
+        "flip_first": (1, 7),
+        "flip_second": (1, 7),
+        "one_sided_commit": (1, 7),
+        "no_preference": (1, 7),
+    }
+    # Right calls: 12 both, 12 both, 11 the first, 22 the second, 1t the first, 1x the first.
+    assert counts(found, "accuracy") == (8, 15)
+    # u first: right are 12, 12, 11, 1t, 1x of eight; v first: 12, 12, 22 of the seven that were read.
+    assert counts(found, "accuracy", slot=1) == (5, 8)
+    assert counts(found, "accuracy", slot=2) == (3, 7)
+    assert counts(found, "accuracy_both") == (2, 7)
+    assert find(found, "accuracy_both").bounds == (2 / 8, 3 / 8)
+    assert find(found, "order_consistency").bounds == (3 / 8, 4 / 8)
+    assert find(found, "flip_second").bounds == (1 / 8, 1 / 8)
+    assert find(found, "accuracy", slot=1).excluded == {"unreadable": 0, "failed": 0}
+    assert find(found, "accuracy", slot=2).excluded == {"unreadable": 1, "failed": 0}
+    assert counts(found, "net_slot_preference") == (1, 14)
+
+
+def test_where_people_found_neither_better_a_tie_is_right() -> None:
+    found = estimates(make(["tt", "1t", "12", "ta"], tasks=4, kind="natural", better=0))
+    assert counts(found, "accuracy") == (5, 8)
+    assert counts(found, "accuracy_both") == (2, 4)
+    assert find(found, "accuracy", slot=1).note == "no pair has a better text"
+
+
+def test_one_order_is_reported_and_not_decomposed() -> None:
+    found = estimates(make(["1-", "2-", "t-"], tasks=3, kind="natural", better=1))
+    for metric in (*CELLS, "accuracy_both", "net_slot_preference"):
+        assert find(found, metric).value is None
+        assert find(found, metric).note == "shown in one order only: not decomposed"
+    assert counts(found, "accuracy") == (1, 3)
+    assert counts(found, "tie_rate") == (1, 3)
+
+
+def test_pairs_of_one_order_are_left_out_and_counted() -> None:
+    found = estimates(make(["12", "11", "1-"], tasks=3, kind="natural", better=1))
+    assert counts(found, "order_consistency") == (1, 2)
+    assert "1 pairs shown in one order only are left out" in find(found, "order_consistency").note
+
+
+def test_without_a_label_there_is_no_accuracy() -> None:
+    found = estimates(make(["12", "11"], kind="natural"), make([]))
+    for metric, group in (("accuracy", {}), ("accuracy", {"slot": 1}), ("accuracy_both", {})):
+        assert find(found, metric, **group).value is None
+        assert find(found, metric, **group).note == "no pair says which text is better"
+    assert counts(found, "order_consistency") == (1, 2)
+
+
+def test_always_first_and_a_perfect_judge() -> None:
+    better = [1, 2] * 20
+    first = estimates(make(["11"] * 40, tasks=40, kind="natural", better=better))
+    assert find(first, "flip_first").value == 1
+    assert find(first, "accuracy").value == 0.5
+    assert find(first, "accuracy", slot=1).value == 1
+    assert find(first, "accuracy", slot=2).value == 0
+    assert find(first, "accuracy_both").value == 0
+    assert find(first, "net_slot_preference").finding == "flagged"
+    perfect = estimates(make(["12", "21"] * 20, tasks=40, kind="natural", better=better))
+    assert find(perfect, "order_consistency").value == find(perfect, "accuracy_both").value == 1
+    assert find(perfect, "net_slot_preference").value == 0
+    assert find(perfect, "net_slot_preference").finding != "flagged"
+
+
+@given(pairs_of_equals())
+def test_identities(pairs: Pairs) -> None:
+    pairs = replace(pairs, better=np.arange(len(pairs)) % 3)
+    found = estimates(pairs)
+    if find(found, "order_consistency").value is None:
+        return
+    parts = [find(found, metric) for metric in CELLS]
+    assert sum(part.numerator for part in parts) == parts[0].denominator
+    assert all(part.bounds[0] <= part.value <= part.bounds[1] + 1e-12 for part in parts if not part.excluded)
+    both = find(found, "accuracy_both")
+    assert 2 * both.numerator <= find(found, "accuracy").numerator
+    assert both.bounds[0] <= both.bounds[1] <= 1
+
+
+@given(pairs_of_equals())
+def test_relabelling(pairs: Pairs) -> None:
+    """Calling u what was v changes nothing; exchanging the slots exchanges the flips and the slots."""
+    pairs = replace(pairs, better=np.arange(len(pairs)) % 3)
+    here, renamed, mirrored = estimates(pairs), estimates(swap_contents(pairs)), estimates(swap_slots(pairs))
+    other = {"flip_first": "flip_second", "flip_second": "flip_first"}
+    for metric in (*CELLS, "accuracy", "accuracy_both"):
+        assert counts(here, metric) == counts(renamed, metric)
+        assert counts(here, metric) == counts(mirrored, other.get(metric, metric))
+    for slot in (1, 2):
+        assert counts(here, "accuracy", slot=slot) == counts(renamed, "accuracy", slot=slot)
+        assert counts(here, "accuracy", slot=slot) == counts(mirrored, "accuracy", slot=3 - slot)
+
+
+def test_chance_lines_are_those_of_calls_that_ignore_each_other() -> None:
+    found = estimates(make(["11", "11", "11", "12"], tasks=4, kind="natural"))
+    assert find(found, "order_consistency").chance == pytest.approx(2 * 7 / 8 * 1 / 8)
+    assert find(found, "flip_first").chance == pytest.approx((7 / 8) ** 2)
+    assert find(found, "flip_second").chance == pytest.approx((1 / 8) ** 2)

@@ -1,0 +1,126 @@
+"""Published verdicts of other laboratories: the import counts what they counted."""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steelyard.lab.recorded.call import Call
+from steelyard.lab.recorded.observations import checked, observations_of
+from steelyard.lab.recorded.styles import read_calls
+from steelyard.metrics.direction import decompose
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.pairs import collect
+from steelyard.probes.position import Position
+from strategies import find
+
+SHARED = Path(os.environ.get("STEELYARD_SHARED") or Path(__file__).resolve().parents[1].parent / "shared")
+LLMBAR, PANDALM = SHARED / "data" / "llmbar", SHARED / "data" / "pandalm"
+needs_llmbar = pytest.mark.skipif(not LLMBAR.exists(), reason="LLMBar's verdicts are not beside the project")
+needs_pandalm = pytest.mark.skipif(
+    not PANDALM.exists(), reason="PandaLM's verdicts are not beside the project"
+)
+
+
+def stats(folder: Path, name: str) -> list[dict[str, Any]]:
+    return json.loads((folder / name).read_text(encoding="utf-8")) if folder.exists() else []
+
+
+def pools(stratum: str) -> tuple[str, ...]:
+    """The pools of the published table that a subset belongs to."""
+    if not stratum.startswith("LLMBar/"):
+        return (stratum,)
+    part = "LLMBar-Natural(100)" if stratum == "LLMBar/Natural" else "LLMBar-Adversarial(319)"
+    return "LLMBar-all(419)", part
+
+
+@cache
+def llmbar() -> dict[tuple[str, str, str], list[Call]]:
+    groups: dict[tuple[str, str, str], list[Call]] = {}
+    for call in checked(read_calls(LLMBAR / "verdicts.jsonl")):
+        for pool in pools(call.pair.stratum or ""):
+            groups.setdefault((pool, call.judge, call.protocol), []).append(call)
+    return groups
+
+
+def figures(calls: list[Call]) -> list[Estimate]:
+    return Position().estimates(calls[0].judge, observations_of(calls), 7)
+
+
+@needs_llmbar
+@pytest.mark.parametrize("judge", ["ChatGPT", "ChatGPT-0301", "Falcon", "GPT-4", "LLaMA2", "PaLM2"])
+def test_llmbar_counts_are_the_published_ones(judge: str) -> None:
+    table = [row for row in stats(LLMBAR, "stats_pooled.json") if row["subset"] == "LLMBar-all(419)"]
+    rows = [row for row in table if row["judge"] == judge]
+    assert len({row["prompt"] for row in rows}) >= 8
+    for row in rows:
+        found = figures(llmbar()[row["subset"], judge, row["prompt"]])
+        complete = row["n_pairs"] - row["counts"]["pair_invalid"]
+        consistent = find(found, "order_consistency")
+        seen = {
+            "consistent": consistent.numerator,
+            "flip_first": find(found, "flip_first").numerator,
+            "flip_second": find(found, "flip_second").numerator,
+            "tie_both": find(found, "no_preference").numerator,
+            "tie_one": find(found, "one_sided_commit").numerator,
+            "invalid_calls": find(found, "unreadable_rate").numerator,
+            "tie_calls": find(found, "tie_rate").numerator,
+            "correct_both": find(found, "accuracy_both").numerator,
+        }
+        assert seen == {key: row["counts"][key] for key in seen}, row
+        assert consistent.denominator == complete, row
+        right = row["counts"]["correct_AB"] + row["counts"]["correct_BA"]
+        assert find(found, "accuracy").numerator == right, row
+        slots = [find(found, "accuracy", slot=slot).numerator for slot in (1, 2)]
+        assert sum(slot or 0 for slot in slots) == right, row
+
+
+@needs_llmbar
+def test_every_subset_of_llmbar_has_the_published_cells() -> None:
+    rows = stats(LLMBAR, "stats_pooled.json")
+    assert len(rows) == 360
+    for row in rows:
+        calls = llmbar()[row["subset"], row["judge"], row["prompt"]]
+        parts = decompose(collect(observations_of(calls)))
+        seen = {
+            "consistent": parts.stable.sum(),
+            "flip_first": parts.in_slot("positional_false_preference", 1).sum(),
+            "flip_second": parts.in_slot("positional_false_preference", 2).sum(),
+            "pair_invalid": (~parts.complete).sum(),
+        }
+        assert seen == {key: row["counts"][key] for key in seen}, row
+        assert len(parts.pairs) == row["n_pairs"], row
+
+
+@needs_llmbar
+def test_each_pair_without_a_task_stands_for_itself() -> None:
+    found = figures(llmbar()["LLMBar-all(419)", "GPT-4", "CoT"])
+    assert find(found, "order_consistency").n_clusters == find(found, "order_consistency").n_units
+
+
+@needs_pandalm
+def test_pandalm_is_reported_and_not_decomposed(steelyard) -> None:
+    done = steelyard("import", PANDALM / "items_with_verdicts.jsonl", "--out", "o", "--json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)["estimates"]
+    for row in stats(PANDALM, "stats.json"):
+        judge = row["judge"].removeprefix("verdict_")
+        mine = {r["metric"]: r for r in rows if r["judge"] == judge and r["group"] == {"protocol": "base"}}
+        for metric in (
+            "order_consistency",
+            "flip_first",
+            "flip_second",
+            "net_slot_preference",
+            "accuracy_both",
+        ):
+            assert mine[metric]["value"] is None
+            assert mine[metric]["note"] == "shown in one order only: not decomposed"
+        # The published shares count unreadable verdicts as wrong; here they are bounds.
+        assert mine["accuracy"]["bounds"][0] == pytest.approx(row["agree"], abs=5e-5)
+        assert mine["unreadable_rate"]["value"] == pytest.approx(row["invalid"], abs=5e-4)
+        assert mine["tie_rate"]["bounds"][0] == pytest.approx(row["tie"], abs=5e-5)
