@@ -25,7 +25,7 @@ from steelyard.metrics.tally import excluded
 PROFILE, SANDWICH = "profile", "sandwich_cluster"
 REFUSED = 0.01
 """A fit with such a p, or a smaller one, is not read."""
-FITTED_FROM = 20
+FITTED_FROM = 60
 """Pairs from which the five parameters are fitted."""
 TESTED_FROM = 40
 """Pairs from which the fit is tested."""
