@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steelyard.datasheet import html
 from steelyard.errors import DataError
 from steelyard.lab.recorded.call import VERDICTS
 from steelyard.lab.recorded.folder import import_verdicts
@@ -137,6 +139,23 @@ def test_the_folder_holds_every_file_and_report_rebuilds_it(steelyard, tmp_path:
     assert done.stdout.encode() == before["datasheet.json"]
 
 
+def test_an_edited_folder_is_not_reported(steelyard, tmp_path: Path) -> None:
+    write(tmp_path / "a.jsonl", [BOTH])
+    assert steelyard("import", "a.jsonl", "--out", "o").returncode == 0
+    calls, source = tmp_path / "o" / "observations.jsonl", tmp_path / "o" / "import.json"
+    kept = calls.read_text()
+    calls.write_text(kept.replace('"answer": "1"', '"answer": "2"', 1))
+    done = steelyard("report", "o")
+    assert done.returncode == 2
+    assert "o/observations.jsonl: not the calls that were imported here" in done.stderr
+    calls.write_text(kept)
+    assert steelyard("report", "o").returncode == 0
+    source.write_text("{}")
+    done = steelyard("report", "o")
+    assert done.returncode == 2
+    assert "o/import.json: not the name and seed of an import" in done.stderr
+
+
 def test_what_is_kept_can_be_imported_again(steelyard, tmp_path: Path) -> None:
     write(tmp_path / "a.jsonl", [BOTH, {**BOTH, "item_id": "s#2", "winner_BA": None}])
     assert steelyard("import", "a.jsonl", "--out", "o", "--name", "x").returncode == 0
@@ -200,6 +219,7 @@ WRONG = [
     ({**LINE, "delta": float("nan")}, "delta is NaN, expected a finite number"),
     ({**LINE, "delta": -1}, "delta is -1, expected greater than or equal to 0"),
     ({**LINE, "replicate": True}, "replicate is true, expected a valid integer"),
+    ({**LINE, "replicate": 10**30}, "expected less than or equal to 1000000"),
     ({**LINE, "judge": ""}, "judge: found '', expected a name"),
     ({**LINE, "judge": "a\nb"}, "judge: found 'a\\nb', expected a name"),
     ({**LINE, "judge": "\ud800"}, "judge: found '\\ud800', expected a name"),
@@ -256,6 +276,7 @@ def test_another_replicate_is_another_call(tmp_path: Path) -> None:
         (b"", "the file is empty"),
         (b"\n  \n", "the file is empty"),
         (b"{", "line 1: not valid JSON"),
+        (b'{"judge": "a", "judge": "b"}', "line 1: not valid JSON (key 'judge' stands there twice)"),
         (b"\xff\xfe{}", "is not UTF-8 text"),
         (b"[" * 100_000, "line 1: not valid JSON"),
     ],
@@ -333,3 +354,10 @@ def test_calls_survive_the_way_to_the_file_and_back(tmp_path_factory, lines: lis
     assert [call.to_json() for call in first] == [call.to_json() for call in second]
     assert len(first) == len(lines)
     assert all(CallLine.model_validate(call.to_json()) for call in first)
+
+
+def test_a_page_of_natural_pairs_links_only_to_what_it_has(tmp_path: Path) -> None:
+    page = html.render(import_verdicts([write(tmp_path / "a.jsonl", [BOTH])]).datasheet)
+    targets = re.findall(r'href="#([\w-]+)"', page)
+    assert targets
+    assert all(f'id="{target}"' in page for target in targets)

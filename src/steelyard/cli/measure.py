@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 def measure(dry_run: bool, as_json: bool, **options: Any) -> None:
     """Measure judges, print the datasheet and write the run folder.
 
-    Without arguments: the two embedded judges, all three probes, the built-in tasks, quick profile. Running
-    it again on the same folder resumes; a finished run makes no calls.
+    Without arguments: the two embedded judges, the probes vacuum, ladder and criterion, the built-in tasks,
+    quick profile. Running it again on the same folder resumes; a finished run makes no calls.
     """
     study, folder = _study(options)
     if dry_run:

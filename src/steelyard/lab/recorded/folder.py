@@ -52,12 +52,13 @@ class ImportFolder:
 
     @property
     def source(self) -> Path:
-        """Name and seed of the datasheet, from which it is rebuilt."""
+        """Name and seed of the datasheet, and the hash of the calls it was made from."""
         return self.path / "import.json"
 
     def write(self, imported: Imported) -> None:
         """Calls first, then the datasheet in every format; another run or import is never overwritten."""
-        text = "".join(json.dumps(call.to_json()) + "\n" for call in imported.calls)
+        lines = [call.to_json() for call in imported.calls]
+        text = "".join(json.dumps(line) + "\n" for line in lines)
         self._refuse_other(text)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -67,7 +68,8 @@ class ImportFolder:
             ) from error
         sheet = imported.datasheet
         write_text(self.observations, text)
-        write_text(self.source, json.dumps({"name": sheet.name, "seed": sheet.seed}, indent=1) + "\n")
+        source = {"name": sheet.name, "seed": sheet.seed, "observations": content_hash(lines)}
+        write_text(self.source, json.dumps(source, indent=1) + "\n")
         RunFolder(self.path).write(sheet)
 
     def _refuse_other(self, text: str) -> None:
@@ -80,12 +82,18 @@ class ImportFolder:
         """Rebuild the datasheet from the calls that lie here."""
         try:
             body = json.loads(self.source.read_text(encoding="utf-8"))
-            name, seed = str(body["name"]), int(body["seed"])
+            name, seed, expected = str(body["name"]), int(body["seed"]), body["observations"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ConfigError(
                 f"{self.source}: not the name and seed of an import ({error}); import the verdicts again."
             ) from error
-        return import_verdicts([self.observations], name, seed)
+        imported = import_verdicts([self.observations], name, seed)
+        if content_hash([call.to_json() for call in imported.calls]) != expected:
+            raise ConfigError(
+                f"{self.observations}: not the calls that were imported here; restore the file, "
+                "or import it into another --out."
+            )
+        return imported
 
 
 def import_verdicts(paths: Sequence[Path], name: str | None = None, seed: int = SEED) -> Imported:

@@ -40,12 +40,21 @@ def read_lines(path: Path) -> Iterator[tuple[str, Body]]:
 
 def _object(where: str, line: str) -> Body:
     try:
-        body = json.loads(line)
+        body = json.loads(line, object_pairs_hook=_each_key_once)
     except (ValueError, RecursionError) as error:
-        reason = getattr(error, "msg", None) or "too deep"
+        reason = "nested too deep" if isinstance(error, RecursionError) else getattr(error, "msg", str(error))
         raise DataError(f"{where}: not valid JSON ({reason}), expected one object; correct it.") from error
     if not isinstance(body, dict):
         raise DataError(f"{where}: found a {type(body).__name__}, expected one JSON object; correct it.")
+    return body
+
+
+def _each_key_once(items: list[tuple[str, Any]]) -> Body:
+    """Two values under one key would be one too many, and only the last would be seen."""
+    body = dict(items)
+    if len(body) < len(items):
+        names = [name for name, _ in items]
+        raise ValueError(f"key {next(name for name in names if names.count(name) > 1)!r} stands there twice")
     return body
 
 

@@ -60,7 +60,7 @@ class CallLine(_Strict):
     delta: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     base_level: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     better: Literal["u", "v", "tie"] | None = None
-    replicate: int = Field(default=0, ge=0)
+    replicate: int = Field(default=0, ge=0, le=1_000_000)
 
     @model_validator(mode="after")
     def _agree(self) -> CallLine:
