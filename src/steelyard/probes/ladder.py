@@ -41,6 +41,11 @@ class Ladder:
         "tie_rate",
         "net_slot_preference",
         "padded_preference",
+        "resolution",
+        "position_bias",
+        "tie_threshold",
+        "surface_sensitivity",
+        "lapse_rate",
         "unreadable_rate",
         "failed_rate",
     )
