@@ -208,10 +208,8 @@ def test_a_judge_that_is_no_such_instrument_is_not_read() -> None:
     assert all("does not fit" in str(e.note) and "G²" in str(e.note) for e in found.values())
 
 
-def test_quick_runs_are_fitted_and_say_that_the_fit_is_not_tested() -> None:
-    found = estimates(simulate(PLANTED, 3, QUICK))
-    assert all("fit not tested" in str(e.note) for e in found.values())
-    assert found["resolution"].value is not None
+def test_quick_runs_are_too_little() -> None:
+    assert {e.note for e in estimates(simulate(PLANTED, 3, QUICK)).values()} == {TOO_LITTLE}
 
 
 @pytest.mark.parametrize("sizes", [{0: 100}, {1: 100}, {0: 5, 1: 5}])

@@ -27,14 +27,12 @@ REFUSED = 0.01
 """A fit with such a p, or a smaller one, is not read."""
 FITTED_FROM = 60
 """Pairs from which the five parameters are fitted."""
-TESTED_FROM = 40
-"""Pairs from which the fit is tested."""
 SANDWICH_FROM = 6
 """Tasks from which the spread between them is worth an interval."""
 RUNS_AWAY = "the likelihood has no peak on this side: a one-sided bound"
 NO_LIMIT = "{} pairs set no limit on it on either side"
 TOO_LITTLE = f"the joint fit needs {FITTED_FROM} pairs, some of equal quality and some a known step apart"
-NOT_TESTED = f"fit not tested with fewer than {TESTED_FROM} pairs"
+NOT_TESTED = "fit not tested"
 ALIKE = "replicates all alike, counted once"
 _HELD = {
     "surface_sensitivity": f"surface sensitivity held at its bound {SURFACE_BOUND:g}",
@@ -86,8 +84,7 @@ def fit_instrument(pairs: Pairs, seed: int, refits: int = REFITS) -> InstrumentF
     if patterns.weights.sum() < FITTED_FROM or patterns.deltas[0] > 0 or len(patterns.deltas) < 2:
         return None
     best = best_fit(patterns)
-    tested = patterns.weights.sum() >= TESTED_FROM and refits > 0
-    test = fit_test(rows, best.theta[0], seed, refits) if tested else None
+    test = fit_test(rows, best.theta[0], seed, refits) if refits > 0 else None
     return InstrumentFit(rows, patterns, best, tuple(reaches(patterns, best)), test, alike)
 
 
