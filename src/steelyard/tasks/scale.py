@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TypeAlias
+
+from steelyard.errors import ConfigError
 
 
 @dataclass(frozen=True)
@@ -46,3 +49,20 @@ class Pairwise:
 
 
 Scale: TypeAlias = Binary | Ordinal | Pairwise
+
+
+def parse_scale(text: str) -> Scale:
+    """A scale from its name: `binary`, `pairwise`, or low and high as in `1-6`."""
+    bounds = re.fullmatch(r"(\d+)-(\d+)", text)
+    if bounds and int(bounds[1]) < int(bounds[2]):
+        return Ordinal(int(bounds[1]), int(bounds[2]))
+    if text not in ("binary", "pairwise"):
+        raise ConfigError(f"scale: found {text!r}, expected binary, pairwise, or low-high such as 1-6.")
+    return Binary() if text == "binary" else Pairwise()
+
+
+def scale_name(scale: Scale) -> str:
+    """The name that `parse_scale` reads."""
+    if isinstance(scale, Ordinal):
+        return f"{scale.low}-{scale.high}"
+    return "binary" if isinstance(scale, Binary) else "pairwise"
