@@ -11,11 +11,10 @@ from itertools import pairwise
 import pytest
 from pydantic import ValidationError
 
-from steelyard.errors import ConfigError
 from steelyard.identity import content_hash
 from steelyard.tasks.item import Item
 from steelyard.tasks.pack import PackItem, PackTask, pack, pack_item, pack_items, parse_pack_task
-from steelyard.tasks.scale import Binary, Ordinal, Pairwise, parse_scale, scale_name
+from steelyard.tasks.scale import Binary, Pairwise
 
 FROZEN = "sha256:d8f69251b3b809fe6f774f7ff41455aab6e2baeb8c38458074e619e464a06cde"
 """Hash of all that the pack holds: a change of any text is a change here too, and a line in the changelog."""
@@ -217,14 +216,3 @@ def test_a_file_is_read_strictly() -> None:
         parse_pack_task(FILE.replace('label: "2"', "label: 2"))
     with pytest.raises(ValidationError, match="reponse"):
         parse_pack_task(FILE.replace("request: Q", "reponse: Q"))
-
-
-@pytest.mark.parametrize("scale", [Binary(), Pairwise(), Ordinal(1, 6), Ordinal(0, 10)], ids=scale_name)
-def test_scale_names(scale: Binary | Ordinal | Pairwise) -> None:
-    assert parse_scale(scale_name(scale)) == scale
-
-
-@pytest.mark.parametrize("name", ["6-1", "3-3", "1–6", "Binary", ""])
-def test_scale_names_that_mean_nothing(name: str) -> None:
-    with pytest.raises(ConfigError, match="expected binary, pairwise, or low-high such as 1-6"):
-        parse_scale(name)

@@ -28,6 +28,6 @@ class Item:
     reference: str | None = None
     """Reference response, where there is one."""
     instruction: str | None = None
-    """Instruction of this item, where it differs from the task's."""
+    """Instruction for this item, where it differs from the task's."""
     scale: Scale | None = None
-    """Scale of this item, where it differs from the task's."""
+    """Admissible answers on this item, where they differ from the task's."""

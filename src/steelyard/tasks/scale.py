@@ -50,19 +50,27 @@ class Pairwise:
 
 Scale: TypeAlias = Binary | Ordinal | Pairwise
 
+_RANGE = re.compile(r"(\d{1,6})\s*[-–]\s*(\d{1,6})")
+
 
 def parse_scale(text: str) -> Scale:
-    """A scale from its name: `binary`, `pairwise`, or low and high as in `1-6`."""
-    bounds = re.fullmatch(r"(\d+)-(\d+)", text)
-    if bounds and int(bounds[1]) < int(bounds[2]):
-        return Ordinal(int(bounds[1]), int(bounds[2]))
-    if text not in ("binary", "pairwise"):
-        raise ConfigError(f"scale: found {text!r}, expected binary, pairwise, or low-high such as 1-6.")
-    return Binary() if text == "binary" else Pairwise()
+    """The scale of a name: `binary`, `pairwise`, or a range of whole numbers such as `1-6`."""
+    match text.strip().lower():
+        case "binary":
+            return Binary()
+        case "pairwise":
+            return Pairwise()
+        case word if found := _RANGE.fullmatch(word):
+            low, high = int(found[1]), int(found[2])
+            if low < high:
+                return Ordinal(low, high)
+    raise ConfigError(
+        f"scale: found {text!r}, expected binary, pairwise or a range such as 1-6, lowest first; correct it."
+    )
 
 
 def scale_name(scale: Scale) -> str:
-    """The name that `parse_scale` reads."""
+    """How a scale is written: the inverse of `parse_scale`."""
     if isinstance(scale, Ordinal):
         return f"{scale.low}-{scale.high}"
     return "binary" if isinstance(scale, Binary) else "pairwise"
