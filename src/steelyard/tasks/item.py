@@ -19,6 +19,10 @@ class Item:
     """The task the item belongs to: items of a cluster are not independent."""
     label: str | None = None
     """Reference answer on the scale, where there is one."""
+    votes: tuple[str, ...] = ()
+    """Every person's answer on the scale, where several were asked; `label` is what they came to."""
+    authors: tuple[str, ...] | None = None
+    """Models that wrote the responses, one for each, where that is known."""
     stratum: str | None = None
     """Group for stratified sampling and reporting."""
     rubric: str | None = None
