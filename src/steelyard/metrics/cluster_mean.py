@@ -9,7 +9,7 @@ import numpy as np
 
 from steelyard.metrics.findings import ALPHA, POWER
 from steelyard.metrics.intervals import Limits, t_quantile
-from steelyard.metrics.pairs import Floats
+from steelyard.metrics.pairs import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +60,8 @@ class ClusterMean:
         return (t_quantile(1 - ALPHA / 2, degrees) + t_quantile(POWER, degrees)) * self.error
 
 
-def mean_by_unit(units: np.ndarray[tuple[int], np.dtype[np.int64]], values: Floats) -> ClusterMean:
+def mean_by_unit(units: Ints, values: Floats) -> ClusterMean:
     """The mean of values that belong to numbered units."""
     sizes = np.bincount(units).astype(np.float64)
-    sums = np.bincount(units, weights=values)
+    sums: Floats = np.bincount(units, weights=values).astype(np.float64)
     return ClusterMean(sums[sizes > 0], sizes[sizes > 0])

@@ -9,15 +9,16 @@ is the edit's effect:
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
-from steelyard.metrics.clusters import ratio, wilson_cluster
 from steelyard.metrics.cluster_mean import ClusterMean, mean_by_unit
+from steelyard.metrics.clusters import fallback_size, quantile, ratio
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import ALPHA, MARGIN, Limit, difference_word, judge_limit
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.intervals import Limits
+from steelyard.metrics.intervals import Limits, score
 from steelyard.metrics.pairs import Floats, Ints
 from steelyard.metrics.proportion import NO_SPREAD, ONE_TASK, join
 from steelyard.metrics.repeats import NO_REPEATS, equal_pairs, input_counts, verdict_counts
@@ -133,17 +134,18 @@ def _excess(heading: Heading, comparisons: Comparisons) -> Estimate:
     mean = mean_by_unit(comparisons.unit[both], (flips - comparisons.floor)[both])
     flip, floor = float(flips[both].mean()), float(comparisons.floor[both].mean())
     method = "t_cluster" if mean.error else "wilson_cluster_difference"
+    limits = partial(_limits, mean, flip, floor)
     return heading.estimate(
         "excess_flip",
         unit="comparison",
         value=mean.mean,
-        intervals=(Interval(method, *_limits(comparisons, mean, floor, 0.975)),),
+        intervals=(Interval(method, *limits(0.975)),),
         n_calls=len(rows.where(both[rows.item] & rows.readable)),
         n_units=int(both.sum()),
         n_clusters=rows.n_clusters,
         excluded=rows.lost(),
         chance=0.0,
-        finding=difference_word(_limits(comparisons, mean, floor, 1 - ALPHA), mean.p()),
+        finding=difference_word(limits(1 - ALPHA), mean.p()),
         minimum_detectable=mean.detectable(),
         note=join(
             [
@@ -155,11 +157,13 @@ def _excess(heading: Heading, comparisons: Comparisons) -> Estimate:
     )
 
 
-def _limits(comparisons: Comparisons, mean: ClusterMean, floor: float, probability: float) -> Limits:
+def _limits(mean: ClusterMean, flip: float, floor: float, probability: float) -> Limits:
     limits = mean.limits(probability)
     if limits is None:
-        # No spread between units: the share of changed verdicts has limits, and so has the excess over the floor.
-        low, high = wilson_cluster(comparisons.tally(comparisons.made - comparisons.equal), probability)
+        # Units do not differ: each item counts as one trial, for its comparisons may all be one verdict.
+        items = np.rint(mean.sizes).astype(np.int64)
+        alike = Tally(events=0 * items, trials=items, n_calls=0, n_units=0)
+        low, high = score(flip, fallback_size(alike), quantile(alike, probability))
         limits = low - floor, high - floor
     return max(-1.0, limits[0]), min(1.0, limits[1])
 
@@ -177,5 +181,5 @@ def _floor(scores: Scores) -> Floats:
     items[scores.stimulus] = scores.item
     known = np.isfinite(differ)
     size = len(scores.items)
-    sums = np.bincount(items[known], weights=differ[known], minlength=size)
+    sums = np.bincount(items[known], weights=differ[known], minlength=size).astype(np.float64)
     return ratio(sums, np.bincount(items[known], minlength=size).astype(np.float64))

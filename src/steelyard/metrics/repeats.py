@@ -14,7 +14,7 @@ from steelyard.metrics.pairs import Floats, Ints
 from steelyard.metrics.resampled import Sums, resampled
 from steelyard.metrics.score_shares import share, unit_sums
 from steelyard.metrics.scores import ABSTAINED, Scores
-from steelyard.metrics.tally import Tally
+from steelyard.metrics.tally import Mask, Tally
 
 NO_REPEATS = "no input was judged twice: ask for repeats with --replicates 2 or more"
 ONE_VERDICT = "every verdict is the same"
@@ -71,9 +71,7 @@ def _pairs(heading: Heading, metric: str, scores: Scores) -> Estimate:
     bounds = (tally.k / designed, (tally.k + lost) / designed) if designed else None
     reason = NO_REPEATS if not designed else None
     notes = ["pairs of repeats of the same input"]
-    return share(
-        heading, metric, scores, tally, unit="comparison", bounds=bounds, reason=reason, notes=notes
-    )
+    return share(heading, metric, scores, tally, unit="comparison", bounds=bounds, reason=reason, notes=notes)
 
 
 def _flip_rate(heading: Heading, scores: Scores) -> Estimate:
@@ -98,12 +96,12 @@ def _flip_rate(heading: Heading, scores: Scores) -> Estimate:
     )
 
 
-def _some_lost(scores: Scores) -> Ints:
+def _some_lost(scores: Scores) -> Mask:
     lost = scores.stimulus[~scores.readable]
-    return np.bincount(lost, minlength=len(scores.stimuli)) > 0
+    return np.asarray(np.bincount(lost, minlength=len(scores.stimuli)) > 0)
 
 
-def _tally(scores: Scores, events: Ints, trials: Ints, n_calls: int) -> Tally:
+def _tally(scores: Scores, events: Ints | Mask, trials: Ints | Mask, n_calls: int) -> Tally:
     units = unit_of_input(scores)
     used = trials > 0
     per_unit = unit_sums(units, trials)
@@ -147,7 +145,7 @@ def fleiss_kappa(sums: Floats) -> Floats:
 def _intraclass(heading: Heading, scores: Scores) -> Estimate:
     rows = scores.where(scores.decided)
     calls = np.bincount(rows.stimulus, minlength=len(scores.stimuli))
-    repeated = calls > 1
+    repeated = np.asarray(calls > 1)
     columns = intraclass_columns(rows.stimulus, rows.score, len(scores.stimuli))[repeated]
     sums = _input_sums(scores, repeated, columns)
     reason = ONE_SCORE if repeated.any() else NO_REPEATS
@@ -159,8 +157,10 @@ def _intraclass(heading: Heading, scores: Scores) -> Estimate:
 def intraclass_columns(inputs: Ints, scores: Ints, size: int) -> Floats:
     """Per input: one, calls, calls², Σ score, Σ score², (Σ score)² / calls."""
     calls = np.bincount(inputs, minlength=size).astype(np.float64)
-    total = np.bincount(inputs, weights=scores, minlength=size)
-    squares = np.bincount(inputs, weights=scores.astype(np.float64) ** 2, minlength=size)
+    total, squares = (
+        np.bincount(inputs, weights=weights, minlength=size).astype(np.float64)
+        for weights in (scores, scores**2)
+    )
     return np.column_stack([np.ones(size), calls, calls**2, total, squares, ratio(total**2, calls)])
 
 
@@ -174,7 +174,7 @@ def intraclass(sums: Floats) -> Floats:
     return ratio(mean_square_between - mean_square_within, np.where(spread > 1e-12, spread, 0.0))
 
 
-def _input_sums(scores: Scores, repeated: Ints, columns: Floats) -> Sums:
+def _input_sums(scores: Scores, repeated: Mask, columns: Floats) -> Sums:
     """Columns of the repeated inputs, summed within resampling units."""
     units = np.unique(unit_of_input(scores)[repeated], return_inverse=True)[1]
     table = np.zeros((int(units.max()) + 1 if len(units) else 0, columns.shape[1]))

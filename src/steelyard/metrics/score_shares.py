@@ -68,7 +68,7 @@ def accuracy(heading: Heading, scores: Scores) -> Estimate:
     """Calls that give the expected label; an abstention is not correct, a lost call is not counted."""
     rows = scores.where(scores.labelled)
     right = rows.decided & np.equal(rows.score, rows.expected)
-    reason = None if len(rows) else NO_LABELS
+    reason = None if len(rows) else NO_LABELS if len(scores) else NO_CALLS
     return _of_calls(heading, "accuracy", rows, right, chance=_guess(rows), reason=reason)
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from steelyard.metrics.pairs import Floats, Ints
 from steelyard.metrics.tally import Mask
 from steelyard.stimuli.expectation import Label
+from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.scale import parse_scale
 from steelyard.verdicts.observation import Observation
@@ -19,9 +20,6 @@ from steelyard.verdicts.verdict import Abstained, Decided, Failed, Unreadable, V
 
 DECIDED, ABSTAINED, UNREADABLE, FAILED = range(4)
 """Outcome codes; the last two are never a score."""
-
-ORIGINAL = "original"
-"""Kind of a stimulus that shows an item as it is."""
 
 _NAMES = ("items", "stimuli", "clusters")
 
