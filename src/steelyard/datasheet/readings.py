@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from steelyard.datasheet.datasheet import JudgeEntry, Reading
+from steelyard.datasheet.figures_of import Figures
+from steelyard.datasheet.instrument_readings import instrument, resolution_moved
 from steelyard.datasheet.numbers import figure
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import DEFAULT_LIMITS
 from steelyard.metrics.net_slot import reading_of
-
-
-class Figures:
-    """The estimates of one judge, looked up by metric and exact group."""
-
-    def __init__(self, judge: str, estimates: Iterable[Estimate]) -> None:
-        self.judge = judge
-        self._estimates = [estimate for estimate in estimates if estimate.judge == judge]
-
-    def find(self, metric: str, **group: str | float) -> Estimate | None:
-        """The one estimate of exactly this group."""
-        for estimate in self._estimates:
-            if estimate.metric == metric and dict(estimate.group) == group:
-                return estimate
-        return None
-
-    def between_equals(self, metric: str) -> Estimate | None:
-        """The base protocol's figure on same-quality pairs."""
-        return self.find(metric, protocol="base", delta=0, kind="same_subset")
 
 
 def readings_of(judges: Sequence[JudgeEntry], estimates: Sequence[Estimate]) -> Iterator[Reading]:
@@ -39,6 +22,16 @@ def readings_of(judges: Sequence[JudgeEntry], estimates: Sequence[Estimate]) -> 
                 reading = read(figures)
                 if reading is not None:
                     yield Reading(judge.name, title, *reading)
+                if title == "Instrument":
+                    yield from _resolutions(judge, figures)
+
+
+def _resolutions(judge: JudgeEntry, figures: Figures) -> Iterator[Reading]:
+    """What each protocol other than base does to the resolution."""
+    for protocol in judge.protocols:
+        moved = resolution_moved(figures, protocol)
+        if moved is not None:
+            yield Reading(judge.name, f"Resolution, {protocol}", *moved)
 
 
 def _zero_point(figures: Figures) -> tuple[str, str] | None:
@@ -169,6 +162,7 @@ QUESTIONS: dict[str, Callable[[Figures], tuple[str, str] | None]] = {
     "Sensitivity": _sensitivity,
     "Threshold": _threshold,
     "Criterion": _criterion,
+    "Instrument": instrument,
     "Natural pairs": _natural,
     "Failures": _failures,
 }
