@@ -21,6 +21,11 @@ class Figures:
                 return estimate
         return None
 
+    def protocols(self, metric: str) -> list[str]:
+        """Protocols under which a metric was measured, in order of first appearance."""
+        found = [e.group["protocol"] for e in self._estimates if e.metric == metric and "protocol" in e.group]
+        return list(dict.fromkeys(map(str, found)))
+
     def between_equals(self, metric: str) -> Estimate | None:
         """The base protocol's figure on same-quality pairs."""
         return self.find(metric, protocol="base", delta=0, kind="same_subset")
