@@ -10,10 +10,13 @@ Calls are trials times the design effect. All answers suppose that the share sta
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import ceil, isfinite
 
 from steelyard.metrics.intervals import normal_quantile, score
 
+LARGEST = 10**9
+"""Numbers beyond this one are no plan."""
 _ROUNDING = 1e-9
 """Relative slack, so that a quotient meant to be whole is not pushed to the next number."""
 
@@ -55,14 +58,21 @@ def calls_for_half_width(
 ) -> int:
     """Calls after which Wilson's interval around a share reaches no further than this to either side."""
     quantile = normal_quantile((1 + level) / 2)
-    low, high = 0, 1
-    while _half_width(share, high, quantile) > half_width:
+    trials = first_number(lambda size: _half_width(share, size, quantile) <= half_width)
+    return _whole((trials or LARGEST) * max(1.0, design_effect or 1.0))
+
+
+def first_number(enough: Callable[[int], bool], start: int = 1) -> int | None:
+    """The first whole number from `start` on that is enough, where every larger one is too; None if far."""
+    low, high = start - 1, start
+    while not enough(high):
         low, high = high, 2 * high
+        if high > LARGEST:
+            return None
     while high - low > 1:
         middle = (low + high) // 2
-        wide = _half_width(share, middle, quantile) > half_width
-        low, high = (middle, high) if wide else (low, middle)
-    return _whole(high * max(1.0, design_effect or 1.0))
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
 
 
 def _half_width(share: float, trials: int, quantile: float) -> float:
