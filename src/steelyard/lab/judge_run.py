@@ -17,7 +17,7 @@ from steelyard.errors import (
 )
 from steelyard.lab.prices import price_of
 from steelyard.lab.throttle import Throttle, nap
-from steelyard.providers.provider import Provider, connect
+from steelyard.providers.provider import Keyed, Provider, connect
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply
 from steelyard.trials.trial import Trial
@@ -49,6 +49,8 @@ class JudgeRun:
         if not batch:
             return
         provider = connect(self.judge)
+        if isinstance(provider, Keyed):
+            provider.learn(trial.stimulus for trial in self.trials)
         try:
             await provider.open()
             throttle = Throttle(min(self.limits.concurrency, provider.concurrency), self.stopped)
