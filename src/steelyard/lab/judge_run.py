@@ -49,8 +49,6 @@ class JudgeRun:
         if not batch:
             return
         provider = connect(self.judge)
-        if isinstance(provider, Keyed):
-            provider.learn(trial.stimulus for trial in self.trials)
         try:
             await provider.open()
             throttle = Throttle(min(self.limits.concurrency, provider.concurrency), self.stopped)
@@ -63,6 +61,8 @@ class JudgeRun:
             await provider.close()
 
     async def _work(self, provider: Provider, throttle: Throttle, batch: list[Trial]) -> None:
+        if isinstance(provider, Keyed):
+            provider.learn(trial.stimulus for trial in batch)
         waiting = iter(batch)
 
         async def worker() -> None:
