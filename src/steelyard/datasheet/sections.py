@@ -26,6 +26,27 @@ NATURAL = (
     "net_slot_preference",
 )
 """What order does to natural pairs, in reading order."""
+BASE = ("protocol", "base")
+DETAILS = frozenset(
+    {
+        "noise_floor",
+        "flip_rate",
+        "fleiss_kappa",
+        "icc",
+        "balanced_accuracy",
+        "gwet_ac1",
+        "within_one",
+        "pearson",
+        "spearman",
+        "krippendorff_alpha",
+        "compression",
+        "unused_levels",
+        "unreadable_rate",
+        "failed_rate",
+        "cost_per_call",
+    }
+)
+"""Figures of a pointwise probe that a short report leaves out."""
 RUN = "run"
 """Under this name stand the figures of all calls together."""
 
@@ -249,9 +270,9 @@ def _other_probes(index: _Index) -> Iterator[Section]:
     for probe in [name for name in addresses if name not in (*PAIRWISE, NATURAL_PROBE, RUN)]:
         rows: list[Row] = []
         for _, metric, group in addresses[probe]:
-            words = numbers.condition(dict(group))
-            label = term(metric).label if words in ("all", "base") else f"{term(metric).label}, {words}"
-            rows += index.row(label, probe, metric, dict(group))
+            words = numbers.condition({key: value for key, value in group if (key, value) != BASE})
+            label = term(metric).label if words == "all" else f"{term(metric).label}, {words}"
+            rows += index.row(label, probe, metric, dict(group), essential=metric not in DETAILS)
         yield Section(PROBES.get(probe, probe.replace("_", " ").capitalize()), "", tuple(rows))
 
 

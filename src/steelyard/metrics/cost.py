@@ -18,13 +18,15 @@ from steelyard.metrics.score_shares import NO_LABELS
 from steelyard.metrics.scores import Scores
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.verdict import Failed
 
 Dollars = Callable[[Usage], float]
 """The price of a judge's model: dollars of one call."""
 
 NO_PRICE = "the price of this model is not known"
+NO_TOKENS = "the server counted no tokens"
 NEVER_RIGHT = "no call is right: no amount buys a point"
-PROBE = "cost"
+PER_PROBE = ("cost_per_call", "cost_per_point")
 
 
 @dataclass(frozen=True)
@@ -83,8 +85,9 @@ def cost_estimates(
     """`cost_per_call` and `cost_per_point` on the labelled calls of a probe, lost calls paid for included."""
     mine = [o for o in observations if o.protocol == protocol]
     heading = Heading(judge, probe, {"protocol": protocol}, seed)
-    if price is None:
-        return [heading.undefined(metric, NO_PRICE) for metric in ("cost_per_call", "cost_per_point")]
+    why = NO_PRICE if price is None else NO_TOKENS if _uncounted(mine, price) else None
+    if price is None or why:
+        return [heading.undefined(metric, why or NO_PRICE) for metric in PER_PROBE]
     scores = probe_scores(probe, protocol, mine)
     paid = {(o.stimulus.id, o.replicate): price(o.usage) for o in mine}
     names = [scores.stimuli[number] for number in scores.stimulus]
@@ -98,11 +101,10 @@ def cost_estimates(
     ]
 
 
-def cost_row(estimate: Estimate, accuracy: Estimate) -> CostRow | None:
-    """A probe's row from its `cost_per_point` and `accuracy`; None where either is undefined."""
-    if estimate.value is None or accuracy.value is None:
-        return None
-    return CostRow(estimate.probe, estimate.value * 100 * accuracy.value, accuracy.value)
+def _uncounted(observations: Sequence[Observation], price: Dollars) -> bool:
+    """Calls of a model that costs something have verdicts and no tokens."""
+    read = [o.usage for o in observations if not isinstance(o.verdict, Failed)]
+    return bool(read) and price(Usage(1, 1)) > 0 and not any(u.input_tokens or u.output_tokens for u in read)
 
 
 def _per_call(heading: Heading, scores: Scores, dollars: Floats) -> Estimate:
