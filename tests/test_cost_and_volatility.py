@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 import pytest
 
 from scores import call, calls
+from steelyard.datasheet import glossary, numbers
+from steelyard.datasheet.assemble import assemble
+from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
+from steelyard.datasheet.sections import sections
+from steelyard.metrics import pointwise
 from steelyard.metrics.cost import NO_PRICE, CostRow, cost_estimates, overall_cost, pareto_front
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.volatility import METRICS, over_judges, spread, volatility_estimates
+from steelyard.probes.probe import Design, Showing
 from steelyard.trials.reply import Usage
+from steelyard.verdicts.observation import Observation
 
 # RAND harness, Appendix B: dollars per point on Fortress, Persuade, HarmBench, AgentHarm, and overall.
 APPENDIX_B = {
@@ -148,3 +157,95 @@ def test_volatility_is_over_whole_probes_only() -> None:
     judges = over_judges(estimates)
     assert (judges["label_flip"].mean, judges["label_flip"].count) == (pytest.approx(0.6), 2)
     assert judges["format_invariance_1"].sd is None
+
+
+class Scored:
+    """A pointwise probe of any name."""
+
+    question = "?"
+    metrics = pointwise.METRICS
+    levels = ("pointwise",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
+        """None: the observations are made by hand."""
+        return ()
+
+    def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
+        """Every pointwise figure."""
+        return pointwise.pointwise_estimates(judge, self.name, "base", observations, seed)
+
+
+def datasheet() -> Datasheet:
+    """Two judges, one priced, on an ordinal and a binary task."""
+    stream = random.Random(3)
+    rows = []
+    for judge in ("steady", "noisy"):
+        for index in range(30):
+            item, label = f"i{index:02d}", index % 2
+            for replicate in range(2):
+                given = label if judge == "steady" or stream.random() < 0.8 else 1 - label
+                rows.append(call(item, given, label, replicate=replicate, judge=judge))
+                edited = given if stream.random() < 0.9 else 1 - given
+                rows.append(call(item, edited, label, probe="typos", replicate=replicate, judge=judge))
+        for index in range(12):
+            label = 1 + index % 6
+            given = max(1, min(6, label + stream.choice([-1, 0, 0, 1])))
+            rows.append(call(f"o{index:02d}", given, label, probe="grades", scale="1-6", judge=judge))
+    return assemble(
+        name="scores",
+        seed=7,
+        profile="standard",
+        stimulus_set="sha256:0",
+        judges=[
+            JudgeEntry(name, f"openai/{name}", False, {"base": "sha256:1"}) for name in ("steady", "noisy")
+        ],
+        probes=[Scored("typos"), Scored("grades"), Scored("stability")],
+        observations=rows,
+        run={},
+        prices={"steady": price},
+    )
+
+
+def test_a_datasheet_of_scores_names_costs_and_volatility() -> None:
+    sheet = datasheet()
+    found = {(e.judge, e.probe, e.metric): e for e in sheet.estimates if set(e.group) == {"protocol"}}
+    typos = found[("steady", "typos", "cost_per_point")]
+    accuracy = found[("steady", "typos", "accuracy")]
+    assert typos.value == pytest.approx(60 * 0.00012 / (100 * (accuracy.value or 0)))
+    assert ("noisy", "typos", "cost_per_point") not in found
+    for metric in ("cost_per_point_pooled", "cost_per_point_mean"):
+        assert found[("steady", "cost", metric)].value is not None
+    assert found[("noisy", "volatility", "accuracy_sd")].value is not None
+    titles = [section.title for section in sections(sheet)]
+    assert titles[1:] == ["Typos", "Grades", "Stability", "Cost", "Volatility over probes"]
+    typed = next(section for section in sections(sheet) if section.title == "Typos")
+    assert [(row.label, row.depth) for row in typed.rows[:3]] == [
+        ("accuracy", 0),
+        ("unchanged items", 1),
+        ("invariance", 0),
+    ]
+
+
+def test_every_pointwise_figure_has_a_meaning() -> None:
+    metrics = {e.metric for e in datasheet().estimates}
+    assert not [metric for metric in metrics if not glossary.term(metric).meaning]
+
+
+def test_an_amount_below_a_cent_keeps_two_digits() -> None:
+    assert [numbers.dollars(x) for x in (0.0, 0.0000123, 0.05, 1.5)] == [
+        "$0.00",
+        "$0.000012",
+        "$0.050",
+        "$1.50",
+    ]
+
+
+def test_tokens_that_were_not_counted_have_no_cost() -> None:
+    rows = [replace(row, usage=Usage()) for row in calls([1, 1], [1, 1])]
+    found = cost_estimates("j", "stability", "base", rows, price, 7)
+    assert [(e.value, e.note) for e in found] == [(None, "the server counted no tokens")] * 2
+    # A model that costs nothing needs no tokens to say so.
+    assert cost_estimates("j", "stability", "base", rows, lambda usage: 0.0, 7)[1].value == 0.0

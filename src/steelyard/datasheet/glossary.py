@@ -146,10 +146,10 @@ METRICS: dict[str, Term] = {
     "cost_per_call": Term("cost per call", "Dollars per call, from counted tokens and listed prices."),
     "cost_per_point": Term("cost per point", "Dollars per percentage point of accuracy on the same trials."),
     "cost_per_point_pooled": Term(
-        "cost per point, pooled", "Dollars of all probes per percentage point of their mean accuracy."
+        "cost/point, pooled", "Dollars of all probes per percentage point of their mean accuracy."
     ),
     "cost_per_point_mean": Term(
-        "cost per point, mean of probes", "Mean over probes of their own cost per percentage point."
+        "cost/point, mean", "Mean over probes of their own cost per percentage point."
     ),
 }
 
