@@ -268,7 +268,10 @@ def test_ordinal_figures_by_hand() -> None:
     assert figures["mae"].value == pytest.approx(4 / 6)
     assert figures["bias"].value == pytest.approx(-2 / 6)
     assert (figures["within_one"].numerator, figures["within_one"].denominator) == (5, 6)
-    assert (figures["unused_levels"].value, figures["unused_levels"].note) == (3.0, "never used: 2, 5, 6")
+    assert (figures["unused_levels"].value, figures["unused_levels"].note) == (
+        3.0,
+        "of 6 levels; never used: 2, 5, 6",
+    )
     assert figures["compression"].value == pytest.approx(np.std(given) / np.std(labels))
     for metric in ("mae", "bias", "ccc", "pearson", "spearman", "qwk", "krippendorff_alpha"):
         found = figures[metric]

@@ -9,6 +9,7 @@ from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.datasheet.readings import readings_of
 from steelyard.metrics.cost import Dollars
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.instrument_estimates import instrument_estimates
 from steelyard.metrics.losses import loss_estimates
 from steelyard.metrics.run_cost import run_costs
 from steelyard.metrics.volatility import volatility_estimates
@@ -38,6 +39,8 @@ def assemble(
     for judge in ordered:
         for probe in probes:
             estimates += probe.estimates(judge.name, by_judge[judge.name], seed)
+        if not judge.baseline:
+            estimates += instrument_estimates(judge.name, by_judge[judge.name], seed)
         if prices and judge.name in prices:
             estimates += run_costs(judge.name, by_judge[judge.name], estimates, prices[judge.name], seed)
         estimates += volatility_estimates(judge.name, estimates, seed)
