@@ -38,7 +38,6 @@ DETAILS = frozenset(
         "balanced_accuracy",
         "gwet_ac1",
         "within_one",
-        "pearson",
         "spearman",
         "krippendorff_alpha",
         "compression",
