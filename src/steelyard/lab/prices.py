@@ -10,7 +10,7 @@ from importlib.metadata import version
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Usage
 
-FREE_PROVIDERS = ("embedded", "planted", "vllm", "ollama")
+FREE_PROVIDERS = ("embedded", "planted", "recorded", "vllm", "ollama")
 """Providers that run on the user's own machine."""
 
 
