@@ -1,0 +1,185 @@
+"""`steelyard compare` as a user meets it: folders, imports, names with colons, pages, wrong input."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import test_html
+from steelyard.errors import ConfigError
+from steelyard.lab.compare import Target
+from test_html import Page
+
+PROBIT = "planted/probit?s=0.8&beta=0.4&tau=0.6&sigma=0.7"
+
+
+def lines(judge: str, answers: str, first: int = 0) -> list[dict[str, Any]]:
+    """Natural pairs whose better text is u, one call each; the task is the pair's last digit."""
+    return [
+        {
+            "judge": judge, "probe": "position", "kind": "natural", "pair": f"p{number}", "better": "u",
+            "task": f"t{number % 10}", "first": "u", "answer": answer,
+        }
+        for number, answer in enumerate(answers.split(), start=first)
+    ]  # fmt: skip
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> str:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path.name
+
+
+@pytest.fixture
+def imported(steelyard, tmp_path: Path):
+    def make(name: str, *rows: list[dict[str, Any]]) -> str:
+        file = write(tmp_path / f"{name}.jsonl", [line for part in rows for line in part])
+        done = steelyard("import", file, "--out", name)
+        assert done.returncode in (0, 1), done.stderr
+        return name
+
+    return make
+
+
+def sentence(done: Any, code: int = 2) -> str:
+    assert done.returncode == code, done.stdout + done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+def test_two_measured_runs_of_the_same_stimuli(steelyard, tmp_path: Path) -> None:
+    for name, judge in (("a", PROBIT), ("b", "planted/first")):
+        done = steelyard("measure", "-j", judge, "-p", "vacuum", "-p", "ladder", "--out", name)
+        assert done.returncode == 0, done.stderr
+    before = sorted(path.name for path in (tmp_path / "a").iterdir())
+    done = steelyard("compare", "a", "b:planted/first", "--json", "--html", "page.html")
+    assert done.returncode == 0, done.stderr
+    body = json.loads(done.stdout)
+    assert (body["schema"], body["matched"]) == ("steelyard.comparison/1", "content")
+    assert body["first"]["stimulus_set"] == body["second"]["stimulus_set"]
+    rows = {(r["metric"], r["group"].get("delta")): r for r in body["comparisons"]}
+    dark = rows["dark_current", None]
+    sheet = json.loads((tmp_path / "b" / "datasheet.json").read_text())
+    recorded = next(
+        e for e in sheet["estimates"] if e["judge"] == "planted/first" and e["metric"] == "dark_current"
+    )
+    assert dark["second"] == recorded["value"] == 1.0
+    assert dark["difference"] == pytest.approx(1.0 - dark["first"])
+    assert dark["dropped_first"] == {"not_shown": 0, "unreadable": 0, "failed": 0}
+    assert {r["flipped"] for r in body["comparisons"]} == {"pairs"}
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == before
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert Page(page).open == []
+    test_html.test_nothing_is_fetched(page)
+    assert "B − A, figure by figure" in page
+
+
+def test_the_table_of_two_judges_in_one_folder(steelyard, imported) -> None:
+    folder = imported(
+        "both", lines("x:1/y", "1 1 1 2 tie 1 1 2 1 1"), lines("z", "1 2 2 2 2 2 2 2 2 unreadable")
+    )
+    done = steelyard("compare", f"{folder}:x:1/y", f"{folder}:z")
+    assert done.returncode == 0, done.stderr
+    assert "A  x:1/y (recorded)  both" in done.stdout
+    assert "matched by name" in done.stdout
+    assert "B 1 unreadable: accuracy" in done.stdout
+    accuracy = next(line for line in done.stdout.splitlines() if line.startswith("accuracy"))
+    # Nine shared calls: A is right in 6, B in 1.
+    assert accuracy.split()[1:4] == ["0.67", "0.11", "−0.56"]
+
+
+def test_a_name_is_asked_for_where_it_is_needed(steelyard, imported) -> None:
+    folder = imported("both", lines("x", "1 1"), lines("y", "1 2"))
+    assert "write both:JUDGE with one of x, y" in sentence(steelyard("compare", folder, folder))
+    assert "no judge 'w', expected one of x, y" in sentence(
+        steelyard("compare", f"{folder}:w", f"{folder}:x")
+    )
+    assert "against itself" in sentence(steelyard("compare", f"{folder}:x", f"{folder}:x"))
+
+
+def test_units_of_one_judge_alone_are_counted(steelyard, imported) -> None:
+    imported("a", lines("x", "1 1 1 1"))
+    imported("b", lines("y", "1 1 1 1", first=2))
+    body = json.loads(steelyard("compare", "a", "b", "--json").stdout)
+    accuracy = next(r for r in body["comparisons"] if r["metric"] == "accuracy")
+    assert accuracy["n_shared"] == 2
+    assert accuracy["dropped_first"]["not_shown"] == accuracy["dropped_second"]["not_shown"] == 2
+
+
+def test_nothing_in_common(steelyard, imported) -> None:
+    imported("a", lines("x", "1 1"))
+    imported("b", lines("y", "1 1", first=5))
+    assert "no stimulus in common (2 and 2 pair names)" in sentence(steelyard("compare", "a", "b"))
+
+
+def test_a_margin_makes_the_word(steelyard, imported) -> None:
+    many = " ".join(["1"] * 40)
+    imported("a", lines("x", many))
+    imported("b", lines("y", many))
+    for margin, word in (("0.5", "clear"), ("0.01", "underpowered")):
+        body = json.loads(steelyard("compare", "a", "b", "--json", "--margin", margin).stdout)
+        assert {r["finding"] for r in body["comparisons"] if r["metric"] == "accuracy"} == {word}
+    assert "expected a positive number" in sentence(steelyard("compare", "a", "b", "--margin", "0"))
+
+
+def test_hostile_names_stay_text(steelyard, imported, tmp_path: Path) -> None:
+    imported("a", lines("<script>alert(1)</script>[red]", "1 1"))
+    imported("b", lines("\x1b[31mred\u202e", "1 2"))
+    done = steelyard("compare", "a", "b", "--html", "page.html")
+    assert done.returncode == 0, done.stderr
+    assert "\x1b" not in done.stdout
+    assert "[red]" in done.stdout
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<script>alert" not in page
+    assert "\u202e" not in page
+
+
+@pytest.mark.parametrize("width", ["60", "80", "100", "140"])
+def test_the_table_fits_and_keeps_its_figures(steelyard, imported, width: str) -> None:
+    imported("a", lines("x", "1 1 2 1"))
+    imported("b", lines("y", "1 2 2 1"))
+    done = steelyard("compare", "a", "b", COLUMNS=width, PYTHONIOENCODING="ascii")
+    assert done.returncode == 0, done.stderr
+    assert max(map(len, done.stdout.splitlines())) <= int(width)
+    assert "-0.25" in done.stdout
+
+
+def test_wrong_folders(steelyard, imported, tmp_path: Path) -> None:
+    imported("a", lines("x", "1 1"))
+    assert "nowhere: no such folder" in sentence(steelyard("compare", "nowhere", "a"))
+    (tmp_path / "hollow").mkdir()
+    assert "hollow: no study.yaml found" in sentence(steelyard("compare", "a", "hollow"))
+    (tmp_path / "a" / "import.json").write_text("{")
+    assert "not the name and seed of an import" in sentence(steelyard("compare", "a", "a"))
+
+
+def test_a_damaged_store(steelyard, tmp_path: Path) -> None:
+    done = steelyard("measure", "-j", PROBIT, "-p", "vacuum", "--out", "a")
+    assert done.returncode == 0, done.stderr
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    (tmp_path / "b" / "run.db").write_bytes(b"not a database" * 100)
+    assert "not a usable run file" in sentence(steelyard("compare", "a", "b"), 1)
+
+
+def test_a_page_that_cannot_be_written(steelyard, imported) -> None:
+    imported("a", lines("x", "1 1"))
+    imported("b", lines("y", "1 1"))
+    assert "cannot be written" in sentence(steelyard("compare", "a", "b", "--html", "no/such/page.html"), 1)
+
+
+def test_folders_win_over_colons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs" / "a").mkdir(parents=True)
+    (tmp_path / "c:d").mkdir()
+    (tmp_path / "c").mkdir()
+    assert Target.parse("runs/a") == Target(Path("runs/a"), None)
+    assert Target.parse("runs/a:openai/gpt:x") == Target(Path("runs/a"), "openai/gpt:x")
+    assert Target.parse("c:d") == Target(Path("c:d"), None)
+    assert Target.parse("c:d:e") == Target(Path("c:d"), "e")
+    assert Target.parse("c:e") == Target(Path("c"), "e")
+    with pytest.raises(ConfigError, match="no such folder"):
+        Target.parse("x:y")
