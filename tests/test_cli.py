@@ -82,7 +82,7 @@ def test_datasheet_json_has_the_shape_of_the_contract(steelyard) -> None:
     keys = {
         *("judge", "probe", "metric", "group", "unit", "value", "numerator", "denominator", "intervals"),
         *("n_calls", "n_units", "n_clusters", "design_effect", "excluded", "bounds", "censored", "chance"),
-        *("finding", "minimum_detectable", "note"),
+        *("finding", "minimum_detectable", "note", "calls_needed", "reading"),
     }
     for row in body["estimates"]:
         assert set(row) == keys

@@ -228,7 +228,7 @@ def test_only_the_declared_arm_is_flagged() -> None:
 def test_always_tie_is_clear() -> None:
     net = find(estimates_of(make(["tt"] * 60, tasks=10)), "net_slot_preference", **AT_ZERO)
     assert (net.value, net.finding) == (0.0, "clear")
-    assert "reading: none" in (net.note or "")
+    assert net.reading == "none"
 
 
 def test_task_sums_are_flipped_from_six_tasks_on() -> None:
@@ -276,9 +276,8 @@ def test_stable_excess_agrees_with_direct_counting(both_first: int, stable: int,
 
 
 def test_readings() -> None:
-    def reading(answers: list[str], tasks: int = 10) -> str:
-        note = find(estimates_of(make(answers, tasks=tasks)), "net_slot_preference", **AT_ZERO).note or ""
-        return note.split("reading: ")[1].split(";")[0]
+    def reading(answers: list[str], tasks: int = 10) -> str | None:
+        return find(estimates_of(make(answers, tasks=tasks)), "net_slot_preference", **AT_ZERO).reading
 
     assert reading(["11"] * 60) == "positional"
     assert reading(["12", "21"] * 30) == "stable"

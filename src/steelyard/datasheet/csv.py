@@ -12,6 +12,7 @@ COLUMNS = (
     *("judge", "probe", "metric", *GROUPS, "unit", "value", "numerator", "denominator"),
     *("method", "level", "low", "high", "n_calls", "n_units", "n_clusters", "design_effect"),
     *("unreadable", "failed", "censored", "chance", "finding", "minimum_detectable", "note"),
+    *("calls_needed", "reading"),
 )
 
 

@@ -8,7 +8,8 @@ from steelyard.datasheet.datasheet import JudgeEntry, Reading
 from steelyard.datasheet.numbers import figure
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import DEFAULT_LIMITS
-from steelyard.metrics.net_slot import reading_of
+
+NATURAL = "Natural pairs"
 
 
 class Figures:
@@ -25,6 +26,11 @@ class Figures:
                 return estimate
         return None
 
+    def protocols(self, metric: str) -> list[str]:
+        """Protocols under which a metric was measured, in order of first appearance."""
+        found = [e.group["protocol"] for e in self._estimates if e.metric == metric and "protocol" in e.group]
+        return list(dict.fromkeys(map(str, found)))
+
     def between_equals(self, metric: str) -> Estimate | None:
         """The base protocol's figure on same-quality pairs."""
         return self.find(metric, protocol="base", delta=0, kind="same_subset")
@@ -39,6 +45,16 @@ def readings_of(judges: Sequence[JudgeEntry], estimates: Sequence[Estimate]) -> 
                 reading = read(figures)
                 if reading is not None:
                     yield Reading(judge.name, title, *reading)
+                if title == NATURAL:
+                    yield from _other_prompts(figures)
+
+
+def _other_prompts(figures: Figures) -> Iterator[Reading]:
+    """Natural pairs under protocols other than base, which are told and never flagged."""
+    for protocol in figures.protocols("order_consistency"):
+        reading = None if protocol == "base" else _natural(figures, protocol)
+        if reading is not None:
+            yield Reading(figures.judge, f"{NATURAL}, {protocol}", *reading)
 
 
 def _zero_point(figures: Figures) -> tuple[str, str] | None:
@@ -55,7 +71,7 @@ def _zero_point(figures: Figures) -> tuple[str, str] | None:
     )
     sentence = (
         f"reports a preference where there is none in {pooled.numerator} of {pooled.denominator} calls, "
-        f"{figure(pooled)} ({split}); limit {DEFAULT_LIMITS['dark_current'].value:g}"
+        f"{figure(pooled)} ({split}); limit {DEFAULT_LIMITS['dark_current'].value:g}{more_calls(pooled)}"
     )
     return pooled.finding or "undefined", sentence
 
@@ -71,10 +87,10 @@ def _position(figures: Figures) -> tuple[str, str] | None:
         "underpowered": "too few data to say whether a slot is favoured",
     }
     word = net.finding or "undefined"
-    mixed = ", and prefers some wordings whatever the slot" if reading_of(net) == "mixed" else ""
+    mixed = ", and prefers some wordings whatever the slot" if net.reading == "mixed" else ""
     same = "" if share is None or share.value is None else f"; same slot in both orders {figure(share)}"
     said = words.get(word, "slots compared")
-    return word, f"{said}{mixed}: net slot-1 preference {figure(net)}{same}"
+    return word, f"{said}{mixed}: net slot-1 preference {figure(net)}{same}{more_calls(net)}"
 
 
 def _surface(figures: Figures) -> tuple[str, str] | None:
@@ -84,7 +100,7 @@ def _surface(figures: Figures) -> tuple[str, str] | None:
     chance = "" if stable.chance is None else f", {stable.chance:.2f} expected of independent calls"
     sentence = (
         f"keeps to one of two equally good wordings in both orders for {stable.numerator} of "
-        f"{stable.denominator} pairs, {figure(stable)}{chance}"
+        f"{stable.denominator} pairs, {figure(stable)}{chance}{more_calls(stable)}"
     )
     return stable.finding or "undefined", sentence
 
@@ -99,7 +115,7 @@ def _sensitivity(figures: Figures) -> tuple[str, str] | None:
     return (
         first.finding or "undefined",
         f"sees a difference of one step in {first.numerator} of {first.denominator} calls, {figure(first)}, "
-        f"floor {floor:g}{missed}",
+        f"floor {floor:g}{missed}{more_calls(first)}",
     )
 
 
@@ -128,18 +144,17 @@ def _criterion(figures: Figures) -> tuple[str, str] | None:
     return "measured", f"the strict instruction moves the tie rate by {figure(equal)} between equals{cost}"
 
 
-def _natural(figures: Figures) -> tuple[str, str] | None:
-    """The base protocol's natural pairs; other prompts are told in the table alone."""
-    stays = figures.find("order_consistency", protocol="base")
-    net = figures.find("net_slot_preference", protocol="base")
+def _natural(figures: Figures, protocol: str = "base") -> tuple[str, str] | None:
+    stays = figures.find("order_consistency", protocol=protocol)
+    net = figures.find("net_slot_preference", protocol=protocol)
     if stays is None or net is None or stays.value is None:
         return _undefined(stays)
-    flips = [figures.find(metric, protocol="base") for metric in ("flip_first", "flip_second")]
+    flips = [figures.find(metric, protocol=protocol) for metric in ("flip_first", "flip_second")]
     told = ", ".join(f"to slot {n} in {e.numerator}" for n, e in enumerate(flips, start=1) if e is not None)
     return (
         net.finding or "measured",
         f"names the same text in both orders for {stays.numerator} of {stays.denominator} natural pairs, "
-        f"{figure(stays)}; flips {told}; net slot-1 preference {figure(net)}",
+        f"{figure(stays)}; flips {told}; net slot-1 preference {figure(net)}{more_calls(net)}",
     )
 
 
@@ -153,7 +168,19 @@ def _failures(figures: Figures) -> tuple[str, str] | None:
     parts = [
         f"{rate.metric.removesuffix('_rate')} {rate.numerator} of {rate.denominator} calls" for rate in known
     ]
-    return word, f"{', '.join(parts)}; none of them counts as a score"
+    needed = max(known, key=lambda rate: (rate.finding == "underpowered", rate.calls_needed or 0))
+    return word, f"{', '.join(parts)}; none of them counts as a score{more_calls(needed)}"
+
+
+def more_calls(estimate: Estimate) -> str:
+    """How many more calls of the same design would decide an underpowered figure; nothing for others."""
+    if estimate.finding != "underpowered":
+        return ""
+    if estimate.calls_needed is None:
+        return "; it lies on the limit, so no number of calls would decide"
+    more = max(1, estimate.calls_needed - estimate.n_calls)
+    unit = 10 ** max(0, len(str(more)) - 2)
+    return f"; about {-(-more // unit) * unit:,} more calls of this design would decide"
 
 
 def _undefined(estimate: Estimate | None) -> tuple[str, str] | None:
@@ -169,7 +196,7 @@ QUESTIONS: dict[str, Callable[[Figures], tuple[str, str] | None]] = {
     "Sensitivity": _sensitivity,
     "Threshold": _threshold,
     "Criterion": _criterion,
-    "Natural pairs": _natural,
+    NATURAL: _natural,
     "Failures": _failures,
 }
 """What a datasheet answers, in order."""

@@ -13,7 +13,8 @@ from steelyard.errors import ConfigError
 from steelyard.lab.study import Study
 from steelyard.lab.study_file import StudyConfig, read_yaml
 from steelyard.registry import Spec
-from steelyard.tasks.task import CHECKLIST_TASK, Task
+from steelyard.tasks.scale import parse_scale, scale_name
+from steelyard.tasks.task import Task
 from steelyard.trials.judge import Judge, Protocol
 from steelyard.trials.presentation import Decoding
 
@@ -27,7 +28,12 @@ def freeze(study: Study) -> str:
         "profile": study.profile,
         "replicates": study.replicates,
         "probes": [{"name": spec.name, "args": dict(spec.args)} for spec in study.probes],
-        "task": {"instruction": study.task.instruction, "rubric": study.task.rubric, "scale": "pairwise"},
+        "task": {
+            "instruction": study.task.instruction,
+            "rubric": study.task.rubric,
+            "scale": scale_name(study.task.scale),
+        },
+        **({} if study.items_hash is None else {"items": study.items_hash}),
         "judges": [asdict(judge) for judge in study.judges],
     }
     return yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=100)
@@ -42,9 +48,22 @@ def thaw(path: Path) -> Study:
         )
         judges = tuple(_thaw_judge(dict(judge)) for judge in body["judges"])
         probes = tuple(Spec(str(spec["name"]), dict(spec["args"])) for spec in body["probes"])
-        task = Task(str(body["task"]["instruction"]), str(body["task"]["rubric"]), CHECKLIST_TASK.scale)
-        return Study(frame.name, frame.seed, frame.profile, frame.replicates, judges, probes, task)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        task = Task(
+            str(body["task"]["instruction"]),
+            str(body["task"]["rubric"]),
+            parse_scale(str(body["task"]["scale"])),
+        )
+        return Study(
+            frame.name,
+            frame.seed,
+            frame.profile,
+            frame.replicates,
+            judges,
+            probes,
+            task,
+            frozen_items=body.get("items"),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError, ConfigError) as error:
         raise ConfigError(
             f"{path}: not the frozen study of a run folder ({_first_line(error)}); restore the file."
         ) from error

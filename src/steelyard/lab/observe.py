@@ -34,4 +34,4 @@ def _verdict(trial: Trial, stored: StoredReply | None, failure: StoredFailure | 
     if stored is None:
         return Failed(failure.reason if failure else NOT_RUN)
     reader = READERS.build(trial.judge.protocols[trial.protocol].reader)
-    return reader(stored.reply, trial.task.scale)
+    return reader(stored.reply, trial.asked.scale)

@@ -13,7 +13,6 @@ from steelyard.lab.measure import measure
 from steelyard.lab.run_folder import RunFolder
 from steelyard.lab.study_file import StudyConfig, build_study
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.net_slot import reading_of
 from steelyard.providers.planted import Parameters, Planted, expected_pair_rates, expected_rates
 from steelyard.trials.judge import Judge
 
@@ -76,7 +75,7 @@ def _coin(sheet: Datasheet) -> Iterator[Gate]:
         yield Gate("coin", metric, "0.500", "in interval", _shown(found), covers)
     net = _between_equals(sheet, "coin", "net_slot_preference")
     yield Gate("coin", "position test", "none", "not flagged", str(net.finding), net.finding != "flagged")
-    reading = str(reading_of(net))
+    reading = str(net.reading)
     yield Gate("coin", "reading", "none", "not mixed", reading, reading != "mixed")
 
 

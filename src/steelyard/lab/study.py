@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from steelyard.errors import ConfigError
 from steelyard.identity import content_hash
-from steelyard.probes.probe import PROBES, Design, Probe
+from steelyard.probes.probe import PROBES, Design, Probe, level_of, levels_of
 from steelyard.registry import Spec
+from steelyard.tasks.item import Item
+from steelyard.tasks.scale import scale_name
 from steelyard.tasks.task import CHECKLIST_TASK, Task
 from steelyard.trials.judge import Judge
 
@@ -23,11 +26,20 @@ class Study:
     judges: tuple[Judge, ...]
     probes: tuple[Spec, ...]
     task: Task = CHECKLIST_TASK
+    items: tuple[Item, ...] = ()
+    """What is judged; none in a study on the built-in catalogue of pairs."""
+    frozen_items: str | None = None
+    """Hash of the items of a study read back from its folder, which keeps stimuli and not items."""
 
     @property
     def design(self) -> Design:
         """What the probes build from."""
-        return Design(self.seed, self.profile, self.replicates)
+        return Design(self.seed, self.profile, self.replicates, self.task, self.items)
+
+    @cached_property
+    def items_hash(self) -> str | None:
+        """Hash of the items; None where there are none."""
+        return content_hash(self.items) if self.items else self.frozen_items
 
     @cached_property
     def hash(self) -> str:
@@ -37,13 +49,14 @@ class Study:
     @property
     def frame(self) -> dict[str, object]:
         """What every judge and probe of the study shares."""
-        return {
+        frame: dict[str, object] = {
             "name": self.name,
             "seed": self.seed,
             "profile": self.profile,
             "replicates": self.replicates,
             "task": self.task,
         }
+        return frame if self.items_hash is None else {**frame, "items": self.items_hash}
 
     @property
     def instruments(self) -> dict[str, dict[str, str]]:
@@ -60,5 +73,13 @@ class Study:
         )
 
     def build_probes(self) -> list[Probe]:
-        """The probes, ready to use."""
-        return [PROBES.build(spec) for spec in self.probes]
+        """The probes, ready to use; one that does not fit the study's scale is refused."""
+        probes = [PROBES.build(spec) for spec in self.probes]
+        level = level_of(self.task)
+        for probe in probes:
+            if level not in levels_of(probe):
+                raise ConfigError(
+                    f"probe {probe.name!r}: needs a {' or '.join(levels_of(probe))} scale, found the scale "
+                    f"{scale_name(self.task.scale)!r}; leave the probe out, or measure it in another study."
+                )
+        return probes

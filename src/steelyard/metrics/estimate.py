@@ -65,6 +65,11 @@ class Estimate:
     """Smallest effect these data would have shown with 80 % power."""
     note: str | None = None
     """Assumptions and reasons, in a sentence."""
+    calls_needed: int | None = None
+    """Where underpowered: calls of this design in all that would decide, if the value stayed as it is; None
+    where no number of calls would."""
+    reading: str | None = None
+    """What several tests together allow one to say, in a word."""
 
     def to_json(self) -> dict[str, Any]:
         """The row of `datasheet.json`."""

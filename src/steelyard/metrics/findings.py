@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import sqrt
+from math import ceil, sqrt
 
 from steelyard.metrics.clusters import effective_size, quantile, wilson_cluster
-from steelyard.metrics.intervals import Limits
+from steelyard.metrics.intervals import Limits, normal_quantile, score, t_quantile
+from steelyard.metrics.power import first_number, trials_to_exclude
 from steelyard.metrics.tally import Tally
 
 CLEAR, FLAGGED, UNDERPOWERED = "clear", "flagged", "underpowered"
@@ -74,3 +75,21 @@ def detectable_beyond(tally: Tally, limit: Limit) -> float:
     """Distance from the limit that a one-sided 5 % test on these data shows with 80 % power."""
     spread = sqrt(limit.value * (1 - limit.value) / effective_size(tally))
     return (quantile(tally, 1 - ALPHA) + quantile(tally, POWER)) * spread
+
+
+def calls_needed(tally: Tally, limit: Limit) -> int | None:
+    """Calls of this design, more tasks like these, after which the present share would be decided.
+
+    None where the share lies on the limit. With one task calls are added to that task.
+    """
+    share, size, tasks = tally.k / tally.n, effective_size(tally), tally.n_clusters
+    if tasks < 2:
+        trials = trials_to_exclude(share, limit.value, normal_quantile(1 - ALPHA))
+        return None if trials is None else ceil(trials / tally.n * tally.n_calls)
+
+    def decided(count: int) -> bool:
+        limits = score(share, size / tasks * count, t_quantile(1 - ALPHA, count - 1))
+        return limit_word(limits, limit) != UNDERPOWERED
+
+    count = first_number(decided, tasks)
+    return None if count is None else ceil(count / tasks * tally.n_calls)

@@ -7,12 +7,13 @@ the rates per probe stand beside it with tasks as clusters.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import sqrt
+from math import ceil, sqrt
 
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import ALPHA, POWER, Limit, limit_word
+from steelyard.metrics.findings import ALPHA, POWER, UNDERPOWERED, Limit, limit_word
 from steelyard.metrics.heading import NO_CALLS
 from steelyard.metrics.intervals import normal_quantile, wilson
+from steelyard.metrics.power import trials_to_exclude
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.verdict import NOT_RUN, Failed, Unreadable
 
@@ -35,6 +36,7 @@ def _rate(
         return Estimate(judge, PROBE, metric, {}, "call", None, note=NO_CALLS)
     events = sum(isinstance(observation.verdict, kind) for observation in observations)
     spread = sqrt(LIMIT.value * (1 - LIMIT.value) / calls)
+    word = limit_word(wilson(events, calls, normal_quantile(1 - ALPHA)), LIMIT)
     return Estimate(
         judge=judge,
         probe=PROBE,
@@ -49,10 +51,16 @@ def _rate(
         n_units=len({(o.stimulus.id, o.protocol) for o in observations}),
         n_clusters=len({o.stimulus.cluster for o in observations}),
         bounds=(events / calls, events / calls),
-        finding=limit_word(wilson(events, calls, normal_quantile(1 - ALPHA)), LIMIT),
+        finding=word,
         minimum_detectable=(normal_quantile(1 - ALPHA) + normal_quantile(POWER)) * spread,
         note=_note(metric, observations),
+        calls_needed=_calls_needed(events / calls) if word == UNDERPOWERED else None,
     )
+
+
+def _calls_needed(rate: float) -> int | None:
+    trials = trials_to_exclude(rate, LIMIT.value, normal_quantile(1 - ALPHA))
+    return None if trials is None else ceil(trials)
 
 
 def _note(metric: str, observations: Sequence[Observation]) -> str:

@@ -13,7 +13,14 @@ from steelyard.metrics.clusters import (
     wilson_tasks,
 )
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import Limit, detectable_beyond, judge_limit, limit_for
+from steelyard.metrics.findings import (
+    UNDERPOWERED,
+    Limit,
+    calls_needed,
+    detectable_beyond,
+    judge_limit,
+    limit_for,
+)
 from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
 from steelyard.metrics.intervals import Limits, goodman, wilson
 from steelyard.metrics.tally import Tally
@@ -40,6 +47,7 @@ def proportion(
         why = reason or (NO_VERDICTS if tally.missing else NO_CALLS)
         return heading.undefined(metric, why, unit, excluded)
     limit = limit_for(metric, heading.group)
+    word = judge_limit(tally, limit) if limit else None
     intervals = [*(_cell_intervals(heading, metric, tally, cells) if cells else ()), *_intervals(tally)]
     return heading.estimate(
         metric,
@@ -55,9 +63,10 @@ def proportion(
         excluded=excluded,
         bounds=bounds or share_bounds(tally),
         chance=chance,
-        finding=judge_limit(tally, limit) if limit else None,
+        finding=word,
         minimum_detectable=detectable_beyond(tally, limit) if limit else None,
         note=join([*notes, *_remarks(tally, limit)]),
+        calls_needed=calls_needed(tally, limit) if limit and word == UNDERPOWERED else None,
     )
 
 

@@ -9,7 +9,7 @@ from steelyard.metrics.criterion import criterion_estimates
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.pairs import Pairs, collect
 from steelyard.probes import ladder, vacuum
-from steelyard.probes.probe import Design, Showing, select
+from steelyard.probes.probe import PAIRWISE, Design, Showing, select
 from steelyard.verdicts.observation import Observation
 
 
@@ -19,6 +19,7 @@ class Criterion:
     name = "criterion"
     question = "Does a stricter tie instruction move the judge's criterion, and at what cost in sensitivity?"
     metrics = ("criterion_shift",)
+    levels = (PAIRWISE,)
 
     def __init__(self, protocol: str = "strict") -> None:
         if not isinstance(protocol, str) or protocol == "base":

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.ladder_estimates import ladder_estimates
 from steelyard.metrics.pairs import collect
-from steelyard.probes.probe import Design, Showing, both_orders, select
+from steelyard.probes.probe import PAIRWISE, Design, Showing, both_orders, select
 from steelyard.stimuli.ladder import different_subset_pair, filler_pair, prefix_pair, same_subset_pair
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.checklist import ELEMENTS
@@ -44,6 +44,7 @@ class Ladder:
         "unreadable_rate",
         "failed_rate",
     )
+    levels = (PAIRWISE,)
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
         """The ladder and its controls under the base protocol."""

@@ -8,7 +8,7 @@ from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.natural import natural_estimates
 from steelyard.metrics.pairs import collect
-from steelyard.probes.probe import Design, Showing, select
+from steelyard.probes.probe import PAIRWISE, Design, Showing, select
 from steelyard.stimuli.expectation import Unknown
 from steelyard.verdicts.observation import Observation
 
@@ -31,6 +31,7 @@ class Position:
         "unreadable_rate",
         "failed_rate",
     )
+    levels = (PAIRWISE,)
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
         """None of its own: the built-in catalogue holds no natural pairs."""

@@ -9,10 +9,17 @@ from typing import Protocol
 from steelyard.metrics.estimate import Estimate
 from steelyard.registry import Registry
 from steelyard.stimuli.composition import choose_checklists
+from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.checklist import Checklist, catalogue
+from steelyard.tasks.item import Item
+from steelyard.tasks.scale import Pairwise
+from steelyard.tasks.task import CHECKLIST_TASK, Task
 from steelyard.trials.trial import ORDERS
 from steelyard.verdicts.observation import Observation
+
+PAIRWISE, POINTWISE = "pairwise", "pointwise"
+"""Levels of measurement: two texts compared, or one text scored."""
 
 PROFILES = {"quick": 4, "standard": 10, "full": None}
 """Number of catalogue tasks per profile; None is all of them."""
@@ -28,6 +35,20 @@ class Design:
     """`quick`, `standard` or `full`."""
     replicates: int = 1
     """How often each presentation is repeated."""
+    task: Task = CHECKLIST_TASK
+    """The question of the study."""
+    items: tuple[Item, ...] = ()
+    """What is judged; none in a study on the built-in catalogue of pairs."""
+
+    @property
+    def level(self) -> str:
+        """Level of measurement of the study."""
+        return level_of(self.task)
+
+    @property
+    def originals(self) -> tuple[Stimulus, ...]:
+        """Every item as it is."""
+        return tuple(original_of(item, self.task) for item in self.items)
 
     @property
     def checklists(self) -> tuple[Checklist, ...]:
@@ -55,6 +76,8 @@ class Probe(Protocol):
     """What it asks about the judge, in a sentence."""
     metrics: tuple[str, ...]
     """Ids of the metrics it reports."""
+    levels: tuple[str, ...]
+    """Levels of measurement it fits, `pairwise` or `pointwise`; a class without this member fits pairs."""
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
         """What to show to a judge that has these protocols."""
@@ -80,6 +103,23 @@ def both_orders(stimuli: Iterable[Stimulus], protocol: str, replicates: int) -> 
         for replicate in range(replicates):
             for order in ORDERS:
                 yield Showing(stimulus, protocol, order, replicate)
+
+
+def pointwise(stimuli: Iterable[Stimulus], protocol: str, replicates: int) -> Iterable[Showing]:
+    """Every single text, each as often as the design says."""
+    for stimulus in stimuli:
+        for replicate in range(replicates):
+            yield Showing(stimulus, protocol, ORDERS[0], replicate)
+
+
+def level_of(task: Task) -> str:
+    """Level of measurement of a question."""
+    return PAIRWISE if isinstance(task.scale, Pairwise) else POINTWISE
+
+
+def levels_of(probe: Probe) -> tuple[str, ...]:
+    """Levels that a probe fits."""
+    return getattr(probe, "levels", (PAIRWISE,))
 
 
 def select(observations: Iterable[Observation], probe: str, protocol: str) -> list[Observation]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.pairs import collect
 from steelyard.metrics.vacuum_estimates import vacuum_estimates
-from steelyard.probes.probe import Design, Showing, both_orders, select
+from steelyard.probes.probe import PAIRWISE, Design, Showing, both_orders, select
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.vacuum import KINDS, vacuum_pair
 from steelyard.verdicts.observation import Observation
@@ -20,6 +20,7 @@ class Vacuum:
     name = "vacuum"
     question = "Does the judge report a preference where there is nothing to prefer?"
     metrics = ("dark_current", "unreadable_rate", "failed_rate")
+    levels = (PAIRWISE,)
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
         """Two pairs per kind and task; empty has one text, so its second pair is a replicate."""

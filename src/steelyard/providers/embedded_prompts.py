@@ -1,7 +1,7 @@
 """Prompts for the embedded model: short, and what trials share comes first, because reading is what costs.
 
-The two protocols differ in their last line only: the strict question about a pair that was read for the
-base question costs a few tokens.
+The two protocols of a pair differ in their last line only: the strict question about a pair that was read
+for the base question costs a few tokens.
 """
 
 from __future__ import annotations
@@ -28,3 +28,15 @@ EMBEDDED_STRICT_PROMPT = (
     _PAIR + "Which is better? Unless one is clearly better, reply tie. Reply 1, 2 or tie."
 )
 """Strict protocol of `embedded/smollm2-135m`: the same question with a higher bar for a preference."""
+
+EMBEDDED_SCORE_PROMPT = """\
+{{ instruction }} {{ rubric }}
+
+Request: {{ request }}
+
+Response:
+{{ fence }}
+{{ response }}
+{{ fence }}
+Give the score, a whole number from {{ low }} to {{ high }}. Reply with the number only."""
+"""Prompt of `embedded/smollm2-135m` for the score of one text."""

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
-from steelyard.identity import content_hash
+from steelyard.identity import content_hash, plain
 from steelyard.stimuli.expectation import Expectation, Flipped, Label, NoPreference, Prefers, Same, Unknown
 
 
@@ -24,6 +24,14 @@ class Lineage:
     """What the validator found, where one was asked."""
     review: str | None = None
     """`accepted`, `edited` or `rejected`, where a person looked."""
+
+
+ADDITIONS = ("instruction", "scale", "level")
+"""Fields that are left out where they say nothing: pairs have the hash they had without them."""
+
+
+def _without_absent(body: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in body.items() if value is not None or key not in ADDITIONS}
 
 
 @dataclass(frozen=True)
@@ -56,17 +64,23 @@ class Stimulus:
     """Rubric of this stimulus, where it differs from the task's."""
     reference: str | None = None
     """Reference response, where there is one."""
+    instruction: str | None = None
+    """Instruction for this stimulus, where it differs from the task's."""
+    scale: str | None = None
+    """Scale as it is written (`binary`, `1-6`); every stimulus of one text names its own."""
+    level: float | None = None
+    """Graded strength of an edit, where it has one."""
 
     @cached_property
     def hash(self) -> str:
-        """Content hash of everything above."""
-        return content_hash(self)
+        """Content hash of everything above; an addition that a stimulus lacks does not enter."""
+        return content_hash(_without_absent(plain(self)))
 
     def to_json(self) -> dict[str, Any]:
         """A plain mapping, one line of `stimuli.jsonl`."""
         body = asdict(self)
         body["expectation"] = {"type": type(self.expectation).__name__, **asdict(self.expectation)}
-        return body
+        return _without_absent(body)
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Stimulus:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from steelyard.tasks.scale import Scale
+
 
 @dataclass(frozen=True)
 class Item:
@@ -25,3 +27,7 @@ class Item:
     """Rubric of this item, where it differs from the task's."""
     reference: str | None = None
     """Reference response, where there is one."""
+    instruction: str | None = None
+    """Instruction for this item, where it differs from the task's."""
+    scale: Scale | None = None
+    """Admissible answers on this item, where they differ from the task's."""

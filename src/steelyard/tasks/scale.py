@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TypeAlias
+
+from steelyard.errors import ConfigError
 
 
 @dataclass(frozen=True)
@@ -46,3 +49,28 @@ class Pairwise:
 
 
 Scale: TypeAlias = Binary | Ordinal | Pairwise
+
+_RANGE = re.compile(r"(\d{1,6})\s*[-–]\s*(\d{1,6})")
+
+
+def parse_scale(text: str) -> Scale:
+    """The scale of a name: `binary`, `pairwise`, or a range of whole numbers such as `1-6`."""
+    match text.strip().lower():
+        case "binary":
+            return Binary()
+        case "pairwise":
+            return Pairwise()
+        case word if found := _RANGE.fullmatch(word):
+            low, high = int(found[1]), int(found[2])
+            if low < high:
+                return Ordinal(low, high)
+    raise ConfigError(
+        f"scale: found {text!r}, expected binary, pairwise or a range such as 1-6, lowest first; correct it."
+    )
+
+
+def scale_name(scale: Scale) -> str:
+    """How a scale is written: the inverse of `parse_scale`."""
+    if isinstance(scale, Ordinal):
+        return f"{scale.low}-{scale.high}"
+    return "binary" if isinstance(scale, Binary) else "pairwise"

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from steelyard.identity import content_hash
 from steelyard.stimuli.stimulus import Stimulus
-from steelyard.tasks.scale import Ordinal, Pairwise
+from steelyard.tasks.scale import Ordinal, Pairwise, parse_scale
 from steelyard.tasks.task import Task
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Message, Presentation, Slots
@@ -28,6 +28,16 @@ class Trial:
     order: str = "uv"
     """`uv` or `vu`; pointwise trials are always `uv`."""
     replicate: int = 0
+
+    @cached_property
+    def asked(self) -> Task:
+        """The question as it is put here: what the stimulus says of its own overrides the study's task."""
+        shown, scale = self.stimulus, self.stimulus.scale
+        return Task(
+            instruction=self.task.instruction if shown.instruction is None else shown.instruction,
+            rubric=shown.rubric or self.judge.rubric or self.task.rubric,
+            scale=self.task.scale if scale is None else parse_scale(scale),
+        )
 
     @cached_property
     def slot_texts(self) -> tuple[str, ...]:
@@ -66,7 +76,7 @@ class Trial:
         return Presentation(
             messages=self.messages,
             slots=Slots(self.stimulus.request, self.slot_texts),
-            answers=self.task.scale.answers,
+            answers=self.asked.scale.answers,
             decoding=self.judge.decoding,
             wants=wants,
             settings=protocol.settings,
@@ -75,12 +85,12 @@ class Trial:
 
     def _values(self) -> dict[str, object]:
         values: dict[str, object] = {
-            "instruction": self.task.instruction,
+            "instruction": self.asked.instruction,
             "request": self.stimulus.request,
-            "rubric": self.stimulus.rubric or self.judge.rubric or self.task.rubric,
+            "rubric": self.asked.rubric,
             "reference": self.stimulus.reference or "",
         }
-        scale = self.task.scale
+        scale = self.asked.scale
         if isinstance(scale, Pairwise):
             values["first"], values["second"] = self.slot_texts
         else:

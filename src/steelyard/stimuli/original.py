@@ -1,0 +1,90 @@
+"""An item as it is: the one stimulus that every pointwise probe compares with."""
+
+from __future__ import annotations
+
+from steelyard.stimuli.expectation import Expectation, Label, Unknown
+from steelyard.stimuli.stimulus import Lineage, Stimulus
+from steelyard.tasks.item import Item
+from steelyard.tasks.scale import scale_name
+from steelyard.tasks.task import Task
+
+ORIGINAL = "original"
+"""Probe and kind of a stimulus that shows an item as it is."""
+PERTURBED = "perturbed"
+"""Kind of a stimulus made from an item by an edit."""
+
+
+def original_of(item: Item, task: Task) -> Stimulus:
+    """The item as a stimulus, the same for every probe, so that one call serves them all."""
+    return pointwise_stimulus(
+        item,
+        task,
+        name=f"{item.id}/{ORIGINAL}",
+        probe=ORIGINAL,
+        kind=ORIGINAL,
+        text=item.responses[0],
+        expectation=reference_of(item),
+        lineage=Lineage(parent=item.id, edit="none", author="source"),
+    )
+
+
+def perturbed(
+    item: Item,
+    task: Task,
+    probe: str,
+    number: int,
+    text: str,
+    edit: str,
+    *,
+    label: str | None = None,
+    level: float | None = None,
+    author: str = "deterministic edit",
+) -> Stimulus:
+    """The item after an edit; `label` is its reference where the edit changes it."""
+    return pointwise_stimulus(
+        item,
+        task,
+        name=f"{item.id}/{probe}/{number}",
+        probe=probe,
+        kind=PERTURBED,
+        text=text,
+        expectation=reference_of(item) if label is None else Label(label),
+        lineage=Lineage(parent=item.id, edit=edit, author=author),
+        level=level,
+    )
+
+
+def pointwise_stimulus(
+    item: Item,
+    task: Task,
+    *,
+    name: str,
+    probe: str,
+    kind: str,
+    text: str,
+    expectation: Expectation,
+    lineage: Lineage,
+    level: float | None = None,
+) -> Stimulus:
+    """One text in the item's place: its request, rubric, cluster and scale."""
+    return Stimulus(
+        id=name,
+        probe=probe,
+        kind=kind,
+        cluster=item.cluster,
+        stratum=item.stratum or "all",
+        request=item.request,
+        texts=(text,),
+        expectation=expectation,
+        lineage=lineage,
+        rubric=item.rubric,
+        reference=item.reference,
+        instruction=item.instruction,
+        scale=scale_name(item.scale or task.scale),
+        level=level,
+    )
+
+
+def reference_of(item: Item) -> Expectation:
+    """The item's reference label, where it has one."""
+    return Unknown() if item.label is None else Label(item.label)

@@ -1,0 +1,190 @@
+"""The built-in pack: written responses with reference answers, and written variants of each.
+
+The reliability probes need an item twice: as it is, and changed in one known way. Here both are written out
+and frozen, so those probes run without a model to write for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+import yaml
+from pydantic import BaseModel, ConfigDict
+
+from steelyard.tasks.item import Item
+from steelyard.tasks.scale import Scale, parse_scale
+from steelyard.tasks.task import Task
+
+
+@dataclass(frozen=True)
+class Flip:
+    """A small edit of a response that changes what the rubric says about it."""
+
+    response: str
+    """The edited response."""
+    label: str
+    """Its reference answer, other than the item's own."""
+    why: str
+    """Which line of the rubric decides; never shown to a judge."""
+
+
+@dataclass(frozen=True)
+class PackItem:
+    """A request with a response, its reference answer, and variants of the response."""
+
+    id: str
+    """Task and number: the cluster of everything derived from the item."""
+    stratum: str
+    """Domain of the request."""
+    request: str
+    """What was asked of the author of the response."""
+    response: str
+    """The response as it is."""
+    label: str
+    """Reference answer on the task's scale."""
+    why: str
+    """Which line of the rubric decides; never shown to a judge."""
+    label_flip: Flip
+    """The response with the small edit that changes its reference answer."""
+    paraphrase: str
+    """The same content in other words."""
+    long: str
+    """The same content in about twice as many words."""
+    short: str
+    """The same content in about half as many words."""
+    ambiguous: str | None
+    """A response at the border, for which no reference answer is given."""
+    ordinal: tuple[tuple[str, str], ...]
+    """A reference answer and a response for each answer of an ordinal scale; empty where none are written."""
+
+    def labelled(self) -> Iterator[tuple[str, str]]:
+        """Every text that has a reference answer, with that answer."""
+        for text in (self.response, self.paraphrase, self.long, self.short):
+            yield text, self.label
+        yield self.label_flip.response, self.label_flip.label
+        for label, text in self.ordinal:
+            yield text, label
+
+
+@dataclass(frozen=True)
+class PackTask:
+    """One question to the judge, with the items it is put to."""
+
+    id: str
+    """Name of the task and of its file."""
+    instruction: str
+    """What the judge is asked to do."""
+    rubric: str
+    """What counts, as a list from which each reference answer can be derived."""
+    scale: Scale
+    """The admissible answers."""
+    items: tuple[PackItem, ...]
+    """What is judged."""
+
+    @property
+    def task(self) -> Task:
+        """The question alone."""
+        return Task(self.instruction, self.rubric, self.scale)
+
+    def item(self, entry: PackItem) -> Item:
+        """One entry as an item of a study; its variants derive from it, so it is a cluster of its own."""
+        return Item(
+            id=entry.id,
+            request=entry.request,
+            responses=(entry.response,),
+            cluster=entry.id,
+            label=entry.label,
+            stratum=entry.stratum,
+            rubric=self.rubric,
+            instruction=self.instruction,
+            scale=self.scale,
+        )
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class _FlipEntry(_Strict):
+    response: str
+    label: str
+    why: str
+
+
+class _ItemEntry(_Strict):
+    id: str
+    stratum: str
+    request: str
+    response: str
+    label: str
+    why: str
+    label_flip: _FlipEntry
+    paraphrase: str
+    long: str
+    short: str
+    ambiguous: str | None = None
+    ordinal: dict[str, str] = {}
+
+
+class _TaskFile(_Strict):
+    id: str
+    instruction: str
+    rubric: str
+    scale: str
+    items: list[_ItemEntry]
+
+
+def parse_pack_task(text: str) -> PackTask:
+    """Read one file of the pack; an unknown or missing key is an error."""
+    body = _TaskFile.model_validate(yaml.load(text, Loader=_LOADER))
+    items = tuple(_pack_item(entry) for entry in body.items)
+    return PackTask(body.id, body.instruction, body.rubric, parse_scale(body.scale), items)
+
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def _pack_item(entry: _ItemEntry) -> PackItem:
+    flip = entry.label_flip
+    return PackItem(
+        entry.id,
+        entry.stratum,
+        entry.request,
+        entry.response,
+        entry.label,
+        entry.why,
+        Flip(flip.response, flip.label, flip.why),
+        entry.paraphrase,
+        entry.long,
+        entry.short,
+        entry.ambiguous,
+        tuple(sorted(entry.ordinal.items())),
+    )
+
+
+@cache
+def pack() -> tuple[PackTask, ...]:
+    """Every task of the pack, sorted by id."""
+    folder = files("steelyard.tasks").joinpath("pack")
+    texts = [entry.read_text("utf-8") for entry in folder.iterdir() if entry.name.endswith(".yaml")]
+    return tuple(sorted((parse_pack_task(text) for text in texts), key=lambda task: task.id))
+
+
+def pack_items(scale: Scale | None = None) -> tuple[Item, ...]:
+    """The items of the pack, sorted by id; of one scale only where one is given."""
+    chosen = [task for task in pack() if scale is None or task.scale == scale]
+    return tuple(task.item(entry) for task in chosen for entry in task.items)
+
+
+def pack_item(item: Item) -> PackItem | None:
+    """The entry an item was made from, with its variants; nothing for an item from elsewhere."""
+    made = _sources().get(item.id)
+    return made if made is not None and (made.response,) == item.responses else None
+
+
+@cache
+def _sources() -> dict[str, PackItem]:
+    return {entry.id: entry for task in pack() for entry in task.items}

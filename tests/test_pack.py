@@ -1,0 +1,218 @@
+"""Validity gates of the built-in pack: every text is there, and differs from the others as it should."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+from importlib.resources import files
+from itertools import pairwise
+
+import pytest
+from pydantic import ValidationError
+
+from steelyard.identity import content_hash
+from steelyard.tasks.item import Item
+from steelyard.tasks.pack import PackItem, PackTask, pack, pack_item, pack_items, parse_pack_task
+from steelyard.tasks.scale import Binary, Pairwise
+
+FROZEN = "sha256:d8f69251b3b809fe6f774f7ff41455aab6e2baeb8c38458074e619e464a06cde"
+"""Hash of all that the pack holds: a change of any text is a change here too, and a line in the changelog."""
+
+TASKS = pack()
+ENTRIES = [(task, entry) for task in TASKS for entry in task.items]
+BINARY = [entry for task, entry in ENTRIES if task.scale == Binary()]
+
+LEAKS = re.compile(
+    r"\b(scor(e|es|ed|ing)|label(s|led|ling)?|rubrics?|judges?|rating|grad(e|es|ed|ing)|ambiguous|paraphrase|flip)\b"
+)
+"""Words of the laboratory, which a text under judgement has no reason to use."""
+
+each_task = pytest.mark.parametrize("task", TASKS, ids=lambda task: task.id)
+each_entry = pytest.mark.parametrize(("task", "entry"), ENTRIES, ids=[entry.id for _, entry in ENTRIES])
+
+
+def words(text: str) -> list[str]:
+    return re.findall(r"[a-z0-9']+", text.lower())
+
+
+def length(text: str) -> int:
+    return len(text.split())
+
+
+def shared_bigrams(one: str, other: str) -> float:
+    """Share of the word pairs of the text with fewer of them that the other text has too."""
+    first, second = (set(pairwise(words(text))) for text in (one, other))
+    return len(first & second) / min(len(first), len(second))
+
+
+def token_change(one: str, other: str) -> float:
+    """0 for equal texts, 1 for texts without a common word."""
+    return 1 - SequenceMatcher(None, words(one), words(other), autojunk=False).ratio()
+
+
+def texts(entry: PackItem) -> Iterator[str]:
+    """Everything a judge may be shown as a response."""
+    yield from (text for text, _ in entry.labelled())
+    if entry.ambiguous is not None:
+        yield entry.ambiguous
+
+
+def sentences(text: str) -> Iterator[str]:
+    """Sentences of at least five words."""
+    for sentence in re.split(r"(?<=[.!?:;])\s+", text):
+        if len(words(sentence)) >= 5:
+            yield " ".join(words(sentence))
+
+
+def test_the_pack_is_frozen() -> None:
+    assert content_hash(TASKS) == FROZEN
+
+
+def test_helpers_by_hand() -> None:
+    assert shared_bigrams("a b c", "b c d e") == 0.5
+    assert token_change("one two three four", "one two three five") == pytest.approx(0.25)
+    assert list(sentences("Too short here. This one is long enough.")) == ["this one is long enough"]
+
+
+def test_ids() -> None:
+    names = {entry.name for entry in files("steelyard.tasks").joinpath("pack").iterdir()}
+    assert names == {f"{task.id}.yaml" for task in TASKS}
+    for task in TASKS:
+        assert [entry.id for entry in task.items] == [
+            f"{task.id}-{number:02}" for number in range(1, len(task.items) + 1)
+        ]
+
+
+@each_task
+def test_a_rubric_is_a_list_that_says_what_each_answer_means(task: PackTask) -> None:
+    assert len(re.findall(r"^[1-9]\. ", task.rubric, re.MULTILINE)) >= 2
+    if task.scale == Binary():
+        assert len(re.findall(r"^Give 1 if ", task.rubric, re.MULTILINE)) == 1
+        assert len(re.findall(r"^Give 0 if ", task.rubric, re.MULTILINE)) == 1
+    assert "do not count" in task.rubric
+
+
+@each_entry
+def test_labels_are_on_the_scale(task: PackTask, entry: PackItem) -> None:
+    assert {label for _, label in entry.labelled()} <= set(task.scale.answers)
+    assert entry.why.endswith(".")
+    assert entry.label_flip.why.endswith(".")
+
+
+@each_entry
+def test_lengths(task: PackTask, entry: PackItem) -> None:
+    whole = length(entry.response)
+    assert 40 <= whole <= 130
+    assert 1.6 <= length(entry.long) / whole <= 2.6
+    assert 0.4 <= length(entry.short) / whole <= 0.75
+    assert 0.7 <= length(entry.paraphrase) / whole <= 1.3
+
+
+@each_entry
+def test_a_paraphrase_is_no_copy(task: PackTask, entry: PackItem) -> None:
+    assert shared_bigrams(entry.response, entry.paraphrase) < 0.35
+
+
+@each_entry
+def test_a_flip_is_a_small_edit_with_another_label(task: PackTask, entry: PackItem) -> None:
+    flip = entry.label_flip
+    most, least = (0.2, 1) if task.scale == Binary() else (0.35, 2)
+    assert 0 < token_change(entry.response, flip.response) <= most
+    assert 0.8 <= length(flip.response) / length(entry.response) <= 1.25
+    assert abs(int(flip.label) - int(entry.label)) >= least
+
+
+def test_edits_are_small_as_a_whole() -> None:
+    changes = [token_change(entry.response, entry.label_flip.response) for entry in BINARY]
+    assert sum(changes) / len(changes) < 0.12
+
+
+@each_entry
+def test_levels_are_complete_and_of_like_length(task: PackTask, entry: PackItem) -> None:
+    if not entry.ordinal:
+        return
+    assert tuple(label for label, _ in entry.ordinal) == task.scale.answers
+    sizes = [length(text) for _, text in entry.ordinal]
+    assert max(sizes) <= 1.5 * min(sizes)
+
+
+@each_entry
+def test_texts_give_nothing_away(task: PackTask, entry: PackItem) -> None:
+    for text in (entry.request, *texts(entry)):
+        assert not LEAKS.search(text.lower()), LEAKS.search(text.lower())
+
+
+@each_entry
+def test_texts_are_plain_and_tidy(task: PackTask, entry: PackItem) -> None:
+    notes = (task.instruction, task.rubric, entry.why, entry.label_flip.why)
+    for text in (*notes, entry.request, *texts(entry)):
+        assert text.isascii()
+        assert text == text.strip()
+        assert not re.search(r"[^\n ]  | \n|[{}<>]|==|--|\.\.|\s[,.;:!?](\s|$)", text), text
+        assert text[-1] in ".?!\"')" or "\n" in text
+
+
+def test_all_texts_are_distinct() -> None:
+    shown = [text for _, entry in ENTRIES for text in texts(entry)]
+    assert len({content_hash(" ".join(words(text))) for text in shown}) == len(shown)
+    assert len({entry.request for _, entry in ENTRIES}) == len(ENTRIES)
+
+
+def test_no_sentence_belongs_to_two_items() -> None:
+    homes: dict[str, set[str]] = {}
+    for _, entry in ENTRIES:
+        for text in texts(entry):
+            for sentence in sentences(text):
+                homes.setdefault(sentence, set()).add(entry.id)
+    assert [sentence for sentence, ids in homes.items() if len(ids) > 1] == []
+
+
+@each_entry
+def test_only_the_flip_shares_sentences_with_the_response(task: PackTask, entry: PackItem) -> None:
+    """Variants are written anew; a stray sentence in common is a copy that slipped in."""
+    own = set(sentences(entry.response))
+    for text in (entry.paraphrase, entry.long, entry.short, *(text for _, text in entry.ordinal)):
+        assert own.isdisjoint(sentences(text))
+
+
+def test_items_for_a_study() -> None:
+    items = pack_items()
+    assert len(items) == len(ENTRIES)
+    assert [item.id for item in items] == sorted(item.id for item in items)
+    assert {len(item.responses) for item in items} == {1}
+    assert all(item.cluster == item.id for item in items)
+    assert pack_items(Pairwise()) == ()
+    assert len(pack_items(Binary())) == len(BINARY)
+    for item, (task, entry) in zip(items, ENTRIES, strict=True):
+        assert (item.rubric, item.instruction, item.scale) == (task.rubric, task.instruction, task.scale)
+        assert (item.label, item.stratum, item.request) == (entry.label, entry.stratum, entry.request)
+
+
+def test_the_way_back_to_the_variants() -> None:
+    item = pack_items()[0]
+    assert pack_item(item) is TASKS[0].items[0]
+    assert pack_item(Item(item.id, item.request, ("Another text.",), item.cluster)) is None
+    assert pack_item(Item("elsewhere", item.request, item.responses, item.cluster)) is None
+
+
+FILE = """
+id: t
+instruction: I.
+rubric: R.
+scale: 1-6
+items:
+  - {id: t-01, stratum: s, request: Q, response: A, label: "2", why: W., paraphrase: P, long: L, short: S,
+     label_flip: {response: F, label: "4", why: W.}, ordinal: {"2": two, "1": one}}
+"""
+
+
+def test_a_file_is_read_strictly() -> None:
+    (entry,) = parse_pack_task(FILE).items
+    assert entry.ordinal == (("1", "one"), ("2", "two"))
+    assert entry.ambiguous is None
+    assert list(entry.labelled())[-3:] == [("F", "4"), ("one", "1"), ("two", "2")]
+    with pytest.raises(ValidationError, match="valid string"):
+        parse_pack_task(FILE.replace('label: "2"', "label: 2"))
+    with pytest.raises(ValidationError, match="reponse"):
+        parse_pack_task(FILE.replace("request: Q", "reponse: Q"))

@@ -1,0 +1,120 @@
+"""Calls that a question takes, against the intervals themselves."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from statsmodels.stats.proportion import proportion_confint
+
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.intervals import Z, score
+from steelyard.metrics.ladder_estimates import ladder_estimates
+from steelyard.metrics.power import calls_for_half_width, calls_to_decide
+from strategies import find, make
+
+
+@pytest.mark.parametrize(("share", "calls"), [(0.5, 381), (0.25, 286), (0.10, 141)])
+def test_calls_for_five_points_either_way(share: float, calls: int) -> None:
+    assert calls_for_half_width(share, 0.05) == calls
+    assert calls_for_half_width(share, 0.05, design_effect=2.0) == 2 * calls
+
+
+def test_zero_events_exclude_a_twentieth_after_73_calls() -> None:
+    # Wilson's upper limit at zero events is z²/(n + z²): at most 1/20 from n = 19·z² = 72.99.
+    assert calls_to_decide(0.0, 0, None, 0.05) == 73
+    assert (
+        proportion_confint(0, 73, method="wilson")[1] <= 0.05 < proportion_confint(0, 72, method="wilson")[1]
+    )
+
+
+@given(
+    value=st.integers(0, 40).map(lambda k: k / 40),
+    limit=st.sampled_from([0.02, 0.05, 0.1, 0.33, 0.5, 0.8, 0.97]),
+    side=st.sampled_from(["max", "min"]),
+    effect=st.sampled_from([1.0, 1.7, 4.0]),
+)
+def test_the_number_is_the_first_that_excludes_the_limit(
+    value: float, limit: float, side: str, effect: float
+) -> None:
+    calls = calls_to_decide(value, 0, effect, limit, side=side)
+    if value == limit:
+        assert calls is None
+        return
+    assert calls is not None
+    beyond, short = score(value, calls / effect, Z), score(value, max(calls - 1, 1e-9) / effect, Z)
+    assert not beyond[0] + 1e-12 < limit < beyond[1] - 1e-12
+    assert calls == 1 or short[0] < limit < short[1]
+
+
+def test_calls_already_made_are_the_least_and_a_free_limit_needs_no_more() -> None:
+    assert calls_to_decide(0.5, 900, 1.0, 0.1) == 900
+    assert calls_to_decide(0.5, 12, None, 1.0) == 12
+    assert calls_to_decide(0.5, 12, None, 0.0, side="min") == 12
+    assert calls_to_decide(0.0, 12, None, 0.0) is None
+    # A preference was seen, so "none at all" is refuted by what is there.
+    assert calls_to_decide(0.5, 12, None, 0.0) == 12
+
+
+def test_a_design_effect_below_one_is_no_discount() -> None:
+    assert calls_to_decide(0.2, 0, 0.3, 0.1) == calls_to_decide(0.2, 0, None, 0.1) == 35
+
+
+AT_ZERO = {"delta": 0, "kind": "same_subset"}
+
+
+def equals(answers: list[str], tasks: int, times: int = 1) -> list[Estimate]:
+    """Figures of the rows, which go round the tasks; `times` repeats all of it in further tasks."""
+    names = [f"t{again}-{row % tasks}" for again in range(times) for row in range(len(answers))]
+    return ladder_estimates("J", "base", make(answers * times, tasks=names), 7)
+
+
+def test_an_underpowered_share_says_how_many_calls_would_decide_it() -> None:
+    # One pair in twelve is stable: .083 against a limit of .10, with 12 pairs in 4 tasks.
+    rows = ["12", "tt", "tt", "tt", "tt", "tt", "tt", "tt", "tt", "tt", "tt", "tt"]
+    stable = find(equals(rows, 4), "stable_cross_sensitivity", **AT_ZERO)
+    assert stable.finding == "underpowered"
+    assert stable.calls_needed is not None
+    times = stable.calls_needed // stable.n_calls
+    assert times > 10
+    # Four fifths of it do not decide. The t of more tasks leaves the design effect a little smaller too.
+    enough = find(equals(rows, 4, times + 1), "stable_cross_sensitivity", **AT_ZERO)
+    short = find(equals(rows, 4, 4 * times // 5), "stable_cross_sensitivity", **AT_ZERO)
+    assert enough.value == short.value == stable.value
+    assert (enough.finding, short.finding) == ("clear", "underpowered")
+
+
+def test_a_share_on_its_limit_is_decided_by_no_number_of_calls() -> None:
+    stable = find(equals(["12", *["tt"] * 9], 5), "stable_cross_sensitivity", **AT_ZERO)
+    assert (stable.value, stable.finding, stable.calls_needed) == (0.1, "underpowered", None)
+    assert stable.minimum_detectable is not None
+
+
+def test_a_decided_share_needs_no_more_calls() -> None:
+    found = find(equals(["11"] * 60, 10), "positional_false_preference", **AT_ZERO)
+    assert (found.finding, found.calls_needed) == ("flagged", None)
+
+
+@pytest.mark.parametrize(
+    ("rows", "word"),
+    [(["11", "22", "1t"], "flagged"), (["tt", "tt", "12"], "clear"), (["11", "22", "12", "21"], "clear")],
+)
+def test_a_slot_balance_is_decided_by_as_many_calls_as_it_says(rows: list[str], word: str) -> None:
+    four = find(equals(rows, 4), "net_slot_preference", **AT_ZERO)
+    assert four.finding == "underpowered"
+    assert four.calls_needed is not None
+    assert four.minimum_detectable is not None
+    times = -(-four.calls_needed // four.n_calls)
+    again = find(equals(rows, 4, times), "net_slot_preference", **AT_ZERO)
+    assert again.value == pytest.approx(four.value)
+    assert again.finding == word
+
+
+def test_every_finding_stands_with_what_it_could_have_seen() -> None:
+    for rows in (["11"] * 8, ["tt"] * 8, ["12", "1t", "tt", "22"] * 2, ["11"]):
+        for tasks in (1, 2, 4):
+            for found in equals(rows, tasks):
+                if found.finding and len(rows) > 1:
+                    assert found.minimum_detectable is not None, (found.metric, rows, tasks)
+                if found.finding != "underpowered":
+                    assert found.calls_needed is None
