@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 import test_html
+from steelyard.datasheet import comparison_terminal
+from steelyard.datasheet.comparison_sheet import ComparisonSheet
+from steelyard.datasheet.html.comparison import render
 from steelyard.errors import ConfigError
-from steelyard.lab.compare import Target
+from steelyard.lab.compare import Target, compare_targets
+from steelyard.lab.recorded.folder import ImportFolder, import_verdicts
 from test_html import Page
 
 PROBIT = "planted/probit?s=0.8&beta=0.4&tau=0.6&sigma=0.7"
@@ -34,14 +41,17 @@ def write(path: Path, rows: list[dict[str, Any]]) -> str:
 
 
 @pytest.fixture
-def imported(steelyard, tmp_path: Path):
+def imported(tmp_path: Path):
     def make(name: str, *rows: list[dict[str, Any]]) -> str:
         file = write(tmp_path / f"{name}.jsonl", [line for part in rows for line in part])
-        done = steelyard("import", file, "--out", name)
-        assert done.returncode in (0, 1), done.stderr
+        ImportFolder(tmp_path / name).write(import_verdicts([tmp_path / file]))
         return name
 
     return make
+
+
+def compared(folder: Path, first: str = "a", second: str = "b", margin: float = 0.1) -> ComparisonSheet:
+    return compare_targets(Target.parse(str(folder / first)), Target.parse(str(folder / second)), margin)
 
 
 def sentence(done: Any, code: int = 2) -> str:
@@ -53,9 +63,9 @@ def sentence(done: Any, code: int = 2) -> str:
 
 def test_two_measured_runs_of_the_same_stimuli(steelyard, tmp_path: Path) -> None:
     for name, judge in (("a", PROBIT), ("b", "planted/first")):
-        done = steelyard("measure", "-j", judge, "-p", "vacuum", "-p", "ladder", "--out", name)
+        done = steelyard("measure", "-j", judge, "-p", "vacuum", "--out", name)
         assert done.returncode == 0, done.stderr
-    before = sorted(path.name for path in (tmp_path / "a").iterdir())
+    before = {path.name: path.read_bytes() for path in (tmp_path / "a").iterdir()}
     done = steelyard("compare", "a", "b:planted/first", "--json", "--html", "page.html")
     assert done.returncode == 0, done.stderr
     body = json.loads(done.stdout)
@@ -70,8 +80,8 @@ def test_two_measured_runs_of_the_same_stimuli(steelyard, tmp_path: Path) -> Non
     assert dark["second"] == recorded["value"] == 1.0
     assert dark["difference"] == pytest.approx(1.0 - dark["first"])
     assert dark["dropped_first"] == {"not_shown": 0, "unreadable": 0, "failed": 0}
-    assert {r["flipped"] for r in body["comparisons"]} == {"pairs"}
-    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == before
+    assert dark["flipped"] == "pairs"
+    assert {name: (tmp_path / "a" / name).read_bytes() for name in before} == before
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert Page(page).open == []
     test_html.test_nothing_is_fetched(page)
@@ -92,22 +102,21 @@ def test_the_table_of_two_judges_in_one_folder(steelyard, imported) -> None:
     assert accuracy.split()[1:4] == ["0.67", "0.11", "−0.56"]
 
 
-def test_a_name_is_asked_for_where_it_is_needed(steelyard, imported) -> None:
-    folder = imported("both", lines("x", "1 1"), lines("y", "1 2"))
-    assert "write both:JUDGE with one of x, y" in sentence(steelyard("compare", folder, folder))
-    assert "no judge 'w', expected one of x, y" in sentence(
-        steelyard("compare", f"{folder}:w", f"{folder}:x")
-    )
-    assert "against itself" in sentence(steelyard("compare", f"{folder}:x", f"{folder}:x"))
+def test_a_name_is_asked_for_where_it_is_needed(imported, tmp_path: Path) -> None:
+    imported("both", lines("x", "1 1"), lines("y", "1 2"))
+    with pytest.raises(ConfigError, match="both:JUDGE with one of x, y"):
+        compared(tmp_path, "both", "both")
+    with pytest.raises(ConfigError, match="no judge 'w', expected one of x, y"):
+        compared(tmp_path, "both:w", "both:x")
+    with pytest.raises(ConfigError, match="against itself"):
+        compared(tmp_path, "both:x", "both:x")
 
 
-def test_units_of_one_judge_alone_are_counted(steelyard, imported) -> None:
+def test_units_of_one_judge_alone_are_counted(imported, tmp_path: Path) -> None:
     imported("a", lines("x", "1 1 1 1"))
     imported("b", lines("y", "1 1 1 1", first=2))
-    body = json.loads(steelyard("compare", "a", "b", "--json").stdout)
-    accuracy = next(r for r in body["comparisons"] if r["metric"] == "accuracy")
-    assert accuracy["n_shared"] == 2
-    assert accuracy["dropped_first"]["not_shown"] == accuracy["dropped_second"]["not_shown"] == 2
+    accuracy = next(row for row in compared(tmp_path).rows if row.metric == "accuracy")
+    assert accuracy.n_shared == accuracy.dropped_first.not_shown == accuracy.dropped_second.not_shown == 2
 
 
 def test_nothing_in_common(steelyard, imported) -> None:
@@ -116,45 +125,54 @@ def test_nothing_in_common(steelyard, imported) -> None:
     assert "no stimulus in common (2 and 2 pair names)" in sentence(steelyard("compare", "a", "b"))
 
 
-def test_a_margin_makes_the_word(steelyard, imported) -> None:
+def test_a_margin_makes_the_word(steelyard, imported, tmp_path: Path) -> None:
     many = " ".join(["1"] * 40)
     imported("a", lines("x", many))
     imported("b", lines("y", many))
-    for margin, word in (("0.5", "clear"), ("0.01", "underpowered")):
-        body = json.loads(steelyard("compare", "a", "b", "--json", "--margin", margin).stdout)
-        assert {r["finding"] for r in body["comparisons"] if r["metric"] == "accuracy"} == {word}
+    for margin, word in ((0.5, "clear"), (0.01, "underpowered")):
+        rows = compared(tmp_path, margin=margin).rows
+        assert {row.finding for row in rows if row.metric == "accuracy"} == {word}
     assert "expected a positive number" in sentence(steelyard("compare", "a", "b", "--margin", "0"))
 
 
-def test_hostile_names_stay_text(steelyard, imported, tmp_path: Path) -> None:
+def test_hostile_names_stay_text(imported, tmp_path: Path) -> None:
     imported("a", lines("<script>alert(1)</script>[red]", "1 1"))
-    imported("b", lines("\x1b[31mred\u202e", "1 2"))
-    done = steelyard("compare", "a", "b", "--html", "page.html")
-    assert done.returncode == 0, done.stderr
-    assert "\x1b" not in done.stdout
-    assert "[red]" in done.stdout
-    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    imported("b", lines("{{ 7*7 }}", "1 2"))
+    sheet = compared(tmp_path)
+    assert "[red]" in printed(sheet, 120)
+    page = render(sheet)
     assert "<script>alert" not in page
-    assert "\u202e" not in page
+    assert "{{ 7*7 }}" in page
 
 
-@pytest.mark.parametrize("width", ["60", "80", "100", "140"])
-def test_the_table_fits_and_keeps_its_figures(steelyard, imported, width: str) -> None:
+def printed(sheet: ComparisonSheet, width: int) -> str:
+    console = Console(file=io.StringIO(), width=width)
+    comparison_terminal.render(sheet, console)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    return str(text)
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 140])
+def test_the_table_fits_and_keeps_its_figures(imported, tmp_path: Path, width: int) -> None:
     imported("a", lines("x", "1 1 2 1"))
     imported("b", lines("y", "1 2 2 1"))
-    done = steelyard("compare", "a", "b", COLUMNS=width, PYTHONIOENCODING="ascii")
-    assert done.returncode == 0, done.stderr
-    assert max(map(len, done.stdout.splitlines())) <= int(width)
-    assert "-0.25" in done.stdout
+    sheet = compared(tmp_path)
+    sides = (replace(side, folder="runs") for side in (sheet.first, sheet.second))
+    text = printed(replace(sheet, **dict(zip(("first", "second"), sides, strict=True))), width)
+    assert max(map(len, text.splitlines())) <= width
+    assert "−0.25" in text
+    assert ("detects" in text) == (width >= 96)
 
 
 def test_wrong_folders(steelyard, imported, tmp_path: Path) -> None:
     imported("a", lines("x", "1 1"))
     assert "nowhere: no such folder" in sentence(steelyard("compare", "nowhere", "a"))
     (tmp_path / "hollow").mkdir()
-    assert "hollow: no study.yaml found" in sentence(steelyard("compare", "a", "hollow"))
+    with pytest.raises(ConfigError, match=r"no study\.yaml found"):
+        compared(tmp_path, "a", "hollow")
     (tmp_path / "a" / "import.json").write_text("{")
-    assert "not the name and seed of an import" in sentence(steelyard("compare", "a", "a"))
+    with pytest.raises(ConfigError, match="not the name and seed of an import"):
+        compared(tmp_path, "a", "a")
 
 
 def test_a_damaged_store(steelyard, tmp_path: Path) -> None:

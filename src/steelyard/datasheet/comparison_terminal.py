@@ -12,7 +12,12 @@ from steelyard.datasheet.comparison_sheet import ComparisonSheet, dropped, inter
 from steelyard.datasheet.terminal import MARKS, STYLES
 from steelyard.metrics.comparison import Comparison
 
-_COLUMNS = ((120, ("p", "q", "detects", "units/tasks")), (96, ("q", "detects", "units/tasks")), (0, ("q",)))
+_COLUMNS = (
+    (120, ("p", "q", "detects", "units/tasks")),
+    (96, ("q", "detects", "units/tasks")),
+    (72, ("q",)),
+    (0, ()),
+)
 """Width of the console, and the columns that it has room for between interval and finding."""
 
 
@@ -53,7 +58,7 @@ class _Page:
 
     def _table(self) -> Table:
         table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-        table.add_column("")
+        table.add_column("", overflow="fold")
         for name in ("A", "B", self._text("B − A").plain):
             table.add_column(name, justify="right", no_wrap=True)
         table.add_column("95 % interval", no_wrap=True)
