@@ -21,8 +21,9 @@ def serve_planted(judge: str, port: int) -> None:
     from steelyard.lab.judge_config import parse_judge
     from steelyard.providers.planted_server import serve
     from steelyard.tasks.task import CHECKLIST_TASK
+    from steelyard.trials.builtin_prompts import GRADED
 
-    planted = parse_judge(judge, Path(), CHECKLIST_TASK.scale)
+    planted = parse_judge(judge, Path(), CHECKLIST_TASK.scale, GRADED)
     if planted.provider != "planted":
         raise ConfigError(f"judge {judge!r}: found provider {planted.provider!r}, expected planted/….")
 

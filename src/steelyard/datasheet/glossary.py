@@ -68,7 +68,12 @@ METRICS: dict[str, Term] = {
     ),
     "criterion_shift": Term(
         "criterion shift",
-        "Tie rate under the strict protocol minus tie rate under the base protocol, on the same pairs.",
+        "Tie rate under a stricter or more lenient protocol minus that under base, on the same pairs.",
+        signed=True,
+    ),
+    "sensitivity_shift": Term(
+        "sensitivity shift",
+        "Target sensitivity under another protocol minus that under base, on the same pairs.",
         signed=True,
     ),
     "unreadable_rate": Term(

@@ -8,6 +8,7 @@ from steelyard.datasheet.datasheet import JudgeEntry, Reading
 from steelyard.datasheet.numbers import figure
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import DEFAULT_LIMITS
+from steelyard.trials.builtin_prompts import GRADED
 
 NATURAL = "Natural pairs"
 
@@ -134,14 +135,27 @@ def _threshold(figures: Figures) -> tuple[str, str] | None:
 
 
 def _criterion(figures: Figures) -> tuple[str, str] | None:
-    equal = figures.find("criterion_shift", protocol="strict", delta=0)
-    if equal is None:
+    arms = [(arm, figures.find("criterion_shift", protocol=arm, delta=0)) for arm in _arms(figures)]
+    known = [(arm, shift) for arm, shift in arms if shift is not None]
+    if not known:
         return None
-    if equal.value is None:
-        return "undefined", equal.note or "not measured"
-    one = figures.find("criterion_shift", protocol="strict", delta=1)
-    cost = "" if one is None or one.value is None else f", and by {figure(one)} at a difference of one step"
-    return "measured", f"the strict instruction moves the tie rate by {figure(equal)} between equals{cost}"
+    told = [_moved(figures, arm, shift) for arm, shift in known if shift.value is not None]
+    if not told:
+        return "undefined", known[0][1].note or "not measured"
+    return "measured", f"against the base instruction, {'; '.join(told)}"
+
+
+def _arms(figures: Figures) -> list[str]:
+    """Protocols that were compared with base, from lenient to strict."""
+    found = figures.protocols("criterion_shift")
+    return sorted(found, key=lambda arm: GRADED.index(arm) if arm in GRADED else len(GRADED))
+
+
+def _moved(figures: Figures, arm: str, equal: Estimate) -> str:
+    """Both paired changes of one arm: what it does to ties between equals, and to sensitivity."""
+    one = figures.find("sensitivity_shift", protocol=arm, delta=1)
+    cost = "" if one is None or one.value is None else f", sensitivity at one step by {figure(one)}"
+    return f"{arm} changes the tie rate between equals by {figure(equal)}{cost}"
 
 
 def _natural(figures: Figures, protocol: str = "base") -> tuple[str, str] | None:

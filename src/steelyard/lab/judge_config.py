@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from reprlib import Repr
 from typing import Annotated, Any
@@ -97,8 +97,10 @@ class JudgeConfig(_Strict):
     lapse: float | None = None
 
 
-def parse_judge(given: str | Mapping[str, Any], folder: Path, scale: Scale) -> Judge:
-    """Build a Judge; paths are relative to `folder`."""
+def parse_judge(
+    given: str | Mapping[str, Any], folder: Path, scale: Scale, arms: Collection[str] = ()
+) -> Judge:
+    """Build a Judge; paths are relative to `folder`; `arms` are protocols that probes ask for."""
     where = _where(given)
     if _deeper_than(DEEPEST, given):
         raise ConfigError(f"{where}: nested more than {DEEPEST} levels deep; flatten the mapping.")
@@ -109,7 +111,7 @@ def parse_judge(given: str | Mapping[str, Any], folder: Path, scale: Scale) -> J
     _check_provider(provider, where)
     _check_options(config, provider, where)
     _check_extra(config.extra, where)
-    protocols = _protocols(config, provider, model, folder, scale, where)
+    protocols = _protocols(config, provider, model, folder, scale, where, arms)
     return Judge(
         name=config.name or config.model,
         provider=provider,
@@ -261,9 +263,15 @@ def _options(config: JudgeConfig, provider: str) -> dict[str, Any]:
 
 
 def _protocols(
-    config: JudgeConfig, provider: str, model: str, folder: Path, scale: Scale, where: str
+    config: JudgeConfig,
+    provider: str,
+    model: str,
+    folder: Path,
+    scale: Scale,
+    where: str,
+    arms: Collection[str],
 ) -> dict[str, Protocol]:
-    protocols = default_protocols(provider, model, config.margin, config.tau, config.tau_strict)
+    protocols = default_protocols(provider, model, config.margin, config.tau, config.tau_strict, arms)
     if config.prompt is not None or config.system is not None or config.reader is not None:
         protocols = {"base": protocols["base"]}
     own = ProtocolConfig(prompt=config.prompt, system=config.system, reader=config.reader)

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from steelyard.errors import ConfigError
 from steelyard.identity import content_hash
-from steelyard.probes.probe import PROBES, Design, Probe, level_of, levels_of
+from steelyard.probes.probe import PROBES, Design, Probe, covers, level_of, levels_of
 from steelyard.registry import Spec
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import scale_name
@@ -68,8 +68,8 @@ class Study:
         mine, theirs = self.instruments, other.instruments
         return (
             self.frame == other.frame
-            and all(mine.get(name) == instrument for name, instrument in theirs.items())
-            and all(spec in self.probes for spec in other.probes)
+            and all(protocols.items() <= mine.get(name, {}).items() for name, protocols in theirs.items())
+            and all(any(covers(spec, held) for spec in self.probes) for held in other.probes)
         )
 
     def build_probes(self) -> list[Probe]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from steelyard.metrics.direction_estimates import direction_estimates
@@ -12,8 +14,16 @@ from steelyard.metrics.missing import missing_rates
 from steelyard.metrics.net_slot import net_slot_preference
 from steelyard.metrics.padded import padded_preference
 from steelyard.metrics.pairs import Pairs
+from steelyard.metrics.proportion import join
 from steelyard.metrics.psychometric import delta75
-from steelyard.metrics.sensitivity import by_base_level, on_ladder, sensitivity_estimates, steps
+from steelyard.metrics.sensitivity import (
+    by_base_level,
+    on_ladder,
+    outcomes,
+    sensitivity_estimates,
+    steps,
+    target_sensitivity,
+)
 
 SAME, DIFFERENT, FILLER = "same_subset", "different_subset", "filler"
 
@@ -56,4 +66,10 @@ def _climb(heading: Heading, pairs: Pairs) -> list[Estimate]:
         estimates += sensitivity_estimates(here, rows)
         estimates += by_base_level(here, rows)
         estimates += dprime_estimates(here, rows)
-    return estimates
+    return [*estimates, _pooled(heading, ladder)]
+
+
+def _pooled(heading: Heading, ladder: Pairs) -> Estimate:
+    """Target sensitivity over all steps, as the design weighs them."""
+    pooled = target_sensitivity(heading, outcomes(ladder))
+    return replace(pooled, note=join(["all steps together", pooled.note]))
