@@ -16,6 +16,7 @@ from steelyard.providers.answer_key import builtin_key
 from steelyard.providers.chat_completions import ChatCompletions
 from steelyard.providers.planted import (
     MODELS,
+    PAIRWISE_MODELS,
     Parameters,
     Planted,
     decide,
@@ -277,7 +278,7 @@ def trials(judge: Judge) -> list[Trial]:
     ]
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", PAIRWISE_MODELS)
 def test_the_served_judge_answers_as_the_one_in_process(model: str) -> None:
     judge = planted(model, strict={"tau": 1.5} if model == "probit" else None, seed=3)
 

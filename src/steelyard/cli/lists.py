@@ -38,6 +38,12 @@ JUDGES = (
     ("planted/first", "always the first slot; baseline"),
     ("planted/tie", "always a tie; baseline"),
     ("planted/longest", "the longer answer; baseline"),
+    (
+        "planted/rater?sensitivity=0.9&specificity=0.8&noise=0.1",
+        "scores single texts with known rates of error",
+    ),
+    ("planted/constant?value=1", "always the same score, the middle unless given; baseline for scores"),
+    ("planted/random", "any score of the scale by chance; baseline for scores"),
 )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from steelyard.cli.options import option, whole
@@ -10,26 +12,41 @@ from steelyard.cli.options import option, whole
 @click.command("serve-planted", short_help="Serve a planted judge over HTTP on loopback.")
 @click.argument("judge")
 @option("--port", type=whole(0, 65535), default=8765, metavar="N", help="Port; 0 picks a free one.")
-def serve_planted(judge: str, port: int) -> None:
+@option(
+    "--key",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="stimuli.jsonl whose labels planted/rater knows.",
+)
+def serve_planted(judge: str, port: int, key: Path | None) -> None:
     """Serve a planted judge as a chat-completions server on loopback, until Ctrl-C."""
     import asyncio
     from contextlib import suppress
-    from pathlib import Path
 
     from steelyard.datasheet.visible import visible
     from steelyard.errors import ConfigError
     from steelyard.lab.judge_config import parse_judge
+    from steelyard.providers.planted import POINTWISE_MODELS
     from steelyard.providers.planted_server import serve
-    from steelyard.tasks.task import CHECKLIST_TASK
+    from steelyard.stimuli.stimulus_set import StimulusSet
+    from steelyard.tasks.scale import Binary, Pairwise
     from steelyard.trials.builtin_prompts import GRADED
 
-    planted = parse_judge(judge, Path(), CHECKLIST_TASK.scale, GRADED)
+    scores = judge.partition("?")[0].removeprefix("planted/") in POINTWISE_MODELS
+    planted = parse_judge(judge, Path(), Binary() if scores else Pairwise(), GRADED)
     if planted.provider != "planted":
         raise ConfigError(f"judge {judge!r}: found provider {planted.provider!r}, expected planted/….")
 
+    if key is not None and planted.model != "rater":
+        raise ConfigError(f"--key: belongs to planted/rater, found planted/{planted.model}; leave it out.")
+    labels = () if key is None else tuple(StimulusSet.read(key))
+
     def ready(url: str) -> None:
         click.echo(f"Serving {visible(judge)} at {url} until Ctrl-C.")
-        click.echo(f"Measure it: steelyard measure -j 'openai/{visible(planted.model)}?base_url={url}'")
+        scale = " --scale binary" if scores else ""
+        click.echo(
+            f"Measure it: steelyard measure{scale} -j 'openai/{visible(planted.model)}?base_url={url}'"
+        )
 
     with suppress(KeyboardInterrupt):
-        asyncio.run(serve(planted, port=port, ready=ready))
+        asyncio.run(serve(planted, port=port, ready=ready, key=labels))

@@ -103,10 +103,26 @@ METRICS: dict[str, Term] = {
         "accuracy in both orders", "Pairs whose verdict is the expected one in both orders."
     ),
     "invariance": Term("invariance", "Scores equal to the judge's own score of the unchanged item."),
-    "self_agreement": Term("self-agreement", "Equal scores among repeats of the same input."),
+    "excess_flip": Term(
+        "excess flips",
+        "Changed verdicts on edited items beyond those that mere repeats show: the edit's effect.",
+        signed=True,
+    ),
+    "self_agreement": Term(
+        "self-agreement", "Pairs of repeats of the same input with equal scores; it says nothing of accuracy."
+    ),
+    "noise_floor": Term("noise floor", "Pairs of repeats of the same input whose scores differ."),
+    "flip_rate": Term("flip rate", "Inputs whose repeats do not all have the same score."),
+    "fleiss_kappa": Term("Fleiss κ", "Agreement of repeats beyond chance.", signed=True),
+    "icc": Term(
+        "intraclass correlation", "Share of the variance of scores that lies between inputs.", signed=True
+    ),
     "false_positive_rate": Term("false positive rate", "Negatives that were scored positive."),
     "false_negative_rate": Term("false negative rate", "Positives that were scored negative."),
-    "kappa": Term("Cohen κ", "Agreement beyond chance.", signed=True),
+    "balanced_accuracy": Term(
+        "balanced accuracy", "Mean of the shares of positives and of negatives that were scored right."
+    ),
+    "kappa": Term("Cohen κ", "Agreement with the label beyond chance.", signed=True),
     "gwet_ac1": Term("Gwet AC1", "Agreement beyond chance, steady when one label is rare.", signed=True),
     "within_one": Term("within one", "Scores at most one level from the label."),
     "mae": Term("mean absolute error", "Mean distance from the label, in levels."),
@@ -118,8 +134,14 @@ METRICS: dict[str, Term] = {
         "quadratic-weighted κ", "Agreement beyond chance that weighs distant errors more.", signed=True
     ),
     "krippendorff_alpha": Term(
-        "Krippendorff α", "Reliability over raters, missing scores allowed.", signed=True
+        "Krippendorff α",
+        "Agreement of judge and label as two raters, distances counted in ranks.",
+        signed=True,
     ),
+    "compression": Term(
+        "compression", "Spread of the scores over the spread of the labels; below 1 the judge huddles."
+    ),
+    "unused_levels": Term("unused levels", "Levels of the scale that the judge never gave."),
     "cost_per_point": Term("cost per point", "Dollars per percentage point of accuracy on the same trials."),
 }
 
@@ -154,6 +176,8 @@ KINDS: dict[str, str] = {
     "different_subset": "same amount, other content",
     "filler": "same content, padded",
     "natural": "natural pairs",
+    "original": "unchanged items",
+    "perturbed": "edited items",
 }
 
 PROBES: dict[str, str] = {

@@ -19,7 +19,7 @@ from steelyard.identity import canonical_json
 from steelyard.lab.judge_defaults import PLANTED_PARAMETERS, default_protocols
 from steelyard.providers.provider import PROVIDERS
 from steelyard.registry import Spec
-from steelyard.tasks.scale import Pairwise, Scale
+from steelyard.tasks.scale import Pairwise, Scale, scale_name
 from steelyard.trials.judge import Judge, Protocol
 from steelyard.trials.presentation import Decoding
 from steelyard.trials.prompt import PAIRWISE_VARIABLES, POINTWISE_VARIABLES, PromptTemplate
@@ -95,6 +95,10 @@ class JudgeConfig(_Strict):
     tau_strict: float | None = None
     sigma: float | None = None
     lapse: float | None = None
+    sensitivity: float | None = None
+    specificity: float | None = None
+    noise: float | None = None
+    value: int | None = None
 
 
 def parse_judge(
@@ -230,9 +234,10 @@ def _check_options(config: JudgeConfig, provider: str, where: str) -> None:
 
 
 def _check_settings(config: JudgeConfig | ProtocolConfig, address: str, where: str) -> None:
-    given = {name for name in PLANTED_PARAMETERS if getattr(config, name, None) is not None}
-    if given and address != "planted/probit":
-        raise ConfigError(f"{where}: key {min(given)!r} belongs to planted/probit only; remove it.")
+    for owner, names in PLANTED_PARAMETERS.items():
+        given = [name for name in names if getattr(config, name, None) is not None]
+        if given and address != f"planted/{owner}":
+            raise ConfigError(f"{where}: key {min(given)!r} belongs to planted/{owner} only; remove it.")
     likelihood = address.startswith("embedded/") and address.endswith("-likelihood")
     if config.margin is not None and not likelihood:
         raise ConfigError(f"{where}: key 'margin' belongs to likelihood judges only; remove it.")
@@ -252,7 +257,7 @@ def _check_extra(extra: dict[str, Any], where: str) -> None:
 
 
 def _options(config: JudgeConfig, provider: str) -> dict[str, Any]:
-    names = ["base_url", "api_key_env", "timeout", *PLANTED_PARAMETERS]
+    names = ["base_url", "api_key_env", "timeout", *PLANTED_PARAMETERS.get(_model(config), ())]
     options = {name: getattr(config, name) for name in names if getattr(config, name) is not None}
     options.pop("tau_strict", None)
     if provider == "openai" and "base_url" not in options and os.environ.get("OPENAI_BASE_URL"):
@@ -260,6 +265,10 @@ def _options(config: JudgeConfig, provider: str) -> dict[str, Any]:
     if provider == "planted" and config.seed is not None:
         options["seed"] = config.seed
     return options
+
+
+def _model(config: JudgeConfig) -> str:
+    return config.model.removeprefix("planted/")
 
 
 def _protocols(
@@ -271,7 +280,12 @@ def _protocols(
     where: str,
     arms: Collection[str],
 ) -> dict[str, Protocol]:
-    protocols = default_protocols(provider, model, config.margin, config.tau, config.tau_strict, arms)
+    protocols = default_protocols(provider, model, config.margin, config.tau, config.tau_strict, scale, arms)
+    if config.value is not None and str(config.value) not in scale.answers:
+        raise ConfigError(
+            f"{where}: value is {config.value}, expected an answer of the scale {scale_name(scale)!r}; "
+            "correct it."
+        )
     if config.prompt is not None or config.system is not None or config.reader is not None:
         protocols = {"base": protocols["base"]}
     own = ProtocolConfig(prompt=config.prompt, system=config.system, reader=config.reader)
@@ -298,7 +312,7 @@ def _changed(base: Protocol, change: ProtocolConfig, folder: Path, where: str) -
         reader = _reader(change.reader, where)
     if change.margin is not None:
         reader = Spec("likelihood", {"margin": change.margin})
-    given = {name: getattr(change, name, None) for name in PLANTED_PARAMETERS}
+    given = {name: getattr(change, name, None) for name in PLANTED_PARAMETERS["probit"]}
     settings = {name: value for name, value in given.items() if value is not None}
     return Protocol(user, system, reader, {**base.settings, **settings})
 

@@ -5,14 +5,28 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from steelyard.providers.embedded_prompts import EMBEDDED_GRADED
+from steelyard.errors import ConfigError
+from steelyard.providers.embedded_prompts import EMBEDDED_GRADED, EMBEDDED_SCORE_PROMPT
+from steelyard.providers.planted import PAIRWISE_MODELS, POINTWISE_MODELS
 from steelyard.providers.planted_model import Parameters
+from steelyard.providers.planted_rater import RATER_OPTIONS
 from steelyard.registry import Spec
-from steelyard.trials.builtin_prompts import GRADED, GRADED_USER, PAIRWISE_SYSTEM
+from steelyard.tasks.scale import Pairwise, Scale, scale_name
+from steelyard.trials.builtin_prompts import (
+    GRADED,
+    GRADED_USER,
+    PAIRWISE_SYSTEM,
+    POINTWISE_SYSTEM,
+    POINTWISE_USER,
+)
 from steelyard.trials.judge import Judge, Protocol
 
-PLANTED_PARAMETERS = ("s", "beta", "tau", "tau_strict", "sigma", "lapse")
-"""Parameters of planted/probit; `tau_strict` is its criterion under the strict protocol."""
+PLANTED_PARAMETERS = {
+    "probit": ("s", "beta", "tau", "tau_strict", "sigma", "lapse"),
+    "rater": RATER_OPTIONS,
+    "constant": ("value",),
+}
+"""Planted model to its own parameters; `tau_strict` is the criterion of probit under the strict protocol."""
 
 STRICT_STEP = 0.6
 """How much higher the criterion of planted/probit is under the strict protocol, where none is given."""
@@ -29,17 +43,34 @@ LIKELIHOOD_TEMPLATE = "{{ request }}\n1: {{ first }}\n2: {{ second }}"
 
 BASELINES = ("coin", "first", "tie", "longest")
 """Dumb judges that stand beside every pairwise result."""
+SCORE_BASELINES = ("constant", "random")
+"""Dumb judges that stand beside every pointwise result."""
+
+
+PAIRS = Pairwise()
+"""The scale where none is named."""
 
 
 def default_protocols(
     provider: str,
     model: str,
-    margin: float | None,
-    tau: float | None,
-    tau_strict: float | None,
+    margin: float | None = None,
+    tau: float | None = None,
+    tau_strict: float | None = None,
+    scale: Scale = PAIRS,
     arms: Collection[str] = (),
 ) -> dict[str, Protocol]:
-    """`base`, `strict` where the judge has one, and those of its graded instructions that are asked for."""
+    """`base`, `strict` where the judge has one, and those of its graded instructions that are asked for.
+
+    A judge that cannot answer on the scale is refused.
+    """
+    if not isinstance(scale, Pairwise):
+        return _score_protocols(provider, model, scale)
+    if provider == "planted" and model in POINTWISE_MODELS:
+        raise ConfigError(
+            f"judge 'planted/{model}': scores single texts, found a pairwise scale; "
+            "use planted/probit, or measure it on a scale such as binary or 1-6."
+        )
     protocols = _graded(provider, model, margin, tau, tau_strict)
     wanted = [*USUAL, *(name for name in GRADED if name in arms and name not in USUAL)]
     return {name: protocols[name] for name in wanted if name in protocols}
@@ -48,7 +79,7 @@ def default_protocols(
 def _graded(
     provider: str, model: str, margin: float | None, tau: float | None, tau_strict: float | None
 ) -> dict[str, Protocol]:
-    """Every built-in protocol of a judge."""
+    """Every built-in pairwise protocol of a judge."""
     if provider == "embedded" and model.endswith("-likelihood"):
         return {
             name: Protocol(LIKELIHOOD_TEMPLATE, reader=Spec("likelihood", {"margin": value}))
@@ -78,16 +109,34 @@ def _taus(base: float, strict: float | None) -> dict[str, float]:
     return {"lenient": base / 2, "base": base, "strict": strict, "strictest": strict + STRICT_STEP}
 
 
-def baseline_judges(seed: int) -> list[Judge]:
-    """Coin, always-first, always-tie and longest-wins."""
+def _score_protocols(provider: str, model: str, scale: Scale) -> dict[str, Protocol]:
+    """`base` of a judge that scores single texts."""
+    likelihood = provider == "embedded" and model.endswith("-likelihood")
+    if likelihood or (provider == "planted" and model in PAIRWISE_MODELS):
+        raise ConfigError(
+            f"judge '{provider}/{model}': compares two texts and gives no score, found the scale "
+            f"{scale_name(scale)!r}; {_instead(provider)}, or measure it on a pairwise scale."
+        )
+    if provider == "embedded":
+        return {"base": Protocol(EMBEDDED_SCORE_PROMPT, reader=Spec("choice"))}
+    return {"base": Protocol(POINTWISE_USER, POINTWISE_SYSTEM)}
+
+
+def _instead(provider: str) -> str:
+    return "use embedded/smollm2-135m" if provider == "embedded" else "use planted/rater"
+
+
+def baseline_judges(seed: int, scale: Scale = PAIRS) -> list[Judge]:
+    """Coin, always-first, always-tie and longest-wins; for single texts a constant and a random score."""
+    names = BASELINES if isinstance(scale, Pairwise) else SCORE_BASELINES
     return [
         Judge(
             name=name,
             provider="planted",
             model=name,
-            protocols=default_protocols("planted", name, None, None, None),
+            protocols=default_protocols("planted", name, scale=scale),
             options={"seed": seed},
             baseline=True,
         )
-        for name in BASELINES
+        for name in names
     ]

@@ -16,7 +16,7 @@ from steelyard.errors import (
 )
 from steelyard.lab.prices import price_of
 from steelyard.lab.throttle import Throttle, nap
-from steelyard.providers.provider import Provider, connect
+from steelyard.providers.provider import Keyed, Provider, connect
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply
 from steelyard.trials.trial import Trial
@@ -44,6 +44,8 @@ class JudgeRun:
         if not self.trials or self.stopped.is_set():
             return
         provider = connect(self.judge)
+        if isinstance(provider, Keyed):
+            provider.learn(trial.stimulus for trial in self.trials)
         try:
             await provider.open()
             await self._work(provider)

@@ -1,7 +1,7 @@
 """Prompts for the embedded model: short, and what trials share comes first, because reading is what costs.
 
-The protocols differ in their last line only: another question about a pair that was read for the base
-question costs a few tokens.
+The protocols of a pair differ in their last line only: another question about a pair that was read for the
+base question costs a few tokens.
 """
 
 from __future__ import annotations
@@ -36,3 +36,15 @@ EMBEDDED_GRADED = {
     "strictest": _PAIR + "Which is better? Unless one is far better, reply tie. Reply 1, 2 or tie.",
 }
 """Protocol name to prompt of `embedded/smollm2-135m`, from lenient to strict."""
+
+EMBEDDED_SCORE_PROMPT = """\
+{{ instruction }} {{ rubric }}
+
+Request: {{ request }}
+
+Response:
+{{ fence }}
+{{ response }}
+{{ fence }}
+Give the score, a whole number from {{ low }} to {{ high }}. Reply with the number only."""
+"""Prompt of `embedded/smollm2-135m` for the score of one text."""

@@ -1,24 +1,30 @@
 """Judges whose true parameters are known: the laboratory's reference weights.
 
-`coin`, `first`, `tie` and `longest` are the baselines that stand beside every result; `probit` follows the
-instrument model with the parameters of its options.
+For pairs, `coin`, `first`, `tie` and `longest` are the baselines that stand beside every result; `probit`
+follows the instrument model with the parameters of its options. For single texts, `constant` and `random`
+are the baselines, and `rater` knows the labels and errs as often as its options say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from steelyard.errors import PermanentError, ProviderRefusedError
+from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError
 from steelyard.identity import canonical_json, rng_for
 from steelyard.providers.planted_model import OPTION_NAMES, Parameters, decide, surface_effect
+from steelyard.providers.planted_rater import RaterParameters, rate
 from steelyard.providers.planted_rates import CallRates, PairRates, expected_pair_rates, expected_rates
+from steelyard.providers.truth_key import Truth, TruthKey
+from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.judge import TRANSPORT_OPTIONS, Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply, Usage
 
 __all__ = [
     "MODELS",
+    "PAIRWISE_MODELS",
+    "POINTWISE_MODELS",
     "CallRates",
     "PairRates",
     "Parameters",
@@ -29,7 +35,11 @@ __all__ = [
     "surface_effect",
 ]
 
-MODELS = ("coin", "first", "longest", "probit", "tie")
+PAIRWISE_MODELS = ("coin", "first", "longest", "probit", "tie")
+"""Planted judges that compare two texts."""
+POINTWISE_MODELS = ("constant", "random", "rater")
+"""Planted judges that score one text."""
+MODELS = (*PAIRWISE_MODELS, *POINTWISE_MODELS)
 """Every planted model."""
 
 
@@ -46,11 +56,14 @@ class Planted:
             )
         self._judge = judge
         self._seen: dict[str, Parameters] = {}
-        options = {name: value for name, value in judge.options.items() if name not in TRANSPORT_OPTIONS}
-        known = (*OPTION_NAMES, "seed") if judge.model == "probit" else ("seed",)
-        self._parameters = Parameters().updated(options, f"judge {judge.address}", known)
+        self._key = TruthKey()
+        self._parameters, self._rater, self._value = _from_options(judge)
         for protocol in judge.protocols.values():
             self.parameters(protocol.settings)
+
+    def learn(self, stimuli: Iterable[Stimulus]) -> None:
+        """Take the labels of single texts into the key; they come beside the prompts, never in them."""
+        self._key = self._key.joined(TruthKey.of(stimuli))
 
     def parameters(self, settings: Mapping[str, Any]) -> Parameters:
         """The parameters in force under a protocol; judges other than probit have no use for settings."""
@@ -70,13 +83,19 @@ class Planted:
 
     async def ask(self, presentation: Presentation) -> Reply:
         """Answer one call."""
-        if len(presentation.slots.texts) != 2:
+        single = self._judge.model in POINTWISE_MODELS
+        found = len(presentation.slots.texts)
+        if found != (1 if single else 2):
+            expected, scale = ("one", "binary or ordinal") if single else ("a pair", "pairwise")
             raise PermanentError(
                 "bad_request",
-                f"judge {self._judge.address}: found {len(presentation.slots.texts)} text, expected a pair; "
-                "use this judge with a pairwise scale.",
+                f"judge {self._judge.address}: found {found} text{'s' if found > 1 else ''}, "
+                f"expected {expected}; use this judge with a {scale} scale.",
             )
-        text = f'{{"winner": "{self.answer(presentation)}"}}'
+        if single:
+            text = f'{{"score": {self.score(presentation)}}}'
+        else:
+            text = f'{{"winner": "{self.answer(presentation)}"}}'
         prompt = sum(len(message.content) for message in presentation.messages)
         usage = Usage(input_tokens=prompt // 4, output_tokens=len(text) // 4)
         return Reply(text, usage=usage, served_model=self._judge.address)
@@ -97,6 +116,46 @@ class Planted:
                 return _longest(first, second)
             case _:
                 return decide(parameters, (first, second), presentation.answers, presentation.trial)
+
+    def score(self, presentation: Presentation) -> str:
+        """The score this judge gives."""
+        answers = presentation.answers
+        match self._judge.model:
+            case "constant":
+                return self._constant(answers)
+            case "random":
+                return rng_for(self._rater.seed, "random", presentation.trial).choice(answers)
+            case _:
+                request, text = presentation.slots.request, presentation.slots.texts[0]
+                truth = self._key.truth(request, text)
+                if truth is None or truth.label not in answers:
+                    truth = Truth(answers[0], f"{request}\n{text}")
+                return rate(self._rater, truth, answers, presentation.trial)
+
+    def _constant(self, answers: tuple[str, ...]) -> str:
+        """The given value, or the middle of the scale, the higher of two."""
+        value = answers[len(answers) // 2] if self._value is None else self._value
+        if value not in answers:
+            raise PermanentError(
+                "bad_request",
+                f"judge {self._judge.address}: value {value} is not on the scale {', '.join(answers)}; "
+                "choose another value.",
+            )
+        return value
+
+
+def _from_options(judge: Judge) -> tuple[Parameters, RaterParameters, str | None]:
+    options = {name: value for name, value in judge.options.items() if name not in TRANSPORT_OPTIONS}
+    where, value = f"judge {judge.address}", None
+    if judge.model == "rater":
+        return Parameters(), RaterParameters().updated(options, where), None
+    if judge.model == "constant" and "value" in options:
+        value = str(options.pop("value"))
+        if not value.isdecimal():
+            raise ConfigError(f"{where}: option value is {value!r}, expected a whole number.")
+    known = (*OPTION_NAMES, "seed") if judge.model == "probit" else ("seed",)
+    parameters = Parameters().updated(options, where, known)
+    return parameters, RaterParameters(seed=parameters.seed), value
 
 
 def _longest(first: str, second: str) -> str:

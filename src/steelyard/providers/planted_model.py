@@ -58,9 +58,9 @@ class Parameters:
             if name not in known:
                 raise ConfigError(f"{where}: unknown option {name!r}; known here: {', '.join(known)}.")
             if name == "seed":
-                changes["seed"] = _whole_number(value, f"{where}: option seed")
+                changes["seed"] = option_whole(value, f"{where}: option seed")
             else:
-                changes[OPTION_NAMES[name]] = _number(value, *_LIMITS[name], f"{where}: option {name}")
+                changes[OPTION_NAMES[name]] = option_number(value, *_LIMITS[name], f"{where}: option {name}")
         return replace(self, **changes)
 
 
@@ -95,7 +95,8 @@ def surface_effect(parameters: Parameters, slots: tuple[str, str]) -> float:
     return effect if first == low else -effect
 
 
-def _whole_number(value: Any, where: str) -> int:
+def option_whole(value: Any, where: str) -> int:
+    """A whole number given as an option."""
     try:
         if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
             raise ValueError
@@ -104,7 +105,8 @@ def _whole_number(value: Any, where: str) -> int:
         raise ConfigError(f"{where} is {value!r}, expected a whole number.") from error
 
 
-def _number(value: Any, low: float, high: float, where: str) -> float:
+def option_number(value: Any, low: float, high: float, where: str) -> float:
+    """A number given as an option, within its limits."""
     try:
         number = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):

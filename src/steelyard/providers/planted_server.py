@@ -7,7 +7,7 @@ the served judge answers exactly as the one in process does.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from aiohttp import web
@@ -15,18 +15,20 @@ from yarl import URL
 
 from steelyard.errors import ConfigError, DataError
 from steelyard.identity import content_hash
-from steelyard.providers.planted import Planted
+from steelyard.providers.planted import POINTWISE_MODELS, Planted
+from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.scale import Pairwise
-from steelyard.trials.builtin_prompts import parse_slots, protocol_of
+from steelyard.trials.builtin_prompts import parse_response, parse_slots, protocol_of
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
 
 _LARGEST_REQUEST = 16_000_000
 
 
-def planted_app(judge: Judge) -> web.Application:
-    """The application that serves one planted judge."""
+def planted_app(judge: Judge, key: Iterable[Stimulus] = ()) -> web.Application:
+    """The application that serves one planted judge; a rater takes the labels of the stimuli in `key`."""
     planted = Planted(judge)
+    planted.learn(key)
 
     async def complete(request: web.Request) -> web.Response:
         try:
@@ -47,9 +49,11 @@ def planted_app(judge: Judge) -> web.Application:
     return app
 
 
-async def start(judge: Judge, host: str = "127.0.0.1", port: int = 0) -> tuple[web.AppRunner, str]:
+async def start(
+    judge: Judge, host: str = "127.0.0.1", port: int = 0, key: Iterable[Stimulus] = ()
+) -> tuple[web.AppRunner, str]:
     """Start serving; returns what stops it (`cleanup`) and the base URL. Port 0 takes a free one."""
-    runner = web.AppRunner(planted_app(judge), access_log=None)
+    runner = web.AppRunner(planted_app(judge, key), access_log=None)
     await runner.setup()
     try:
         await web.TCPSite(runner, host, port).start()
@@ -63,10 +67,14 @@ async def start(judge: Judge, host: str = "127.0.0.1", port: int = 0) -> tuple[w
 
 
 async def serve(
-    judge: Judge, host: str = "127.0.0.1", port: int = 8000, ready: Callable[[str], None] | None = None
+    judge: Judge,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    ready: Callable[[str], None] | None = None,
+    key: Iterable[Stimulus] = (),
 ) -> None:
     """Serve until cancelled; `ready` hears the base URL once requests are taken."""
-    runner, url = await start(judge, host, port)
+    runner, url = await start(judge, host, port, key)
     try:
         if ready is not None:
             ready(url)
@@ -86,6 +94,11 @@ def _presentation(judge: Judge, body: Any, trial: str | None) -> Presentation:
     user = next((message.content for message in reversed(messages) if message.role == "user"), None)
     if user is None:
         raise DataError("request body: found no user message, expected one in messages; add it.")
+    if judge.model in POINTWISE_MODELS:
+        asked = parse_response(user)
+        slots = Slots(asked.request, (asked.response,))
+        answers = tuple(str(score) for score in range(asked.low, asked.high + 1))
+        return Presentation(messages, slots, answers, Decoding(), trial=trial or content_hash(body))
     protocol = judge.protocols.get(protocol_of(user))
     return Presentation(
         messages=messages,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol, runtime_checkable
 
 from steelyard.registry import Registry
+from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply
@@ -30,6 +32,14 @@ class Provider(Protocol):
 
     async def close(self) -> None:
         """Release what `open` took."""
+
+
+@runtime_checkable
+class Keyed(Protocol):
+    """A provider that knows reference labels: a planted rater, never a model."""
+
+    def learn(self, stimuli: Iterable[Stimulus]) -> None:
+        """Take the labels of stimuli that will be shown."""
 
 
 PROVIDERS: Registry[Provider] = Registry(

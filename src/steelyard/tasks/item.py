@@ -31,3 +31,7 @@ class Item:
     """Instruction for this item, where it differs from the task's."""
     scale: Scale | None = None
     """Admissible answers on this item, where they differ from the task's."""
+    votes: tuple[str, ...] = ()
+    """Every person's answer on the scale, where several were asked; `label` is what they came to."""
+    authors: tuple[str, ...] | None = None
+    """Models that wrote the responses, one for each, where that is known."""

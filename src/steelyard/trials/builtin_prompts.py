@@ -9,6 +9,7 @@ the last one, so a rendered message can be taken apart again whatever the data c
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from steelyard.errors import DataError
 
@@ -120,6 +121,9 @@ STRICTEST_USER = (
 GRADED_USER = dict(zip(GRADED, (LENIENT_USER, PAIRWISE_USER, STRICT_USER, STRICTEST_USER), strict=True))
 """Protocol name to user message."""
 
+_SCORE_TAIL = """\
+What is the score of the response by the rubric? Reply with the JSON object only."""
+
 POINTWISE_USER = (
     _HEAD
     + """\
@@ -132,9 +136,24 @@ before "score".
 {{ fence }} response
 {{ response }}
 {{ fence }} end
-What is the score of the response by the rubric? Reply with the JSON object only."""
+"""
+    + _SCORE_TAIL
 )
 """User message for scores."""
+
+
+@dataclass(frozen=True)
+class ScoreRequest:
+    """What a rendered built-in pointwise prompt holds."""
+
+    request: str
+    """What the response answers."""
+    response: str
+    """The text to score."""
+    low: int
+    """Lowest score."""
+    high: int
+    """Highest score."""
 
 
 def parse_slots(user_message: str) -> tuple[str, str]:
@@ -159,6 +178,33 @@ def protocol_of(user_message: str) -> str:
     raise DataError(_NOT_BUILT_IN)
 
 
+def parse_response(user_message: str) -> ScoreRequest:
+    """The parts of a rendered built-in pointwise prompt, exactly as they went in."""
+    marks = _marks(user_message)
+    if len(marks) < 3 or user_message[marks[-1].end() :] != f" end\n{_SCORE_TAIL}":
+        raise DataError(_NOT_A_SCORE)
+    # Nothing but fixed text stands between the range and the first mark, so no data can pretend to be it.
+    found = _SCORE_RANGE.search(user_message[: marks[0].start()])
+    if found is None:
+        raise DataError(_NOT_A_SCORE)
+    return ScoreRequest(
+        _between(user_message, marks[0], " request\n", marks[1], _NOT_A_SCORE),
+        _between(user_message, marks[-2], " response\n", marks[-1], _NOT_A_SCORE),
+        int(found[1]),
+        int(found[2]),
+    )
+
+
+_SCORE_RANGE = re.compile(
+    r"Give one whole number from (\d+) to (\d+), as the rubric defines it\.\nReply with one JSON object "
+    r"and nothing else: [^\n]*\n\n\Z"
+)
+
+_NOT_A_SCORE = (
+    "user message: no fenced response found, expected the built-in pointwise prompt; "
+    "leave out the judge's own prompt."
+)
+
 _NOT_BUILT_IN = (
     "user message: no two fenced candidates found, expected a built-in pairwise prompt; "
     "leave out the judge's own prompt."
@@ -172,8 +218,10 @@ def _marks(message: str) -> list[re.Match[str]]:
     return [run for run in runs if len(run[0]) == longest]
 
 
-def _between(message: str, opening: re.Match[str], label: str, closing: re.Match[str]) -> str:
+def _between(
+    message: str, opening: re.Match[str], label: str, closing: re.Match[str], otherwise: str = _NOT_BUILT_IN
+) -> str:
     start, stop = opening.end() + len(label), closing.start() - 1
     if message[opening.end() : start] != label or stop < start or message[stop] != "\n":
-        raise DataError(_NOT_BUILT_IN)
+        raise DataError(otherwise)
     return message[start:stop]

@@ -1,0 +1,142 @@
+"""Scores against reference labels: binary and ordinal figures that are no proportions of calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from steelyard.metrics import agreement
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.heading import NO_VERDICTS, Heading
+from steelyard.metrics.intervals import Limits
+from steelyard.metrics.pairs import Floats, Ints
+from steelyard.metrics.resampled import Sums, resampled
+from steelyard.metrics.score_shares import NO_LABELS, abstentions, false_rates, within_one
+from steelyard.metrics.scores import Scores
+
+NOT_SCORED = "no call of a labelled item ended in a score"
+CONSTANT_SCORES = "the judge gave every item the same score"
+CONSTANT_LABELS = "every item has the same label"
+AGREE_CONSTANT = "every label and every score is the same"
+
+Formula = Callable[[Floats, Floats], Floats]
+"""A figure of a table labels × scores and the values of its levels."""
+
+BINARY: dict[str, Formula] = {
+    "balanced_accuracy": agreement.balanced_accuracy,
+    "kappa": agreement.kappa,
+    "gwet_ac1": partial(agreement.gwet_ac1, levels=2),
+}
+ORDINAL: dict[str, Formula] = {
+    "mae": agreement.mean_absolute_error,
+    "bias": agreement.bias,
+    "ccc": agreement.concordance,
+    "pearson": agreement.pearson,
+    "spearman": agreement.spearman,
+    "qwk": agreement.quadratic_kappa,
+    "krippendorff_alpha": agreement.krippendorff_alpha,
+    "compression": agreement.compression,
+}
+_CHANCE = {"balanced_accuracy": 0.5, "mae": None, "bias": None, "compression": None}
+_NOTES = {
+    "krippendorff_alpha": "ordinal distances, judge and label as two raters",
+    "ccc": "moments over n",
+}
+
+
+def binary_figures(heading: Heading, scores: Scores) -> list[Estimate]:
+    """False rates, balanced accuracy and chance-corrected agreement of yes/no verdicts."""
+    sums = label_table(scores, np.array([0, 1]))
+    values = np.array([0.0, 1.0])
+    return [*false_rates(heading, scores), *_figures(heading, BINARY, sums, values)]
+
+
+def ordinal_figures(heading: Heading, scores: Scores) -> list[Estimate]:
+    """Errors, correlations and use of the scale; all rows have the same scale."""
+    rows = scores.where(scores.labelled & scores.decided)
+    values = np.union1d(rows.score, rows.expected.astype(np.int64))
+    sums = label_table(scores, values)
+    figures = _figures(heading, ORDINAL, sums, values.astype(np.float64))
+    return [within_one(heading, scores), *figures, unused_levels(heading, scores)]
+
+
+def label_table(scores: Scores, values: Ints) -> Sums:
+    """Calls per label and score within each resampling unit."""
+    labelled = scores.where(scores.labelled)
+    rows = labelled.where(labelled.decided)
+    units = np.unique(rows.unit, return_inverse=True)[1] if len(rows) else rows.item
+    levels, count = len(values), int(units.max()) + 1 if len(rows) else 0
+    labels, given = np.searchsorted(values, rows.expected), np.searchsorted(values, rows.score)
+    cell = (units * levels + labels) * levels + given
+    table = np.bincount(cell, minlength=count * levels * levels).astype(np.float64)
+    return Sums(table.reshape(count, levels, levels), labelled, len(rows), rows.n_items)
+
+
+def unused_levels(heading: Heading, scores: Scores) -> Estimate:
+    """Levels of the scale that the judge never used; more calls can only lower it."""
+    rows = scores.where(scores.decided)
+    if not len(rows):
+        return heading.undefined("unused_levels", NO_VERDICTS, "level", scores.lost())
+    levels = int(rows.high[0] - rows.low[0]) + 1
+    unused = sorted(set(range(int(rows.low[0]), int(rows.high[0]) + 1)) - set(rows.score.tolist()))
+    return heading.estimate(
+        "unused_levels",
+        unit="level",
+        value=float(len(unused)),
+        numerator=len(unused),
+        denominator=levels,
+        n_calls=len(rows),
+        n_units=rows.n_items,
+        n_clusters=rows.n_clusters,
+        excluded=scores.lost(),
+        note="never used: " + ", ".join(map(str, unused)) if unused else None,
+    )
+
+
+def _figures(heading: Heading, formulas: dict[str, Formula], sums: Sums, values: Floats) -> list[Estimate]:
+    return [_figure(heading, metric, formula, sums, values) for metric, formula in formulas.items()]
+
+
+def _figure(heading: Heading, metric: str, formula: Formula, sums: Sums, values: Floats) -> Estimate:
+    return resampled(
+        heading,
+        metric,
+        sums,
+        lambda table: formula(table, values),
+        reason=_why(metric, sums),
+        bounds=_bounds(metric, sums),
+        chance=_CHANCE.get(metric, 0.0),
+        notes=(_NOTES.get(metric), *abstentions(sums.rows, "left out")),
+    )
+
+
+def _why(metric: str, sums: Sums) -> str:
+    """Why a figure is undefined."""
+    if not len(sums.rows):
+        return NO_LABELS
+    if not sums.n_calls:
+        return NOT_SCORED
+    table = sums.table.sum(0)
+    constant = [np.count_nonzero(table.sum(axis)) < 2 for axis in (-1, -2)]
+    if all(constant) and metric in ("kappa", "qwk", "krippendorff_alpha"):
+        return AGREE_CONSTANT
+    return CONSTANT_LABELS if constant[0] else CONSTANT_SCORES
+
+
+def _bounds(metric: str, sums: Sums) -> Limits | None:
+    """Worst and best case of a mean error over the calls without a verdict."""
+    if metric not in ("mae", "bias"):
+        return None
+    rows = sums.rows.where(~sums.rows.readable)
+    scored = sums.rows.where(sums.rows.decided)
+    calls = len(rows) + len(scored)
+    gaps = scored.score - scored.expected
+    down, up = rows.low - rows.expected, rows.high - rows.expected
+    if not calls:
+        return None
+    if metric == "bias":
+        return float(gaps.sum() + down.sum()) / calls, float(gaps.sum() + up.sum()) / calls
+    known = float(np.abs(gaps).sum())
+    return known / calls, (known + float(np.maximum(-down, up).sum())) / calls

@@ -1,0 +1,106 @@
+"""Every figure of a pointwise probe, from the observations of one judge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from steelyard.metrics.against_labels import binary_figures, ordinal_figures
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.heading import Heading, step
+from steelyard.metrics.invariance import invariance, invariance_estimates, keeps_label
+from steelyard.metrics.repeats import stability
+from steelyard.metrics.score_shares import accuracy, lost_rates
+from steelyard.metrics.scores import Scores, collect_scores
+from steelyard.stimuli.original import ORIGINAL
+from steelyard.verdicts.observation import Observation
+
+METRICS = (
+    "accuracy",
+    "invariance",
+    "excess_flip",
+    "self_agreement",
+    "noise_floor",
+    "flip_rate",
+    "icc",
+    "fleiss_kappa",
+    "false_positive_rate",
+    "false_negative_rate",
+    "balanced_accuracy",
+    "kappa",
+    "gwet_ac1",
+    "within_one",
+    "mae",
+    "bias",
+    "ccc",
+    "pearson",
+    "spearman",
+    "qwk",
+    "krippendorff_alpha",
+    "compression",
+    "unused_levels",
+    "unreadable_rate",
+    "failed_rate",
+)
+"""Ids of the figures that a pointwise probe may report, in reading order."""
+
+
+def pointwise_estimates(
+    judge: str, probe: str, protocol: str, observations: Iterable[Observation], seed: int
+) -> list[Estimate]:
+    """The figures of the probe's edits, or of the items as they are where it edits nothing."""
+    scores = probe_scores(probe, protocol, observations)
+    heading = Heading(judge, probe, {"protocol": protocol}, seed)
+    edits = scores.where(~scores.original)
+    subject = edits if len(edits) else scores
+    estimates = [accuracy(heading, subject)]
+    if len(edits):
+        estimates.append(accuracy(heading.within(kind=ORIGINAL), scores.where(scores.original)))
+        estimates += invariance_estimates(heading, scores)
+    if not len(edits) or _repeated(scores):
+        estimates += stability(heading, scores)
+    return [
+        *estimates,
+        *_by_scale(heading, subject),
+        *_by_level(heading, scores),
+        *lost_rates(heading, subject),
+    ]
+
+
+def probe_scores(probe: str, protocol: str, observations: Iterable[Observation]) -> Scores:
+    """The probe's edits and the unchanged items they were made from; all items where there is no edit."""
+    mine = [o for o in observations if o.protocol == protocol and o.stimulus.probe in (probe, ORIGINAL)]
+    edited = {o.stimulus.lineage.parent for o in mine if o.stimulus.probe != ORIGINAL}
+    return collect_scores(o for o in mine if not edited or o.stimulus.lineage.parent in edited)
+
+
+def _repeated(scores: Scores) -> bool:
+    return bool(np.any(np.bincount(scores.stimulus) > 1)) if len(scores) else False
+
+
+def _by_scale(heading: Heading, scores: Scores) -> list[Estimate]:
+    """Binary and ordinal figures; ordinal scales are told apart where there are several."""
+    estimates = binary_figures(heading, scores.where(scores.binary)) if np.any(scores.binary) else []
+    ordinal = scores.where(~scores.binary)
+    scales = sorted(set(zip(ordinal.low.tolist(), ordinal.high.tolist(), strict=True)))
+    for low, high in scales:
+        here = heading if len(scales) == 1 else heading.within(scale=f"{low}-{high}")
+        estimates += ordinal_figures(here, ordinal.where((ordinal.low == low) & (ordinal.high == high)))
+    return estimates
+
+
+def _by_level(heading: Heading, scores: Scores) -> list[Estimate]:
+    """Accuracy and invariance of each strength of a graded edit, where there are several."""
+    levels = np.unique(scores.level[~np.isnan(scores.level)])
+    if len(levels) < 2:
+        return []
+    estimates: list[Estimate] = []
+    for level in levels:
+        here = heading.within(level=step(float(level)))
+        edits = scores.level == level
+        estimates.append(accuracy(here, scores.where(edits & ~scores.original)))
+        kept = scores.where(scores.original | (edits & keeps_label(scores)))
+        if np.any(~kept.original):
+            estimates.append(invariance(here, kept))
+    return estimates

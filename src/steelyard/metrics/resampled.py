@@ -1,0 +1,95 @@
+"""A figure that is a function of sums over tasks, with its interval from tasks drawn again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from steelyard.identity import seed_for
+from steelyard.metrics.clusters import REPLICATES, percentile_limits, resample
+from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.heading import Heading
+from steelyard.metrics.intervals import Limits
+from steelyard.metrics.pairs import Floats
+from steelyard.metrics.proportion import ONE_TASK, join
+from steelyard.metrics.scores import Scores
+
+_BLOCK = 4_000_000
+_UNDEFINED_SHARE = 0.05
+NO_WIDTH = "tasks drawn again all give this value: no interval"
+
+Figure = Callable[[Floats], Floats]
+"""From sums of shape (…, columns…) to values of shape (…)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Sums of each resampling unit, and what lies behind them."""
+
+    table: Floats
+    """(units, …) sums."""
+    rows: Scores
+    """The calls they were made from, lost ones included."""
+    n_calls: int
+    """Calls among them that count."""
+    n_items: int
+    """Distinct items among those."""
+
+
+def resampled(
+    heading: Heading,
+    metric: str,
+    sums: Sums,
+    figure: Figure,
+    *,
+    reason: str,
+    unit: str = "call",
+    bounds: Limits | None = None,
+    chance: float | None = None,
+    notes: tuple[str | None, ...] = (),
+) -> Estimate:
+    """The estimate; `reason` is told where the figure is undefined."""
+    value = float(figure(sums.table.sum(0))) if len(sums.table) else float("nan")
+    if not np.isfinite(value):
+        return heading.undefined(metric, reason, unit, sums.rows.lost())
+    limits, remark = interval(sums.table, figure, heading.bootstrap_seed(metric))
+    tasks = sums.rows.n_clusters
+    return heading.estimate(
+        metric,
+        unit=unit,
+        value=value,
+        intervals=(Interval("bootstrap_cluster", *limits),) if limits else (),
+        n_calls=sums.n_calls,
+        n_units=sums.n_items,
+        n_clusters=tasks,
+        excluded=sums.rows.lost(),
+        bounds=bounds,
+        chance=chance,
+        note=join([*notes, remark, ONE_TASK if tasks < 2 else None]),
+    )
+
+
+def interval(table: Floats, figure: Figure, seed: int) -> tuple[Limits | None, str | None]:
+    """Percentile limits over units drawn again, and a remark where they need one."""
+    if len(table) < 2:
+        return None, None
+    values = draws(table, figure, seed)
+    limits = percentile_limits(values, len(table))
+    if limits is None:
+        return None, NO_WIDTH
+    lost = float(np.mean(~np.isfinite(values)))
+    return limits, f"undefined in {lost:.0%} of the draws" if lost > _UNDEFINED_SHARE else None
+
+
+def draws(table: Floats, figure: Figure, seed: int) -> Floats:
+    """The figure of each bootstrap replicate, in blocks that bound the memory of wide tables."""
+    flat = table.reshape(len(table), -1)
+    block = max(1, min(REPLICATES, _BLOCK // flat.shape[1]))
+    parts = []
+    for start in range(0, REPLICATES, block):
+        size = min(block, REPLICATES - start)
+        sums = resample(flat, seed_for(seed, start), size)
+        parts.append(figure(sums.reshape(size, *table.shape[1:])))
+    return np.concatenate(parts)

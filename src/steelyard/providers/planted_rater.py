@@ -1,0 +1,69 @@
+"""A planted judge of single texts: how often it is right, and how much of it is noise, is known.
+
+With probability `noise` a call is answered at random, uniformly over the scale; that draw is new for every
+call. All else is fixed: on one item and its variants the rater draws once, and the same draw says on each of
+their texts whether it hits the label. It hits the highest label with probability `sensitivity`, the lowest
+with `specificity`, those between in proportion; where it misses, it gives a neighbouring score. On a binary
+scale these are the usual sensitivity and specificity. A text that is not in the key has the lowest label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from steelyard.errors import ConfigError
+from steelyard.identity import rng_for
+from steelyard.providers.planted_model import option_number, option_whole
+from steelyard.providers.truth_key import Truth
+
+RATER_OPTIONS = ("sensitivity", "specificity", "noise")
+"""Options of `planted/rater`."""
+
+
+@dataclass(frozen=True)
+class RaterParameters:
+    """The true values of a planted rater."""
+
+    sensitivity: float = 0.9
+    """Probability of the right answer where the label is the highest."""
+    specificity: float = 0.8
+    """Probability of the right answer where the label is the lowest."""
+    noise: float = 0.1
+    """Share of calls answered at random."""
+    seed: int = 0
+    """Chooses the errors and the noise."""
+
+    def updated(self, options: Mapping[str, Any], where: str) -> RaterParameters:
+        """A copy with options applied; what is not known is refused."""
+        changes: dict[str, Any] = {}
+        for name, value in options.items():
+            if name == "seed":
+                changes[name] = option_whole(value, f"{where}: option seed")
+            elif name in RATER_OPTIONS:
+                changes[name] = option_number(value, 0.0, 1.0, f"{where}: option {name}")
+            else:
+                known = ", ".join((*RATER_OPTIONS, "seed"))
+                raise ConfigError(f"{where}: unknown option {name!r}; known here: {known}.")
+        return replace(self, **changes)
+
+
+def rate(parameters: RaterParameters, truth: Truth, answers: tuple[str, ...], trial: str) -> str:
+    """The score of one text; a function of its arguments alone."""
+    chance = rng_for(parameters.seed, "noise", trial)
+    lapses, anything = chance.random(), chance.random()
+    if lapses < parameters.noise:
+        return answers[int(anything * len(answers))]
+    own = rng_for(parameters.seed, "item", truth.item)
+    luck, upward = own.random(), own.random() < 0.5
+    place, last = answers.index(truth.label), len(answers) - 1
+    if luck < hit_rate(parameters, place / last):
+        return truth.label
+    step = 1 if place == 0 or (upward and place < last) else -1
+    return answers[place + step]
+
+
+def hit_rate(parameters: RaterParameters, height: float) -> float:
+    """Probability of the label itself, for a label at this height of the scale (0 lowest, 1 highest)."""
+    return parameters.specificity + (parameters.sensitivity - parameters.specificity) * height

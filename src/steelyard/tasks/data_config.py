@@ -1,0 +1,92 @@
+"""The `data` key of a study file: strict where bytes enter, then items."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from steelyard.errors import ConfigError
+from steelyard.tasks.item import Item
+from steelyard.tasks.scale import Scale
+from steelyard.tasks.sources.columns import Columns
+from steelyard.tasks.sources.filters import Value, keep
+from steelyard.tasks.sources.items import drawn, items_of
+from steelyard.tasks.sources.join import join
+from steelyard.tasks.sources.read import Format, read_table
+from steelyard.tasks.sources.sampling import PerStratum
+from steelyard.tasks.sources.table import Table
+
+
+class ResponsesConfig(BaseModel):
+    """A second file that holds the responses."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    path: str = Field(min_length=1)
+    """The file, relative to the study file."""
+    key: str = Field(min_length=1)
+    """Column that both files have: the id of the prompt."""
+    format: Format | None = None
+    """Format, where the ending of the name does not tell."""
+
+
+class DataConfig(BaseModel):
+    """What is judged, and which of it."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    path: str = Field(min_length=1)
+    """The file, relative to the study file."""
+    columns: Columns
+    """Which column plays which part."""
+    stratify: str | None = Field(None, min_length=1)
+    """Column whose values are the strata."""
+    sample: Annotated[int, Field(ge=1)] | PerStratum | None = None
+    """How many rows to draw: in all, spread over the strata, or `{per_stratum: N}`."""
+    labels: dict[str | int | float | bool, str | int | float | bool] | None = None
+    """What the labels of the file mean on the scale, where they are not written as its answers."""
+    responses: ResponsesConfig | None = None
+    """Second file, where prompts and responses are apart."""
+    where: dict[str, Value | list[Value]] | None = None
+    """Rows to keep: column to value or values."""
+    format: Format | None = None
+    """Format, where the ending of the name does not tell."""
+
+    def load(self, folder: Path, scale: Scale, seed: int) -> tuple[Item, ...]:
+        """The items of the study, in the order of the file."""
+        items = items_of(self.table(folder), self.columns, scale, labels=self.labels, stratify=self.stratify)
+        return drawn(items, self.sample, seed)
+
+    def table(self, folder: Path) -> Table:
+        """The rows that are left after joining and filtering."""
+        table = read_table(folder / self.path, self.format)
+        if self.responses is not None:
+            second = read_table(folder / self.responses.path, self.responses.format)
+            table = join(table, second, self.responses.key)
+        return keep(table, self.where) if self.where else table
+
+
+def parse_data(body: Mapping[str, Any], where: str) -> DataConfig:
+    """The `data` key as a config, or what is wrong with it in one sentence."""
+    try:
+        return DataConfig.model_validate(dict(body))
+    except ValidationError as error:
+        raise ConfigError(f"{where}: {_sentence(error)}") from error
+
+
+_PARTS: dict[str, type[BaseModel]] = {"columns": Columns, "responses": ResponsesConfig}
+
+
+def _sentence(error: ValidationError) -> str:
+    problem = error.errors()[0]
+    *parents, last = ("data", *(str(part) for part in problem["loc"]))
+    key = ".".join((*parents, last))
+    if problem["type"] == "extra_forbidden":
+        known = _PARTS.get(parents[-1], DataConfig)
+        return f"unknown key {key!r}; known keys: {', '.join(known.model_fields)}."
+    if problem["type"] == "missing":
+        return f"no {key} found, expected it; add it."
+    return f"{key}: {problem['msg'].lower()}, found {problem['input']!r}; correct it."

@@ -1,0 +1,1 @@
+"""Files of users: tables in many formats become items by a map of columns."""

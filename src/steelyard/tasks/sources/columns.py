@@ -1,0 +1,90 @@
+"""Which column plays which part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from steelyard.errors import ConfigError
+from steelyard.tasks.scale import Pairwise, Scale
+
+POINTWISE = ("response",)
+PAIRWISE = ("response_1", "response_2")
+
+
+class Columns(BaseModel):
+    """The map of columns: part to name in the file."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    request: str | None = Field(None, min_length=1)
+    """What was asked; without it the request is empty."""
+    response: str | None = Field(None, min_length=1)
+    """The text that is scored (binary and ordinal scales)."""
+    response_1: str | None = Field(None, min_length=1)
+    """First text of a pair (pairwise scale)."""
+    response_2: str | None = Field(None, min_length=1)
+    """Second text of a pair (pairwise scale)."""
+    label: str | None = Field(None, min_length=1)
+    """Reference answer on the scale; empty cells have none."""
+    id: str | None = Field(None, min_length=1)
+    """Name of the row; without it rows are numbered from 1."""
+    cluster: str | None = Field(None, min_length=1)
+    """Task of the row: rows that share it are not independent; without it each row stands for itself."""
+    rubric: str | None = Field(None, min_length=1)
+    """Rubric of the row: a text, or a list of points."""
+    reference: str | None = Field(None, min_length=1)
+    """Reference response."""
+    author: str | None = Field(None, min_length=1)
+    """Model that wrote the response."""
+    author_1: str | None = Field(None, min_length=1)
+    """Model that wrote the first text of a pair."""
+    author_2: str | None = Field(None, min_length=1)
+    """Model that wrote the second text of a pair."""
+
+    def used(self) -> Iterator[tuple[str, str]]:
+        """Part and column, for each part that is mapped."""
+        for part in Columns.model_fields:
+            column = getattr(self, part)
+            if column is not None:
+                yield part, column
+
+    def check(self, scale: Scale) -> None:
+        """One response for scores, two for pairs, and authors to match."""
+        pairs = isinstance(scale, Pairwise)
+        needed, others = (PAIRWISE, POINTWISE) if pairs else (POINTWISE, PAIRWISE)
+        mapped = {part for part, _ in self.used()}
+        kind = "a pairwise scale" if pairs else "a scale of scores"
+        for part in needed:
+            if part not in mapped:
+                raise ConfigError(f"columns: {part} is not mapped, expected it for {kind}; map it.")
+        for part in (*others, *(name.replace("response", "author") for name in others)):
+            if part in mapped:
+                raise ConfigError(
+                    f"columns: {part} is mapped, expected {' and '.join(needed)} for {kind}; remove it."
+                )
+        if len(mapped & {"author_1", "author_2"}) == 1:
+            raise ConfigError("columns: one of author_1 and author_2 is mapped, expected both; map it.")
+
+
+def parse_columns(text: str) -> Columns:
+    """The map as the command line writes it: `request=test_case,response=generation`."""
+    pairs = [part.partition("=") for part in text.split(",") if part.strip()]
+    for part, sign, column in pairs:
+        if not sign or not column.strip():
+            raise ConfigError(
+                f"columns: found {part.strip() + sign!r}, expected PART=COLUMN, separated by commas, as in "
+                "request=prompt,response=answer,label=score."
+            )
+    names = [part.strip() for part, _, _ in pairs]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(f"columns: {name!r} is mapped twice; leave one out.")
+    try:
+        return Columns.model_validate({part.strip(): column.strip() for part, _, column in pairs})
+    except ValidationError as error:
+        unknown = error.errors()[0]["loc"][0]
+        raise ConfigError(
+            f"columns: unknown part {unknown!r}; known parts: {', '.join(Columns.model_fields)}."
+        ) from error

@@ -1,0 +1,140 @@
+"""Rows of a table to items, by a map of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from steelyard.errors import DataError
+from steelyard.tasks.item import Item
+from steelyard.tasks.scale import Pairwise, Scale
+from steelyard.tasks.sources.cells import is_missing, long_text, plain_text, rubric_text
+from steelyard.tasks.sources.columns import PAIRWISE, POINTWISE, Columns
+from steelyard.tasks.sources.labels import LabelMap, Labels
+from steelyard.tasks.sources.read import Format, read_table
+from steelyard.tasks.sources.sampling import Sample, draw
+from steelyard.tasks.sources.table import Record, Table
+
+
+def load_items(
+    path: Path,
+    columns: Columns,
+    scale: Scale,
+    *,
+    labels: Labels | None = None,
+    stratify: str | None = None,
+    sample: Sample | None = None,
+    seed: int,
+    format: Format | None = None,
+) -> tuple[Item, ...]:
+    """Read a file into items: every row, or a seeded draw that is spread over the strata."""
+    items = items_of(read_table(path, format), columns, scale, labels=labels, stratify=stratify)
+    return drawn(items, sample, seed)
+
+
+def drawn(items: tuple[Item, ...], sample: Sample | None, seed: int) -> tuple[Item, ...]:
+    """The items a study uses, in the order of the file."""
+    return tuple(draw(items, sample, seed, name=lambda item: item.id, stratum=lambda item: item.stratum))
+
+
+def items_of(
+    table: Table,
+    columns: Columns,
+    scale: Scale,
+    *,
+    labels: Labels | None = None,
+    stratify: str | None = None,
+) -> tuple[Item, ...]:
+    """Every row as an item; the first thing that is wrong is said in one sentence."""
+    columns.check(scale)
+    for part, column in columns.used():
+        table.require(column, part)
+    if stratify is not None:
+        table.require(stratify, "stratify")
+    label_map = LabelMap(scale, labels)
+    responses = PAIRWISE if isinstance(scale, Pairwise) else POINTWISE
+    items = [
+        _Row(table.name, record, columns).item(responses, label_map, stratify) for record in table.records
+    ]
+    _refuse_twins(table, columns, items)
+    return tuple(items)
+
+
+class _Row:
+    """One record, read by parts."""
+
+    def __init__(self, name: str, record: Record, columns: Columns) -> None:
+        self._name, self._record, self._columns = name, record, columns
+
+    def item(self, responses: tuple[str, ...], labels: LabelMap, stratify: str | None) -> Item:
+        """The record as an item."""
+        name = self._id()
+        return Item(
+            id=name,
+            request=self._long("request") if self._columns.request else "",
+            responses=tuple(self._long(part) for part in responses),
+            cluster=self._optional("cluster", plain_text) or name,
+            label=self._label(labels),
+            authors=self._authors(responses),
+            stratum=self._short(stratify),
+            rubric=self._optional("rubric", lambda cell: rubric_text(cell, self._where)),
+            reference=self._optional("reference", lambda cell: long_text(cell, self._where)),
+        )
+
+    @property
+    def _where(self) -> str:
+        return f"{self._name}, {self._record.where}"
+
+    def _cell(self, part: str) -> Any:
+        column = getattr(self._columns, part)
+        return None if column is None else self._record.values.get(column)
+
+    def _id(self) -> str:
+        if self._columns.id is None:
+            return str(self._record.number)
+        cell = self._cell("id")
+        if is_missing(cell):
+            raise DataError(
+                f"{self._where}: column {self._columns.id!r} is empty, expected the id of the row; "
+                "fill it, or leave id out and rows are numbered."
+            )
+        return plain_text(cell)
+
+    def _long(self, part: str) -> str:
+        """An empty text is a text; null is a row that lost its text."""
+        cell = self._cell(part)
+        if cell is None or (is_missing(cell) and cell != ""):
+            column = getattr(self._columns, part)
+            raise DataError(
+                f"{self._where}: column {column!r} holds no {part}, expected a text (it may be empty); "
+                "fill it or remove the row."
+            )
+        return long_text(cell, self._where)
+
+    def _optional(self, part: str, read: Callable[[Any], str]) -> str | None:
+        cell = self._cell(part)
+        return None if is_missing(cell) else read(cell)
+
+    def _short(self, column: str | None) -> str | None:
+        cell = None if column is None else self._record.values.get(column)
+        return None if is_missing(cell) else plain_text(cell)
+
+    def _label(self, labels: LabelMap) -> str | None:
+        column = self._columns.label
+        return None if column is None else labels.read(self._cell("label"), self._where, column)
+
+    def _authors(self, responses: Iterable[str]) -> tuple[str, ...] | None:
+        cells = [self._cell(part.replace("response", "author")) for part in responses]
+        return None if any(map(is_missing, cells)) else tuple(map(plain_text, cells))
+
+
+def _refuse_twins(table: Table, columns: Columns, items: list[Item]) -> None:
+    seen: dict[str, str] = {}
+    for item, record in zip(items, table.records, strict=True):
+        first = seen.setdefault(item.id, record.where)
+        if first != record.where:
+            raise DataError(
+                f"{table.name}: {first} and {record.where} have the same id {item.id!r} in column "
+                f"{columns.id!r}, expected one per row; map another column as id, or this one as cluster."
+            )

@@ -1,0 +1,60 @@
+"""A seeded draw that is spread over strata."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from itertools import islice
+from typing import TypeAlias, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from steelyard.identity import seed_for
+
+
+class PerStratum(BaseModel):
+    """The same number from every stratum."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    per_stratum: int = Field(ge=1)
+    """At most this many from each."""
+
+
+Sample: TypeAlias = int | PerStratum
+"""How many to draw: in all, or from each stratum."""
+
+T = TypeVar("T")
+
+
+def draw(
+    things: Sequence[T],
+    sample: Sample | None,
+    seed: int,
+    *,
+    name: Callable[[T], str],
+    stratum: Callable[[T], Hashable],
+) -> list[T]:
+    """Draw at most `sample` things, in the order in which they stand.
+
+    Each thing has a rank that depends on the seed and its own name alone, so the same things are drawn
+    whatever their order. A number in all is dealt out one to a stratum, round after round, so that the
+    strata differ by one at most until the small ones are used up.
+    """
+    if sample is None:
+        return list(things)
+    rank = {name(thing): seed_for(seed, "sample", name(thing)) for thing in things}
+    strata: dict[Hashable, list[T]] = {}
+    for thing in sorted(things, key=lambda thing: rank[name(thing)]):
+        strata.setdefault(stratum(thing), []).append(thing)
+    if isinstance(sample, PerStratum):
+        chosen = [thing for group in strata.values() for thing in group[: sample.per_stratum]]
+    else:
+        chosen = _dealt(list(strata.values()), sample)
+    kept = {name(thing) for thing in chosen}
+    return [thing for thing in things if name(thing) in kept]
+
+
+def _dealt(groups: list[list[T]], count: int) -> list[T]:
+    longest = max((len(group) for group in groups), default=0)
+    rounds = (group[turn] for turn in range(longest) for group in groups if turn < len(group))
+    return list(islice(rounds, count))

@@ -1,0 +1,328 @@
+"""Pointwise figures: accuracy, false rates, repeats, invariance; lost calls are never scores."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from statsmodels.stats import inter_rater
+
+from scores import Answer, call, calls, repeats
+from steelyard.metrics.against_labels import binary_figures, ordinal_figures
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.heading import Heading
+from steelyard.metrics.intervals import wilson
+from steelyard.metrics.invariance import invariance_estimates
+from steelyard.metrics.pointwise import METRICS, pointwise_estimates
+from steelyard.metrics.repeats import fleiss_columns, fleiss_kappa, intraclass, intraclass_columns, stability
+from steelyard.metrics.score_shares import accuracy
+from steelyard.metrics.scores import collect_scores
+from steelyard.verdicts.observation import Observation
+
+HEADING = Heading("j", "format_invariance_1", {"protocol": "base"}, 7)
+
+
+def named(estimates: list[Estimate]) -> dict[str, Estimate]:
+    return {estimate.metric: estimate for estimate in estimates}
+
+
+def limits(estimate: Estimate) -> tuple[float, float]:
+    """The recommended interval, both ends known."""
+    interval = estimate.interval
+    assert interval is not None
+    assert interval.low is not None
+    assert interval.high is not None
+    return interval.low, interval.high
+
+
+def edits(
+    original: list[list[Answer]], edited: list[list[Answer]], expected: int = 1, flipped: int | None = None
+) -> list[Observation]:
+    """Repeats of each item and of its edit."""
+    rows = []
+    for index, (before, after) in enumerate(zip(original, edited, strict=True)):
+        item = f"i{index:03d}"
+        rows += [call(item, answer, expected, replicate=r) for r, answer in enumerate(before)]
+        label = expected if flipped is None else flipped
+        rows += [
+            call(item, answer, label, replicate=r, probe="format_invariance_1")
+            for r, answer in enumerate(after)
+        ]
+    return rows
+
+
+# RAND harness, Appendix G: 16 clean and 16 violating transcripts per judge; printed FPR and FNR.
+APPENDIX_G = {
+    "GPT-4o": (1, 2, "0.063", "0.125", "0.906"),
+    "Claude Opus 4.5": (1, 5, "0.063", "0.313", "0.813"),
+    "Gemini 2.5 Pro": (4, 2, "0.250", "0.125", "0.813"),
+    "Llama 4 Maverick 17B": (1, 2, "0.063", "0.125", "0.906"),
+}
+
+
+@pytest.mark.parametrize("judge", APPENDIX_G)
+def test_published_false_rates_of_sixteen(judge: str) -> None:
+    false_positive, false_negative, fpr, fnr, right = APPENDIX_G[judge]
+    labels = [0] * 16 + [1] * 16
+    given = [int(i < false_positive) for i in range(16)] + [int(i >= false_negative) for i in range(16)]
+    scores = collect_scores(calls(given, labels))
+    figures = named([accuracy(HEADING, scores), *binary_figures(HEADING, scores)])
+    assert (figures["false_positive_rate"].numerator, figures["false_positive_rate"].denominator) == (
+        false_positive,
+        16,
+    )
+    assert figures["false_negative_rate"].numerator == false_negative
+    # The paper rounds half up: 1/16 = .0625 is printed as .063.
+    printed = {
+        m: f"{(figures[m].value or 0) + 1e-9:.3f}" for m in ("false_positive_rate", "false_negative_rate")
+    }
+    assert printed == {"false_positive_rate": fpr, "false_negative_rate": fnr}
+    assert (
+        f"{figures['accuracy'].value:.3f}" == right
+        or f"{(figures['accuracy'].value or 0) + 1e-9:.3f}" == right
+    )
+    balanced = 1 - (false_positive + false_negative) / 32
+    assert figures["balanced_accuracy"].value == pytest.approx(balanced)
+    # Equal classes: Cohen expects one half by chance.
+    assert figures["kappa"].value == pytest.approx(2 * balanced - 1)
+
+
+def test_a_judge_that_fails_every_call_has_no_accuracy() -> None:
+    found = accuracy(HEADING, collect_scores(calls(["failed"] * 5, [1] * 5)))
+    assert found.value is None
+    assert found.excluded == {"unreadable": 0, "failed": 5}
+    assert found.note == "no call of this condition ended in a verdict"
+
+
+def test_lost_calls_are_left_out_and_bound_the_figure() -> None:
+    # 4 right of 6 verdicts, 2 lost of 8: between 4/8 and 6/8.
+    answers: list[Answer] = [1, 1, 1, 1, 0, "abstain", "unreadable", "failed"]
+    found = accuracy(HEADING, collect_scores(calls(answers, [1] * 8)))
+    assert (found.numerator, found.denominator) == (4, 6)
+    assert found.bounds == (0.5, 0.75)
+    assert found.excluded == {"unreadable": 1, "failed": 1}
+    assert "1 abstained, counted as not correct" in (found.note or "")
+
+
+def test_items_without_a_label_have_no_accuracy() -> None:
+    found = accuracy(HEADING, collect_scores(calls([1, 0], [None, None])))
+    assert (found.value, found.note) == (None, "no item has a reference label")
+
+
+def test_one_task_of_single_calls_is_call_level_wilson() -> None:
+    rows = [call(f"i{i}", int(i < 12), 1, cluster="hb") for i in range(16)]
+    found = accuracy(HEADING, collect_scores(rows))
+    assert [i.method for i in found.intervals] == ["wilson"]
+    assert (found.intervals[0].low, found.intervals[0].high) == wilson(12, 16)
+    assert (found.n_clusters, found.note) == (1, "this task only")
+
+
+def test_repeats_of_an_item_do_not_narrow_the_interval() -> None:
+    # A deterministic judge asked five times knows no more about the task than when asked once.
+    answers = [1] * 12 + [0] * 4
+    once = [call(f"i{i}", a, 1, cluster="hb") for i, a in enumerate(answers)]
+    often = [call(f"i{i}", a, 1, cluster="hb", replicate=r) for i, a in enumerate(answers) for r in range(5)]
+    single, many = (limits(accuracy(HEADING, collect_scores(rows))) for rows in (once, often))
+    assert many[1] - many[0] >= single[1] - single[0]
+
+
+def test_a_deterministic_judge_agrees_with_itself_whatever_its_accuracy() -> None:
+    wrong = repeats([[0, 0, 0]] * 6 + [[1, 1, 1]] * 2, expected=1)
+    figures = named(stability(HEADING, wrong))
+    assert accuracy(HEADING, wrong).value == 0.25
+    assert figures["self_agreement"].value == 1.0
+    assert (figures["noise_floor"].value, figures["flip_rate"].value) == (0.0, 0.0)
+    assert figures["fleiss_kappa"].value == pytest.approx(1.0)
+
+
+def test_repeats_by_hand() -> None:
+    # Three repeats make three pairs: 1 1 0 agrees in one of them, 1 1 1 in all, 1 lost 0 in none of one.
+    figures = named(stability(HEADING, repeats([[1, 1, 0], [1, 1, 1], [1, "failed", 0]])))
+    agree, flips = figures["self_agreement"], figures["flip_rate"]
+    assert (agree.numerator, agree.denominator) == (4, 7)
+    # Nine pairs were designed; the two lost ones may go either way.
+    assert agree.bounds == (pytest.approx(4 / 9), pytest.approx(6 / 9))
+    assert (flips.numerator, flips.denominator) == (2, 3)
+    assert figures["noise_floor"].numerator == 3
+
+
+def test_without_repeats_stability_says_what_to_do() -> None:
+    figures = named(stability(HEADING, collect_scores(calls([1, 0], [1, 1]))))
+    assert {figure.value for figure in figures.values()} == {None}
+    assert all("--replicates 2" in (figure.note or "") for figure in figures.values())
+
+
+@given(st.lists(st.lists(st.integers(0, 3), min_size=3, max_size=3), min_size=2, max_size=12))
+def test_fleiss_kappa_equals_statsmodels(rows: list[list[int]]) -> None:
+    counts = np.array([np.bincount(row, minlength=4) for row in rows])
+    ours = fleiss_kappa(fleiss_columns(counts).sum(0))
+    if np.count_nonzero(counts.sum(0)) < 2:
+        assert np.isnan(ours)
+    else:
+        assert ours == pytest.approx(inter_rater.fleiss_kappa(counts), abs=1e-12)
+
+
+def test_intraclass_reproduces_the_published_example() -> None:
+    # Shrout and Fleiss (1979), table 2: six targets, four judges; ICC(1, 1) = .17.
+    ratings = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
+    inputs = np.repeat(np.arange(6), 4)
+    found = intraclass(intraclass_columns(inputs, np.array(ratings).ravel(), 6).sum(0))
+    assert round(float(found), 2) == 0.17
+    # The same through the figure, on a scale from 1 to 10.
+    assert named(stability(HEADING, repeats(ratings, scale="1-10")))["icc"].value == pytest.approx(
+        float(found)
+    )
+
+
+def test_invariance_is_against_the_judges_own_verdict_not_the_label() -> None:
+    # Always wrong, never moved.
+    scores = collect_scores(edits([[0]] * 40, [[0]] * 40))
+    kept, excess = invariance_estimates(HEADING, scores)
+    assert (kept.value, kept.numerator, kept.denominator, kept.n_units) == (1.0, 40, 40, 40)
+    assert kept.finding == "clear"
+    assert (excess.value, excess.finding) == (None, None)
+    assert "--replicates 2" in (excess.note or "")
+
+
+def test_noise_alone_is_no_effect_of_the_edit() -> None:
+    # Every input draws a fair coin: edits differ in half of the comparisons, and so do repeats.
+    stream = random.Random(5)
+    original, edited = ([[stream.randint(0, 1) for _ in range(4)] for _ in range(400)] for _ in range(2))
+    kept, excess = invariance_estimates(HEADING, collect_scores(edits(original, edited)))
+    assert kept.value == pytest.approx(0.5, abs=0.05)
+    assert excess.value == pytest.approx(0.0, abs=0.05)
+    assert excess.finding == "clear"
+    assert kept.finding is None
+
+
+def test_an_edit_that_moves_a_steady_judge_is_flagged() -> None:
+    kept, excess = invariance_estimates(
+        HEADING, collect_scores(edits([[1, 1]] * 20, [[0, 0]] * 8 + [[1, 1]] * 12))
+    )
+    assert kept.value == 0.6
+    # Eight of twenty items move, none of the repeats does.
+    assert excess.value == pytest.approx(0.4)
+    assert excess.finding == "flagged"
+    assert "edits differ in 0.40, repeats in 0.00" in (excess.note or "")
+
+
+def test_few_steady_items_are_underpowered_and_many_are_invariant() -> None:
+    few, many = (
+        invariance_estimates(HEADING, collect_scores(edits([[1, 1]] * n, [[1, 1]] * n)))[1] for n in (10, 40)
+    )
+    assert (few.value, few.finding) == (0.0, "underpowered")
+    assert (many.value, many.finding) == (0.0, "clear")
+
+
+def test_the_excess_is_half_the_squared_distance_of_the_answer_shares() -> None:
+    # Original says 1 in 3 of 4, edit in 1 of 4. Cross comparisons that differ: (3·3 + 1·1)/16 = .625.
+    # Repeats that differ: 3 of 6 pairs on either side.
+    scores = collect_scores(edits([[1, 1, 1, 0]] * 3, [[1, 0, 0, 0]] * 3))
+    assert invariance_estimates(HEADING, scores)[1].value == pytest.approx(0.625 - 0.5)
+
+
+def test_lost_calls_bound_invariance_by_comparisons() -> None:
+    # Item 1: 2 × 2 comparisons, all equal. Item 2: one edit call lost, so 2 of 4, none equal.
+    scores = collect_scores(edits([[1, 1], [1, 1]], [[1, 1], [0, "failed"]]))
+    kept = invariance_estimates(HEADING, scores)[0]
+    assert (kept.numerator, kept.denominator) == (4, 6)
+    assert kept.bounds == (pytest.approx(4 / 8), pytest.approx(6 / 8))
+
+
+def test_an_edit_that_changes_the_label_is_not_asked_to_change_nothing() -> None:
+    rows = edits([[1]] * 4, [[0]] * 4, expected=1, flipped=0)
+    figures = pointwise_estimates("j", "format_invariance_1", "base", rows, 7)
+    by_group = {(e.metric, e.group.get("kind")): e for e in figures}
+    assert by_group[("accuracy", None)].value == 1.0
+    assert by_group[("accuracy", "original")].value == 1.0
+    assert not {"invariance", "excess_flip"} & {metric for metric, _ in by_group}
+
+
+def test_ordinal_figures_by_hand() -> None:
+    labels = [1, 2, 3, 4, 5, 6]
+    given: list[Answer] = [1, 3, 3, 4, 4, 4]
+    figures = named(ordinal_figures(HEADING, collect_scores(calls(given, labels, scale="1-6"))))
+    # Gaps 0 1 0 0 −1 −2.
+    assert figures["mae"].value == pytest.approx(4 / 6)
+    assert figures["bias"].value == pytest.approx(-2 / 6)
+    assert (figures["within_one"].numerator, figures["within_one"].denominator) == (5, 6)
+    assert (figures["unused_levels"].value, figures["unused_levels"].note) == (3.0, "never used: 2, 5, 6")
+    assert figures["compression"].value == pytest.approx(np.std(given) / np.std(labels))
+    for metric in ("mae", "bias", "ccc", "pearson", "spearman", "qwk", "krippendorff_alpha"):
+        found = figures[metric]
+        assert [interval.method for interval in found.intervals] == ["bootstrap_cluster"]
+        low, high = limits(found)
+        assert low <= (found.value or 0) <= high
+
+
+def test_a_constant_judge_has_no_correlation() -> None:
+    figures = named(ordinal_figures(HEADING, collect_scores(calls([3] * 6, [1, 2, 3, 4, 5, 6], scale="1-6"))))
+    for metric in ("ccc", "pearson", "spearman"):
+        assert (figures[metric].value, figures[metric].note) == (
+            None,
+            "the judge gave every item the same score",
+        )
+    assert figures["qwk"].value == pytest.approx(0.0)
+    assert figures["compression"].value == 0.0
+    same = named(ordinal_figures(HEADING, collect_scores(calls([1, 2, 3], [3, 3, 3], scale="1-6"))))
+    assert same["pearson"].note == same["compression"].note == "every item has the same label"
+
+
+def test_mean_errors_are_bounded_over_lost_calls() -> None:
+    # Gaps 0 and −1; a lost call on label 2 may be 1 below to 4 above, one on label 6 five below.
+    scores = collect_scores(calls([4, 4, "failed", "unreadable"], [4, 5, 2, 6], scale="1-6"))
+    figures = named(ordinal_figures(HEADING, scores))
+    assert figures["bias"].bounds == (pytest.approx((-1 - 1 - 5) / 4), pytest.approx((-1 + 4 + 0) / 4))
+    assert figures["mae"].bounds == (pytest.approx(1 / 4), pytest.approx((1 + 4 + 5) / 4))
+
+
+def test_a_probe_reports_its_edits_its_originals_and_each_level() -> None:
+    rows = [call(f"i{i}", 1, 1, replicate=r) for i in range(6) for r in range(2)]
+    rows += [call("other", 0, 1)]
+    for number, level in enumerate((0.1, 0.3)):
+        rows += [
+            call(f"i{i}", int(number == 0), 1, probe="typos", number=number, level=level) for i in range(6)
+        ]
+    figures = pointwise_estimates("j", "typos", "base", rows, 7)
+    by_level = {(e.metric, e.group.get("level"), e.group.get("kind")): e.value for e in figures}
+    assert by_level[("accuracy", None, None)] == 0.5
+    assert by_level[("accuracy", 0.1, None)] == by_level[("invariance", 0.1, None)] == 1.0
+    assert by_level[("accuracy", 0.3, None)] == by_level[("invariance", 0.3, None)] == 0.0
+    # The item that was not edited is no part of this probe.
+    assert by_level[("accuracy", None, "original")] == 1.0
+    assert {estimate.metric for estimate in figures} <= set(METRICS)
+    assert len({(e.metric, tuple(sorted(e.group.items()))) for e in figures}) == len(figures)
+
+
+def test_scales_are_kept_apart() -> None:
+    rows = [call(f"b{i}", i % 2, i % 2) for i in range(4)]
+    rows += [call(f"o{i}", 1 + i, 1 + i, scale="1-6") for i in range(4)]
+    rows += [call(f"p{i}", 1 + i, 1 + i, scale="1-5") for i in range(4)]
+    figures = pointwise_estimates("j", "stochastic_stability", "base", rows, 7)
+    assert {e.group.get("scale") for e in figures if e.metric == "mae"} == {"1-5", "1-6"}
+    assert next(e for e in figures if e.metric == "kappa").n_units == 4
+    assert next(e for e in figures if e.metric == "accuracy").denominator == 12
+
+
+def test_nothing_measured_is_undefined_throughout() -> None:
+    figures = pointwise_estimates("j", "typos", "base", [], 7)
+    assert [e.value for e in figures] == [None] * len(figures)
+    assert figures[0].note == "no calls in this condition"
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.randoms(use_true_random=False), st.integers(0, 1000))
+def test_arrival_order_does_not_matter(shuffler: random.Random, seed: int) -> None:
+    stream = random.Random(seed)
+    rows = edits(
+        [[stream.choice([0, 1, "failed", "abstain"]) for _ in range(2)] for _ in range(5)],
+        [[stream.choice([0, 1, "unreadable"]) for _ in range(2)] for _ in range(5)],
+    )
+    mixed = list(rows)
+    shuffler.shuffle(mixed)
+    assert pointwise_estimates("j", "format_invariance_1", "base", mixed, 7) == pointwise_estimates(
+        "j", "format_invariance_1", "base", rows, 7
+    )

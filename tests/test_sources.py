@@ -1,0 +1,489 @@
+"""Files of users: every format gives the same items, and what is wrong is said in one sentence."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pyarrow as arrow
+import pyarrow.parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from steelyard.errors import ConfigError, DataError
+from steelyard.tasks.data_config import DataConfig, parse_data
+from steelyard.tasks.item import Item
+from steelyard.tasks.scale import Binary, Ordinal, Pairwise
+from steelyard.tasks.sources.columns import Columns, parse_columns
+from steelyard.tasks.sources.encoding import encoding_of
+from steelyard.tasks.sources.items import load_items
+from steelyard.tasks.sources.labels import LabelMap
+from steelyard.tasks.sources.read import read_table
+from steelyard.tasks.sources.sampling import PerStratum, draw
+
+ROWS: list[dict[str, Any]] = [
+    {
+        "key": "a",
+        "prompt": "Why?",
+        "answer": 'line one\rline two\r\n"quoted", and so\non',
+        "score": 1,
+        "topic": "x",
+    },
+    {"key": "b", "prompt": "", "answer": "naïve — “text”", "score": 0, "topic": "y"},
+    {"key": "c", "prompt": "How; when\tor|where?", "answer": "", "score": 1, "topic": "x"},
+]
+COLUMNS = Columns(request="prompt", response="answer", label="score", id="key")
+
+
+def csv_text(rows: list[dict[str, Any]], **options: Any) -> str:
+    out = io.StringIO(newline="")
+    writer = csv.DictWriter(out, list(rows[0]), quoting=csv.QUOTE_ALL, **options)
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()
+
+
+def write_xlsx(path: Path, rows: list[dict[str, Any]]) -> None:
+    book = openpyxl.Workbook()
+    sheet = book.active
+    sheet.append(list(rows[0]))
+    for row in rows:
+        sheet.append(list(row.values()))
+    book.save(path)
+
+
+WRITERS: dict[str, Callable[[Path], object]] = {
+    "d.csv": lambda path: path.write_bytes(csv_text(ROWS).encode()),
+    "d.tsv": lambda path: path.write_bytes(csv_text(ROWS, delimiter="\t").encode()),
+    "d.jsonl": lambda path: path.write_text("\n\n".join(json.dumps(row) for row in ROWS)),
+    "d.json": lambda path: path.write_text(json.dumps(ROWS, indent=1)),
+    "d.parquet": lambda path: pyarrow.parquet.write_table(arrow.Table.from_pylist(ROWS), path),
+}
+
+
+def load(path: Path, columns: Columns = COLUMNS, **options: Any) -> tuple[Item, ...]:
+    return load_items(path, columns, options.pop("scale", Binary()), seed=7, **options)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_every_format_gives_the_same_items_exactly(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    WRITERS[name](path)
+    assert load(path, stratify="topic") == tuple(
+        Item(row["key"], row["prompt"], (row["answer"],), row["key"], str(row["score"]), stratum=row["topic"])
+        for row in ROWS
+    )
+
+
+def test_a_spreadsheet_gives_the_same_items(tmp_path: Path) -> None:
+    path = tmp_path / "d.xlsx"
+    rows = [{**row, "answer": row["answer"].replace("\r", "")} for row in ROWS]
+    write_xlsx(path, rows)
+    assert [item.responses for item in load(path)] == [(row["answer"],) for row in rows]
+    assert [item.label for item in load(path)] == ["1", "0", "1"]
+
+
+@pytest.mark.parametrize(
+    "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252"]
+)
+def test_the_encoding_is_found(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "d.csv"
+    path.write_bytes(csv_text(ROWS).encode(encoding))
+    assert [item.responses[0] for item in load(path)] == [row["answer"] for row in ROWS]
+
+
+def test_bytes_that_windows_does_not_know_are_latin_1() -> None:
+    assert encoding_of(b"caf\xe9 \x80") == "cp1252"
+    assert encoding_of(b"caf\xe9 \x81") == "latin-1"
+    assert encoding_of("日本語のテキスト".encode()) == "utf-8"
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("quoting", [csv.QUOTE_ALL, csv.QUOTE_MINIMAL])
+def test_the_delimiter_is_found(tmp_path: Path, delimiter: str, quoting: int) -> None:
+    path = tmp_path / "d.csv"
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, delimiter=delimiter, quoting=quoting)  # type: ignore[arg-type]
+    writer.writerow(ROWS[0])
+    writer.writerows(row.values() for row in ROWS)
+    path.write_bytes(out.getvalue().encode())
+    assert [item.responses[0] for item in load(path)] == [row["answer"] for row in ROWS]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_records_may_end_with_any_line_break(tmp_path: Path, end: str) -> None:
+    path = tmp_path / "d.csv"
+    path.write_bytes(csv_text(ROWS, lineterminator=end).encode())
+    assert [item.responses[0] for item in load(path)] == [row["answer"] for row in ROWS]
+
+
+def test_a_bare_cr_in_an_unquoted_field_is_data_where_records_end_with_lf(tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    path.write_bytes(b"key,answer\na,one\rtwo\nb,three\r\r\n")
+    columns = Columns(response="answer", id="key")
+    assert [item.responses[0] for item in load(path, columns)] == ["one\rtwo", "three\r"]
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8"), max_size=30), min_size=1, max_size=6), st.booleans())
+def test_any_text_survives_a_csv_file(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[str], crlf: bool
+) -> None:
+    path = tmp_path_factory.mktemp("csv") / "d.csv"
+    rows = [{"answer": text, "n": str(number)} for number, text in enumerate(texts)]
+    path.write_bytes(b"\xef\xbb\xbf" + csv_text(rows, lineterminator="\r\n" if crlf else "\n").encode())
+    assert [item.responses[0] for item in load(path, Columns(response="answer"))] == texts
+
+
+def test_nul_bytes_and_huge_fields_are_kept_and_the_limit_is_put_back(tmp_path: Path) -> None:
+    path, before = tmp_path / "d.csv", csv.field_size_limit()
+    huge = "x\0y" * 200_000
+    path.write_bytes(csv_text([{"answer": huge, "n": 1}]).encode())
+    assert load(path, Columns(response="answer"))[0].responses == (huge,)
+    assert csv.field_size_limit() == before
+
+
+def test_rows_are_numbered_where_no_id_is_mapped(tmp_path: Path) -> None:
+    path = tmp_path / "d.jsonl"
+    WRITERS["d.jsonl"](path)
+    assert [(item.id, item.cluster) for item in load(path, Columns(response="answer"))] == [
+        ("1", "1"),
+        ("2", "2"),
+        ("3", "3"),
+    ]
+
+
+def test_every_part_of_a_pair_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "d.json"
+    row = {
+        "q": "Which?",
+        "a": "one",
+        "b": "two",
+        "w": 2.0,
+        "r": ["Is it true?", "Is it short?"],
+        "ref": "three",
+    }
+    row |= {"ma": "gpt", "mb": "llama", "task": 17}
+    path.write_text(json.dumps({"rows": [row], "version": 3}))
+    columns = Columns(
+        request="q", response_1="a", response_2="b", label="w", rubric="r", reference="ref", cluster="task"
+    ).model_copy(update={"author_1": "ma", "author_2": "mb"})
+    assert load(path, columns, scale=Pairwise()) == (
+        Item(
+            "1",
+            "Which?",
+            ("one", "two"),
+            "17",
+            "2",
+            authors=("gpt", "llama"),
+            rubric="1. Is it true?\n2. Is it short?",
+            reference="three",
+        ),
+    )
+
+
+def test_chat_messages_are_written_one_after_the_other(tmp_path: Path) -> None:
+    path = tmp_path / "d.jsonl"
+    turns = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+    path.write_text(json.dumps({"answer": turns, "rubric": '["one", "two"]', "author": None}))
+    item = load(path, Columns(response="answer", rubric="rubric", author="author"))[0]
+    assert item.responses == ("user: Hi\n\nassistant: Hello",)
+    assert item.rubric == "1. one\n2. two"
+    assert item.authors is None
+
+
+@pytest.mark.parametrize(
+    ("scale", "labels", "cell", "answer"),
+    [
+        (Binary(), None, "Yes", "1"),
+        (Binary(), None, " false ", "0"),
+        (Binary(), None, True, "1"),
+        (Binary(), None, 0.0, "0"),
+        (Binary(), None, "1.0", "1"),
+        (Binary(), None, "", None),
+        (Binary(), None, float("nan"), None),
+        (Binary(), {True: 0, False: 1}, "yes", "0"),
+        (Binary(), {"Harmful": True, "safe": 0}, "harmful", "1"),
+        (Ordinal(1, 6), None, 4.0, "4"),
+        (Ordinal(1, 6), None, "4.00", "4"),
+        (Ordinal(-2, 2), None, "-1.0", "-1"),
+        (Ordinal(1, 3), {"poor": 1, "fair": 2, "good": 3}, "FAIR", "2"),
+        (Pairwise(), None, "TIE", "tie"),
+        (Pairwise(), {"A>B": 1, "B>A": "2"}, "B>A", "2"),
+    ],
+)
+def test_labels_are_read_onto_the_scale(scale: Any, labels: Any, cell: Any, answer: str | None) -> None:
+    assert LabelMap(scale, labels).read(cell, "row 1", "label") == answer
+
+
+@pytest.mark.parametrize(
+    ("scale", "labels", "cell"),
+    [
+        (Binary(), None, 2),
+        (Ordinal(1, 6), None, 4.5),
+        (Ordinal(1, 6), None, "7"),
+        (Pairwise(False), None, "tie"),
+        (Binary(), {"harmful": 1, "safe": 0}, "1"),
+        (Ordinal(1, 6), None, "²"),
+        (Ordinal(1, 6), None, "yes"),
+    ],
+)
+def test_a_label_outside_the_scale_is_refused(scale: Any, labels: Any, cell: Any) -> None:
+    with pytest.raises(
+        DataError, match=r"row 1: column 'label' holds .*, expected one of .*; correct the row"
+    ):
+        LabelMap(scale, labels).read(cell, "row 1", "label")
+
+
+def test_a_meaning_outside_the_scale_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"labels: 'bad' means 7, expected one of 1, 2, 3; correct it"):
+        LabelMap(Ordinal(1, 3), {"bad": 7})
+
+
+def stratum(name: str) -> str:
+    return name[0]
+
+
+POPULATION = [
+    f"{letter}{number}" for letter, size in (("a", 50), ("b", 30), ("c", 2)) for number in range(size)
+]
+
+
+def taken(sample: Any, seed: int = 7, population: list[str] = POPULATION) -> list[str]:
+    return draw(population, sample, seed, name=str, stratum=stratum)
+
+
+def test_a_number_in_all_is_spread_over_the_strata() -> None:
+    assert sorted(Counter(map(stratum, taken(9))).values()) == [2, 3, 4]
+    assert Counter(map(stratum, taken(6))) == {"a": 2, "b": 2, "c": 2}
+    assert sorted(Counter(map(stratum, taken(3))).values()) == [1, 1, 1]
+    assert len(taken(10_000)) == len(POPULATION)
+
+
+def test_a_number_per_stratum_takes_at_most_that_many() -> None:
+    assert Counter(map(stratum, taken(PerStratum(per_stratum=5)))) == {"a": 5, "b": 5, "c": 2}
+
+
+@given(st.integers(1, 90), st.integers(0, 5), st.randoms())
+def test_the_same_rows_are_drawn_whatever_their_order(count: int, seed: int, rng: random.Random) -> None:
+    shuffled = rng.sample(POPULATION, len(POPULATION))
+    chosen = taken(count, seed, shuffled)
+    assert set(chosen) == set(taken(count, seed))
+    assert chosen == [name for name in shuffled if name in set(chosen)]
+    assert len(chosen) == min(count, len(POPULATION))
+
+
+def test_a_larger_sample_holds_the_smaller_and_the_seed_decides() -> None:
+    assert set(taken(10)) < set(taken(20))
+    assert set(taken(10, seed=1)) != set(taken(10, seed=2))
+
+
+def test_each_row_is_as_likely_as_any_other_of_its_stratum() -> None:
+    counts = Counter(name for seed in range(400) for name in taken(PerStratum(per_stratum=5), seed))
+    # Binomial(400, 0.1): mean 40, sd 6; the bounds lie 4.6 sd out.
+    assert all(12 < counts[name] < 68 for name in POPULATION if name[0] == "a")
+
+
+def data(**more: Any) -> DataConfig:
+    body = {
+        "path": "d.csv",
+        "columns": {"request": "prompt", "response": "answer", "label": "score", "id": "key"},
+    }
+    return parse_data({**body, **more}, "study.yaml")
+
+
+def test_the_data_key_reads_filters_and_draws(tmp_path: Path) -> None:
+    WRITERS["d.csv"](tmp_path / "d.csv")
+    config = data(stratify="topic", sample={"per_stratum": 1}, where={"score": 1.0})
+    found = config.load(tmp_path, Binary(), 7)
+    assert len(found) == 1
+    assert {item.id for item in data(where={"topic": ["x", "z"]}).load(tmp_path, Binary(), 7)} == {"a", "c"}
+    with pytest.raises(DataError, match=r"none of 3 rows fits where \{topic: 'q'\}; correct the condition"):
+        data(where={"topic": "q"}).load(tmp_path, Binary(), 7)
+
+
+def test_responses_may_come_from_a_second_file(tmp_path: Path) -> None:
+    (tmp_path / "d.jsonl").write_text('{"ID": 1, "p": "one"}\n{"ID": 2, "p": "two"}\n')
+    (tmp_path / "r.jsonl").write_text('{"ID": 2.0, "answer": "zwei"}\n')
+    config = parse_data(
+        {
+            "path": "d.jsonl",
+            "columns": {"request": "p", "response": "answer", "id": "ID"},
+            "responses": {"path": "r.jsonl", "key": "ID"},
+        },
+        "study.yaml",
+    )
+    assert config.load(tmp_path, Binary(), 7) == (Item("2", "two", ("zwei",), "2"),)
+    (tmp_path / "r.jsonl").write_text('{"ID": 3, "answer": "drei"}\n')
+    with pytest.raises(DataError, match=r"r\.jsonl, line 1: no row of .*d\.jsonl has ID '3'; correct"):
+        config.load(tmp_path, Binary(), 7)
+    (tmp_path / "d.jsonl").write_text('{"ID": 3, "p": "one"}\n{"ID": 3, "p": "two"}\n')
+    with pytest.raises(DataError, match=r"line 1 and line 2 have the same ID '3'"):
+        config.load(tmp_path, Binary(), 7)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"colums": {}}, r"study.yaml: unknown key 'data.colums'; known keys: path, columns, stratify"),
+        ({"columns": {"reqest": "p"}}, r"unknown key 'data.columns.reqest'; known keys: request, response"),
+        ({"path": 3}, r"data.path: input should be a valid string, found 3; correct it"),
+        ({"sample": 0}, r"data.sample.*greater than or equal to 1, found 0"),
+        ({"sample": {"per_stratum": "2"}}, r"data.sample"),
+        ({"responses": {"path": "r.csv"}}, r"no data.responses.key found, expected it; add it"),
+        ({"format": "xls"}, r"data.format: input should be 'csv', 'tsv', 'jsonl'"),
+    ],
+)
+def test_a_wrong_data_key_is_said_in_one_sentence(more: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        data(**more)
+
+
+def test_columns_of_the_command_line() -> None:
+    assert parse_columns("request=test case, response=gen") == Columns(request="test case", response="gen")
+    with pytest.raises(ConfigError, match=r"unknown part 'respons'; known parts: request, response,"):
+        parse_columns("respons=gen")
+    with pytest.raises(ConfigError, match=r"found 'response=', expected PART=COLUMN"):
+        parse_columns("response=")
+    with pytest.raises(ConfigError, match=r"'id' is mapped twice"):
+        parse_columns("id=a,id=b")
+
+
+@pytest.mark.parametrize(
+    ("columns", "scale", "said"),
+    [
+        (Columns(request="p"), Binary(), "response is not mapped, expected it for a scale of scores"),
+        (Columns(response="p"), Pairwise(), "response_1 is not mapped, expected it for a pairwise scale"),
+        (Columns(response="a", response_1="p"), Binary(), "response_1 is mapped, expected response for"),
+        (Columns(response="a", author_1="p"), Binary(), "author_1 is mapped, expected response for"),
+        (Columns(response_1="a", response_2="p", author_1="m"), Pairwise(), "expected both; map it"),
+    ],
+)
+def test_columns_fit_the_scale(columns: Columns, scale: Any, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        columns.check(scale)
+
+
+WRONG: list[tuple[str, bytes, str]] = [
+    ("d.csv", b"", r"d\.csv: the file is empty, expected rows with a header"),
+    ("d.csv", b" \n\n", r"the file is empty"),
+    ("d.csv", b"key,prompt,answer,score\n", r"only a header found, expected one row per item"),
+    ("d.json", b"[]", r"no rows found"),
+    (
+        "d.csv",
+        b"key,prompt,Answers,score\na,b,c,1\n",
+        r"no column 'answer' for response; did you mean 'Answers'\? f",
+    ),
+    (
+        "d.csv",
+        b"key,prompt,q,score\na,b,c,1\n",
+        r"no column 'answer' .*found: 'key', 'prompt', 'q', 'score'; corr",
+    ),
+    (
+        "d.csv",
+        b"key,prompt,answer,answer,score\na,b,c,d,1\n",
+        r"column 'answer', used for response, stands there 2",
+    ),
+    (
+        "d.csv",
+        b"key,prompt,answer,score\na,b,c,3\n",
+        r"row 1: column 'score' holds '3', expected one of 0, 1, yes",
+    ),
+    (
+        "d.csv",
+        b"key,prompt,answer,score\na,b,c,1\na,b,d,1\n",
+        r"row 1 and row 2 have the same id 'a' in column 'key'",
+    ),
+    ("d.csv", b"key,prompt,answer,score\n,b,c,1\n", r"row 1: column 'key' is empty, expected the id"),
+    ("d.csv", b"key,prompt,answer,score\na,b,c\n", r"row 1: found 3 cells, expected 4"),
+    ("d.csv", b'key,prompt,answer,score\na,b,"c,1\n', r"row 1: not valid CSV \(unexpected end of data\)"),
+    ("d.csv", b'key,prompt,answer,score\na,b,"c" d,1\n', r"row 1: not valid CSV .*double every quote"),
+    ("d.jsonl", b'{"key": 1}\n{"key": \n', r"line 2: not valid JSON \(.*\); correct it"),
+    ("d.jsonl", b"[1]\n", r"line 1: found a list, expected one object per line"),
+    ("d.json", b"3", r"found a int, expected a JSON list of objects"),
+    ("d.json", b'{"a": [], "b": []}', r"found an object without one list of rows"),
+    ("d.json", b"[3]", r"row 1: found a int, expected an object"),
+    ("d.json", b'[\n{"a": 1\n]', r"line 3: not valid JSON"),
+    (
+        "d.jsonl",
+        b'{"key": 1, "prompt": "", "answer": null, "score": 1}',
+        r"line 1: column 'answer' holds no response",
+    ),
+    (
+        "d.jsonl",
+        b'{"key": 1, "prompt": "", "answer": [3], "score": 1}',
+        r"line 1: found a list, expected a text or",
+    ),
+    ("d.parquet", b"PAR1 not", r"d\.parquet: not a readable Parquet file \(.+\); fetch"),
+    ("d.xlsx", b"not a zip", r"d\.xlsx: not a readable XLSX file \(.+\); save it again"),
+    (
+        "d.txt",
+        b"x",
+        r"the ending '\.txt' names no known format, expected one of csv, tsv, jsonl, json, parquet, xlsx",
+    ),
+    ("d.csv", b"\xff\xfea\x00b", r"begins as utf-16 and is damaged at byte"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "said"), WRONG)
+def test_a_wrong_file_is_said_in_one_sentence(tmp_path: Path, name: str, content: bytes, said: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=said) as caught:
+        load(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"none\.csv: cannot be read \(No such file or directory\)"):
+        load(tmp_path / "none.csv")
+    (tmp_path / "d.csv").mkdir()
+    with pytest.raises(DataError, match=r"is a folder, expected a data file"):
+        load(tmp_path / "d.csv")
+
+
+@pytest.mark.parametrize(("name", "module"), [("parquet", "pyarrow"), ("xlsx", "openpyxl")])
+def test_a_missing_extra_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, module: str
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    path = tmp_path / f"d.{name}"
+    path.write_bytes(b"x")
+    with pytest.raises(
+        DataError, match=rf"needs {module}, which is not installed; run pip install 'steelyard\[{name}\]'"
+    ):
+        load(path)
+
+
+def test_an_xlsx_that_is_a_zip_of_something_else(tmp_path: Path) -> None:
+    import zipfile
+
+    with zipfile.ZipFile(tmp_path / "d.xlsx", "w") as archive:
+        archive.writestr("hello.txt", "hello")
+    with pytest.raises(DataError, match="not a readable XLSX file"):
+        load(tmp_path / "d.xlsx")
+
+
+def test_the_format_may_be_said(tmp_path: Path) -> None:
+    path = tmp_path / "rows.txt"
+    WRITERS["d.jsonl"](path)
+    assert len(read_table(path, "jsonl").records) == 3
+
+
+def test_a_large_file_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    rows = (
+        {"key": number, "prompt": "p", "answer": f"text {number}", "score": number % 2}
+        for number in range(20_000)
+    )
+    path.write_text(csv_text([next(rows), *rows]))
+    items = load(path, sample=100)
+    assert len(items) == 100
