@@ -8,7 +8,7 @@ from importlib.metadata import version
 
 from steelyard.trials.judge import Judge
 
-FREE_PROVIDERS = ("embedded", "planted", "vllm", "ollama")
+FREE_PROVIDERS = ("embedded", "planted", "recorded", "vllm", "ollama")
 """Providers that run on the user's own machine."""
 
 
