@@ -50,6 +50,18 @@ METRICS: dict[str, Term] = {
         "Slot-1 commits minus slot-2 commits, per call; above zero the judge leans to the first slot.",
         signed=True,
     ),
+    "repeat_flip_rate": Term(
+        "repeat flips",
+        "Two calls on a pair in the same order that name different winners: noise alone.",
+    ),
+    "swap_flip_rate": Term(
+        "swap flips", "Two calls on a pair in opposite orders that name different winners."
+    ),
+    "flip_excess": Term(
+        "flip excess",
+        "Swap flips minus repeat flips: what order adds to noise, whichever slot gains by it.",
+        signed=True,
+    ),
     "target_sensitivity": Term(
         "target sensitivity",
         "Calls that choose the better of two texts a known number of quality steps apart; a tie is a miss.",

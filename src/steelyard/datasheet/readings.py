@@ -82,6 +82,28 @@ def _position(figures: Figures) -> tuple[str, str] | None:
     return word, f"{said}{mixed}: net slot-1 preference {figure(net)}{same}{more_calls(net)}"
 
 
+def _noise(figures: Figures) -> tuple[str, str] | None:
+    """Whether order adds to noise; which slot gains by it is the position test's to say."""
+    excess = figures.between_equals("flip_excess") or figures.find("flip_excess", protocol="base")
+    if excess is None:
+        return None
+    here = dict(excess.group)
+    repeat, swap = (figures.find(metric, **here) for metric in ("repeat_flip_rate", "swap_flip_rate"))
+    words = {
+        "flagged": "reversing a pair changes the winner more often than asking again does",
+        "clear": "reversing a pair changes the winner no more often than asking again, within the margin",
+        "underpowered": "too few data to say whether order adds to noise",
+    }
+    never = "asking again never changed the winner, so replicates tell nothing of noise"
+    unsaid = never if repeat is not None and repeat.value == 0 else "asked again and reversed"
+    said = words.get(excess.finding or "", unsaid)
+    return (
+        excess.finding or "measured",
+        f"{said}: repeat flips {figure(repeat)}, swap flips {figure(swap)}, excess {figure(excess)}"
+        f"{more_calls(excess)}; whether one slot gains is told under Position",
+    )
+
+
 def _surface(figures: Figures) -> tuple[str, str] | None:
     stable = figures.between_equals("stable_cross_sensitivity")
     if stable is None or stable.value is None:
@@ -194,6 +216,7 @@ def _undefined(estimate: Estimate | None) -> tuple[str, str] | None:
 QUESTIONS: dict[str, Callable[[Figures], tuple[str, str] | None]] = {
     "Zero point": _zero_point,
     "Position": _position,
+    "Noise": _noise,
     "Surface": _surface,
     "Sensitivity": _sensitivity,
     "Threshold": _threshold,

@@ -26,6 +26,9 @@ NATURAL = (
     "one_sided_commit",
     "no_preference",
     "net_slot_preference",
+    "repeat_flip_rate",
+    "swap_flip_rate",
+    "flip_excess",
 )
 """What order does to natural pairs, in reading order."""
 BASE = ("protocol", "base")
@@ -179,6 +182,9 @@ def _same_quality(index: _Index) -> Section:
     rows += index.parts("ladder", "other_conflict", [("other conflict", here)], depth=1)
     rows += index.row("no preference", "ladder", "no_preference", here, depth=1)
     rows += index.row("net slot preference", "ladder", "net_slot_preference", here)
+    rows += index.row("repeat flips", "ladder", "repeat_flip_rate", here)
+    rows += index.row("swap flips", "ladder", "swap_flip_rate", here)
+    rows += index.row("flip excess", "ladder", "flip_excess", here)
     return Section("Same-quality pairs", "What does it prefer when neither text is better?", tuple(rows))
 
 

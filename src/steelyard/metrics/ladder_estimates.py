@@ -9,9 +9,10 @@ import numpy as np
 from steelyard.metrics.direction_estimates import direction_estimates
 from steelyard.metrics.dprime import dprime_estimates
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.flip_estimates import flip_estimates
 from steelyard.metrics.heading import Heading, step
 from steelyard.metrics.missing import missing_rates
-from steelyard.metrics.net_slot import net_slot_preference
+from steelyard.metrics.net_slot import DECLARED_PROTOCOL, net_slot_preference
 from steelyard.metrics.padded import padded_preference
 from steelyard.metrics.pairs import Pairs
 from steelyard.metrics.proportion import join
@@ -51,6 +52,8 @@ def _equals(heading: Heading, pairs: Pairs) -> list[Estimate]:
         estimates += direction_estimates(here, rows)
         if kind == SAME:
             estimates.append(net_slot_preference(here, rows))
+        if kind == SAME and heading.group["protocol"] == DECLARED_PROTOCOL:
+            estimates += flip_estimates(here, rows)
         if kind == FILLER:
             estimates.append(padded_preference(here, rows))
     return estimates
