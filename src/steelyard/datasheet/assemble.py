@@ -12,6 +12,7 @@ from steelyard.metrics.instrument_estimates import instrument_estimates
 from steelyard.metrics.losses import loss_estimates
 from steelyard.probes.probe import Probe
 from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.recorded_observations import RecordedObservations
 from steelyard.version import __version__
 
 
@@ -27,9 +28,7 @@ def assemble(
     run: Mapping[str, Any],
 ) -> Datasheet:
     """Every probe's figures for every judge, in a fixed order."""
-    by_judge: dict[str, list[Observation]] = {judge.name: [] for judge in judges}
-    for observation in observations:
-        by_judge[observation.judge].append(observation)
+    by_judge = _by_judge(observations, judges)
     ordered = tuple(sorted(judges, key=lambda judge: judge.baseline))
     estimates: list[Estimate] = []
     for judge in ordered:
@@ -49,3 +48,14 @@ def assemble(
         readings=tuple(readings_of(ordered, estimates)),
         run=run,
     )
+
+
+def _by_judge(
+    observations: Iterable[Observation], judges: Sequence[JudgeEntry]
+) -> Mapping[str, Sequence[Observation]]:
+    if isinstance(observations, RecordedObservations):
+        return {judge.name: observations.of_judge(judge.name) for judge in judges}
+    by_judge: dict[str, list[Observation]] = {judge.name: [] for judge in judges}
+    for observation in observations:
+        by_judge[observation.judge].append(observation)
+    return by_judge

@@ -9,8 +9,9 @@ from steelyard.metrics.criterion import criterion_estimates
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.pairs import Pairs, collect
 from steelyard.probes import ladder, vacuum
-from steelyard.probes.probe import PAIRWISE, Design, Showing, select
+from steelyard.probes.probe import PAIRWISE, Design, Showing
 from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.recorded_observations import among
 
 
 class Criterion:
@@ -38,7 +39,7 @@ class Criterion:
 
     def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
         """The strict arm's own figures, and the shift against base."""
-        strict = [o for o in observations if o.protocol == self.protocol]
+        strict = among(observations, protocol=self.protocol)
         if not strict:
             return [
                 self._undefined(judge, group) for group in ({"kind": "vacuum"}, {"delta": 0}, {"delta": 1})
@@ -50,8 +51,7 @@ class Criterion:
 
         def pairs(probe: str, protocol: str) -> Pairs:
             kinds = {"same_subset", "prefix"} if probe == "ladder" else None
-            chosen = select(observations, probe, protocol)
-            return collect(o for o in chosen if kinds is None or o.stimulus.kind in kinds)
+            return collect(among(observations, probe, protocol, kinds))
 
         shift = criterion_estimates(
             judge,

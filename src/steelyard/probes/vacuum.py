@@ -12,6 +12,7 @@ from steelyard.probes.probe import PAIRWISE, Design, Showing, both_orders, selec
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.vacuum import KINDS, vacuum_pair
 from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.recorded_observations import RecordedObservations
 
 
 class Vacuum:
@@ -66,8 +67,10 @@ def _with_prompts(row: Estimate, observations: Sequence[Observation]) -> Estimat
     if row.metric != "dark_current" or row.value is None:
         return row
     kind = row.group.get("kind")
+    if isinstance(observations, RecordedObservations):  # the prompts are not known
+        return row
     prompts = {o.prompt for o in observations if kind in (None, o.stimulus.kind)}
-    if "" in prompts:  # recorded verdicts: the prompts are not known
+    if "" in prompts:
         return row
     said = f"{row.n_calls} calls show {len(prompts)} distinct prompts"
     return replace(row, note=f"{row.note}; {said}" if row.note else said)
