@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
 import random
+import re
 import sys
+import zipfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import openpyxl
 import pyarrow as arrow
 import pyarrow.parquet
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,7 +31,7 @@ from steelyard.tasks.sources.columns import Columns, parse_columns
 from steelyard.tasks.sources.encoding import encoding_of
 from steelyard.tasks.sources.items import load_items
 from steelyard.tasks.sources.labels import LabelMap
-from steelyard.tasks.sources.read import read_table
+from steelyard.tasks.sources.read import Format, read_table
 from steelyard.tasks.sources.sampling import PerStratum, draw
 
 ROWS: list[dict[str, Any]] = [
@@ -151,6 +155,48 @@ def test_nul_bytes_and_huge_fields_are_kept_and_the_limit_is_put_back(tmp_path: 
     assert csv.field_size_limit() == before
 
 
+def damaged(content: bytes, rng: random.Random) -> bytes:
+    changed = bytearray(content)
+    for _ in range(rng.randint(1, 6)):
+        changed[rng.randrange(len(changed))] = rng.randrange(256)
+    return bytes(changed[: rng.randrange(1, len(changed))] if rng.random() < 0.2 else changed)
+
+
+@pytest.mark.parametrize("name", [*WRITERS, "d.xlsx"])
+def test_a_damaged_file_is_read_or_refused_in_one_sentence(tmp_path: Path, name: str) -> None:
+    path, rng, said = tmp_path / name, random.Random(5), []
+    WRITERS.get(name, lambda path: write_xlsx(path, ROWS[1:]))(path)
+    content = path.read_bytes()
+    for _ in range(60):
+        path.write_bytes(damaged(content, rng))
+        try:
+            load(path)
+        except DataError as error:
+            said.append(str(error))
+    assert len(said) > 20
+    assert [message for message in said if "\n" in message] == []
+
+
+def test_a_damaged_part_inside_a_spreadsheet_is_refused(tmp_path: Path) -> None:
+    path, rng = tmp_path / "d.xlsx", random.Random(5)
+    write_xlsx(path, ROWS[1:])
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    for name, content in parts.items():
+        with zipfile.ZipFile(path, "w") as archive:
+            for other, sound in parts.items():
+                archive.writestr(other, damaged(content, rng) if other == name else sound)
+        with contextlib.suppress(DataError):
+            load(path)
+
+
+def test_one_broken_byte_does_not_turn_a_utf8_file_into_another(tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    path.write_bytes("key,answer\na,naïve façade\nb,ü".encode()[:-1] + b",")
+    with pytest.raises(DataError, match=r"begins as utf-8 and is damaged at byte 30; save it as UTF-8"):
+        load(path, Columns(response="answer"))
+
+
 def test_rows_are_numbered_where_no_id_is_mapped(tmp_path: Path) -> None:
     path = tmp_path / "d.jsonl"
     WRITERS["d.jsonl"](path)
@@ -233,6 +279,7 @@ def test_labels_are_read_onto_the_scale(scale: Any, labels: Any, cell: Any, answ
         (Pairwise(False), None, "tie"),
         (Binary(), {"harmful": 1, "safe": 0}, "1"),
         (Ordinal(1, 6), None, "²"),
+        (Ordinal(1, 6), None, "9" * 5000),
         (Ordinal(1, 6), None, "yes"),
     ],
 )
@@ -333,7 +380,7 @@ def test_responses_may_come_from_a_second_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"colums": {}}, r"study.yaml: unknown key 'data.colums'; known keys: path, columns, stratify"),
+        ({"colums": {}}, r"study.yaml: unknown key 'data.colums'; known keys: path, adapter, columns"),
         ({"columns": {"reqest": "p"}}, r"unknown key 'data.columns.reqest'; known keys: request, response"),
         ({"path": 3}, r"data.path: input should be a valid string, found 3; correct it"),
         ({"sample": 0}, r"data.sample.*greater than or equal to 1, found 0"),
@@ -464,8 +511,6 @@ def test_a_missing_extra_is_one_sentence(
 
 
 def test_an_xlsx_that_is_a_zip_of_something_else(tmp_path: Path) -> None:
-    import zipfile
-
     with zipfile.ZipFile(tmp_path / "d.xlsx", "w") as archive:
         archive.writestr("hello.txt", "hello")
     with pytest.raises(DataError, match="not a readable XLSX file"):
@@ -487,3 +532,19 @@ def test_a_large_file_is_read(tmp_path: Path) -> None:
     path.write_text(csv_text([next(rows), *rows]))
     items = load(path, sample=100)
     assert len(items) == 100
+
+
+GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "bring-your-data.md"
+
+
+@pytest.mark.parametrize(
+    "text", re.findall(r"^```yml\n(.*?)^```$", GUIDE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+)
+def test_the_examples_of_the_guide_are_read(text: str) -> None:
+    assert parse_data(yaml.safe_load(text)["data"], "guide").path
+
+
+def test_the_guide_names_every_part_and_format() -> None:
+    text = GUIDE.read_text("utf-8")
+    assert [part for part in Columns.model_fields if f"`{part}`" not in text] == []
+    assert [name for name in get_args(Format) if f"`.{name}`" not in text] == []

@@ -50,6 +50,18 @@ METRICS: dict[str, Term] = {
         "Slot-1 commits minus slot-2 commits, per call; above zero the judge leans to the first slot.",
         signed=True,
     ),
+    "repeat_flip_rate": Term(
+        "repeat flips",
+        "Two calls on a pair in the same order that name different winners: noise alone.",
+    ),
+    "swap_flip_rate": Term(
+        "swap flips", "Two calls on a pair in opposite orders that name different winners."
+    ),
+    "flip_excess": Term(
+        "flip excess",
+        "Swap flips minus repeat flips: what order adds to noise, whichever slot gains by it.",
+        signed=True,
+    ),
     "target_sensitivity": Term(
         "target sensitivity",
         "Calls that choose the better of two texts a known number of quality steps apart; a tie is a miss.",
@@ -68,7 +80,12 @@ METRICS: dict[str, Term] = {
     ),
     "criterion_shift": Term(
         "criterion shift",
-        "Tie rate under the strict protocol minus tie rate under the base protocol, on the same pairs.",
+        "Tie rate under a stricter or more lenient protocol minus that under base, on the same pairs.",
+        signed=True,
+    ),
+    "sensitivity_shift": Term(
+        "sensitivity shift",
+        "Target sensitivity under another protocol minus that under base, on the same pairs.",
         signed=True,
     ),
     "unreadable_rate": Term(
@@ -157,7 +174,20 @@ METRICS: dict[str, Term] = {
         "compression", "Spread of the scores over the spread of the labels; below 1 the judge huddles."
     ),
     "unused_levels": Term("unused levels", "Levels of the scale that the judge never gave."),
+    "accuracy_mean": Term("mean accuracy", "Mean of the accuracies of all probes, each counted once."),
+    "accuracy_sd": Term(
+        "volatility", "Standard deviation of accuracy over probes; part of it is sampling, as the note says."
+    ),
+    "accuracy_min": Term("worst probe", "Least accuracy of any probe."),
+    "accuracy_max": Term("best probe", "Greatest accuracy of any probe."),
+    "cost_per_call": Term("cost per call", "Dollars per call, from counted tokens and listed prices."),
     "cost_per_point": Term("cost per point", "Dollars per percentage point of accuracy on the same trials."),
+    "cost_per_point_pooled": Term(
+        "cost/point, pooled", "Dollars of all probes per percentage point of their mean accuracy."
+    ),
+    "cost_per_point_mean": Term(
+        "cost/point, mean", "Mean over probes of their own cost per percentage point."
+    ),
 }
 
 INTERVALS: dict[str, str] = {
@@ -178,6 +208,11 @@ INTERVALS: dict[str, str] = {
     "wilson_shares": "Computed from the Wilson limits of both orders.",
     "clopper_pearson": "Exact binomial interval.",
     "clopper_pearson_cluster": "Exact binomial interval on the effective size after clustering by task.",
+    "tango": "Tango's score interval for a difference of two shares on the same units.",
+    "tango_cluster": (
+        "Tango's score interval for a difference on the same units, on the effective size after clustering "
+        "by task, with Student's t on one degree of freedom less than there are tasks."
+    ),
     "profile": (
         "Profile likelihood of the joint fit: values at which the other parameters can still make up the "
         "loss; pairs count as independent."
@@ -207,6 +242,8 @@ PROBES: dict[str, str] = {
     "criterion": "Criterion",
     "position": "Natural pairs",
     "run": "All calls",
+    "cost": "Cost",
+    "volatility": "Volatility over probes",
 }
 
 FINDINGS: dict[str, str] = {

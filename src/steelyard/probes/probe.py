@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from steelyard.metrics.estimate import Estimate
-from steelyard.registry import Registry
+from steelyard.registry import Registry, Spec
 from steelyard.stimuli.authored.brief import Brief
 from steelyard.stimuli.composition import choose_checklists
 from steelyard.stimuli.original import original_of
@@ -111,6 +111,16 @@ PROBES: Registry[Probe] = Registry(
         "verbosity_bias_short": "steelyard.probes.verbosity_bias_short:VerbosityBiasShort",
         "answer_ambiguity": "steelyard.probes.answer_ambiguity:AnswerAmbiguity",
         "synthetic_ordinal": "steelyard.probes.synthetic_ordinal:SyntheticOrdinal",
+        "format_invariance_1": "steelyard.probes.format_invariance_1:FormatInvariance1",
+        "format_invariance_2": "steelyard.probes.format_invariance_2:FormatInvariance2",
+        "format_invariance_3": "steelyard.probes.format_invariance_3:FormatInvariance3",
+        "stochastic_stability": "steelyard.probes.stochastic_stability:StochasticStability",
+        "typos": "steelyard.probes.typos:Typos",
+        "markdown": "steelyard.probes.markdown:Markdown",
+        "rubric_order": "steelyard.probes.rubric_order:RubricOrder",
+        "authority": "steelyard.probes.authority:Authority",
+        "bandwagon": "steelyard.probes.bandwagon:Bandwagon",
+        "injection": "steelyard.probes.injection:Injection",
     },
 )
 
@@ -138,6 +148,19 @@ def level_of(task: Task) -> str:
 def levels_of(probe: Probe) -> tuple[str, ...]:
     """Levels that a probe fits."""
     return getattr(probe, "levels", (PAIRWISE,))
+
+
+def arms_of(probe: Probe) -> tuple[str, ...]:
+    """Protocols beside base that a probe shows, where it has a member `arms`; a judge may lack them."""
+    return getattr(probe, "arms", ())
+
+
+def covers(spec: Spec, held: Spec) -> bool:
+    """True where the first probe shows all that the second does: they are equal, or it has further arms."""
+    if spec == held or spec.name != held.name:
+        return spec == held
+    arms = arms_of(PROBES.build(held))
+    return bool(arms) and set(arms) <= set(arms_of(PROBES.build(spec)))
 
 
 def select(observations: Iterable[Observation], probe: str, protocol: str) -> Sequence[Observation]:
