@@ -9,7 +9,7 @@ from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.datasheet.readings import readings_of
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.losses import loss_estimates
-from steelyard.probes.probe import Probe
+from steelyard.probes.probe import PAIRWISE, POINTWISE, Probe
 from steelyard.verdicts.observation import Observation
 from steelyard.version import __version__
 
@@ -27,8 +27,10 @@ def assemble(
 ) -> Datasheet:
     """Every probe's figures for every judge, in a fixed order."""
     by_judge: dict[str, list[Observation]] = {judge.name: [] for judge in judges}
+    level = PAIRWISE
     for observation in observations:
         by_judge[observation.judge].append(observation)
+        level = POINTWISE if len(observation.stimulus.texts) == 1 else PAIRWISE
     ordered = tuple(sorted(judges, key=lambda judge: judge.baseline))
     estimates: list[Estimate] = []
     for judge in ordered:
@@ -45,4 +47,5 @@ def assemble(
         estimates=tuple(estimates),
         readings=tuple(readings_of(ordered, estimates)),
         run=run,
+        level=level,
     )

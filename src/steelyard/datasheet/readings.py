@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from steelyard.datasheet.datasheet import JudgeEntry, Reading
+from steelyard.datasheet.glossary import KINDS
 from steelyard.datasheet.numbers import figure
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import DEFAULT_LIMITS
 
 NATURAL = "Natural pairs"
+
+
+SCORED_KINDS = ("off_topic", "dont_know", "master_key")
+"""Responses without content that only judges of single texts are shown."""
+VACUUM_KINDS = ("empty", "blank", "identical", *SCORED_KINDS)
 
 
 class Figures:
@@ -61,19 +67,23 @@ def _zero_point(figures: Figures) -> tuple[str, str] | None:
     pooled = figures.find("dark_current", protocol="base")
     if pooled is None or pooled.value is None:
         return _undefined(pooled)
-    kinds = [
-        figures.find("dark_current", protocol="base", kind=kind) for kind in ("empty", "blank", "identical")
-    ]
+    kinds = [figures.find("dark_current", protocol="base", kind=kind) for kind in VACUUM_KINDS]
     split = ", ".join(
-        f"{e.group['kind']} {e.numerator}/{e.denominator}"
+        f"{KINDS[str(e.group['kind'])]} {e.numerator}/{e.denominator}"
         for e in kinds
         if e is not None and e.value is not None
     )
     sentence = (
-        f"reports a preference where there is none in {pooled.numerator} of {pooled.denominator} calls, "
+        f"{_told_of_nothing(kinds)} in {pooled.numerator} of {pooled.denominator} calls, "
         f"{figure(pooled)} ({split}); limit {DEFAULT_LIMITS['dark_current'].value:g}{more_calls(pooled)}"
     )
     return pooled.finding or "undefined", sentence
+
+
+def _told_of_nothing(kinds: Sequence[Estimate | None]) -> str:
+    if any(e is not None and e.group["kind"] in SCORED_KINDS for e in kinds):
+        return "gives a response without content more than the lowest score"
+    return "reports a preference where there is none"
 
 
 def _position(figures: Figures) -> tuple[str, str] | None:

@@ -76,6 +76,11 @@ class Stimulus:
         """Content hash of everything above; an addition that a stimulus lacks does not enter."""
         return content_hash(_without_absent(plain(self)))
 
+    @property
+    def unit(self) -> str:
+        """What counts as one: the pair, or the item that a single text was made from."""
+        return self.id if len(self.texts) == 2 else self.lineage.parent
+
     def to_json(self) -> dict[str, Any]:
         """A plain mapping, one line of `stimuli.jsonl`."""
         body = asdict(self)
