@@ -8,43 +8,53 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from steelyard.cli.options import StudyCommand, option, study_options
+from steelyard.cli.options import StudyCommand, option, study_options, whole
 from steelyard.cli.say import complain, plural, shown, warn
+from steelyard.errors import ConfigError
 
 if TYPE_CHECKING:
+    from steelyard.lab.limits import Limits
     from steelyard.lab.measure import Measured
+    from steelyard.lab.planner import Plan
     from steelyard.lab.run_folder import RunFolder
+    from steelyard.lab.runner import Outcome
     from steelyard.lab.study import Study
     from steelyard.tasks.task import Task
 
 
 @click.command(cls=StudyCommand, short_help="Measure judges and print the datasheet.")
 @study_options
+@option(
+    "--decide",
+    metavar="RULE",
+    help='Stop as soon as a rule such as "dark_current<0.10" is decided, instead of measuring.',
+)
+@option("--cap", type=whole(1), metavar="N", help="Pairs to draw for --decide, at most [all].")
 @option("--dry-run", is_flag=True, help="Print the plan and stop.")
 @option("--json", "as_json", is_flag=True, help="Print datasheet.json instead of the datasheet.")
-def measure(dry_run: bool, as_json: bool, **options: Any) -> None:
+def measure(decide: str | None, cap: int | None, dry_run: bool, as_json: bool, **options: Any) -> None:
     """Measure judges, print the datasheet and write the run folder.
 
     Without arguments: the two embedded judges, the probes vacuum, ladder and criterion, the built-in tasks,
     quick profile. Running it again on the same folder resumes; a finished run makes no calls.
     """
-    study, folder = _study(options)
+    if decide is not None:
+        from steelyard.cli.decide import decide_rule
+
+        sys.exit(decide_rule(decide, cap, options, dry_run, as_json))
+    if cap is not None:
+        raise ConfigError("--cap: belongs to --decide; leave it out, or say what to decide.")
+    study, folder = open_study(options)
     if dry_run:
-        _print_plan(study, folder, as_json)
+        from steelyard.lab.planner import make_plan
+
+        print_plan(make_plan(study), folder, as_json)
         return
     from steelyard.cli.progress import LiveProgress
-    from steelyard.lab.limits import Limits
     from steelyard.lab.measure import measure as run
 
-    limits = Limits(
-        concurrency=options["concurrency"],
-        attempts=options["attempts"],
-        backoff=options["backoff"],
-        call_timeout=options["timeout"],
-        budget=options["budget"],
-    )
     with LiveProgress() as progress:
-        measured = run(study, folder, limits, progress)
+        measured = run(study, folder, limits_of(options), progress)
     _print(measured, as_json)
     sys.exit(measured.exit_code)
 
@@ -57,11 +67,27 @@ def plan(as_json: bool, **options: Any) -> None:
 
     Takes the arguments of `measure` and counts only what its run folder has not answered yet.
     """
-    study, folder = _study(options)
-    _print_plan(study, folder, as_json)
+    from steelyard.lab.planner import make_plan
+
+    study, folder = open_study(options)
+    print_plan(make_plan(study), folder, as_json)
 
 
-def _study(options: dict[str, Any]) -> tuple[Study, RunFolder]:
+def limits_of(options: dict[str, Any]) -> Limits:
+    """How far a run goes, as the options say."""
+    from steelyard.lab.limits import Limits
+
+    return Limits(
+        concurrency=options["concurrency"],
+        attempts=options["attempts"],
+        backoff=options["backoff"],
+        call_timeout=options["timeout"],
+        budget=options["budget"],
+    )
+
+
+def open_study(options: dict[str, Any]) -> tuple[Study, RunFolder]:
+    """The study that the options describe, and its folder."""
     from steelyard.lab.run_folder import RunFolder
     from steelyard.lab.study_file import build_study, load_config
 
@@ -95,33 +121,33 @@ def _print(measured: Measured, as_json: bool) -> None:
         click.echo(measured.datasheet.dumps(), nl=False)
     else:
         terminal.render(measured.datasheet, Console())
-        click.echo(f"\n{_calls(measured)} Page: {shown(measured.folder.page)}")
+        click.echo(f"\n{calls_made(measured.outcome)} Page: {shown(measured.folder.page)}")
     for warning in measured.warnings:
         warn(warning)
     for error in measured.errors:
         complain(error)
 
 
-def _calls(measured: Measured) -> str:
-    calls = measured.outcome.calls
-    spent = f", ${measured.outcome.dollars:.4f} spent in all" if measured.outcome.dollars else ""
-    if calls:
-        return f"{plural(calls, 'call')} in this sitting{spent}."
-    if measured.outcome.failed or measured.outcome.stopped:
+def calls_made(outcome: Outcome) -> str:
+    """What the sitting took."""
+    spent = f", ${outcome.dollars:.4f} spent in all" if outcome.dollars else ""
+    if outcome.calls:
+        return f"{plural(outcome.calls, 'call')} in this sitting{spent}."
+    if outcome.failed or outcome.stopped:
         return f"No call of this sitting was answered{spent}."
     return "No calls: every trial was answered before."
 
 
-def _print_plan(study: Study, folder: RunFolder, as_json: bool) -> None:
+def print_plan(made: Plan, folder: RunFolder, as_json: bool) -> None:
+    """What is still to be paid for, as a table or as JSON."""
     import json
     from dataclasses import asdict
 
     from rich.console import Console
 
     from steelyard.cli.plan_table import plan_table
-    from steelyard.lab.planner import make_plan, plan_rows
+    from steelyard.lab.planner import plan_rows
 
-    made = make_plan(study)
     answered: set[str] = set()
     if folder.database.exists():
         with folder.store() as store:
@@ -135,4 +161,4 @@ def _print_plan(study: Study, folder: RunFolder, as_json: bool) -> None:
         }
         click.echo(json.dumps(body, indent=1))
     else:
-        plan_table(study, made, rows, len(answered), folder.path, Console())
+        plan_table(made.study, made, rows, len(answered), folder.path, Console())

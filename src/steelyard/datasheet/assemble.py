@@ -8,6 +8,7 @@ from typing import Any
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.datasheet.readings import readings_of
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.instrument_estimates import instrument_estimates
 from steelyard.metrics.losses import loss_estimates
 from steelyard.probes.probe import PAIRWISE, POINTWISE, Probe
 from steelyard.verdicts.observation import Observation
@@ -36,6 +37,8 @@ def assemble(
     for judge in ordered:
         for probe in probes:
             estimates += probe.estimates(judge.name, by_judge[judge.name], seed)
+        if not judge.baseline:
+            estimates += instrument_estimates(judge.name, by_judge[judge.name], seed)
         estimates += loss_estimates(judge.name, by_judge[judge.name])
     return Datasheet(
         name=name,

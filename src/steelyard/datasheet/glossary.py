@@ -80,14 +80,34 @@ METRICS: dict[str, Term] = {
     "resolution": Term(
         "resolution", "Signal per quality step in units of the judge's noise, from the joint fit."
     ),
-    "position_bias": Term("position bias", "Constant push towards slot 1, from the joint fit.", signed=True),
+    "position_bias": Term(
+        "position bias",
+        "Constant push towards slot 1 in units of the judge's noise, from the joint fit.",
+        signed=True,
+    ),
     "tie_threshold": Term(
-        "tie threshold", "Signal needed before the judge names a winner, from the joint fit."
+        "tie threshold",
+        "Signal needed before the judge names a winner, in units of its noise, from the joint fit.",
     ),
     "surface_sensitivity": Term(
-        "surface sensitivity", "Spread of the response to surface form, from the joint fit."
+        "surface sensitivity",
+        "Spread of the push that a pair's wording gives, in units of the judge's noise, from the joint fit.",
     ),
     "lapse_rate": Term("lapse rate", "Share of answers unrelated to the texts, from the joint fit."),
+    "goodness_of_fit": Term(
+        "misfit G²", "Distance of the 3×3 tables from the joint fit; its p says whether chance explains it."
+    ),
+    "fit_probability": Term(
+        "p of the fit",
+        "Share of data sets drawn from the joint fit that lie as far off; at 0.01 or less it is not read.",
+    ),
+    "limit_of_detection": Term(
+        "limit of detection",
+        "Quality step at which the judge names the better text in 95 % of calls, from the joint fit.",
+    ),
+    "resolution_ratio": Term(
+        "resolution ratio", "Resolution under another protocol divided by resolution under the base protocol."
+    ),
     "order_consistency": Term(
         "order consistency", "Pairs whose winner stays the same text when the order is reversed."
     ),
@@ -161,8 +181,14 @@ INTERVALS: dict[str, str] = {
     "wilson_shares": "Computed from the Wilson limits of both orders.",
     "clopper_pearson": "Exact binomial interval.",
     "clopper_pearson_cluster": "Exact binomial interval on the effective size after clustering by task.",
-    "profile": "Profile likelihood of the joint fit.",
-    "sandwich": "Task-cluster sandwich of the joint fit, with Student's t.",
+    "profile": (
+        "Profile likelihood of the joint fit: values at which the other parameters can still make up the "
+        "loss; pairs count as independent."
+    ),
+    "sandwich_cluster": (
+        "Sandwich of the joint fit over tasks, with Student's t on one degree of freedom less than there are "
+        "tasks."
+    ),
 }
 
 KINDS: dict[str, str] = {

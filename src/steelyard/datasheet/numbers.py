@@ -12,6 +12,12 @@ from steelyard.metrics.estimate import Estimate, Interval
 _PAIRWISE = ("vacuum", "ladder", "criterion", "position")
 """Probes that show pairs."""
 
+_STEPS = ("delta75", "limit_of_detection")
+"""Metrics counted in quality steps, which can not lie below zero."""
+
+_WITHOUT_INTERVAL = ("goodness_of_fit", "fit_probability")
+"""Metrics that say how far data lie from a model and estimate nothing."""
+
 NOT_MEASURED = "not measured"
 """Shown where a judge has no such estimate."""
 
@@ -76,16 +82,15 @@ def interval(estimate: Estimate, which: Interval | None = None) -> str:
     """The recommended interval, or a named one: `[0.86, 0.98]`, `(−∞, 1.4]`, `(no interval)`."""
     chosen = which or estimate.interval
     if chosen is None:
-        return "(no interval)"
-    # A threshold in quality steps cannot lie below zero, so that is where its open end stands.
-    open_end = "(0" if estimate.metric == "delta75" else "(−∞"
+        return "" if estimate.metric in _WITHOUT_INTERVAL else "(no interval)"
+    open_end = "(0" if estimate.metric in _STEPS else "(−∞"
     low = open_end if chosen.low is None else "[" + _one(estimate, chosen.low)
     high = "∞)" if chosen.high is None else _one(estimate, chosen.high) + "]"
     return f"{low}, {high}"
 
 
 def _one(estimate: Estimate, number: float) -> str:
-    if estimate.metric == "delta75":
+    if estimate.metric in _STEPS:
         return steps(number)
     return decimal(number, signed=term(estimate.metric).signed)
 
@@ -111,7 +116,7 @@ def figure(estimate: Estimate | None) -> str:
         return NOT_MEASURED
     if undefined(estimate):
         return f"undefined: {reason(estimate)}"
-    return f"{value(estimate)} {interval(estimate)}"
+    return f"{value(estimate)} {interval(estimate)}".rstrip()
 
 
 def counts(estimate: Estimate | None) -> str:

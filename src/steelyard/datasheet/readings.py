@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from steelyard.datasheet.datasheet import JudgeEntry, Reading
+from steelyard.datasheet.figures_of import Figures
 from steelyard.datasheet.glossary import KINDS
+from steelyard.datasheet.instrument_readings import instrument, resolution_moved
 from steelyard.datasheet.numbers import figure
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import DEFAULT_LIMITS
@@ -18,30 +20,6 @@ SCORED_KINDS = ("off_topic", "dont_know", "master_key")
 VACUUM_KINDS = ("empty", "blank", "identical", *SCORED_KINDS)
 
 
-class Figures:
-    """The estimates of one judge, looked up by metric and exact group."""
-
-    def __init__(self, judge: str, estimates: Iterable[Estimate]) -> None:
-        self.judge = judge
-        self._estimates = [estimate for estimate in estimates if estimate.judge == judge]
-
-    def find(self, metric: str, **group: str | float) -> Estimate | None:
-        """The one estimate of exactly this group."""
-        for estimate in self._estimates:
-            if estimate.metric == metric and dict(estimate.group) == group:
-                return estimate
-        return None
-
-    def protocols(self, metric: str) -> list[str]:
-        """Protocols under which a metric was measured, in order of first appearance."""
-        found = [e.group["protocol"] for e in self._estimates if e.metric == metric and "protocol" in e.group]
-        return list(dict.fromkeys(map(str, found)))
-
-    def between_equals(self, metric: str) -> Estimate | None:
-        """The base protocol's figure on same-quality pairs."""
-        return self.find(metric, protocol="base", delta=0, kind="same_subset")
-
-
 def readings_of(judges: Sequence[JudgeEntry], estimates: Sequence[Estimate]) -> Iterator[Reading]:
     """Every reading of every measured judge; baselines need none."""
     for judge in judges:
@@ -51,8 +29,18 @@ def readings_of(judges: Sequence[JudgeEntry], estimates: Sequence[Estimate]) -> 
                 reading = read(figures)
                 if reading is not None:
                     yield Reading(judge.name, title, *reading)
+                if title == "Instrument":
+                    yield from _resolutions(figures)
                 if title == NATURAL:
                     yield from _other_prompts(figures)
+
+
+def _resolutions(figures: Figures) -> Iterator[Reading]:
+    """What each protocol other than base does to the resolution."""
+    for protocol in figures.protocols("resolution_ratio"):
+        moved = resolution_moved(figures, protocol)
+        if moved is not None:
+            yield Reading(figures.judge, f"Resolution, {protocol}", *moved)
 
 
 def _other_prompts(figures: Figures) -> Iterator[Reading]:
@@ -206,6 +194,7 @@ QUESTIONS: dict[str, Callable[[Figures], tuple[str, str] | None]] = {
     "Sensitivity": _sensitivity,
     "Threshold": _threshold,
     "Criterion": _criterion,
+    "Instrument": instrument,
     NATURAL: _natural,
     "Failures": _failures,
 }

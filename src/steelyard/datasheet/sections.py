@@ -16,6 +16,8 @@ Address = tuple[str, str, frozenset[tuple[str, str | float]]]
 
 PAIRWISE = ("vacuum", "ladder", "criterion")
 """Probes that show pairs of known quality."""
+PARAMETERS = ("resolution", "position_bias", "tie_threshold", "surface_sensitivity", "lapse_rate")
+"""The instrument model, in reading order."""
 NATURAL_PROBE = "position"
 NATURAL = (
     "order_consistency",
@@ -126,6 +128,7 @@ def _all(index: _Index) -> Iterator[Section]:
     yield _criterion(index)
     for protocol in index.protocols():
         yield _arm(index, protocol)
+    yield _instrument(index)
     yield _controls(index)
     for protocol in ("base", *index.protocols()):
         yield _natural(index, protocol)
@@ -205,6 +208,22 @@ def _arm(index: _Index, protocol: str) -> Section:
     rows += index.row("75 % threshold", "ladder", "delta75", {"protocol": protocol})
     title = f"{protocol.capitalize()} protocol"
     return Section(title, f"The same figures under the {protocol} instruction.", tuple(rows))
+
+
+def _instrument(index: _Index) -> Section:
+    """Each figure of the joint fit under base, and below it the other protocols."""
+    rows: list[Row] = []
+    others = index.protocols()
+    for metric in (*PARAMETERS, "limit_of_detection", "goodness_of_fit", "fit_probability"):
+        told, moved = metric != "goodness_of_fit", metric in ("resolution", "tie_threshold")
+        rows += index.row(term(metric).label, "ladder", metric, {"protocol": "base"}, essential=told)
+        for name in others:
+            rows += index.row(name, "ladder", metric, {"protocol": name}, depth=1, essential=moved)
+        for name in others if metric == "resolution" else ():
+            label = f"ratio {name}/base"
+            rows += index.row(label, "ladder", "resolution_ratio", {"protocol": name}, depth=1)
+    question = "What instrument is it? One fit of all pairs, in units of the judge's noise."
+    return Section("Instrument model", question, tuple(rows))
 
 
 def _controls(index: _Index) -> Section:

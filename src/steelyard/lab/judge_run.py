@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from steelyard.errors import (
@@ -26,13 +27,16 @@ if TYPE_CHECKING:
 
 
 class JudgeRun:
-    """Brings each open trial of a judge to a reply or a failure on disk."""
+    """Brings each open trial of a judge to a reply or a failure on disk.
 
-    def __init__(self, runner: Runner, judge: Judge, trials: list[Trial]) -> None:
+    A batch is asked for when the one before it is settled, so that its replies may decide what comes next.
+    """
+
+    def __init__(self, runner: Runner, judge: Judge, batches: Iterable[list[Trial]]) -> None:
         self.runner = runner
         self.limits = runner.limits
         self.judge = judge
-        self.trials = sorted(trials, key=_prefix_order)
+        self._batches = iter(batches)
         self.price = price_of(judge)
         self.call_timeout = float(judge.options.get("timeout", runner.limits.call_timeout))
         self.stopped = asyncio.Event()
@@ -41,23 +45,25 @@ class JudgeRun:
 
     async def execute(self) -> None:
         """Open the provider, work the trials off, close it; do nothing when all are answered."""
-        if not self.trials or self.stopped.is_set():
+        batch = None if self.stopped.is_set() else next(self._batches, None)
+        if not batch:
             return
         provider = connect(self.judge)
-        if isinstance(provider, Keyed):
-            provider.learn(trial.stimulus for trial in self.trials)
         try:
             await provider.open()
-            await self._work(provider)
+            throttle = Throttle(min(self.limits.concurrency, provider.concurrency), self.stopped)
+            while batch and not self.stopped.is_set():
+                await self._work(provider, throttle, sorted(batch, key=_prefix_order))
+                batch = None if self.stopped.is_set() else next(self._batches, None)
         except SteelyardError as error:
             self._give_up(error)
         finally:
             await provider.close()
 
-    async def _work(self, provider: Provider) -> None:
-        workers = min(self.limits.concurrency, provider.concurrency, len(self.trials))
-        throttle = Throttle(workers, self.stopped)
-        waiting = iter(self.trials)
+    async def _work(self, provider: Provider, throttle: Throttle, batch: list[Trial]) -> None:
+        if isinstance(provider, Keyed):
+            provider.learn(trial.stimulus for trial in batch)
+        waiting = iter(batch)
 
         async def worker() -> None:
             for trial in waiting:
@@ -69,7 +75,7 @@ class JudgeRun:
                     self._give_up(error)
 
         async with asyncio.TaskGroup() as group:
-            for _ in range(workers):
+            for _ in range(min(self.limits.concurrency, provider.concurrency, len(batch))):
                 group.create_task(worker())
 
     async def _settle(self, provider: Provider, throttle: Throttle, trial: Trial) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,14 +14,13 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.errors import ConfigError, SteelyardError, UsageError
 from steelyard.lab.limits import Limits
 from steelyard.lab.observe import observe
-from steelyard.lab.planner import Plan
 from steelyard.lab.prices import price_of
 from steelyard.lab.progress import Progress
 from steelyard.lab.run_folder import RunFolder
 from steelyard.lab.runner import Outcome, Runner
 from steelyard.lab.shortfalls import speechless, stops, warnings
 from steelyard.lab.study import Study
-from steelyard.store.run_store import RunStore
+from steelyard.trials.judge import Judge
 
 
 @dataclass(frozen=True)
@@ -50,20 +49,35 @@ def measure(study: Study, folder: RunFolder, limits: Limits, progress: Progress 
 
     What the caller must mend (a rejected key, an unknown model) is raised; replies that arrived are kept.
     """
-    if limits.budget is not None:
-        _check_prices(study)
+    check_prices(study.judges, limits)
     with folder.locked():
         plan = folder.prepare(study)
         with folder.store() as store:
-            outcome = _await(_execute(plan, store, limits, progress))
-            for error in outcome.stopped:
-                if isinstance(error, UsageError):
-                    raise error
+            outcome = conduct(Runner(store, limits, progress), lambda runner: runner.run(plan.trials))
             observations = observe(plan, store)
             datasheet = folder.publish(plan, store)
     names = [judge.name for judge in study.judges]
     errors = [*stops(outcome, observations), *speechless(names, observations)]
     return Measured(folder, datasheet, outcome, tuple(errors), tuple(warnings(observations)))
+
+
+def conduct(runner: Runner, work: Callable[[Runner], Coroutine[Any, Any, Outcome]]) -> Outcome:
+    """Run to the end, or to the first thing that the caller must mend, which is raised."""
+    outcome = _await(_interruptible(runner, work))
+    for error in outcome.stopped:
+        if isinstance(error, UsageError):
+            raise error
+    return outcome
+
+
+def check_prices(judges: Iterable[Judge], limits: Limits) -> None:
+    """Refuse a budget that can not be kept."""
+    for judge in judges if limits.budget is not None else ():
+        if price_of(judge) is None:
+            raise ConfigError(
+                f"judge {judge.name}: no price is known for {judge.address}, so a budget can not be kept; "
+                "leave --budget out, or use vllm/… or ollama/… for a server of your own."
+            )
 
 
 def _await(work: Coroutine[Any, Any, Outcome]) -> Outcome:
@@ -76,17 +90,7 @@ def _await(work: Coroutine[Any, Any, Outcome]) -> Outcome:
         return thread.submit(asyncio.run, work).result()
 
 
-def _check_prices(study: Study) -> None:
-    for judge in study.judges:
-        if price_of(judge) is None:
-            raise ConfigError(
-                f"judge {judge.name}: no price is known for {judge.address}, so a budget can not be kept; "
-                "leave --budget out, or use vllm/… or ollama/… for a server of your own."
-            )
-
-
-async def _execute(plan: Plan, store: RunStore, limits: Limits, progress: Progress | None) -> Outcome:
-    runner = Runner(store, limits, progress)
+async def _interruptible(runner: Runner, work: Callable[[Runner], Coroutine[Any, Any, Outcome]]) -> Outcome:
     loop = asyncio.get_running_loop()
 
     def interrupt() -> None:
@@ -98,7 +102,7 @@ async def _execute(plan: Plan, store: RunStore, limits: Limits, progress: Progre
     with suppress(NotImplementedError, RuntimeError, ValueError):
         loop.add_signal_handler(signal.SIGINT, interrupt)
     try:
-        return await runner.run(plan.trials)
+        return await work(runner)
     finally:
         with suppress(NotImplementedError, RuntimeError, ValueError):
             loop.remove_signal_handler(signal.SIGINT)

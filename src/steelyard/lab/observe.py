@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from steelyard.lab.planner import Plan
 from steelyard.store.run_store import RunStore, StoredFailure, StoredReply
 from steelyard.trials.reply import Usage
@@ -13,8 +15,13 @@ from steelyard.verdicts.verdict import NOT_RUN, Failed, Verdict
 
 def observe(plan: Plan, store: RunStore) -> list[Observation]:
     """One observation per planned trial, in the plan's order."""
+    return observe_trials(plan.trials, store)
+
+
+def observe_trials(trials: Iterable[Trial], store: RunStore) -> list[Observation]:
+    """One observation per trial, in the order given."""
     replies, failures = store.replies(), store.failures()
-    return [_observation(trial, replies.get(trial.key), failures.get(trial.key)) for trial in plan.trials]
+    return [_observation(trial, replies.get(trial.key), failures.get(trial.key)) for trial in trials]
 
 
 def _observation(trial: Trial, stored: StoredReply | None, failure: StoredFailure | None) -> Observation:

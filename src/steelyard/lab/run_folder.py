@@ -61,6 +61,11 @@ class RunFolder:
         return self.path / "run.db"
 
     @property
+    def decisions(self) -> Path:
+        """The log of sequential decisions, where some were made."""
+        return self.path / "decision.json"
+
+    @property
     def page(self) -> Path:
         """The datasheet as one HTML file."""
         return self.path / "datasheet.html"

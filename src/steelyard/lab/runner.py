@@ -32,6 +32,17 @@ class Outcome:
     """Spent on the study, earlier sittings included."""
 
 
+@dataclass(frozen=True)
+class Agenda:
+    """What one judge may have to do."""
+
+    judge: Judge
+    trials: Sequence[Trial]
+    """Every trial that may be run, the answered ones included."""
+    batches: Iterable[list[Trial]]
+    """Open trials; a batch is taken when the one before it is settled."""
+
+
 class Runner:
     """Executes the open trials of a plan."""
 
@@ -57,15 +68,25 @@ class Runner:
         by_judge: dict[str, list[Trial]] = {}
         for trial in trials:
             by_judge.setdefault(trial.judge.name, []).append(trial)
-        self._count_earlier_spending(by_judge)
         answered = self.store.answered()
+        agendas = []
+        for mine in by_judge.values():
+            still = [trial for trial in mine if trial.key not in answered]
+            agendas.append(Agenda(mine[0].judge, mine, [still]))
+        return await self.follow(agendas)
+
+    async def follow(self, agendas: Sequence[Agenda]) -> Outcome:
+        """Run each judge's batches; embedded judges in turn, all others side by side."""
+        stored = self.store.replies()
         lanes: dict[str, list[JudgeRun]] = {}
-        for name, mine in by_judge.items():
-            judge = mine[0].judge
-            lane = "embedded" if judge.provider == "embedded" else f"judge {name}"
-            run = JudgeRun(self, judge, [trial for trial in mine if trial.key not in answered])
+        for agenda in agendas:
+            judge, price = agenda.judge, price_of(agenda.judge)
+            paid = [trial for trial in agenda.trials if trial.key in stored]
+            self.budget.spent += sum(cost(price, trial, stored[trial.key].reply) for trial in paid)
+            lane = "embedded" if judge.provider == "embedded" else f"judge {judge.name}"
+            run = JudgeRun(self, judge, agenda.batches)
             self._runs.append(run)
-            self.progress.begin(name, len(mine), len(mine) - len(run.trials))
+            self.progress.begin(judge.name, len(agenda.trials), len(paid))
             lanes.setdefault(lane, []).append(run)
         async with asyncio.TaskGroup() as group:
             for runs in lanes.values():
@@ -82,12 +103,6 @@ class Runner:
         """Count a trial whose failure is on disk."""
         self.outcome.failed[reason] += 1
         self.progress.tick(Tick(judge.name, False, 0.0))
-
-    def _count_earlier_spending(self, by_judge: dict[str, list[Trial]]) -> None:
-        stored = self.store.replies()
-        for mine in by_judge.values():
-            price = price_of(mine[0].judge)
-            self.budget.spent += sum(cost(price, t, stored[t.key].reply) for t in mine if t.key in stored)
 
 
 async def _in_turn(runs: Iterable[JudgeRun]) -> None:

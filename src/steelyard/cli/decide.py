@@ -1,0 +1,130 @@
+"""`steelyard measure --decide`: one rule, one line per judge."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from steelyard.cli.measure import calls_made, limits_of, open_study, print_plan
+from steelyard.cli.say import complain, plain, plural, shown, warn
+from steelyard.errors import ConfigError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from steelyard.lab.decide import Decided
+    from steelyard.lab.decision import Decision
+    from steelyard.lab.decision_rule import Rule
+    from steelyard.lab.run_folder import RunFolder
+    from steelyard.lab.study import Study
+
+STYLES = {True: "green", False: "red", None: "yellow"}
+"""Colour of a verdict, by whether the rule holds."""
+
+
+def decide_rule(text: str, cap: int | None, options: dict[str, Any], dry_run: bool, as_json: bool) -> int:
+    """Decide, print, and return the exit code."""
+    from steelyard.cli.progress import LiveProgress
+    from steelyard.lab.decide import decide
+    from steelyard.lab.decision_rule import parse_rule
+
+    rule = parse_rule(text)
+    study, folder = _study(rule, options)
+    if dry_run:
+        _print_plan(study, folder, rule, cap, as_json)
+        return 0
+    with LiveProgress() as progress:
+        decided = decide(study, folder, rule, cap, limits_of(options), progress)
+    if as_json:
+        click.echo(json.dumps([decision.to_json() for decision in decided.decisions], indent=1))
+    else:
+        _print(decided, rule)
+    for warning in decided.warnings:
+        warn(warning)
+    for error in decided.errors:
+        complain(error)
+    return decided.exit_code
+
+
+def _study(rule: Rule, options: dict[str, Any]) -> tuple[Study, RunFolder]:
+    """The named judges alone, on the whole catalogue."""
+    from steelyard.lab.decide import PROFILE
+    from steelyard.lab.run_folder import RunFolder
+
+    if options["probes"]:
+        raise ConfigError("--probe: the rule of --decide names what is shown; leave --probe out.")
+    if options["profile"] not in (None, PROFILE):
+        raise ConfigError("--profile: --decide draws from the whole catalogue; leave --profile out.")
+    study, _ = open_study({**options, "probes": [rule.figure.probe], "profile": PROFILE})
+    study = replace(study, judges=tuple(judge for judge in study.judges if not judge.baseline))
+    return study, RunFolder(options["out"]) if options["out"] else RunFolder.default(study)
+
+
+def _print_plan(study: Study, folder: RunFolder, rule: Rule, cap: int | None, as_json: bool) -> None:
+    from steelyard.lab.decide import draw
+    from steelyard.lab.planner import make_plan
+
+    plan = make_plan(study)
+    drawn = [trial for judge in study.judges for unit in draw(plan, judge, rule, cap) for trial in unit]
+    print_plan(replace(plan, trials=tuple(drawn)), folder, as_json)
+    if not as_json:
+        click.echo("This is the most that the decision can take: it stops as soon as the answer is clear.")
+
+
+def _print(decided: Decided, rule: Rule) -> None:
+    from rich.console import Console
+
+    from steelyard.lab.decide import EVERY
+    from steelyard.metrics.confidence_sequence import ALPHA
+
+    console = Console()
+    console.print(plain(f"Is {rule} true?", "bold"))
+    console.print(_table(decided.decisions))
+    for decision in decided.decisions:
+        console.print(plain(_sentence(decision)), soft_wrap=True)
+    level = f"{100 * (1 - ALPHA):g} %"
+    console.print(
+        f"\nPairs are drawn at random and looked at every {EVERY}; the intervals hold at all looks together "
+        f"({level}). They decide and do not measure: leave --decide out to measure.",
+        highlight=False,
+    )
+    click.echo(f"{calls_made(decided.outcome)} Log: {shown(decided.folder.decisions)}")
+
+
+def _table(decisions: tuple[Decision, ...]) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("judge", overflow="fold")
+    table.add_column("verdict", no_wrap=True)
+    for name in ("mean", "interval", "pairs", "excluded", "calls"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for decision in decisions:
+        last = decision.last
+        table.add_row(
+            plain(decision.judge),
+            plain(decision.verdict, STYLES[decision.holds]),
+            f"{last.total / last.units:.3f}" if last.units else "undefined",
+            f"{last.low:.3f} to {last.high:.3f}",
+            f"{last.units:,}",
+            f"{last.excluded:,}",
+            f"{last.calls:,}",
+        )
+    return table
+
+
+def _sentence(decision: Decision) -> str:
+    """The verdict in words."""
+    rule, last, verdict = decision.rule, decision.last, decision.verdict
+    if decision.holds is None:
+        capped = f"the cap of {plural(decision.cap, 'pair')} is reached"
+        why = capped if verdict == "underpowered" else "not all calls were made"
+        return f"{decision.judge}: {verdict}; {why}, and {rule.limit:g} still lies in the interval."
+    answer = "yes" if decision.holds else "no"
+    worst = "" if decision.sure else " Counting the excluded pairs against it would leave it open."
+    calls = plural(last.calls, "call")
+    return f"{decision.judge}: {answer}, {rule.metric} is {verdict} {rule.limit:g} after {calls}.{worst}"

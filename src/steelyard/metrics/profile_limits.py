@@ -1,0 +1,137 @@
+"""Profile-likelihood limits: how far each parameter can go before the best fit loses 1.92 in log-likelihood.
+
+An end that is never reached inside the search box is open. So is one that is reached only because the box
+stops another parameter which would still gain: a wider box would move it, so the data have not set it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.metrics.intervals import normal_quantile
+from steelyard.metrics.pair_fit import PLAIN, Chart, Fits, fit
+from steelyard.metrics.pair_likelihood import NAMES, Patterns
+from steelyard.metrics.pairs import Floats
+
+NEAR = 0.1
+"""Root of twice a loss that no data could tell from none."""
+NATURAL = np.array([False, False, True, True, True])
+"""Parameters whose lower end, zero, is a value and no end of the search."""
+_UNBOUNDED = 3
+"""The first so many parameters have no end but that of the search."""
+_ROUNDS = 16
+_CLOSE = 2e-3
+_PRESSING = 1e-3
+
+
+@dataclass(frozen=True)
+class Reach:
+    """The limits of one parameter."""
+
+    low: float | None
+    """Lower limit; None where it is open."""
+    high: float | None
+    """Upper limit; None where it is open."""
+    falls: bool
+    """The likelihood has no peak downwards: it does not fall towards the lower end."""
+    grows: bool
+    """The likelihood has no peak upwards."""
+    at_zero: bool
+    """The lower limit is the natural zero, which the data do not exclude."""
+
+    @property
+    def idle(self) -> bool:
+        """The data set no limit on either side."""
+        return self.high is None and (self.low is None or self.at_zero)
+
+
+def reaches(
+    patterns: Patterns, best: Fits, which: Sequence[int] = range(len(NAMES)), chart: Chart = PLAIN
+) -> list[Reach]:
+    """The 95 % limits of these coordinates around the best fit."""
+    wide = normal_quantile(0.975)
+    search = _Search(patterns, best, chart, np.repeat(np.array(which, dtype=np.intp), 4))
+    up = np.tile([False, True, False, True], len(which))
+    ends, opened = search.run(up, np.tile([wide, wide, NEAR, NEAR], len(which)))
+    natural = [bool(NATURAL[name]) and chart is PLAIN for name in which]
+    return [
+        _reach(natural[turn], ends[4 * turn : 4 * turn + 4], opened[4 * turn : 4 * turn + 4])
+        for turn in range(len(which))
+    ]
+
+
+def held_at(
+    patterns: Patterns, starts: Floats, which: NDArray[np.intp], place: Floats, chart: Chart = PLAIN
+) -> Fits:
+    """The best fits with one coordinate of each held at its place."""
+    rows = np.arange(len(which))
+    held = np.zeros(starts.shape, dtype=bool)
+    held[rows, which] = True
+    moved = starts.copy()
+    moved[rows, which] = place
+    return fit(patterns, np.tile(patterns.weights, (len(which), 1)), moved, held, 1e-5, 80, chart)
+
+
+def _reach(natural: bool, ends: Floats, opened: NDArray[np.bool_]) -> Reach:
+    at_zero = bool(natural and opened[0])
+    low = 0.0 if at_zero else None if opened[0] else float(ends[0])
+    falls = bool(opened[2] and not natural)
+    return Reach(low, None if opened[1] else float(ends[1]), falls, bool(opened[3]), at_zero)
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """Several profiles followed side by side, each to the place where it has lost its target."""
+
+    patterns: Patterns
+    best: Fits
+    chart: Chart
+    which: NDArray[np.intp]
+    """The coordinate that each profile holds."""
+
+    def run(self, up: NDArray[np.bool_], target: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+        """Where each profile loses its target, and whether that place is open."""
+        which, size = self.which, len(self.which)
+        inner = self.best.theta[0, which]
+        outer = np.where(up, self.chart.highest[which], self.chart.lowest[which])
+        inside, loss_in, loss_out = np.tile(self.best.theta, (size, 1)), np.zeros(size), np.full(size, np.inf)
+        place, opened, running = outer.copy(), np.zeros(size, dtype=bool), np.arange(size)
+        for turn in range(_ROUNDS):
+            fits = held_at(self.patterns, inside[running], which[running], place[running], self.chart)
+            loss = np.sqrt(2 * np.maximum(self.best.value[0] - fits.value, 0.0))
+            beyond = loss >= target[running]
+            out, within = running[beyond], running[~beyond]
+            outer[out], loss_out[out] = place[out], loss[beyond]
+            inner[within], loss_in[within], inside[within] = place[within], loss[~beyond], fits.theta[~beyond]
+            opened[running] = self._pressed(fits, which[running])
+            done = np.abs(loss - target[running]) < _CLOSE
+            if turn == 0:
+                opened[within] = True
+                done |= ~beyond
+            running = running[~done]
+            if not len(running):
+                break
+            place[running] = _between(inner, outer, loss_in, loss_out, target, halve=turn % 3 == 0)[running]
+        return place, opened
+
+    def _pressed(self, fits: Fits, which: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Whether another coordinate pushes against the end of the search."""
+        theta, slope = fits.theta[:, :_UNBOUNDED], fits.slope[:, :_UNBOUNDED]
+        low, high = self.chart.lowest[:_UNBOUNDED], self.chart.highest[:_UNBOUNDED]
+        natural = NATURAL[:_UNBOUNDED]
+        pushes = ((theta >= high) & (slope > _PRESSING)) | ((theta <= low) & (slope < -_PRESSING) & ~natural)
+        pushes &= np.arange(_UNBOUNDED) != which[:, None]
+        return np.asarray(pushes.any(axis=1))
+
+
+def _between(
+    inner: Floats, outer: Floats, loss_in: Floats, loss_out: Floats, target: Floats, *, halve: bool
+) -> Floats:
+    """The next place to try: the loss grows almost as a straight line, but not always."""
+    span = np.maximum(loss_out - loss_in, 1e-12)
+    share = np.full(len(inner), 0.5) if halve else np.clip((target - loss_in) / span, 0.02, 0.98)
+    return np.asarray(inner + share * (outer - inner))

@@ -1,0 +1,86 @@
+"""Pairs of judges that follow the instrument model, and whether a fit finds the truth again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from steelyard.metrics.instrument_model import InstrumentFit
+from steelyard.metrics.pair_fit import best_fit, fit
+from steelyard.metrics.pair_likelihood import NAMES, answer_rates, patterns_of, rows_of
+from steelyard.metrics.pairs import Pairs
+from steelyard.providers.planted_model import Parameters
+from strategies import make, stack
+
+STANDARD = {0: 60, 1: 50, 2: 40, 3: 30, 4: 20, 5: 10}
+QUICK = {0: 8, 1: 4, 2: 4, 3: 4, 4: 4, 5: 4}
+PLANTED = Parameters()
+
+
+def vector(planted: Parameters) -> np.ndarray:
+    return np.array([getattr(planted, name) for name in NAMES])
+
+
+def simulate(
+    planted: Parameters,
+    seed: int,
+    sizes: Mapping[float, int] = STANDARD,
+    replicates: int = 1,
+    tilt: float = 0.0,
+    tasks: int = 10,
+) -> Pairs:
+    """Pairs of a probit judge over some tasks; `tilt` is the spread of its position bias between tasks."""
+    chance = np.random.default_rng(seed)
+    theta = vector(planted)
+    leaning = chance.normal(0, tilt, tasks)
+    parts = []
+    for delta, count in sizes.items():
+        surface = np.repeat(chance.normal(0, planted.surface_sensitivity, count), replicates)
+        task = np.repeat(np.arange(count), replicates) % tasks
+        orders = []
+        for order in (1, -1):
+            drive = order * (planted.resolution * delta + surface) + leaning[task]
+            edges = answer_rates(theta[None], drive).cumsum(axis=-1)[:, :2]
+            orders.append((chance.random(len(drive))[:, None] > edges).sum(axis=1))
+        answers = ["12t"[a] + "12t"[b] for a, b in zip(*orders, strict=True)]
+        kind, better = ("prefix", 1) if delta else ("same_subset", 0)
+        parts.append(
+            make(
+                answers,
+                tasks=tasks,
+                kind=kind,
+                delta=delta,
+                better=better,
+                replicates=replicates,
+                name=f"d{delta}-",
+            )
+        )
+    return stack(*parts)
+
+
+def constant(equals: str, climb: str, sizes: dict[int, int] = STANDARD) -> Pairs:
+    """The same two answers to every pair of equals, and to every pair with u better."""
+    return stack(
+        *(
+            make([climb] * n, tasks=10, kind="prefix", delta=d, better=1, name=f"d{d}-")
+            if d
+            else make([equals] * n, tasks=10, name="d0-")
+            for d, n in sizes.items()
+        )
+    )
+
+
+def covered(pairs: Pairs, truth: np.ndarray) -> np.ndarray:
+    """Whether each profile interval holds the truth: the fit held there loses less than 1.92."""
+    patterns = patterns_of(rows_of(pairs))
+    best, held = best_fit(patterns), np.eye(len(NAMES), dtype=bool)
+    fits = fit(patterns, np.tile(patterns.weights, (5, 1)), np.where(held, truth, best.theta), held)
+    return best.value[0] - fits.value < 1.920729
+
+
+def unprofiled(pairs: Pairs) -> InstrumentFit:
+    """The fit without its limits and its test."""
+    rows = rows_of(pairs)
+    patterns = patterns_of(rows)
+    return InstrumentFit(rows, pairs.clusters, patterns, best_fit(patterns), (), None, False)

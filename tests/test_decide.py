@@ -1,0 +1,234 @@
+"""Deciding a rule: real processes, real sockets, and the log against the store."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from servers import Answer, Received, ScriptedServer, hang, says, wins
+from steelyard.errors import ConfigError
+from steelyard.lab.decision import Decision, Look
+from steelyard.lab.decision_rule import Rule, parse_rule
+
+RULE = "dark_current<0.10"
+
+
+def log(folder: Path, rule: str = "dark_current<0.1") -> dict[str, dict[str, Any]]:
+    """The decisions of a run folder on a rule, by judge."""
+    body = json.loads((folder / "decision.json").read_text())
+    return {entry["judge"]: entry for entry in body["decisions"] if entry["rule"] == rule}
+
+
+def test_rules_are_parsed_and_spelled_back() -> None:
+    assert parse_rule("dark_current<0.10") == Rule("dark_current", "<", 0.1)
+    assert parse_rule(" target_sensitivity @ delta = 1 > .8 ") == Rule("target_sensitivity", ">", 0.8, 1.0)
+    for text in ("dark_current<0.1", "target_sensitivity@delta=0.5>0.8"):
+        assert str(parse_rule(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("dark_current", "expected metric<limit"),
+        ("dark_current<=0.1", "expected metric<limit|expected a number"),
+        ("kappa<0.1", "unknown metric 'kappa'; known: dark_current"),
+        ("dark_current<1.5", "expected a number between 0 and 1"),
+        ("dark_current<0", "expected a number between 0 and 1"),
+        ("dark_current<1e", "expected a number between 0 and 1"),
+        ("dark_current@delta=1<0.1", "has no quality step"),
+        ("target_sensitivity>0.8", "write target_sensitivity@delta=1"),
+    ],
+)
+def test_wrong_rules_are_refused_in_a_sentence(text: str, told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        parse_rule(text)
+
+
+def test_excluded_pairs_can_leave_a_decision_open() -> None:
+    rule = Rule("dark_current", "<", 0.1)
+    clean = Decision("j", "", rule, 144, (Look.at(55, 0, 110, 0.0),))
+    assert (clean.verdict, clean.holds, clean.sure) == ("below", True, True)
+    holed = Decision("j", "", rule, 144, (Look.at(55, 5, 120, 0.0),))
+    assert (holed.verdict, holed.sure) == ("below", False)
+    wrong = Decision("j", "", Rule("dark_current", ">", 0.1), 144, clean.looks)
+    assert wrong.holds is False
+
+
+def test_each_judge_stops_on_its_own(steelyard, tmp_path: Path) -> None:
+    judges = ["-j", "planted/tie", "-j", "planted/first", "-j", "planted/probit?tau=2.2"]
+    done = steelyard("measure", "--decide", RULE, *judges, "--out", "run")
+    assert done.returncode == 0, done.stderr
+    found = log(tmp_path / "run")
+    assert (found["planted/tie"]["verdict"], found["planted/tie"]["units"]) == ("below", 55)
+    assert found["planted/tie"]["calls"] == 110
+    assert (found["planted/first"]["verdict"], found["planted/first"]["units"]) == ("above", 5)
+    middle = found["planted/probit"]
+    assert (middle["verdict"], middle["units"], middle["cap"]) == ("underpowered", 144, 144)
+    assert [look["units"] for look in middle["looks"]] == [*range(5, 145, 5), 144]
+    assert "planted/tie: yes, dark_current is below 0.1 after 110 calls." in done.stdout
+    assert "planted/first: no, dark_current is above 0.1 after 10 calls." in done.stdout
+    assert "planted/probit: underpowered; the cap of 144 pairs is reached" in done.stdout
+
+    again = steelyard("measure", "--decide", RULE, *judges, "--out", "run", "--json")
+    assert json.loads(again.stdout) == [
+        found[name] for name in ("planted/tie", "planted/first", "planted/probit")
+    ]
+
+
+def test_a_measurement_finds_the_calls_of_a_decision_paid(steelyard, tmp_path: Path) -> None:
+    """The underpowered decision drew every vacuum pair: its mean is the datasheet's, and no call is left."""
+    judge = ["-j", "planted/probit?tau=2.2", "--out", "run"]
+    steelyard("measure", "--decide", RULE, *judge)
+    done = steelyard("measure", *judge, "-p", "vacuum", "--profile", "full")
+    assert "No calls: every trial was answered before." in done.stdout
+    (row,) = [
+        r
+        for r in json.loads((tmp_path / "run" / "datasheet.json").read_text())["estimates"]
+        if (r["judge"], r["metric"], r["group"]) == ("planted/probit", "dark_current", {"protocol": "base"})
+    ]
+    decided = log(tmp_path / "run")["planted/probit"]
+    assert row["value"] == pytest.approx(decided["total"] / decided["units"])
+    free = steelyard("measure", "--decide", "dark_current<0.5", *judge)
+    assert "No calls: every trial was answered before." in free.stdout
+    assert log(tmp_path / "run") == {"planted/probit": decided}
+    assert log(tmp_path / "run", "dark_current<0.5")["planted/probit"]["verdict"] == "below"
+
+
+def test_one_folder_takes_rules_of_several_probes(steelyard, tmp_path: Path) -> None:
+    for rule in (RULE, "positional_false_preference<0.2"):
+        done = steelyard("measure", "--decide", rule, "-j", "planted/first", "--out", "run")
+        assert done.returncode == 0, done.stderr
+    found = log(tmp_path / "run", "positional_false_preference<0.2")["planted/first"]
+    assert (found["verdict"], found["total"], found["units"]) == ("above", 5.0, 5)
+    assert "planted/first" in log(tmp_path / "run")
+
+
+class Teller:
+    """Commits once in four pairs, so that the decision takes a while; hangs after `patience` answers."""
+
+    def __init__(self, patience: int) -> None:
+        self.patience: int | None = patience
+        self.keys: list[str] = []
+        self.hanging = threading.Semaphore(0)
+        self._lock = threading.Lock()
+
+    def __call__(self, request: Received) -> Answer:
+        key = request.headers["idempotency-key"]
+        with self._lock:
+            self.keys.append(key)
+            if self.patience is not None and len(self.keys) > self.patience:
+                self.hanging.release()
+                return hang()
+        return wins("1" if int(key[:8], 16) % 4 == 0 else "tie")
+
+
+def start(
+    tmp_path: Path, environment: dict[str, str], server: ScriptedServer, out: str
+) -> subprocess.Popen[str]:
+    judge = f"openai/scripted?base_url={server.url}"
+    options = ["--decide", RULE, "-j", judge, "--concurrency", "4", "--out", out]
+    return subprocess.Popen(
+        [sys.executable, "-m", "steelyard", "measure", *options],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_kill_9_then_the_decision_goes_on_where_it_was(tmp_path: Path, environment: dict[str, str]) -> None:
+    teller = Teller(patience=33)
+    with ScriptedServer(teller) as server:
+        process = start(tmp_path, environment, server, "killed")
+        for _ in range(4):
+            assert teller.hanging.acquire(timeout=60)
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+        assert [look["units"] for look in log(tmp_path / "killed")["openai/scripted"]["looks"]] == [5, 10, 15]
+        teller.patience = None
+        again = start(tmp_path, environment, server, "killed")
+        _, errors = again.communicate(timeout=60)
+        assert again.returncode == 0, errors
+        seen = Counter(teller.keys)
+        assert sum(count > 1 for count in seen.values()) == 4
+        finished = log(tmp_path / "killed")["openai/scripted"]
+        assert finished["calls"] == len(seen)
+        assert finished["verdict"] == "above"
+
+        start(tmp_path, environment, server, "killed").communicate(timeout=60)
+        assert Counter(teller.keys) == seen
+        start(tmp_path, environment, server, "undisturbed").communicate(timeout=60)
+    assert log(tmp_path / "undisturbed") == log(tmp_path / "killed")
+
+
+def test_pairs_without_a_verdict_are_excluded_and_told(steelyard, tmp_path: Path) -> None:
+    """Every tenth call is unreadable: its pair is no part of the sum, and what that leaves open is told."""
+
+    def script(request: Received) -> Answer:
+        return (
+            says("I will not say.")
+            if int(request.headers["idempotency-key"][:8], 16) % 10 == 0
+            else wins("tie")
+        )
+
+    with ScriptedServer(script) as server:
+        done = steelyard(
+            "measure", "--decide", RULE, "-j", f"openai/scripted?base_url={server.url}", "--out", "run"
+        )
+    assert done.returncode == 0, done.stderr
+    (entry,) = log(tmp_path / "run").values()
+    assert entry["verdict"] == "below"
+    assert entry["excluded"] > 0
+    assert entry["calls"] == 2 * (entry["units"] + entry["excluded"])
+    assert entry["same_if_excluded_counted"] is False
+    assert "Counting the excluded pairs against it would leave it open." in done.stdout
+    assert "unreadable" in done.stderr
+
+
+def test_a_judge_that_never_answers_decides_nothing(steelyard, tmp_path: Path) -> None:
+    with ScriptedServer(says("No comment.")) as server:
+        judge = f"openai/scripted?base_url={server.url}"
+        done = steelyard("measure", "--decide", RULE, "-j", judge, "--cap", "10", "--out", "run")
+    assert done.returncode == 1
+    assert "no readable verdict in 20 calls" in done.stderr
+    (entry,) = log(tmp_path / "run").values()
+    assert (entry["verdict"], entry["units"], entry["excluded"], entry["holds"]) == (
+        "underpowered",
+        0,
+        10,
+        None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--cap", "5"], "--cap: belongs to --decide"),
+        (["--decide", "speed<0.1"], "unknown metric 'speed'"),
+        (["--decide", RULE, "-p", "ladder"], "leave --probe out"),
+        (["--decide", RULE, "--profile", "quick"], "leave --profile out"),
+        (["--decide", "wrong_choice@delta=7<0.1"], "no step of this size"),
+    ],
+)
+def test_what_would_be_ignored_is_refused(steelyard, arguments: list[str], told: str) -> None:
+    done = steelyard("measure", "-j", "planted/tie", *arguments)
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_dry_run_says_the_most_it_can_take(steelyard, tmp_path: Path) -> None:
+    done = steelyard("measure", "-j", "planted/tie", "--decide", RULE, "--cap", "20", "--dry-run", "--json")
+    (row,) = json.loads(done.stdout)["rows"]
+    assert (row["judge"], row["calls"]) == ("planted/tie", 40)
+    assert not (tmp_path / "steelyard-runs").exists()

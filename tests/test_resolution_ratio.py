@@ -1,0 +1,139 @@
+"""Resolution of two protocols: the profile of their ratio, and what may be claimed from it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from planted_pairs import PLANTED, STANDARD, constant, simulate
+from steelyard.datasheet.figures_of import Figures
+from steelyard.datasheet.instrument_readings import resolution_moved
+from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.heading import Heading
+from steelyard.metrics.instrument_model import InstrumentFit, fit_instrument
+from steelyard.metrics.pair_fit import HIGHEST, LOWEST
+from steelyard.metrics.pair_likelihood import pattern_scores
+from steelyard.metrics.pairs import Pairs
+from steelyard.metrics.resolution_ratio import curve_of, profile_of_ratio, ratio_estimate, ratio_word
+from steelyard.providers.planted_model import Parameters
+
+STRICT = replace(PLANTED, tie_threshold=1.2)
+MANY = {delta: 12 * count for delta, count in STANDARD.items()}
+HEADING = Heading("J", "ladder", {"protocol": "strict"}, 7)
+
+
+def arm(pairs: Pairs) -> InstrumentFit:
+    found = fit_instrument(pairs, 7, 0)
+    assert found is not None
+    return found
+
+
+@cache
+def sound() -> InstrumentFit:
+    return arm(simulate(PLANTED, 1))
+
+
+@cache
+def strict() -> InstrumentFit:
+    return arm(simulate(STRICT, 2))
+
+
+@cache
+def shown() -> Estimate:
+    """Many pairs of a judge whose threshold alone moves."""
+    arms = (arm(simulate(planted, seed, MANY, tasks=30)) for seed, planted in ((1, PLANTED), (2, STRICT)))
+    return ratio_estimate(HEADING, *arms)
+
+
+def test_the_profile_is_the_one_scipy_finds() -> None:
+    base, other = sound(), strict()
+    curves, wanted = (curve_of(base), curve_of(other)), 1.3
+
+    def loss(free: np.ndarray) -> float:
+        thetas = np.array([free[0], *free[1:5]]), np.array([wanted * free[0], *free[5:]])
+        parts = zip((base, other), thetas, strict=True)
+        return -sum(float(pattern_scores(t[None], f.patterns)[0][0] @ f.patterns.weights) for f, t in parts)
+
+    start = np.concatenate([base.best.theta[0], other.best.theta[0, 1:]])
+    box = list(zip([*LOWEST, *LOWEST[1:]], [*HIGHEST, *HIGHEST[1:]], strict=True))
+    oracle = minimize(loss, start, bounds=box)
+    top = float(base.best.value[0] + other.best.value[0])
+    assert profile_of_ratio(*curves, wanted) == pytest.approx(2 * (oracle.fun + top), abs=0.02)
+
+
+def test_an_arm_against_itself_has_ratio_one() -> None:
+    found = ratio_estimate(HEADING, sound(), sound())
+    assert found.value == pytest.approx(1)
+    wide, narrow = found.intervals  # A task moves both arms alike, so the sandwich has no width.
+    assert [(i.method, i.level) for i in (wide, narrow)] == [("profile", 0.95), ("profile", 0.90)]
+    assert wide.low < narrow.low < 1 < narrow.high < wide.high
+
+
+def test_limits_turn_with_the_ratio() -> None:
+    there, back = (ratio_estimate(HEADING, *arms) for arms in ((sound(), strict()), (strict(), sound())))
+    assert there.value == pytest.approx(1 / (back.value or 0))
+    assert there.intervals[0].low == pytest.approx(1 / (back.intervals[0].high or 0), rel=5e-3)
+    assert [i.method for i in there.intervals] == ["profile", "profile", "sandwich_cluster"]
+    assert there.finding == "underpowered"
+
+
+def test_an_unmoved_resolution_is_shown_by_many_pairs() -> None:
+    assert shown().finding == "clear"
+    assert shown().value == pytest.approx(1, abs=0.15)
+
+
+def test_a_moved_resolution_is_flagged() -> None:
+    found = ratio_estimate(HEADING, sound(), arm(simulate(replace(STRICT, resolution=2.4), 2)))
+    assert found.finding == "flagged"
+    assert found.value is not None
+    assert found.value > 2
+
+
+@pytest.mark.parametrize(
+    ("narrow", "wide", "word"),
+    [
+        ((0.85, 1.2), (0.8, 1.3), "clear"),
+        ((1.05, 1.24), (1.02, 1.3), "clear"),
+        ((1.05, 1.4), (1.02, 1.5), "flagged"),
+        ((0.5, 0.7), (0.4, 0.75), "flagged"),
+        ((0.9, 1.4), (0.85, 1.5), "underpowered"),
+        ((0.9, None), (0.85, None), "underpowered"),
+    ],
+)
+def test_words(narrow: tuple[float, float], wide: tuple[float, float], word: str) -> None:
+    assert ratio_word(narrow, wide) == word
+
+
+def why(base: InstrumentFit | None, other: InstrumentFit | None) -> str | None:
+    return ratio_estimate(HEADING, base, other).note
+
+
+def test_bounds_have_no_ratio() -> None:
+    perfect, blind = arm(constant("tt", "12")), arm(simulate(Parameters(resolution=0), 4))
+    assert why(sound(), perfect) == "the resolution of the strict arm is only a bound"
+    assert why(perfect, sound()) == "the resolution of the base arm is only a bound"
+    assert why(blind, sound()) == "the resolution of the base arm can not be told from zero"
+    assert why(sound(), None) == "the strict arm is too small for the joint fit"
+
+
+@pytest.mark.parametrize(
+    ("shift", "said"), [((0.2, 0.5), "the criterion moved"), ((-0.1, 0.5), "no move of the criterion")]
+)
+def test_the_claim_in_words(shift: tuple[float, float], said: str) -> None:
+    moved = Estimate(
+        "J",
+        "criterion",
+        "criterion_shift",
+        {"protocol": "strict", "delta": 0},
+        "call",
+        0.35,
+        intervals=(Interval("newcombe", *shift),),
+    )
+    word, sentence = resolution_moved(Figures("J", [shown(), moved]), "strict") or ("", "")
+    assert word == "clear"
+    assert said in sentence
+    assert "the resolution did not" in sentence
