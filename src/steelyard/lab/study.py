@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from steelyard.errors import ConfigError
 from steelyard.identity import content_hash
-from steelyard.probes.probe import PROBES, Design, Probe, level_of, levels_of
+from steelyard.probes.probe import PROBES, Design, Probe, WrittenProbe, level_of, levels_of
 from steelyard.registry import Spec
+from steelyard.stimuli.packed import packed_stimuli
+from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import scale_name
 from steelyard.tasks.task import CHECKLIST_TASK, Task
@@ -30,11 +32,19 @@ class Study:
     """What is judged; none in a study on the built-in catalogue of pairs."""
     frozen_items: str | None = None
     """Hash of the items of a study read back from its folder, which keeps stimuli and not items."""
+    authored: tuple[Stimulus, ...] = ()
+    """Stimuli that a model wrote for this study."""
 
-    @property
+    @cached_property
     def design(self) -> Design:
-        """What the probes build from."""
-        return Design(self.seed, self.profile, self.replicates, self.task, self.items)
+        """What the probes build from, with every text that was written for them."""
+        design = Design(self.seed, self.profile, self.replicates, self.task, self.items)
+        asking = [probe for probe in self.build_probes() if isinstance(probe, WrittenProbe)]
+        packed = packed_stimuli((brief for probe in asking for brief in probe.briefs(design)), self.task)
+        written: dict[str, list[Stimulus]] = {}
+        for stimulus in (*packed, *self.authored):
+            written.setdefault(stimulus.probe, []).append(stimulus)
+        return replace(design, authored={probe: tuple(made) for probe, made in written.items()})
 
     @cached_property
     def items_hash(self) -> str | None:

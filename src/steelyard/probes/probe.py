@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
 
 from steelyard.metrics.estimate import Estimate
 from steelyard.registry import Registry
+from steelyard.stimuli.authored.brief import Brief
 from steelyard.stimuli.composition import choose_checklists
 from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import Stimulus
@@ -39,6 +40,8 @@ class Design:
     """The question of the study."""
     items: tuple[Item, ...] = ()
     """What is judged; none in a study on the built-in catalogue of pairs."""
+    authored: Mapping[str, tuple[Stimulus, ...]] = field(default_factory=dict)
+    """Probe to the stimuli that were written for it."""
 
     @property
     def level(self) -> str:
@@ -86,6 +89,14 @@ class Probe(Protocol):
         """The figures, from all observations of one judge."""
 
 
+@runtime_checkable
+class WrittenProbe(Probe, Protocol):
+    """A probe whose stimuli somebody has to write before it can show them."""
+
+    def briefs(self, design: Design) -> Iterable[Brief]:
+        """What is to be written; the stimuli come back as `design.authored[name]`."""
+
+
 PROBES: Registry[Probe] = Registry(
     "probe",
     {
@@ -93,6 +104,12 @@ PROBES: Registry[Probe] = Registry(
         "ladder": "steelyard.probes.ladder:Ladder",
         "criterion": "steelyard.probes.criterion:Criterion",
         "position": "steelyard.probes.position:Position",
+        "label_flip": "steelyard.probes.label_flip:LabelFlip",
+        "semantic_paraphrase": "steelyard.probes.semantic_paraphrase:SemanticParaphrase",
+        "verbosity_bias_long": "steelyard.probes.verbosity_bias_long:VerbosityBiasLong",
+        "verbosity_bias_short": "steelyard.probes.verbosity_bias_short:VerbosityBiasShort",
+        "answer_ambiguity": "steelyard.probes.answer_ambiguity:AnswerAmbiguity",
+        "synthetic_ordinal": "steelyard.probes.synthetic_ordinal:SyntheticOrdinal",
     },
 )
 

@@ -37,10 +37,12 @@ def perturbed(
     edit: str,
     *,
     label: str | None = None,
+    labelled: bool = True,
     level: float | None = None,
     author: str = "deterministic edit",
 ) -> Stimulus:
-    """The item after an edit; `label` is its reference where the edit changes it."""
+    """The item after an edit; `label` is its new reference, `labelled` says whether it has one at all."""
+    expectation = reference_of(item) if label is None else Label(label)
     return pointwise_stimulus(
         item,
         task,
@@ -48,7 +50,7 @@ def perturbed(
         probe=probe,
         kind=PERTURBED,
         text=text,
-        expectation=reference_of(item) if label is None else Label(label),
+        expectation=expectation if labelled else Unknown(),
         lineage=Lineage(parent=item.id, edit=edit, author=author),
         level=level,
     )

@@ -23,8 +23,11 @@ class Lineage:
     validation: str | None = None
     """What the validator found, where one was asked."""
     review: str | None = None
-    """`accepted`, `edited` or `rejected`, where a person looked."""
+    """`pending`, `accepted`, `edited` or `rejected`, where a person is to look or a check refused it."""
 
+
+PENDING, ACCEPTED, EDITED, REJECTED = REVIEWS = ("pending", "accepted", "edited", "rejected")
+"""States of a stimulus that is looked at before it is judged."""
 
 ADDITIONS = ("instruction", "scale", "level")
 """Fields that are left out where they say nothing: pairs have the hash they had without them."""
@@ -80,6 +83,11 @@ class Stimulus:
     def unit(self) -> str:
         """What counts as one: the pair, or the item that a single text was made from."""
         return self.id if len(self.texts) == 2 else self.lineage.parent
+
+    @property
+    def judged(self) -> bool:
+        """True where it may be shown to a judge: neither rejected nor waiting for a person."""
+        return self.lineage.review not in (PENDING, REJECTED)
 
     def to_json(self) -> dict[str, Any]:
         """A plain mapping, one line of `stimuli.jsonl`."""

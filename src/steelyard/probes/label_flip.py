@@ -1,0 +1,23 @@
+"""Label flip: does the verdict follow when the reference answer changes?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from steelyard.probes.probe import Design
+from steelyard.probes.written import Written
+from steelyard.stimuli.authored.brief import Brief, flipped
+
+
+class LabelFlip(Written):
+    """Every item rewritten so that the rubric gives another answer."""
+
+    name = "label_flip"
+    question = "Does the judge change its verdict when the response is changed so that it should?"
+
+    def briefs(self, design: Design) -> Iterable[Brief]:
+        """A text for every item whose reference can be turned round."""
+        for item in design.items:
+            target = None if item.label is None else flipped(item.label, item.scale or design.task.scale)
+            if target is not None:
+                yield Brief(self.name, item, 0, self.name, target)

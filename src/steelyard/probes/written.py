@@ -1,0 +1,38 @@
+"""What the probes share whose edits somebody has to write: one text for each item."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.pointwise import METRICS, pointwise_estimates
+from steelyard.probes.probe import POINTWISE, Design, Showing, pointwise
+from steelyard.stimuli.authored.brief import Brief
+from steelyard.verdicts.observation import Observation
+
+
+class Written:
+    """One written text for each item; a subclass names the probe and its question."""
+
+    name: str
+    question: str
+    metrics = METRICS
+    levels = (POINTWISE,)
+
+    def briefs(self, design: Design) -> Iterable[Brief]:
+        """A text for every item that has a reference, which the text must keep."""
+        for item in design.items:
+            if item.label is not None:
+                yield Brief(self.name, item, 0, self.name, item.label)
+
+    def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
+        """The written texts, and the items they were made from."""
+        del protocols
+        texts = [stimulus for stimulus in design.authored.get(self.name, ()) if stimulus.judged]
+        parents = {stimulus.lineage.parent for stimulus in texts}
+        originals = [o for o in design.originals if o.lineage.parent in parents]
+        return pointwise([*originals, *texts], "base", design.replicates)
+
+    def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
+        """Accuracy on the texts, and whether the judge's verdict on the item stays."""
+        return pointwise_estimates(judge, self.name, "base", observations, seed)

@@ -1,0 +1,38 @@
+"""Briefs fulfilled from the built-in pack, whose variants are written out: no author model is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from steelyard.stimuli.authored.brief import AMBIGUOUS, LABEL_FLIP, LONG, ORDINAL, PARAPHRASE, SHORT, Brief
+from steelyard.stimuli.stimulus import Stimulus
+from steelyard.tasks.pack import PackItem, pack_item
+from steelyard.tasks.task import Task
+
+AUTHOR = "pack"
+"""Who wrote these texts."""
+
+
+def packed_stimuli(briefs: Iterable[Brief], task: Task) -> tuple[Stimulus, ...]:
+    """A stimulus for every brief on an item of the pack that has the variant."""
+    made = []
+    for brief in briefs:
+        source = pack_item(brief.item)
+        written = None if source is None else _written(brief, source)
+        if written is not None:
+            made.append(brief.fulfilled(written[0], task, AUTHOR, written[1]))
+    return tuple(made)
+
+
+def _written(brief: Brief, source: PackItem) -> tuple[str, str | None] | None:
+    """Text and reference of the variant; nothing where the pack has none."""
+    match brief.goal:
+        case name if name == LABEL_FLIP:
+            return source.label_flip.response, source.label_flip.label
+        case name if name == AMBIGUOUS:
+            return None if source.ambiguous is None else (source.ambiguous, None)
+        case name if name == ORDINAL:
+            text = dict(source.ordinal).get(brief.expected or "")
+            return None if text is None else (text, brief.expected)
+    kept = {PARAPHRASE: source.paraphrase, LONG: source.long, SHORT: source.short}
+    return kept[brief.goal], source.label

@@ -1,0 +1,62 @@
+"""White space alone: the words, as `str.split` gives them, stay what they are.
+
+Fenced code is left as it stands, for there white space has meaning. A text that offers no place for the edit
+gives None.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+
+from steelyard.stimuli.surface.segments import in_prose, lines_of, prose_stretches, replaced
+
+_BREAK = re.compile(r"(?<=\S)[^\S\r\n]*(?P<end>\r\n|\r|\n)(?=\s*\S)")
+_WORD_GAP = re.compile(r"(?<=\S) +(?=\S)")
+# A line that begins with a fence would open a block of code.
+_BREAKABLE = re.compile(r"(?<=\S) +(?=\S)(?!```|~~~)")
+_SENTENCE_GAP = re.compile(r"(?<=[.!?]) +(?=\S)(?!```|~~~)")
+_SHARE = 0.4
+"""Share of the gaps between words that become clusters."""
+
+
+def blank_lines(text: str, rng: random.Random) -> str | None:
+    """One to three blank lines after every line; in a text of one line, after every sentence.
+
+    A single sentence is broken at one gap between words; a single word cannot be.
+    """
+    stretches = prose_stretches(text)
+    breaks = [match for match in _BREAK.finditer(text) if _inside(match, stretches)]
+    if breaks:
+        return replaced(text, {m.span("end"): m["end"] * (1 + rng.randint(1, 3)) for m in breaks})
+    gaps = [match for match in _SENTENCE_GAP.finditer(text) if _inside(match, stretches)]
+    if not gaps:
+        gaps = [match for match in _BREAKABLE.finditer(text) if _inside(match, stretches)]
+        gaps = [rng.choice(gaps)] if gaps else []
+    changed = {match.span(): "\n" * (1 + rng.randint(1, 3)) for match in gaps}
+    return replaced(text, changed) if changed else None
+
+
+def space_clusters(text: str, rng: random.Random) -> str | None:
+    """Two to six spaces more in some gaps between words of a line; at least one gap."""
+    stretches = prose_stretches(text)
+    gaps = [match for match in _WORD_GAP.finditer(text) if _inside(match, stretches)]
+    if not gaps:
+        return None
+    hit = [gap for gap in gaps if rng.random() < _SHARE] or [rng.choice(gaps)]
+    return replaced(text, {gap.span(): gap[0] + " " * rng.randint(2, 6) for gap in hit})
+
+
+def indentation(text: str, rng: random.Random) -> str | None:
+    """Every line with words moved right by the same 2 to 8 spaces: lines keep their place to one another."""
+    space = " " * rng.choice((2, 4, 6, 8))
+
+    def indented(prose: str) -> str:
+        return "".join(space + line if line.strip() else line for line in lines_of(prose))
+
+    edited = in_prose(text, indented)
+    return None if edited == text else edited
+
+
+def _inside(match: re.Match[str], stretches: list[tuple[int, int]]) -> bool:
+    return any(start <= match.start() and match.end() <= end for start, end in stretches)
