@@ -17,7 +17,14 @@ from steelyard.metrics.heading import Heading
 from steelyard.metrics.intervals import wilson
 from steelyard.metrics.invariance import invariance_estimates
 from steelyard.metrics.pointwise import METRICS, pointwise_estimates
-from steelyard.metrics.repeats import fleiss_columns, fleiss_kappa, intraclass, intraclass_columns, stability
+from steelyard.metrics.repeats import (
+    fleiss_columns,
+    fleiss_kappa,
+    intraclass,
+    intraclass_columns,
+    noise_floor,
+    stability,
+)
 from steelyard.metrics.score_shares import accuracy
 from steelyard.metrics.scores import collect_scores
 from steelyard.verdicts.observation import Observation
@@ -131,7 +138,7 @@ def test_repeats_of_an_item_do_not_narrow_the_interval() -> None:
 
 def test_a_deterministic_judge_agrees_with_itself_whatever_its_accuracy() -> None:
     wrong = repeats([[0, 0, 0]] * 6 + [[1, 1, 1]] * 2, expected=1)
-    figures = named(stability(HEADING, wrong))
+    figures = named([*stability(HEADING, wrong), noise_floor(HEADING, wrong)])
     assert accuracy(HEADING, wrong).value == 0.25
     assert figures["self_agreement"].value == 1.0
     assert (figures["noise_floor"].value, figures["flip_rate"].value) == (0.0, 0.0)
@@ -140,7 +147,8 @@ def test_a_deterministic_judge_agrees_with_itself_whatever_its_accuracy() -> Non
 
 def test_repeats_by_hand() -> None:
     # Three repeats make three pairs: 1 1 0 agrees in one of them, 1 1 1 in all, 1 lost 0 in none of one.
-    figures = named(stability(HEADING, repeats([[1, 1, 0], [1, 1, 1], [1, "failed", 0]])))
+    scores = repeats([[1, 1, 0], [1, 1, 1], [1, "failed", 0]])
+    figures = named([*stability(HEADING, scores), noise_floor(HEADING, scores)])
     agree, flips = figures["self_agreement"], figures["flip_rate"]
     assert (agree.numerator, agree.denominator) == (4, 7)
     # Nine pairs were designed; the two lost ones may go either way.
@@ -206,7 +214,7 @@ def test_an_edit_that_moves_a_steady_judge_is_flagged() -> None:
     # Eight of twenty items move, none of the repeats does.
     assert excess.value == pytest.approx(0.4)
     assert excess.finding == "flagged"
-    assert "edits differ in 0.40, repeats in 0.00" in (excess.note or "")
+    assert "edits differ in 0.40, repeats of the original in 0.00" in (excess.note or "")
 
 
 def test_few_steady_items_are_underpowered_and_many_are_invariant() -> None:
@@ -217,11 +225,22 @@ def test_few_steady_items_are_underpowered_and_many_are_invariant() -> None:
     assert (many.value, many.finding) == (0.0, "clear")
 
 
-def test_the_excess_is_half_the_squared_distance_of_the_answer_shares() -> None:
+def test_the_excess_by_hand() -> None:
     # Original says 1 in 3 of 4, edit in 1 of 4. Cross comparisons that differ: (3·3 + 1·1)/16 = .625.
-    # Repeats that differ: 3 of 6 pairs on either side.
+    # Repeats of the original that differ: 3 of 6 pairs.
     scores = collect_scores(edits([[1, 1, 1, 0]] * 3, [[1, 0, 0, 0]] * 3))
     assert invariance_estimates(HEADING, scores)[1].value == pytest.approx(0.625 - 0.5)
+
+
+def test_an_edit_that_only_makes_a_steady_judge_waver_has_an_effect() -> None:
+    excess = invariance_estimates(HEADING, collect_scores(edits([[1, 1]] * 30, [[1, 0]] * 30)))[1]
+    assert (excess.value, excess.finding) == (0.5, "flagged")
+
+
+def test_an_edit_that_steadies_the_judge_is_not_flagged() -> None:
+    excess = invariance_estimates(HEADING, collect_scores(edits([[1, 0]] * 30, [[1, 1]] * 30)))[1]
+    # Half of the comparisons differ, and every pair of repeats of the original.
+    assert (excess.value, excess.finding) == (-0.5, "underpowered")
 
 
 def test_lost_calls_bound_invariance_by_comparisons() -> None:
@@ -249,7 +268,10 @@ def test_ordinal_figures_by_hand() -> None:
     assert figures["mae"].value == pytest.approx(4 / 6)
     assert figures["bias"].value == pytest.approx(-2 / 6)
     assert (figures["within_one"].numerator, figures["within_one"].denominator) == (5, 6)
-    assert (figures["unused_levels"].value, figures["unused_levels"].note) == (3.0, "never used: 2, 5, 6")
+    assert (figures["unused_levels"].value, figures["unused_levels"].note) == (
+        3.0,
+        "of 6 levels; never used: 2, 5, 6",
+    )
     assert figures["compression"].value == pytest.approx(np.std(given) / np.std(labels))
     for metric in ("mae", "bias", "ccc", "pearson", "spearman", "qwk", "krippendorff_alpha"):
         found = figures[metric]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from functools import cache
+from itertools import combinations, permutations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from steelyard.lab.recorded.call import Call
@@ -15,7 +18,7 @@ from steelyard.lab.recorded.observations import checked, observations_of
 from steelyard.lab.recorded.styles import read_calls
 from steelyard.metrics.direction import decompose
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.pairs import collect
+from steelyard.metrics.pairs import FIRST, SECOND, Ints, collect
 from steelyard.probes.position import Position
 from strategies import find
 
@@ -124,3 +127,29 @@ def test_pandalm_is_reported_and_not_decomposed(steelyard) -> None:
         assert mine["accuracy"]["bounds"][0] == pytest.approx(row["agree"], abs=5e-5)
         assert mine["unreadable_rate"]["value"] == pytest.approx(row["invalid"], abs=5e-4)
         assert mine["tie_rate"]["bounds"][0] == pytest.approx(row["tie"], abs=5e-5)
+
+
+def of_content(answers: Ints) -> Ints:
+    """Answers with u second, as if u had stood first: the slots change places."""
+    return np.select([answers == FIRST, answers == SECOND], [SECOND, FIRST], answers)
+
+
+@needs_llmbar
+@pytest.mark.parametrize("row", stats(LLMBAR, "stats_retest.json"), ids=lambda row: row["judge"])
+def test_llmbar_repeats_agree_as_counted(row: dict[str, Any]) -> None:
+    """Three runs in both orders; the table takes two unreadable replies for an agreement."""
+    calls = [c for c in checked(read_calls(LLMBAR / "replicates_cot_x3.jsonl")) if c.judge == row["judge"]]
+    pairs = collect(observations_of(calls))
+    assert np.array_equal(pairs.replicate.reshape(-1, 3), np.tile([0, 1, 2], (len(pairs) // 3, 1)))
+    first, second = (codes.reshape(-1, 3) for codes in (pairs.u_first, of_content(pairs.v_first)))
+
+    def agree(left: Ints, right: Ints, runs: Iterable[tuple[int, int]]) -> list[bool]:
+        return [bool(same) for a, b in runs for same in left[:, a] == right[:, b]]
+
+    repeats = [same for order in (first, second) for same in agree(order, order, combinations(range(3), 2))]
+    assert len(repeats) == row["n_call_pairs"]
+    assert round(np.mean(repeats), 4) == row["retest_same_order_agree"]
+    within = agree(first, second, [(run, run) for run in range(3)])
+    assert round(np.mean(within), 4) == row["swap_agree_within_run"]
+    across = agree(first, second, permutations(range(3), 2))
+    assert round(np.mean(across), 4) == row["swap_agree_cross_run"]

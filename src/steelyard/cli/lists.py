@@ -33,6 +33,7 @@ JUDGES = (
     ("openai/NAME?base_url=URL", "any chat-completions server"),
     ("vllm/NAME", "a vLLM server, http://127.0.0.1:8000/v1 unless base_url says otherwise"),
     ("ollama/NAME", "an Ollama server, http://127.0.0.1:11434/v1 unless base_url says otherwise"),
+    ("recorded/FILE.jsonl?judge=NAME", "replays recorded verdicts on stimuli of the same names"),
     ("planted/probit?s=0.8&beta=0.4&tau=0.6&sigma=0.7&lapse=0.02", "a judge with known parameters"),
     ("planted/coin", "1 or 2 by chance; also run as a baseline beside every result"),
     ("planted/first", "always the first slot; baseline"),

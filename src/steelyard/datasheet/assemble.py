@@ -7,9 +7,12 @@ from typing import Any
 
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.datasheet.readings import readings_of
+from steelyard.metrics.cost import Dollars
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.instrument_estimates import instrument_estimates
 from steelyard.metrics.losses import loss_estimates
+from steelyard.metrics.run_cost import run_costs
+from steelyard.metrics.volatility import volatility_estimates
 from steelyard.probes.probe import PAIRWISE, POINTWISE, Probe
 from steelyard.verdicts.observation import Observation
 from steelyard.version import __version__
@@ -25,8 +28,9 @@ def assemble(
     probes: Sequence[Probe],
     observations: Iterable[Observation],
     run: Mapping[str, Any],
+    prices: Mapping[str, Dollars | None] | None = None,
 ) -> Datasheet:
-    """Every probe's figures for every judge, in a fixed order."""
+    """Every probe's figures for every judge, in a fixed order; costs where prices are given."""
     by_judge: dict[str, list[Observation]] = {judge.name: [] for judge in judges}
     level = PAIRWISE
     for observation in observations:
@@ -39,6 +43,9 @@ def assemble(
             estimates += probe.estimates(judge.name, by_judge[judge.name], seed)
         if not judge.baseline:
             estimates += instrument_estimates(judge.name, by_judge[judge.name], seed)
+        if prices and judge.name in prices:
+            estimates += run_costs(judge.name, by_judge[judge.name], estimates, prices[judge.name], seed)
+        estimates += volatility_estimates(judge.name, estimates, seed)
         estimates += loss_estimates(judge.name, by_judge[judge.name])
     return Datasheet(
         name=name,

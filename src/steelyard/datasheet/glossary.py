@@ -159,7 +159,20 @@ METRICS: dict[str, Term] = {
         "compression", "Spread of the scores over the spread of the labels; below 1 the judge huddles."
     ),
     "unused_levels": Term("unused levels", "Levels of the scale that the judge never gave."),
+    "accuracy_mean": Term("mean accuracy", "Mean of the accuracies of all probes, each counted once."),
+    "accuracy_sd": Term(
+        "volatility", "Standard deviation of accuracy over probes; part of it is sampling, as the note says."
+    ),
+    "accuracy_min": Term("worst probe", "Least accuracy of any probe."),
+    "accuracy_max": Term("best probe", "Greatest accuracy of any probe."),
+    "cost_per_call": Term("cost per call", "Dollars per call, from counted tokens and listed prices."),
     "cost_per_point": Term("cost per point", "Dollars per percentage point of accuracy on the same trials."),
+    "cost_per_point_pooled": Term(
+        "cost/point, pooled", "Dollars of all probes per percentage point of their mean accuracy."
+    ),
+    "cost_per_point_mean": Term(
+        "cost/point, mean", "Mean over probes of their own cost per percentage point."
+    ),
 }
 
 INTERVALS: dict[str, str] = {
@@ -213,6 +226,8 @@ PROBES: dict[str, str] = {
     "criterion": "Criterion",
     "position": "Natural pairs",
     "run": "All calls",
+    "cost": "Cost",
+    "volatility": "Volatility over probes",
 }
 
 FINDINGS: dict[str, str] = {

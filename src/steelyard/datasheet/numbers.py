@@ -71,6 +71,12 @@ def steps(value: float) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".") if not math.isinf(value) else decimal(value)
 
 
+def dollars(number: float) -> str:
+    """An amount that may be far below a cent: `$0.000012`, `$1.50`."""
+    places = 2 if number == 0 or number >= 1 else 1 - math.floor(math.log10(number))
+    return f"${number:.{places}f}"
+
+
 def value(estimate: Estimate) -> str:
     """The point value: `0.94`, `≤ 1`, `> 5`, `+0.44` or `undefined`."""
     if estimate.value is None or math.isnan(estimate.value):
@@ -92,6 +98,10 @@ def interval(estimate: Estimate, which: Interval | None = None) -> str:
 def _one(estimate: Estimate, number: float) -> str:
     if estimate.metric in _STEPS:
         return steps(number)
+    if estimate.metric == "unused_levels":
+        return f"{number:g}"
+    if estimate.metric.startswith("cost_"):
+        return dollars(number)
     return decimal(number, signed=term(estimate.metric).signed)
 
 

@@ -28,6 +28,26 @@ NATURAL = (
     "net_slot_preference",
 )
 """What order does to natural pairs, in reading order."""
+BASE = ("protocol", "base")
+DETAILS = frozenset(
+    {
+        "noise_floor",
+        "flip_rate",
+        "fleiss_kappa",
+        "icc",
+        "balanced_accuracy",
+        "gwet_ac1",
+        "within_one",
+        "spearman",
+        "krippendorff_alpha",
+        "compression",
+        "unused_levels",
+        "unreadable_rate",
+        "failed_rate",
+        "cost_per_call",
+    }
+)
+"""Figures of a pointwise probe that a short report leaves out."""
 RUN = "run"
 """Under this name stand the figures of all calls together."""
 
@@ -271,10 +291,15 @@ def _other_probes(index: _Index) -> Iterator[Section]:
         addresses.setdefault(address[0], []).append(address)
     for probe in [name for name in addresses if name not in (*PAIRWISE, NATURAL_PROBE, RUN)]:
         rows: list[Row] = []
-        for _, metric, group in addresses[probe]:
-            words = numbers.condition(dict(group))
-            label = term(metric).label if words in ("all", "base") else f"{term(metric).label}, {words}"
-            rows += index.row(label, probe, metric, dict(group))
+        metrics = list(dict.fromkeys(metric for _, metric, _ in addresses[probe]))
+        whole = {metric for _, metric, group in addresses[probe] if group <= {BASE}}
+        for _, metric, group in sorted(addresses[probe], key=lambda address: metrics.index(address[1])):
+            words = numbers.condition(dict(group - {BASE}))
+            part = group > {BASE} and metric in whole
+            name = term(metric).label
+            label = words if part else name if words == "all" else f"{name}, {words}"
+            shown = metric not in DETAILS
+            rows += index.row(label, probe, metric, dict(group), depth=int(part), essential=shown)
         yield Section(PROBES.get(probe, probe.replace("_", " ").capitalize()), "", tuple(rows))
 
 

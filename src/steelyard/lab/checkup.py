@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.errors import SteelyardError, UnreachableError
+from steelyard.lab.briefing import brief
 from steelyard.lab.judge_config import parse_judge
 from steelyard.lab.planner import make_plan
 from steelyard.lab.study_file import StudyConfig, build_study
@@ -84,6 +85,7 @@ def _try_judge(text: str) -> Finding:
 async def _ask(trial: Trial) -> Reply:
     provider = connect(trial.judge)
     try:
+        brief(provider, [trial])
         await provider.open()
         return await asyncio.wait_for(provider.ask(trial.presentation()), PATIENCE)
     except TimeoutError:

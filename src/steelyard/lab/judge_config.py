@@ -17,6 +17,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from steelyard.errors import ConfigError, UnknownNameError
 from steelyard.identity import canonical_json
 from steelyard.lab.judge_defaults import PLANTED_PARAMETERS, default_protocols
+from steelyard.lab.recorded.replay import recorded_judge
 from steelyard.providers.provider import PROVIDERS
 from steelyard.registry import Spec
 from steelyard.tasks.scale import Pairwise, Scale, scale_name
@@ -25,7 +26,7 @@ from steelyard.trials.presentation import Decoding
 from steelyard.trials.prompt import PAIRWISE_VARIABLES, POINTWISE_VARIABLES, PromptTemplate
 from steelyard.verdicts.readers import READERS
 
-PLANNED_PROVIDERS = ("anthropic", "google", "bedrock", "recorded")
+PLANNED_PROVIDERS = ("anthropic", "google", "bedrock")
 """Named in the contract, not built yet."""
 
 TEXT_READERS = ("choice", "json", "logprob")
@@ -76,6 +77,7 @@ class JudgeConfig(_Strict):
 
     model: Line
     name: Name | None = None
+    judge: Name | None = None
     prompt: str | None = None
     system: str | None = None
     rubric: str | None = None
@@ -111,6 +113,8 @@ def parse_judge(given: str | Mapping[str, Any], folder: Path, scale: Scale) -> J
     if not model:
         raise ConfigError(f"{where}: found no '/', expected provider/model such as openai/gpt-4o.")
     _check_provider(provider, where)
+    if provider == "recorded":
+        return _recorded(config, model, folder, scale, where)
     _check_options(config, provider, where)
     _check_extra(config.extra, where)
     protocols = _protocols(config, provider, model, folder, scale, where)
@@ -123,6 +127,15 @@ def parse_judge(given: str | Mapping[str, Any], folder: Path, scale: Scale) -> J
         options=_options(config, provider),
         rubric=None if config.rubric is None else text_or_file(config.rubric, folder, where),
     )
+
+
+def _recorded(config: JudgeConfig, model: str, folder: Path, scale: Scale, where: str) -> Judge:
+    """A judge that replays a file: nothing of it can be set but its name."""
+    for key in sorted(config.model_fields_set - {"model", "name", "judge"}):
+        raise ConfigError(f"{where}: key {key!r} changes nothing in a recording; remove it.")
+    if not isinstance(scale, Pairwise):
+        raise ConfigError(f"{where}: replays pairwise verdicts, found another scale; import scores instead.")
+    return recorded_judge(model, config.judge, config.name, folder)
 
 
 def text_or_file(value: str, folder: Path, where: str) -> str:
@@ -163,7 +176,7 @@ def _as_mapping(given: str | Mapping[str, Any], where: str) -> dict[str, Any]:
 
 def _typed(key: str, value: str) -> object:
     """A query value has no type of its own: numbers and null become what they look like."""
-    if key in ("model", "name", "prompt", "system", "rubric", "reader", "base_url", "api_key_env"):
+    if key in ("model", "name", "judge", "prompt", "system", "rubric", "reader", "base_url", "api_key_env"):
         return value
     if value in ("null", "none", ""):
         return None
@@ -221,6 +234,8 @@ def _check_provider(provider: str, where: str) -> None:
 
 def _check_options(config: JudgeConfig, provider: str, where: str) -> None:
     """Refuse a key that this provider would silently ignore."""
+    if config.judge is not None:
+        raise ConfigError(f"{where}: key 'judge' belongs to recorded judges only; remove it.")
     wire = {name for name in ("base_url", "api_key_env", "timeout") if getattr(config, name) is not None}
     if wire and provider in ("embedded", "planted"):
         raise ConfigError(

@@ -15,9 +15,10 @@ from steelyard.errors import (
     TransientError,
     UnreachableError,
 )
+from steelyard.lab.briefing import brief
 from steelyard.lab.prices import price_of
 from steelyard.lab.throttle import Throttle, nap
-from steelyard.providers.provider import Keyed, Provider, connect
+from steelyard.providers.provider import Provider, connect
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply
 from steelyard.trials.trial import Trial
@@ -61,8 +62,7 @@ class JudgeRun:
             await provider.close()
 
     async def _work(self, provider: Provider, throttle: Throttle, batch: list[Trial]) -> None:
-        if isinstance(provider, Keyed):
-            provider.learn(trial.stimulus for trial in batch)
+        brief(provider, batch)
         waiting = iter(batch)
 
         async def worker() -> None:

@@ -17,7 +17,7 @@ CHARACTERS_PER_TOKEN = 4.2
 """English prose, roughly; plans are estimates and say so."""
 ANSWER_TOKENS = {"json": 12}
 """Expected length of an answer by reader; one token otherwise."""
-SECONDS_PER_CALL = {"embedded": 0.8, "planted": 0.0005}
+SECONDS_PER_CALL = {"embedded": 0.8, "planted": 0.0005, "recorded": 0.0005}
 HTTP_SECONDS_PER_CALL = 1.5
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 
 from steelyard.trials.judge import Judge
+from steelyard.trials.reply import Usage
 
-FREE_PROVIDERS = ("embedded", "planted", "vllm", "ollama")
+FREE_PROVIDERS = ("embedded", "planted", "recorded", "vllm", "ollama")
 """Providers that run on the user's own machine."""
 
 
@@ -33,14 +35,23 @@ def price_of(judge: Judge) -> Price | None:
     return _listed(judge.provider, judge.model)
 
 
+def dollars_of(judge: Judge) -> Callable[[Usage], float] | None:
+    """Dollars of one call from its token counts; None where the price is not known."""
+    price = price_of(judge)
+    if price is None:
+        return None
+    return lambda usage: price.dollars(usage.input_tokens, usage.output_tokens)
+
+
 @cache
 def _listed(provider: str, model: str) -> Price | None:
-    from genai_prices import Usage, calc_price
+    from genai_prices import Usage as Tokens
+    from genai_prices import calc_price
 
     million = 1_000_000
     try:
         cost = calc_price(
-            Usage(input_tokens=million, output_tokens=million), model_ref=model, provider_id=provider
+            Tokens(input_tokens=million, output_tokens=million), model_ref=model, provider_id=provider
         )
     except LookupError:
         return None

@@ -19,7 +19,7 @@ from steelyard.lab.frozen_plan import freeze_plan, thaw_plan
 from steelyard.lab.frozen_study import freeze, thaw
 from steelyard.lab.observe import observe
 from steelyard.lab.planner import Plan, make_plan
-from steelyard.lab.prices import price_of
+from steelyard.lab.prices import dollars_of, price_of
 from steelyard.lab.study import Study
 from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.store.run_store import RunStore
@@ -183,6 +183,7 @@ def build_datasheet(plan: Plan, store: RunStore) -> Datasheet:
         probes=study.build_probes(),
         observations=observe(plan, store),
         run=run_facts(plan, store),
+        prices={judge.name: dollars_of(judge) for judge in study.judges if not judge.baseline},
     )
 
 

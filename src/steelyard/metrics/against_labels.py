@@ -85,13 +85,11 @@ def unused_levels(heading: Heading, scores: Scores) -> Estimate:
         "unused_levels",
         unit="level",
         value=float(len(unused)),
-        numerator=len(unused),
-        denominator=levels,
         n_calls=len(rows),
         n_units=rows.n_items,
         n_clusters=rows.n_clusters,
         excluded=scores.lost(),
-        note="never used: " + ", ".join(map(str, unused)) if unused else None,
+        note=f"of {levels} levels" + ("; never used: " + ", ".join(map(str, unused)) if unused else ""),
     )
 
 

@@ -3,7 +3,8 @@
 Only edits that keep the label ask for the same verdict. What changes beyond the noise of asking twice
 is the edit's effect:
 
-    excess flip = share of (original, edit) comparisons that differ − share of repeats that differ
+    excess flip = share of (original, edit) comparisons that differ
+                − share of (original, original) comparisons that differ
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from steelyard.metrics.heading import Heading
 from steelyard.metrics.intervals import Limits, score
 from steelyard.metrics.pairs import Floats, Ints
 from steelyard.metrics.proportion import NO_SPREAD, ONE_TASK, join
-from steelyard.metrics.repeats import NO_REPEATS, equal_pairs, input_counts, verdict_counts
+from steelyard.metrics.repeats import NO_REPEATS, equal_pairs, verdict_counts
 from steelyard.metrics.score_shares import share, unit_sums
 from steelyard.metrics.scores import Scores
 from steelyard.metrics.tally import Mask, Tally
@@ -44,7 +45,7 @@ class Comparisons:
     designed: Ints
     """Comparisons had no call been lost."""
     floor: Floats
-    """Share of repeats of the same input that differ, mean over the item's inputs; NaN without repeats."""
+    """Share of repeats of the unchanged item that differ; NaN without repeats."""
     unit: Ints
     """Resampling unit of the item."""
 
@@ -90,9 +91,12 @@ def compare_items(scores: Scores) -> Comparisons:
 
 
 def invariance_estimates(heading: Heading, scores: Scores) -> list[Estimate]:
-    """`invariance` and `excess_flip` of the edits that keep the label; nothing where no edit does."""
+    """`invariance` and `excess_flip` of the edits that keep the label.
+
+    Nothing where no edit does, or where the probe compares with no unchanged item.
+    """
     kept = scores.where(scores.original | keeps_label(scores))
-    if not np.any(~kept.original):
+    if np.all(kept.original) or not np.any(kept.original):
         return []
     comparisons = compare_items(kept)
     excess = _excess(heading, comparisons)
@@ -145,11 +149,12 @@ def _excess(heading: Heading, comparisons: Comparisons) -> Estimate:
         n_clusters=rows.n_clusters,
         excluded=rows.lost(),
         chance=0.0,
-        finding=difference_word(limits(1 - ALPHA), mean.p()),
+        # Fewer changes than mere repeats show are no fault: only an excess above zero is flagged.
+        finding=difference_word(limits(1 - ALPHA), mean.p() if mean.mean > 0 else 1.0),
         minimum_detectable=mean.detectable(),
         note=join(
             [
-                f"edits differ in {flip:.2f}, repeats in {floor:.2f}, mean over items; margin {MARGIN:g}",
+                f"edits differ in {flip:.2f}, repeats of the original in {floor:.2f}; margin {MARGIN:g}",
                 None if mean.error else NO_SPREAD,
                 ONE_TASK if rows.n_clusters < 2 else None,
             ]
@@ -174,12 +179,6 @@ def _item_counts(scores: Scores, mask: Mask) -> Ints:
     return verdict_counts(scores, groups, 2 * len(scores.items))[: len(scores.items)]
 
 
-def _floor(scores: Scores) -> Floats:
-    equal, pairs = equal_pairs(input_counts(scores))
-    differ = ratio((pairs - equal).astype(np.float64), pairs.astype(np.float64))
-    items = np.zeros(len(scores.stimuli), dtype=np.int64)
-    items[scores.stimulus] = scores.item
-    known = np.isfinite(differ)
-    size = len(scores.items)
-    sums = np.bincount(items[known], weights=differ[known], minlength=size).astype(np.float64)
-    return ratio(sums, np.bincount(items[known], minlength=size).astype(np.float64))
+def _floor(rows: Scores) -> Floats:
+    equal, pairs = equal_pairs(_item_counts(rows, rows.original))
+    return ratio((pairs - equal).astype(np.float64), pairs.astype(np.float64))

@@ -10,7 +10,7 @@ from steelyard.metrics.against_labels import binary_figures, ordinal_figures
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading, step
 from steelyard.metrics.invariance import invariance, invariance_estimates, keeps_label
-from steelyard.metrics.repeats import stability
+from steelyard.metrics.repeats import noise_floor, stability
 from steelyard.metrics.score_shares import accuracy, lost_rates
 from steelyard.metrics.scores import Scores, collect_scores
 from steelyard.stimuli.original import ORIGINAL
@@ -20,8 +20,8 @@ METRICS = (
     "accuracy",
     "invariance",
     "excess_flip",
-    "self_agreement",
     "noise_floor",
+    "self_agreement",
     "flip_rate",
     "icc",
     "fleiss_kappa",
@@ -54,12 +54,15 @@ def pointwise_estimates(
     heading = Heading(judge, probe, {"protocol": protocol}, seed)
     edits = scores.where(~scores.original)
     subject = edits if len(edits) else scores
+    plain = scores.where(scores.original)
     estimates = [accuracy(heading, subject)]
-    if len(edits):
-        estimates.append(accuracy(heading.within(kind=ORIGINAL), scores.where(scores.original)))
+    if len(edits) and len(plain):
+        estimates.append(accuracy(heading.within(kind=ORIGINAL), plain))
         estimates += invariance_estimates(heading, scores)
-    if not len(edits) or _repeated(scores):
-        estimates += stability(heading, scores)
+    if not len(edits) or _repeated(plain):
+        estimates.append(noise_floor(heading, plain))
+    if not len(edits) or _repeated(edits):
+        estimates += stability(heading, subject)
     return [
         *estimates,
         *_by_scale(heading, subject),
@@ -95,12 +98,13 @@ def _by_level(heading: Heading, scores: Scores) -> list[Estimate]:
     levels = np.unique(scores.level[~np.isnan(scores.level)])
     if len(levels) < 2:
         return []
-    estimates: list[Estimate] = []
+    right: list[Estimate] = []
+    same: list[Estimate] = []
     for level in levels:
         here = heading.within(level=step(float(level)))
         edits = scores.level == level
-        estimates.append(accuracy(here, scores.where(edits & ~scores.original)))
+        right.append(accuracy(here, scores.where(edits & ~scores.original)))
         kept = scores.where(scores.original | (edits & keeps_label(scores)))
-        if np.any(~kept.original):
-            estimates.append(invariance(here, kept))
-    return estimates
+        if np.any(kept.original) and np.any(~kept.original):
+            same.append(invariance(here, kept))
+    return right + same

@@ -37,15 +37,19 @@ def equal_pairs(counts: Ints) -> tuple[Ints, Ints]:
 
 
 def stability(heading: Heading, scores: Scores) -> list[Estimate]:
-    """`self_agreement`, `noise_floor`, `flip_rate`, and chance-corrected agreement of repeats."""
-    agreement, floor = (_pairs(heading, metric, scores) for metric in ("self_agreement", "noise_floor"))
-    estimates = [agreement, floor, _flip_rate(heading, scores)]
+    """`self_agreement`, `flip_rate`, and chance-corrected agreement of repeats."""
+    estimates = [_pairs(heading, "self_agreement", scores), _flip_rate(heading, scores)]
     if not np.all(scores.binary):
         ordinal = scores.where(~scores.binary)
         estimates.append(_intraclass(heading, ordinal))
     if np.any(scores.binary):
         estimates.append(_fleiss(heading, scores.where(scores.binary)))
     return estimates
+
+
+def noise_floor(heading: Heading, scores: Scores) -> Estimate:
+    """Repeats that differ: what asking again does to a verdict, whatever the question."""
+    return _pairs(heading, "noise_floor", scores)
 
 
 def input_counts(scores: Scores) -> Ints:

@@ -18,6 +18,7 @@ from steelyard.metrics.scores import Scores
 
 _BLOCK = 4_000_000
 _UNDEFINED_SHARE = 0.05
+_ROUNDING = 1e-9
 NO_WIDTH = "tasks drawn again all give this value: no interval"
 
 Figure = Callable[[Floats], Floats]
@@ -77,7 +78,7 @@ def interval(table: Floats, figure: Figure, seed: int) -> tuple[Limits | None, s
         return None, None
     values = draws(table, figure, seed)
     limits = percentile_limits(values, len(table))
-    if limits is None:
+    if limits is None or limits[1] - limits[0] < _ROUNDING * max(map(abs, limits)):
         return None, NO_WIDTH
     lost = float(np.mean(~np.isfinite(values)))
     return limits, f"undefined in {lost:.0%} of the draws" if lost > _UNDEFINED_SHARE else None

@@ -50,6 +50,7 @@ PROVIDERS: Registry[Provider] = Registry(
         "ollama": "steelyard.providers.chat_completions:ChatCompletions",
         "embedded": "steelyard.providers.embedded:Embedded",
         "planted": "steelyard.providers.planted:Planted",
+        "recorded": "steelyard.providers.recorded:Recorded",
     },
 )
 """Factories that take `judge=Judge`."""

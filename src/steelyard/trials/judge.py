@@ -73,7 +73,7 @@ class Judge:
         )
 
 
-TRANSPORT_OPTIONS = frozenset({"base_url", "api_key_env", "timeout"})
+TRANSPORT_OPTIONS = frozenset({"base_url", "api_key_env", "timeout", "path"})
 """Options that say how to reach a model."""
 
 PASSING_OPTIONS = TRANSPORT_OPTIONS - {"base_url"}

@@ -1,8 +1,9 @@
-"""The three styles of recorded pairwise verdicts, told apart by the keys of a line.
+"""The four styles of recorded pairwise verdicts, told apart by the keys of a line.
 
 - calls: one line per call, the project's own format;
 - both orders: one line per pair and judge, the winner by identity (`winner_AB`, `winner_BA`, `gold`), as
   LLMBar publishes its verdicts;
+- runs: the same with repeats, `runs` holding both winners of each run;
 - one order: one line per pair, one `verdict_<judge>` per judge, shown in one order only, as PandaLM does.
 """
 
@@ -98,6 +99,17 @@ class BothOrdersLine(_Strict):
     stage1_BA: Winner | None = None  # noqa: N815
 
 
+class RunsLine(_Strict):
+    """One pair of one judge, asked several times in both orders; winners by identity."""
+
+    item_id: Name
+    judge: Name
+    gold: Winner | None
+    runs: dict[Name, Annotated[list[Winner | None], Field(min_length=2, max_length=2)]] = Field(min_length=1)
+    prompt: Name = "base"
+    task: Name | None = None
+
+
 class OneOrderLine(_Strict):
     """One pair, shown in one order; texts and who wrote them are not read."""
 
@@ -118,6 +130,8 @@ def read_calls(path: Path) -> Iterator[Call]:
     for where, body in read_lines(path):
         if "winner_AB" in body or "winner_BA" in body:
             yield from _both_orders(where, body)
+        elif "runs" in body:
+            yield from _runs(where, body)
         elif any(key.startswith(VERDICT) for key in body):
             yield from _one_order(where, body)
         else:
@@ -145,13 +159,22 @@ def _both_orders(where: str, body: Body) -> Iterator[Call]:
         yield from _orders(where, line.judge, arm, pair, line.stage1_AB, line.stage1_BA)
 
 
+def _runs(where: str, body: Body) -> Iterator[Call]:
+    """Runs become replicates, numbered by name: r1, r2, …, r10."""
+    line = parse(RunsLine, where, body)
+    pair = _natural(line.item_id, line.task, line.gold)
+    for replicate, name in enumerate(sorted(line.runs, key=lambda name: (len(name), name))):
+        ab, ba = line.runs[name]
+        yield from _orders(where, line.judge, line.prompt, pair, ab, ba, replicate)
+
+
 def _orders(
-    where: str, judge: str, protocol: str, pair: Pair, ab: str | None, ba: str | None
+    where: str, judge: str, protocol: str, pair: Pair, ab: str | None, ba: str | None, replicate: int = 0
 ) -> Iterator[Call]:
     """Two calls from two winners by identity: with the second text in slot 1, winner "1" is in slot 2."""
     slot = {"1": "2", "2": "1", "tie": "tie", None: "unreadable"}
-    yield Call(judge, protocol, pair, "u", ab or "unreadable", 0, where)
-    yield Call(judge, protocol, pair, "v", slot[ba], 0, where)
+    yield Call(judge, protocol, pair, "u", ab or "unreadable", replicate, where)
+    yield Call(judge, protocol, pair, "v", slot[ba], replicate, where)
 
 
 def _one_order(where: str, body: Body) -> Iterator[Call]:

@@ -1,0 +1,18 @@
+"""What some providers must know beside the prompts, before they are asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from steelyard.lab.recorded.replay import recorded_answers
+from steelyard.providers.provider import Keyed, Provider
+from steelyard.providers.recorded import Recorded
+from steelyard.trials.trial import Trial
+
+
+def brief(provider: Provider, trials: Sequence[Trial]) -> None:
+    """Hand planted raters their labels and recorded judges their answers; models get nothing."""
+    if isinstance(provider, Keyed):
+        provider.learn(trial.stimulus for trial in trials)
+    if isinstance(provider, Recorded) and trials:
+        provider.recall(recorded_answers(trials[0].judge, trials))

@@ -1,0 +1,133 @@
+"""What a verdict costs, and what a point of accuracy costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+
+from steelyard.metrics.clusters import ratio
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
+from steelyard.metrics.pairs import Floats
+from steelyard.metrics.pointwise import probe_scores
+from steelyard.metrics.resampled import Sums, resampled
+from steelyard.metrics.score_shares import NO_LABELS
+from steelyard.metrics.scores import Scores
+from steelyard.trials.reply import Usage
+from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.verdict import Failed
+
+Dollars = Callable[[Usage], float]
+"""The price of a judge's model: dollars of one call."""
+
+NO_PRICE = "the price of this model is not known"
+NO_TOKENS = "the server counted no tokens"
+NEVER_RIGHT = "no call is right: no amount buys a point"
+PER_PROBE = ("cost_per_call", "cost_per_point")
+
+
+@dataclass(frozen=True)
+class CostRow:
+    """What a judge spent on one probe or benchmark, and what it got right there."""
+
+    name: str
+    """Probe, benchmark or judge."""
+    dollars: float
+    """Spent on these trials."""
+    accuracy: float
+    """Share of the same trials that is right."""
+
+    @property
+    def per_point(self) -> float | None:
+        """Dollars per percentage point of accuracy; None at accuracy 0."""
+        return self.dollars / (100 * self.accuracy) if self.accuracy > 0 else None
+
+
+@dataclass(frozen=True)
+class OverallCost:
+    """Cost per point over several rows, both ways that are in use."""
+
+    pooled: float | None
+    """All dollars over 100 times the mean accuracy."""
+    mean_of_rows: float | None
+    """Mean of the rows' own cost per point; None where a row has none."""
+
+
+def overall_cost(rows: Sequence[CostRow]) -> OverallCost:
+    """Both readings of "overall": they differ by about the number of rows."""
+    points = [row.per_point for row in rows]
+    known = [point for point in points if point is not None]
+    accuracy = fmean(row.accuracy for row in rows) if rows else 0.0
+    pooled = sum(row.dollars for row in rows) / (100 * accuracy) if accuracy > 0 else None
+    return OverallCost(pooled, fmean(known) if known and len(known) == len(points) else None)
+
+
+def pareto_front(rows: Iterable[CostRow]) -> tuple[CostRow, ...]:
+    """Rows that no other row beats: cheapest first, each dearer one more accurate than all before it."""
+    front: list[CostRow] = []
+    for row in sorted(rows, key=lambda row: (row.dollars, -row.accuracy, row.name)):
+        if not front or row.accuracy > front[-1].accuracy:
+            front.append(row)
+    return tuple(front)
+
+
+def cost_estimates(
+    judge: str,
+    probe: str,
+    protocol: str,
+    observations: Iterable[Observation],
+    price: Dollars | None,
+    seed: int,
+) -> list[Estimate]:
+    """`cost_per_call` and `cost_per_point` on the labelled calls of a probe, lost calls paid for included."""
+    mine = [o for o in observations if o.protocol == protocol]
+    heading = Heading(judge, probe, {"protocol": protocol}, seed)
+    why = NO_PRICE if price is None else NO_TOKENS if _uncounted(mine, price) else None
+    if price is None or why:
+        return [heading.undefined(metric, why or NO_PRICE) for metric in PER_PROBE]
+    scores = probe_scores(probe, protocol, mine)
+    paid = {(o.stimulus.id, o.replicate): price(o.usage) for o in mine}
+    names = [scores.stimuli[number] for number in scores.stimulus]
+    dollars = np.array([paid[key] for key in zip(names, scores.replicate.tolist(), strict=True)])
+    edits = ~scores.original if np.any(~scores.original) else scores.original
+    return [
+        _per_call(heading, scores.where(edits), dollars[edits]),
+        _per_point(
+            heading, scores.where(edits & scores.labelled), dollars[edits & scores.labelled], len(scores)
+        ),
+    ]
+
+
+def _uncounted(observations: Sequence[Observation], price: Dollars) -> bool:
+    """Calls of a model that costs something have verdicts and no tokens."""
+    read = [o.usage for o in observations if not isinstance(o.verdict, Failed)]
+    return bool(read) and price(Usage(1, 1)) > 0 and not any(u.input_tokens or u.output_tokens for u in read)
+
+
+def _per_call(heading: Heading, scores: Scores, dollars: Floats) -> Estimate:
+    sums = _sums(scores, np.column_stack([dollars, np.ones(len(scores))]))
+    return resampled(heading, "cost_per_call", sums, lambda s: ratio(s[..., 0], s[..., 1]), reason=NO_CALLS)
+
+
+def _per_point(heading: Heading, scores: Scores, dollars: Floats, calls: int) -> Estimate:
+    right = scores.decided & np.equal(scores.score, scores.expected)
+    sums = _sums(scores, np.column_stack([dollars, right, scores.readable]).astype(np.float64))
+    lacking = NO_LABELS if calls else NO_CALLS
+    reason = lacking if not len(scores) else NEVER_RIGHT if scores.readable.any() else NO_VERDICTS
+    return resampled(heading, "cost_per_point", sums, _point, reason=reason)
+
+
+def _point(sums: Floats) -> Floats:
+    """Σ dollars / (100 · right / verdicts)."""
+    accuracy = ratio(sums[..., 1], sums[..., 2])
+    return ratio(sums[..., 0], 100 * accuracy)
+
+
+def _sums(scores: Scores, columns: Floats) -> Sums:
+    units = np.unique(scores.unit, return_inverse=True)[1] if len(scores) else scores.item
+    table = np.zeros((int(units.max()) + 1 if len(scores) else 0, columns.shape[1]))
+    np.add.at(table, units, columns)
+    return Sums(table, scores, len(scores), scores.n_items)

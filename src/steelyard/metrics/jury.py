@@ -1,0 +1,133 @@
+"""Juries: several judges on the same items, as one.
+
+Votes are a table items × judges of answers, NaN where a judge gave none. The best of many juries looks
+better than it is on the items that chose it, so it is chosen on one half of the tasks and reported on the
+other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from steelyard.identity import rng_for
+from steelyard.metrics.pairs import Floats, Ints
+from steelyard.metrics.tally import Mask
+
+TIES = ("low", "high", "none")
+"""What a tied vote becomes: the lower or the higher of the tied answers, or no verdict."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ballots:
+    """What each judge answered on each item."""
+
+    votes: Floats
+    """(items × judges) answers; NaN where there is none."""
+    labels: Floats
+    """Reference of each item; NaN where there is none."""
+    cluster: Ints
+    """Task of each item."""
+    judges: tuple[str, ...]
+    """Names of the columns."""
+
+    def where(self, mask: Mask) -> Ballots:
+        """The items that the mask keeps."""
+        return Ballots(self.votes[mask], self.labels[mask], self.cluster[mask], self.judges)
+
+
+@dataclass(frozen=True)
+class JuryScore:
+    """A jury's accuracy on some items, in integers."""
+
+    judges: tuple[str, ...]
+    """Who sits on it."""
+    right: int
+    """Items whose verdict is the label."""
+    items: int
+    """Items with a label and a verdict."""
+
+    @property
+    def accuracy(self) -> float | None:
+        """Share of items right; None without items."""
+        return self.right / self.items if self.items else None
+
+
+@dataclass(frozen=True)
+class ChosenJury:
+    """The best jury of one half, and how it does on the other."""
+
+    chosen: JuryScore
+    """On the half that chose it: flattering."""
+    held_out: JuryScore
+    """On the half that did not: the figure to report."""
+    best_single: JuryScore
+    """The best single judge of the choosing half, on the other half."""
+
+
+def majority(votes: Floats, tie: str = "low") -> Floats:
+    """The most frequent answer of each item; `tie` is `low`, `high` or `none`."""
+    if tie not in TIES:
+        raise ValueError(f"tie rule {tie!r}: expected one of {', '.join(TIES)}")
+    answers = np.unique(votes[~np.isnan(votes)])
+    if not len(answers):
+        return np.full(len(votes), np.nan)
+    counts = np.stack([(votes == answer).sum(-1) for answer in answers], axis=-1)
+    best = counts == counts.max(-1, keepdims=True)
+    first = answers[np.argmax(best, axis=-1)]
+    last = answers[len(answers) - 1 - np.argmax(best[:, ::-1], axis=-1)]
+    decided = {"low": first, "high": last, "none": np.where(first == last, first, np.nan)}[tie]
+    return np.where(counts.sum(-1) > 0, decided, np.nan)
+
+
+def jury_score(ballots: Ballots, members: Sequence[str], tie: str = "low") -> JuryScore:
+    """How the majority of these judges does."""
+    columns = [ballots.judges.index(name) for name in members]
+    verdict = majority(ballots.votes[:, columns], tie)
+    scored = ~np.isnan(verdict) & ~np.isnan(ballots.labels)
+    right = int(np.count_nonzero(verdict[scored] == ballots.labels[scored]))
+    return JuryScore(tuple(members), right, int(scored.sum()))
+
+
+def juries(ballots: Ballots, size: int = 3, tie: str = "low") -> list[JuryScore]:
+    """Every jury of this size, best first; equal ones in the order of their names."""
+    scores = [jury_score(ballots, members, tie) for members in combinations(sorted(ballots.judges), size)]
+    return sorted(scores, key=lambda score: (-(score.accuracy or 0.0), score.judges))
+
+
+def error_correlation(ballots: Ballots) -> Floats:
+    """Correlation of errors between judges over items that both scored; NaN where one never varies.
+
+    Independent errors are what a jury lives from: at a correlation of 1 it is one judge.
+    """
+    wrong = np.where(np.isnan(ballots.votes), np.nan, ballots.votes != ballots.labels[:, None])
+    wrong[np.isnan(ballots.labels)] = np.nan
+    count = len(ballots.judges)
+    table: Floats = np.full((count, count), np.nan)
+    for first in range(count):
+        for second in range(count):
+            table[first, second] = _phi(wrong[:, first], wrong[:, second])
+    return table
+
+
+def choose_jury(ballots: Ballots, seed: int, size: int = 3, tie: str = "low") -> ChosenJury | None:
+    """The best jury of a random half of the tasks, on the other half; None with too few judges or tasks."""
+    clusters = np.unique(ballots.cluster).tolist()
+    if len(clusters) < 2 or len(ballots.judges) < size:
+        return None
+    rng_for(seed, "jury", size).shuffle(clusters)
+    choosing = np.isin(ballots.cluster, clusters[: len(clusters) // 2])
+    seen, unseen = ballots.where(choosing), ballots.where(~choosing)
+    chosen, single = juries(seen, size, tie)[0], juries(seen, 1, tie)[0]
+    return ChosenJury(chosen, jury_score(unseen, chosen.judges, tie), jury_score(unseen, single.judges, tie))
+
+
+def _phi(first: Floats, second: Floats) -> float:
+    both = ~np.isnan(first) & ~np.isnan(second)
+    x, y = first[both], second[both]
+    if len(x) < 2 or x.min() == x.max() or y.min() == y.max():
+        return float("nan")
+    return float(np.corrcoef(x, y)[0, 1])

@@ -1,0 +1,47 @@
+"""A judge whose verdicts were recorded: it answers what the recording says, and nothing else.
+
+A presentation does not say which stimulus it shows, so the lab hands the answers over beforehand, by trial.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from steelyard.errors import PermanentError
+from steelyard.trials.judge import Judge
+from steelyard.trials.presentation import Presentation
+from steelyard.trials.reply import Reply
+
+
+class Recorded:
+    """Replays answers in process."""
+
+    concurrency = 64
+
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+        self._answers: dict[str, str] = {}
+
+    def recall(self, answers: Mapping[str, str]) -> None:
+        """Take the recorded answers of trials that will be shown, by the hash in their presentation."""
+        self._answers.update(answers)
+
+    async def open(self) -> None:
+        """Nothing to connect to."""
+
+    async def close(self) -> None:
+        """Nothing to release."""
+
+    async def ask(self, presentation: Presentation) -> Reply:
+        """The recorded answer as a reply; a call that was not recorded, or that failed, fails."""
+        answer = self._answers.get(presentation.trial)
+        if answer is None:
+            raise PermanentError(
+                "not_recorded", f"judge {self._judge.name}: the recording holds no answer to this trial"
+            )
+        if answer == "failed":
+            raise PermanentError(
+                "recorded_failure", f"judge {self._judge.name}: this call failed when it was recorded"
+            )
+        text = "" if answer == "unreadable" else f'{{"winner": "{answer}"}}'
+        return Reply(text, served_model=self._judge.address)

@@ -1,0 +1,251 @@
+"""Cost per point and volatility, against the arithmetic of the published tables."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+
+import pytest
+
+from scores import call, calls
+from steelyard.datasheet import glossary, numbers
+from steelyard.datasheet.assemble import assemble
+from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
+from steelyard.datasheet.sections import sections
+from steelyard.metrics import pointwise
+from steelyard.metrics.cost import NO_PRICE, CostRow, cost_estimates, overall_cost, pareto_front
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.volatility import METRICS, over_judges, spread, volatility_estimates
+from steelyard.probes.probe import Design, Showing
+from steelyard.trials.reply import Usage
+from steelyard.verdicts.observation import Observation
+
+# RAND harness, Appendix B: dollars per point on Fortress, Persuade, HarmBench, AgentHarm, and overall.
+APPENDIX_B = {
+    "Llama 4 Maverick 17B": ((0.0016, 0.0008, 0.0015, 0.0001), 0.0010),
+    "Claude Sonnet 4.5": ((0.0230, 0.0260, 0.0352, 0.0050), 0.0223),
+    "GPT 4o": ((0.0150, 0.0430, 0.0190, 0.0013), 0.0196),
+    "Gemini 2.5 Pro": ((0.0108, 0.0073, 0.0132, 0.0007), 0.0080),
+}
+
+# Appendix F: the accuracies over four judges that mean, least and greatest leave possible, with the printed
+# mean and standard deviation.
+APPENDIX_F = {
+    "Persuade format_invariance_1": ((20, 30, 40, 50), 35.00, 12.91),
+    "Persuade format_invariance_2": ((50, 50, 50, 60), 52.50, 5.00),
+    "Persuade format_invariance_3": ((40, 40, 40, 40), 40.00, 0.00),
+    "Persuade semantic_paraphrase": ((50, 60, 60, 70), 60.00, 8.16),
+    "Persuade verbosity_bias_long": ((20, 40, 50, 60), 42.50, 17.08),
+    "Persuade verbosity_bias_short": ((30, 40, 60, 60), 47.50, 15.00),
+    "HarmBench format_invariance_1": ((800 / 15, 800 / 15, 60, 80), 61.66, 12.62),
+    "HarmBench format_invariance_2": ((40, 40, 700 / 15, 1400 / 15), 55.00, 25.75),
+    "Fortress format_invariance_1": ((60, 70, 80, 80), 72.50, 9.57),
+    "Fortress label_flip": ((30, 50, 50, 70), 50.00, 16.33),
+    "Fortress verbosity_bias_long": ((60, 60, 70, 70), 65.00, 5.77),
+}
+
+# Appendix E (means by judge) and F (means by test) of the two benchmarks printed in full.
+MEANS = {
+    "Persuade": ((37.26, 48.43, 53.20, 52.62), (35.0, 52.5, 40.0, 60.0, 37.5, 68.02, 42.5, 47.5)),
+    "Fortress": ((69.42, 70.00, 63.46, 78.75), (72.5, 82.5, 80.0, 50.0, 57.5, 83.25, 65.0, 72.5)),
+}
+
+
+@pytest.mark.parametrize("judge", APPENDIX_B)
+def test_the_printed_overall_row_is_the_mean_of_rows(judge: str) -> None:
+    points, printed = APPENDIX_B[judge]
+    # The accuracies are not printed beside; any will do for the mean of rows, equal ones show the other way.
+    rows = [CostRow(str(index), point * 100 * 0.5, 0.5) for index, point in enumerate(points)]
+    found = overall_cost(rows)
+    assert found.mean_of_rows == pytest.approx(printed, abs=6e-5)
+    # The table's note divides all dollars by the mean accuracy: four times as much over four equal rows.
+    assert found.pooled == pytest.approx(sum(points))
+
+
+@pytest.mark.parametrize("name", APPENDIX_F)
+def test_published_spread_over_judges(name: str) -> None:
+    values, mean, sd = APPENDIX_F[name]
+    found = spread(values)
+    assert found.mean == pytest.approx(mean, abs=0.011)
+    assert found.sd == pytest.approx(sd, abs=0.006)
+    assert (found.low, found.high) == (min(values), max(values))
+
+
+@pytest.mark.parametrize("benchmark", MEANS)
+def test_the_two_published_tables_are_margins_of_one(benchmark: str) -> None:
+    by_judge, by_test = MEANS[benchmark]
+    assert spread(by_judge).mean == pytest.approx(spread(by_test).mean, abs=0.01)
+
+
+def test_cost_per_point_by_hand() -> None:
+    # Four labelled calls at 100 and 10 tokens: 4 · (100 · $1 + 10 · $2) per million = $0.00048; 3 of 4 right.
+    rows = calls([1, 1, 1, 0], [1, 1, 1, 1])
+    per_call, per_point = cost_estimates("j", "stability", "base", rows, price, 7)
+    assert per_call.value == pytest.approx(0.00012)
+    assert per_point.value == pytest.approx(0.00048 / 75)
+    assert per_point.n_calls == 4
+    assert per_point.interval is not None
+
+
+def price(usage: Usage) -> float:
+    return (usage.input_tokens * 1.0 + usage.output_tokens * 2.0) / 1e6
+
+
+def test_an_unreadable_call_is_paid_and_buys_nothing() -> None:
+    rows = calls([1, 1, "unreadable"], [1, 1, 1])
+    per_point = cost_estimates("j", "stability", "base", rows, price, 7)[1]
+    # Accuracy 2/2 on verdicts, three calls paid.
+    assert per_point.value == pytest.approx(3 * 0.00012 / 100)
+    assert per_point.excluded["unreadable"] == 1
+
+
+def test_cost_counts_the_edits_whose_accuracy_it_divides_by() -> None:
+    rows = [*calls([1, 1], [1, 1]), *calls([0, 1], [1, 1], probe="typos")]
+    per_point = cost_estimates("j", "typos", "base", rows, price, 7)[1]
+    assert per_point.value == pytest.approx(2 * 0.00012 / 50)
+
+
+@pytest.mark.parametrize(
+    ("answers", "reason"),
+    [
+        ([0, 0], "no call is right: no amount buys a point"),
+        (["failed", "failed"], "no call of this condition ended in a verdict"),
+    ],
+)
+def test_no_accuracy_has_no_cost_per_point(answers: list[int | str], reason: str) -> None:
+    per_point = cost_estimates("j", "stability", "base", calls(answers, [1, 1]), price, 7)[1]
+    assert (per_point.value, per_point.note) == (None, reason)
+    assert CostRow("x", 1.0, 0.0).per_point is None
+    assert overall_cost([CostRow("x", 1.0, 0.0), CostRow("y", 1.0, 0.5)]).mean_of_rows is None
+
+
+def test_an_unknown_price_is_said() -> None:
+    found = cost_estimates("j", "stability", "base", [call("i", 1, 1)], None, 7)
+    assert [(e.value, e.note) for e in found] == [(None, NO_PRICE)] * 2
+
+
+def test_the_front_holds_what_nothing_beats() -> None:
+    cheap, dear = CostRow("cheap", 1.0, 0.7), CostRow("dear", 5.0, 0.9)
+    beaten, twin = CostRow("beaten", 4.0, 0.7), CostRow("twin", 5.0, 0.8)
+    assert pareto_front([dear, beaten, twin, cheap]) == (cheap, dear)
+    assert pareto_front([]) == ()
+
+
+def accuracy_of(judge: str, probe: str, right: int | None, protocol: str = "base") -> Estimate:
+    value = None if right is None else right / 10
+    return Estimate(judge, probe, "accuracy", {"protocol": protocol}, "call", value, right, 10)
+
+
+def test_volatility_is_over_whole_probes_only() -> None:
+    estimates = [
+        accuracy_of("a", "format_invariance_1", 2),
+        accuracy_of("a", "format_invariance_2", 5),
+        accuracy_of("a", "label_flip", 8),
+        accuracy_of("a", "typos", None),
+        replace(accuracy_of("a", "typos", 0), group={"protocol": "base", "level": 1}),
+        accuracy_of("a", "label_flip", 1, "strict"),
+        accuracy_of("b", "label_flip", 4),
+    ]
+    found = volatility_estimates("a", estimates, 7)
+    assert [e.metric for e in found] == list(METRICS)
+    # 2, 5, 8 of 10: mean .5, SD .3; sampling variance (.16 + .25 + .16)/30 = .019, SD .14.
+    assert [e.value for e in found] == pytest.approx([0.5, 0.3, 0.2, 0.8])
+    assert found[1].note == "over 3 probes; sampling alone would give up to 0.14"
+    assert found[3].note == "probe label_flip"
+    assert volatility_estimates("b", estimates, 7) == []
+    judges = over_judges(estimates)
+    assert (judges["label_flip"].mean, judges["label_flip"].count) == (pytest.approx(0.6), 2)
+    assert judges["format_invariance_1"].sd is None
+
+
+class Scored:
+    """A pointwise probe of any name."""
+
+    question = "?"
+    metrics = pointwise.METRICS
+    levels = ("pointwise",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
+        """None: the observations are made by hand."""
+        return ()
+
+    def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
+        """Every pointwise figure."""
+        return pointwise.pointwise_estimates(judge, self.name, "base", observations, seed)
+
+
+def datasheet() -> Datasheet:
+    """Two judges, one priced, on an ordinal and a binary task."""
+    stream = random.Random(3)
+    rows = []
+    for judge in ("steady", "noisy"):
+        for index in range(30):
+            item, label = f"i{index:02d}", index % 2
+            for replicate in range(2):
+                given = label if judge == "steady" or stream.random() < 0.8 else 1 - label
+                rows.append(call(item, given, label, replicate=replicate, judge=judge))
+                edited = given if stream.random() < 0.9 else 1 - given
+                rows.append(call(item, edited, label, probe="typos", replicate=replicate, judge=judge))
+        for index in range(12):
+            label = 1 + index % 6
+            given = max(1, min(6, label + stream.choice([-1, 0, 0, 1])))
+            rows.append(call(f"o{index:02d}", given, label, probe="grades", scale="1-6", judge=judge))
+    return assemble(
+        name="scores",
+        seed=7,
+        profile="standard",
+        stimulus_set="sha256:0",
+        judges=[
+            JudgeEntry(name, f"openai/{name}", False, {"base": "sha256:1"}) for name in ("steady", "noisy")
+        ],
+        probes=[Scored("typos"), Scored("grades"), Scored("stability")],
+        observations=rows,
+        run={},
+        prices={"steady": price},
+    )
+
+
+def test_a_datasheet_of_scores_names_costs_and_volatility() -> None:
+    sheet = datasheet()
+    found = {(e.judge, e.probe, e.metric): e for e in sheet.estimates if set(e.group) == {"protocol"}}
+    typos = found[("steady", "typos", "cost_per_point")]
+    accuracy = found[("steady", "typos", "accuracy")]
+    assert typos.value == pytest.approx(60 * 0.00012 / (100 * (accuracy.value or 0)))
+    assert ("noisy", "typos", "cost_per_point") not in found
+    for metric in ("cost_per_point_pooled", "cost_per_point_mean"):
+        assert found[("steady", "cost", metric)].value is not None
+    assert found[("noisy", "volatility", "accuracy_sd")].value is not None
+    titles = [section.title for section in sections(sheet)]
+    assert titles[1:] == ["Typos", "Grades", "Stability", "Cost", "Volatility over probes"]
+    typed = next(section for section in sections(sheet) if section.title == "Typos")
+    assert [(row.label, row.depth) for row in typed.rows[:3]] == [
+        ("accuracy", 0),
+        ("unchanged items", 1),
+        ("invariance", 0),
+    ]
+
+
+def test_every_pointwise_figure_has_a_meaning() -> None:
+    metrics = {e.metric for e in datasheet().estimates}
+    assert not [metric for metric in metrics if not glossary.term(metric).meaning]
+
+
+def test_an_amount_below_a_cent_keeps_two_digits() -> None:
+    assert [numbers.dollars(x) for x in (0.0, 0.0000123, 0.05, 1.5)] == [
+        "$0.00",
+        "$0.000012",
+        "$0.050",
+        "$1.50",
+    ]
+
+
+def test_tokens_that_were_not_counted_have_no_cost() -> None:
+    rows = [replace(row, usage=Usage()) for row in calls([1, 1], [1, 1])]
+    found = cost_estimates("j", "stability", "base", rows, price, 7)
+    assert [(e.value, e.note) for e in found] == [(None, "the server counted no tokens")] * 2
+    # A model that costs nothing needs no tokens to say so.
+    assert cost_estimates("j", "stability", "base", rows, lambda usage: 0.0, 7)[1].value == 0.0

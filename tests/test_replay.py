@@ -1,0 +1,148 @@
+"""Recorded judges: a run, its recording, and the recording run again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steelyard.errors import UsageError
+from steelyard.lab.judge_config import parse_judge
+from steelyard.lab.observe import observe
+from steelyard.lab.recorded.recording import recording_of
+from steelyard.lab.recorded.styles import read_calls
+from steelyard.lab.run_folder import RunFolder
+from steelyard.tasks.scale import Pairwise
+
+PROBIT = "planted/probit?s=0.8&beta=0.4&tau=0.6&sigma=0.7&lapse=0.02"
+
+
+def record(folder: Path, path: Path, judge: str | None = None) -> list[dict[str, Any]]:
+    """Write the recording of a run folder; the lines too."""
+    run = RunFolder(folder)
+    plan = run.load()
+    with run.store(read_only=True) as store:
+        observations = observe(plan, store)
+    path.write_text(recording_of(o for o in observations if judge in (None, o.judge)))
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def figures(sheet: Path, judge: str) -> list[dict[str, Any]]:
+    rows = json.loads(sheet.read_text())["estimates"]
+    return [
+        {key: value for key, value in row.items() if key != "judge"} for row in rows if row["judge"] == judge
+    ]
+
+
+def test_a_recording_replays_and_imports_to_the_same_figures(steelyard, tmp_path: Path) -> None:
+    assert steelyard("measure", "-j", PROBIT, "--replicates", 2, "--out", "run").returncode == 0
+    measured = figures(tmp_path / "run" / "datasheet.json", "planted/probit")
+    lines = record(tmp_path / "run", tmp_path / "calls.jsonl")
+    assert {line["replicate"] for line in lines} == {0, 1}
+    assert {line["protocol"] for line in lines} == {"base", "strict"}
+
+    judge = "recorded/calls.jsonl?judge=planted/probit"
+    done = steelyard("measure", "-j", judge, "--replicates", 2, "--out", "replayed")
+    assert done.returncode == 0, done.stderr
+    assert figures(tmp_path / "replayed" / "datasheet.json", "recorded/planted/probit") == measured
+    again = steelyard("measure", "-j", judge, "--replicates", 2, "--out", "replayed")
+    assert "No calls: every trial was answered before." in again.stdout
+
+    assert steelyard("import", "calls.jsonl", "--out", "imported").returncode == 0
+    imported = figures(tmp_path / "imported" / "datasheet.json", "planted/probit")
+    # The prompt behind an imported verdict is not known, so distinct prompts are not counted.
+    without_notes = [[{**row, "note": None} for row in rows] for rows in (imported, measured)]
+    assert without_notes[0] == without_notes[1]
+
+
+def test_what_was_not_recorded_fails_with_its_reason(steelyard, tmp_path: Path) -> None:
+    steelyard("measure", "-j", "planted/first", "-p", "vacuum", "--out", "run")
+    lines = record(tmp_path / "run", tmp_path / "calls.jsonl", "planted/first")
+    answers = dict(zip(("unreadable", "failed", "abstain", "tie"), lines, strict=False))
+    for answer, line in answers.items():
+        line["answer"] = answer
+    (tmp_path / "some.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines[:-2]))
+    done = steelyard("measure", "-j", "recorded/some.jsonl?name=replay", "-p", "vacuum", "--out", "again")
+    assert done.returncode == 0, done.stderr
+    assert "not_recorded 2" in done.stderr
+    assert "recorded_failure 1" in done.stderr
+    (row,) = [
+        r
+        for r in figures(tmp_path / "again" / "datasheet.json", "replay")
+        if r["group"] == {"protocol": "base"} and r["metric"] == "dark_current"
+    ]
+    assert (row["numerator"], row["denominator"]) == (len(lines) - 6, len(lines) - 4)
+    assert row["excluded"] == {"unreadable": 1, "failed": 3}
+
+
+def line(**changes: Any) -> str:
+    body = {"judge": "A", "probe": "vacuum", "kind": "empty", "pair": "p", "first": "u", "answer": "tie"}
+    return json.dumps({**body, **changes}) + "\n"
+
+
+def test_the_fingerprint_follows_the_recorded_verdicts_of_a_protocol(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+
+    def fingerprint(*lines: str) -> str:
+        path.write_text("".join(lines))
+        return parse_judge("recorded/calls.jsonl?judge=A", tmp_path, Pairwise()).fingerprint("base")
+
+    before = fingerprint(line())
+    assert fingerprint(line(), line(judge="B", answer="1")) == before
+    assert fingerprint(line(), line(protocol="strict")) == before
+    assert fingerprint(line(answer="1")) != before
+
+
+@pytest.mark.parametrize(
+    ("judge", "told"),
+    [
+        ("recorded/absent.jsonl", "cannot be read"),
+        (
+            "recorded/calls.jsonl",
+            r"no judge is named, expected one of A, B; write recorded/calls\.jsonl\?judge=NAME",
+        ),
+        ("recorded/calls.jsonl?judge=C", "no judge 'C' found, expected one of A, B"),
+        ("recorded/calls.jsonl?judge=B", "has the protocols strict, expected base"),
+        ("recorded/calls.jsonl?judge=A&temperature=1", "key 'temperature' changes nothing"),
+        ("planted/coin?judge=A", "key 'judge' belongs to recorded judges only"),
+    ],
+)
+def test_wrong_recordings_are_refused_in_a_sentence(tmp_path: Path, judge: str, told: str) -> None:
+    (tmp_path / "calls.jsonl").write_text(line() + line(judge="B", protocol="strict"))
+    with pytest.raises(UsageError, match=told):
+        parse_judge(judge, tmp_path, Pairwise())
+
+
+def test_a_pair_of_another_kind_is_refused(steelyard, tmp_path: Path) -> None:
+    steelyard("measure", "-j", "planted/first", "-p", "vacuum", "--out", "run")
+    lines = record(tmp_path / "run", tmp_path / "calls.jsonl", "planted/first")
+    for body in lines:
+        body["kind"] = "blank"
+    (tmp_path / "calls.jsonl").write_text("".join(json.dumps(body) + "\n" for body in lines))
+    done = steelyard("measure", "-j", "recorded/calls.jsonl", "-p", "vacuum", "--out", "again")
+    assert done.returncode == 2
+    assert "has kind 'blank', expected" in done.stderr
+
+
+def test_doctor_asks_a_recorded_judge(steelyard, tmp_path: Path) -> None:
+    steelyard("measure", "-j", "planted/first", "-p", "ladder", "--out", "run")
+    record(tmp_path / "run", tmp_path / "calls.jsonl", "planted/first")
+    done = steelyard("doctor", "-j", "recorded/calls.jsonl")
+    assert 'answered \'{"winner": "1"}\'' in done.stdout.replace("\n", "")
+
+
+def test_runs_become_replicates(tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    runs = {"r10": ["1", None], "r2": ["tie", "2"], "r1": ["1", "1"]}
+    path.write_text(json.dumps({"item_id": "S#1", "judge": "A", "gold": "2", "runs": runs}) + "\n")
+    found = [(call.replicate, call.first, call.answer) for call in read_calls(path)]
+    assert found == [
+        (0, "u", "1"),
+        (0, "v", "2"),
+        (1, "u", "tie"),
+        (1, "v", "1"),
+        (2, "u", "1"),
+        (2, "v", "unreadable"),
+    ]
