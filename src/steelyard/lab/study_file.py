@@ -15,7 +15,7 @@ from steelyard.lab.judge_config import parse_judge
 from steelyard.lab.judge_defaults import baseline_judges
 from steelyard.lab.pack_study import pack_draw
 from steelyard.lab.study import Study
-from steelyard.probes.probe import POINTWISE, PROBES, level_of
+from steelyard.probes.probe import POINTWISE, PROBES, arms_of, level_of
 from steelyard.providers.provider import connect
 from steelyard.registry import Spec
 from steelyard.tasks.item import Item
@@ -73,11 +73,12 @@ def build_study(
     config = _with_defaults(config, task)
     if not items and level_of(task) == POINTWISE:
         items = pack_draw(task.scale, config.profile, config.seed)
-    judges = [parse_judge(given, folder, task.scale) for given in config.judges]
+    probes = [_probe_spec(given) for given in config.probes]
+    arms = {arm for spec in probes for arm in arms_of(PROBES.build(spec))}
+    judges = [parse_judge(given, folder, task.scale, arms) for given in config.judges]
     judges = _distinct(judges, config.judges)
     for judge in judges:
         connect(judge)  # refuses wrong models and options before anything is written
-    probes = [_probe_spec(given) for given in config.probes]
     for spec in probes:
         if probes.count(spec) > 1:
             raise ConfigError(f"probes: {spec.name!r} stands there twice; leave one out.")
