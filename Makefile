@@ -5,7 +5,7 @@ READY := $(VENV)/.ready
 READY_DEV := $(VENV)/.ready-dev
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: demo test check format docs setup clean
+.PHONY: demo test calibrate check format docs setup clean
 
 setup: $(READY_DEV)
 
@@ -25,6 +25,9 @@ demo: $(READY)
 
 test: check
 	$(BIN)/python -m pytest
+
+calibrate: $(READY_DEV)
+	$(BIN)/python -m pytest -m calibrate
 
 check: $(READY_DEV)
 	$(BIN)/ruff check .

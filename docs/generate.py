@@ -1,4 +1,4 @@
-"""Write what can be written from the program itself: `docs/cli.md`, and the outputs shown in the pages.
+"""Write what the program itself can say: `docs/cli.md`, `docs/adapters.md`, the outputs shown in the pages.
 
 A page shows the output of a command like this; the block below the mark is replaced whenever this runs::
 
@@ -28,6 +28,9 @@ from steelyard import errors
 from steelyard.cli.main import COMMANDS, cli
 from steelyard.lab.run_folder import RUNS
 from steelyard.lab.study_file import DEFAULT_JUDGES, DEFAULT_PROBES
+from steelyard.registry import Spec
+from steelyard.tasks.adapters import ADAPTERS, Adapter
+from steelyard.tasks.scale import scale_name
 
 DOCS = Path(__file__).parent
 WIDTH = "104"
@@ -37,7 +40,7 @@ SHOWN = re.compile(r"<!-- shown: (?P<what>[^\n]+?) -->\n```console\n(?P<body>.*?
 
 def pages() -> dict[Path, str]:
     """Every page that holds something generated, as it should be."""
-    made = {DOCS / "cli.md": cli_page()}
+    made = {DOCS / "cli.md": cli_page(), DOCS / "adapters.md": adapters_page()}
     for path in sorted(DOCS.rglob("*.md")):
         text = path.read_text(encoding="utf-8")
         if SHOWN.search(text):
@@ -139,6 +142,53 @@ def cli_page() -> str:
     """The whole page."""
     parts = [HEAD, "\n".join(_contents()), "", *(_section(name) for name in COMMANDS), _exit_codes()]
     return "\n".join(parts)
+
+
+ADAPTERS_HEAD = """\
+# Adapters
+
+<!-- Written by docs/generate.py from the adapters themselves; `make docs` writes it again. -->
+
+An adapter knows the layout of one public benchmark and brings a question for its judge: instruction, rubric
+and scale, written for this project. The data stay with their authors: you bring the file. How files are read,
+mapped and sampled is said in [Bring your data](guides/bring-your-data.md).
+"""
+
+
+def adapters_page() -> str:
+    """A table of all adapters, and a section on each."""
+    adapters = [ADAPTERS.build(Spec(name)) for name in ADAPTERS.names()]
+    table = ["| adapter | scale | judged | strata |", "| :-- | :-- | :-- | :-- |"]
+    for adapter in adapters:
+        link = f"[`{adapter.name}`](#{adapter.name})"
+        strata = " or ".join(f"`{column}`" for column in adapter.stratify)
+        table.append(f"| {link} | {scale_name(adapter.task.scale)} | {adapter.judged} | {strata} |")
+    return "\n".join([ADAPTERS_HEAD, *table, "", *map(_adapter, adapters)])
+
+
+def _adapter(adapter: Adapter) -> str:
+    says = [
+        f"**{adapter.title}.** File: {adapter.file}. Licence of the data: {adapter.licence}.",
+        *(text for text in (adapter.note, adapter.pending) if text),
+    ]
+    lines = [f"## {adapter.name}", "", *(f"{text}\n" for text in says)]
+    lines += ["| part | column | needed |", "| :-- | :-- | :-- |", *_parts(adapter), ""]
+    lines += [f"> {adapter.task.instruction}", ">", *_quoted(adapter.task.rubric), ""]
+    return "\n".join(lines)
+
+
+def _parts(adapter: Adapter) -> Iterator[str]:
+    for part, names in adapter.columns.items():
+        columns = " or ".join(f"`{name}`" for name in names)
+        yield f"| {part} | {columns} | {'no' if part in adapter.optional else 'yes'} |"
+    if adapter.always is not None:
+        yield f"| label | always {adapter.always} | |"
+    for label, meaning in (adapter.labels or {}).items():
+        yield f"| label `{label}` | means {meaning} | |"
+
+
+def _quoted(text: str) -> list[str]:
+    return [f"> {line}".rstrip() for line in text.splitlines()]
 
 
 def _command(name: str) -> click.Command:

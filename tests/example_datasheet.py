@@ -11,6 +11,7 @@ from steelyard.metrics.estimate import Estimate, Interval
 
 FAILING = "Mistral7B"
 REASON = "every one of its 420 calls failed (server_error), so there is no verdict to count"
+NO_FIT = "the model does not fit these answers (p ≤ 0.01), so it is not read"
 NO_STRICT = "this judge has no strict protocol"
 PAIRS = {1: 50, 2: 40, 3: 30, 4: 20, 5: 10}
 
@@ -150,6 +151,54 @@ def shift(judge: str, group: Mapping[str, str | float], strict: int, base: int, 
     )  # fmt: skip
 
 
+PARAMETERS = ("resolution", "position_bias", "tie_threshold", "surface_sensitivity", "lapse_rate")
+
+
+def fitted(
+    judge: str, metric: str, value: float, low: float | None, high: float | None, protocol: str = "base"
+):
+    """A figure of the joint fit; one that is open on a side stands at its other end."""
+    side = "right" if high is None else "left" if low is None else None
+    return Estimate(
+        judge, "ladder", metric, {"protocol": protocol}, "pair", value, censored=side,
+        intervals=(Interval("profile", low, high),), n_calls=420, n_units=210, n_clusters=10,
+    )  # fmt: skip
+
+
+def tested(judge: str, protocol: str, as_far: int) -> Iterator[Estimate]:
+    here = {"protocol": protocol}
+    yield Estimate(judge, "ladder", "goodness_of_fit", here, "pair", 31.8, n_units=210)
+    yield Estimate(
+        judge, "ladder", "fit_probability", here, "pair", as_far / 200, as_far, 200, n_units=210,
+        finding="flagged" if as_far <= 2 else None,
+    )  # fmt: skip
+
+
+def instruments() -> Iterator[Estimate]:
+    """One judge that is not such an instrument, one that was not fitted, one under two protocols."""
+    for metric in (*PARAMETERS, "limit_of_detection"):
+        yield undefined("Llama8B", "ladder", metric, {"protocol": "base"}, NO_FIT)
+    yield from tested("Llama8B", "base", 1)
+    for protocol, moved in (("base", 1.1), ("strict", 3.4)):
+        for metric, value, low, high in (
+            ("resolution", 2.9, 2.2, 3.9),
+            ("position_bias", 0.3, 0.05, 0.58),
+            ("tie_threshold", moved, moved - 0.3, moved + 0.5),
+            ("surface_sensitivity", 0.4, 0.0, 0.9),
+            ("lapse_rate", 0.0, 0.0, 0.03),
+            ("limit_of_detection", 1.1 if protocol == "base" else 2.2, 0.9, 2.6),
+        ):
+            yield fitted("Qwen32B", metric, value, low, high, protocol)
+        yield from tested("Qwen32B", protocol, 44)
+    yield fitted("Qwen14B", "resolution", 4.1, 4.1, None)
+    yield fitted("Qwen14B", "limit_of_detection", 1.0, None, 1.0)
+    yield Estimate(
+        "Qwen32B", "ladder", "resolution_ratio", {"protocol": "strict"}, "pair", 1.02, finding="clear",
+        intervals=(Interval("profile", 0.8, 1.3), Interval("profile", 0.84, 1.22, 0.9)),
+        n_calls=840, n_units=210, n_clusters=10,
+    )  # fmt: skip
+
+
 def failing() -> Iterator[Estimate]:
     for probe, metric, group in (
         ("vacuum", "dark_current", {"protocol": "base"}),
@@ -193,6 +242,7 @@ def measured() -> Iterator[Estimate]:
             yield rate(judge, "run", metric, {}, 0, calls, finding="clear")
     for judge in ("Llama8B", "Qwen14B"):
         yield undefined(judge, "criterion", "criterion_shift", {"protocol": "strict", "delta": 1}, NO_STRICT)
+    yield from instruments()
     yield from failing()
 
 

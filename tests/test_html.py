@@ -19,7 +19,9 @@ from hypothesis import strategies as st
 
 from example_datasheet import (
     FAILING,
+    NO_FIT,
     NO_STRICT,
+    PARAMETERS,
     REASON,
     crowd,
     example,
@@ -35,7 +37,7 @@ from steelyard.datasheet.summary import summarise
 
 HOSTILE = "<script>alert(1)</script>\" onload='x' {{ 7*7 }}"
 VOID = {"meta", "link", "br", "hr", "img", "input"}
-FIGURES = ("axes", "decomposition", "psychometric", "position", "criterion")
+FIGURES = ("axes", "decomposition", "psychometric", "position", "criterion", "instrument")
 
 
 class Page(HTMLParser):
@@ -110,14 +112,15 @@ def test_every_judge_and_figure_is_there(document: str) -> None:
         figure = document[start : document.index("</figure>", start)]
         assert "<svg" in figure
         assert '<details class="data">' in figure
-        for judge in example().judges:
+        shown = [judge for judge in example().judges if name != "instrument" or not judge.baseline]
+        for judge in shown:
             assert f'<th scope="row">{judge.name}</th>' in figure
 
 
 def test_drawings_are_labelled_and_themed(document: str) -> None:
     drawings = [attrs for tag, attrs in Page(document).tags if tag == "svg" and attrs.get("role") == "img"]
-    assert len(drawings) == 4 + 4
-    assert all("0." in (attrs["aria-label"] or "") for attrs in drawings)
+    assert len(drawings) == 4 + 4 + 6
+    assert all(re.search(r"\d\.\d", attrs["aria-label"] or "") for attrs in drawings)
     for svg in re.findall(r"<svg[^>]*role=\"img\".*?</svg>", document, re.DOTALL):
         root = ElementTree.fromstring(svg)
         assert root[0].tag.endswith("title")
@@ -173,7 +176,7 @@ def test_hostile_names_stay_text() -> None:
 def test_odd_names_are_drawn(name: str) -> None:
     document = html.render(renamed(example(), "Llama8B", name))
     document.encode("utf-8")
-    assert document.count('role="img"') == 8
+    assert document.count('role="img"') == 14
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u202e]", document)
 
 
@@ -300,3 +303,18 @@ def test_a_crowd_is_numbered_and_has_a_key() -> None:
     document = html.render(crowd(7))
     assert document.count('class="sign"') == 3 * 7
     assert "✚ 5</span>judge number 4" in document
+
+
+def test_the_instrument_figure_shows_bounds_as_arrows_and_says_who_is_missing() -> None:
+    figure = next(f for f in figures(summarise(example())) if f.id == "instrument")
+    assert [panel.title for panel in figure.panels][:3] == ["resolution", "position bias", "tie threshold"]
+    # Three arms have a resolution; the one that is a bound has an arrow and no mark.
+    resolution = figure.panels[0].svg
+    assert "Qwen14B: resolution &gt; 4.10 [4.10,\N{NO-BREAK SPACE}∞)" in resolution
+    assert any("Llama8B" in line and NO_FIT in line for line in figure.omitted)
+    assert [row[0] for row in figure.rows] == ["Llama8B", "Qwen14B", "Qwen32B", "Qwen32B, strict", FAILING]
+
+
+def test_without_a_fit_there_is_no_instrument_figure() -> None:
+    small = replace(example(), estimates=tuple(e for e in example().estimates if e.metric not in PARAMETERS))
+    assert "instrument" not in [figure.id for figure in figures(summarise(small))]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from math import inf
 
 import numpy as np
@@ -12,6 +13,8 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.ladder_estimates import ladder_estimates
 from steelyard.metrics.pairs import Pairs
 from steelyard.metrics.psychometric import isotonic, reaches, thresholds
+from steelyard.probes.ladder import Ladder
+from steelyard.probes.probe import Design
 from strategies import find, make, stack
 
 quiet = settings(database=None, deadline=None, derandomize=True, max_examples=150)
@@ -163,3 +166,17 @@ def test_no_ladder_is_undefined() -> None:
     unread = delta75_of(make(["xx"] * 4, kind="prefix", delta=1, better=1))
     assert unread.value is None
     assert unread.excluded == {"unreadable": 8, "failed": 0}
+
+
+def test_half_steps_resolve_a_threshold_below_one_element() -> None:
+    # .60 at a half step, .90 at one: .75 lies half-way between them, and nothing is censored.
+    estimate = delta75_of(ladder({0.5: (60, 100), 1: (90, 100), 2: (80, 80), 5: (20, 20)}))
+    assert estimate.value == pytest.approx(0.75)
+    assert estimate.censored is None
+    assert (estimate.note or "") == "interpolated between steps 0.5 and 1"
+
+
+def test_the_full_profile_measures_half_steps() -> None:
+    found = Counter(s.stimulus.delta for s in Ladder().showings(Design(7, "full"), ("base",)))
+    assert found[0.5] == 480
+    assert 0.5 not in Counter(s.stimulus.delta for s in Ladder().showings(Design(7, "standard"), ("base",)))

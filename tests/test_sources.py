@@ -6,16 +6,18 @@ import csv
 import io
 import json
 import random
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import openpyxl
 import pyarrow as arrow
 import pyarrow.parquet
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,7 +29,7 @@ from steelyard.tasks.sources.columns import Columns, parse_columns
 from steelyard.tasks.sources.encoding import encoding_of
 from steelyard.tasks.sources.items import load_items
 from steelyard.tasks.sources.labels import LabelMap
-from steelyard.tasks.sources.read import read_table
+from steelyard.tasks.sources.read import Format, read_table
 from steelyard.tasks.sources.sampling import PerStratum, draw
 
 ROWS: list[dict[str, Any]] = [
@@ -333,7 +335,7 @@ def test_responses_may_come_from_a_second_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"colums": {}}, r"study.yaml: unknown key 'data.colums'; known keys: path, columns, stratify"),
+        ({"colums": {}}, r"study.yaml: unknown key 'data.colums'; known keys: path, adapter, columns"),
         ({"columns": {"reqest": "p"}}, r"unknown key 'data.columns.reqest'; known keys: request, response"),
         ({"path": 3}, r"data.path: input should be a valid string, found 3; correct it"),
         ({"sample": 0}, r"data.sample.*greater than or equal to 1, found 0"),
@@ -487,3 +489,19 @@ def test_a_large_file_is_read(tmp_path: Path) -> None:
     path.write_text(csv_text([next(rows), *rows]))
     items = load(path, sample=100)
     assert len(items) == 100
+
+
+GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "bring-your-data.md"
+
+
+@pytest.mark.parametrize(
+    "text", re.findall(r"^```yml\n(.*?)^```$", GUIDE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+)
+def test_the_examples_of_the_guide_are_read(text: str) -> None:
+    assert parse_data(yaml.safe_load(text)["data"], "guide").path
+
+
+def test_the_guide_names_every_part_and_format() -> None:
+    text = GUIDE.read_text("utf-8")
+    assert [part for part in Columns.model_fields if f"`{part}`" not in text] == []
+    assert [name for name in get_args(Format) if f"`.{name}`" not in text] == []

@@ -16,6 +16,7 @@ COMMANDS = {
     "measure": "steelyard.cli.measure:measure",
     "plan": "steelyard.cli.measure:plan",
     "report": "steelyard.cli.report:report",
+    "compare": "steelyard.cli.compare:compare",
     "import": "steelyard.cli.import_verdicts:import_command",
     "selftest": "steelyard.cli.selftest:selftest",
     "serve-planted": "steelyard.cli.serve_planted:serve_planted",
@@ -24,7 +25,7 @@ COMMANDS = {
     "doctor": "steelyard.cli.doctor:doctor",
 }
 
-LATER_COMMANDS = ("generate", "review", "view", "compare", "gate", "export")
+LATER_COMMANDS = ("generate", "review", "view", "gate", "export")
 """Commands of the contract that are not built yet."""
 
 

@@ -194,6 +194,11 @@ INTERVALS: dict[str, str] = {
     "wilson_shares": "Computed from the Wilson limits of both orders.",
     "clopper_pearson": "Exact binomial interval.",
     "clopper_pearson_cluster": "Exact binomial interval on the effective size after clustering by task.",
+    "tango": "Tango's score interval for a difference of two shares on the same units.",
+    "tango_cluster": (
+        "Tango's score interval for a difference on the same units, on the effective size after clustering "
+        "by task, with Student's t on one degree of freedom less than there are tasks."
+    ),
     "profile": (
         "Profile likelihood of the joint fit: values at which the other parameters can still make up the "
         "loss; pairs count as independent."

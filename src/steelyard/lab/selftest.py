@@ -20,6 +20,15 @@ PROBIT = "planted/probit?s=0.8&beta=0.4&tau=0.6&sigma=0.7&lapse=0.02"
 SEED = 7
 WIDTH = 2.576
 """Half-width of the gates in standard errors: 99 %."""
+REPLICATES = 3
+"""Repeats of each call from which the instrument model is recovered."""
+TOLERANCES = {
+    "resolution": 0.18,
+    "position_bias": 0.15,
+    "tie_threshold": 0.13,
+    "surface_sensitivity": 0.30,
+}
+"""How far a recovered parameter may lie from the planted one; `make calibrate` counts the seeds that pass."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +60,38 @@ def selftest(folder: Path, profile: str = "standard") -> list[Gate]:
         *_tie(sheet),
         *_coin(sheet),
         *_probit(sheet, probit),
+        _unmoved(sheet, probit),
+        *_instrument(folder / "instrument"),
     ]
+
+
+def _unmoved(sheet: Datasheet, judge: Judge) -> Gate:
+    """The planted strict protocol moves the threshold alone."""
+    found = _need(sheet.find(judge.name, "resolution_ratio", "ladder", protocol="strict"), "resolution_ratio")
+    interval = found.interval
+    covers = interval is not None and (interval.low or 0) <= 1 <= (interval.high or 1)
+    return Gate("probit strict", "resolution ratio", "1", "in interval", _number(found), covers)
+
+
+def _instrument(folder: Path) -> Iterator[Gate]:
+    """The joint fit of three replicates of the ladder must find the planted parameters."""
+    config = StudyConfig(
+        name="instrument",
+        seed=SEED,
+        profile="standard",
+        replicates=REPLICATES,
+        judges=[PROBIT],
+        probes=["ladder"],
+    )
+    study = build_study(config, folder)
+    sheet = measure(study, RunFolder(folder), Limits()).datasheet
+    judge = study.judges[0]
+    planted = Planted(judge).parameters(judge.protocols["base"].settings)
+    for metric, tolerance in TOLERANCES.items():
+        found = _need(sheet.find(judge.name, metric, "ladder", protocol="base"), metric)
+        true = float(getattr(planted, metric))
+        passed = found.value is not None and abs(found.value - true) < tolerance
+        yield Gate("probit model", metric, f"{true:.3f}", f"± {tolerance:.2f}", _number(found), passed)
 
 
 def _first(sheet: Datasheet) -> Iterator[Gate]:
@@ -127,6 +167,10 @@ def _need(found: Estimate | None, metric: str) -> Estimate:
     if found is None:
         raise LookupError(f"the datasheet has no {metric}")
     return found
+
+
+def _number(found: Estimate) -> str:
+    return "undefined" if found.value is None else f"{found.value:.3f}"
 
 
 def _shown(found: Estimate) -> str:

@@ -6,6 +6,7 @@ the sample size and the quantile they put in. No continuity correction; limits s
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import sqrt
 from statistics import NormalDist
 
@@ -75,3 +76,36 @@ def clopper_pearson(events: float, trials: float, level: float = 0.95) -> Limits
     low = 0.0 if events <= 0 else float(betaincinv(events, misses + 1, tail))
     high = 1.0 if misses <= 0 else float(betaincinv(events + 1, misses, 1 - tail))
     return low, high
+
+
+def tango(gained: float, lost: float, size: float, quantile: float) -> Limits:
+    """Tango's score interval of the difference (gained − lost)/size of two paired shares.
+
+    All differences that the score test does not reject; at 0 discordant units it is Wilson's interval of
+    a share of 0, to both sides. Counts may be effective, fractional numbers.
+    """
+
+    def rejects(at: float) -> bool:
+        distance = gained - lost - size * at
+        return distance * distance > quantile * quantile * size * _tango_variance(gained, lost, size, at)
+
+    middle = (gained - lost) / size
+    return _edge(rejects, middle, -1.0), _edge(rejects, middle, 1.0)
+
+
+def _tango_variance(gained: float, lost: float, size: float, at: float) -> float:
+    """Variance per unit of a difference `at`, the share of losses fitted under it."""
+    linear = -gained - lost + (2 * size - gained + lost) * at
+    constant = -lost * at * (1 - at)
+    losses = (sqrt(max(linear * linear - 8 * size * constant, 0.0)) - linear) / (4 * size)
+    return max(2 * losses + at * (1 - at), 0.0)
+
+
+def _edge(rejects: Callable[[float], bool], inside: float, outside: float) -> float:
+    """Where the test begins to reject between a value it accepts and the end of the range."""
+    if not rejects(outside):
+        return outside
+    for _ in range(60):
+        middle = (inside + outside) / 2
+        inside, outside = (inside, middle) if rejects(middle) else (middle, outside)
+    return (inside + outside) / 2

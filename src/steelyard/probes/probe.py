@@ -110,6 +110,16 @@ PROBES: Registry[Probe] = Registry(
         "verbosity_bias_short": "steelyard.probes.verbosity_bias_short:VerbosityBiasShort",
         "answer_ambiguity": "steelyard.probes.answer_ambiguity:AnswerAmbiguity",
         "synthetic_ordinal": "steelyard.probes.synthetic_ordinal:SyntheticOrdinal",
+        "format_invariance_1": "steelyard.probes.format_invariance_1:FormatInvariance1",
+        "format_invariance_2": "steelyard.probes.format_invariance_2:FormatInvariance2",
+        "format_invariance_3": "steelyard.probes.format_invariance_3:FormatInvariance3",
+        "stochastic_stability": "steelyard.probes.stochastic_stability:StochasticStability",
+        "typos": "steelyard.probes.typos:Typos",
+        "markdown": "steelyard.probes.markdown:Markdown",
+        "rubric_order": "steelyard.probes.rubric_order:RubricOrder",
+        "authority": "steelyard.probes.authority:Authority",
+        "bandwagon": "steelyard.probes.bandwagon:Bandwagon",
+        "injection": "steelyard.probes.injection:Injection",
     },
 )
 

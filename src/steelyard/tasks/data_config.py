@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from steelyard.errors import ConfigError
+from steelyard.errors import ConfigError, DataError
+from steelyard.registry import Spec
+from steelyard.tasks.adapters import ADAPTERS, Adapter
+from steelyard.tasks.adapters.adapter import Opener
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Scale
 from steelyard.tasks.sources.columns import Columns
@@ -18,6 +22,7 @@ from steelyard.tasks.sources.join import join
 from steelyard.tasks.sources.read import Format, read_table
 from steelyard.tasks.sources.sampling import PerStratum
 from steelyard.tasks.sources.table import Table
+from steelyard.tasks.task import Task
 
 
 class ResponsesConfig(BaseModel):
@@ -40,9 +45,11 @@ class DataConfig(BaseModel):
 
     path: str = Field(min_length=1)
     """The file, relative to the study file."""
-    columns: Columns
-    """Which column plays which part."""
-    stratify: str | None = Field(None, min_length=1)
+    adapter: str | None = Field(default=None, min_length=1)
+    """Name of a ready adapter, which brings the columns, the strata and the task."""
+    columns: Columns | None = None
+    """Which column plays which part; beside an adapter, the parts that differ from its own."""
+    stratify: str | None = Field(default=None, min_length=1)
     """Column whose values are the strata."""
     sample: Annotated[int, Field(ge=1)] | PerStratum | None = None
     """How many rows to draw: in all, spread over the strata, or `{per_stratum: N}`."""
@@ -55,14 +62,35 @@ class DataConfig(BaseModel):
     format: Format | None = None
     """Format, where the ending of the name does not tell."""
 
+    @model_validator(mode="after")
+    def _readable(self) -> DataConfig:
+        if self.adapter is None and self.columns is None:
+            raise ValueError("neither columns nor adapter found, expected one of them; add columns")
+        return self
+
+    def task(self) -> Task | None:
+        """The adapter's question, where there is one; else the study file says what is asked."""
+        return None if self.adapter is None else ADAPTERS.build(Spec(self.adapter)).task
+
     def load(self, folder: Path, scale: Scale, seed: int) -> tuple[Item, ...]:
         """The items of the study, in the order of the file."""
-        items = items_of(self.table(folder), self.columns, scale, labels=self.labels, stratify=self.stratify)
+        if self.adapter is not None:
+            items = self._adapted(ADAPTERS.build(Spec(self.adapter)), folder)
+        else:
+            table, columns = self._table(folder, read_table), self.columns or Columns()
+            items = items_of(table, columns, scale, labels=self.labels, stratify=self.stratify)
         return drawn(items, self.sample, seed)
 
-    def table(self, folder: Path) -> Table:
+    def _adapted(self, adapter: Adapter, folder: Path) -> tuple[Item, ...]:
+        if adapter.pending is not None:
+            raise DataError(f"{folder / self.path}: {adapter.pending}")
+        if self.labels is not None:
+            adapter = replace(adapter, labels=self.labels)
+        return adapter.items(self._table(folder, adapter.opener), self.columns, self.stratify)
+
+    def _table(self, folder: Path, opener: Opener) -> Table:
         """The rows that are left after joining and filtering."""
-        table = read_table(folder / self.path, self.format)
+        table = opener(folder / self.path, self.format)
         if self.responses is not None:
             second = read_table(folder / self.responses.path, self.responses.format)
             table = join(table, second, self.responses.key)
@@ -89,4 +117,6 @@ def _sentence(error: ValidationError) -> str:
         return f"unknown key {key!r}; known keys: {', '.join(known.model_fields)}."
     if problem["type"] == "missing":
         return f"no {key} found, expected it; add it."
+    if problem["type"] == "value_error":
+        return f"{key}: {problem['ctx']['error']}."
     return f"{key}: {problem['msg'].lower()}, found {problem['input']!r}; correct it."

@@ -19,6 +19,7 @@ ROLES = (
     *("ink", "muted", "grid", "paper", "accent"),
     *(f"series-{number}" for number in range(1, 9)),
     *("stable", "slot-1", "slot-2", "one-sided", "other", "none"),
+    *("good", "bad", "wait"),
 )
 """Colours by role; the style sheet gives each a value in the light and in the dark theme."""
 

@@ -15,6 +15,10 @@ _POINT = re.compile(
     r"(?P<space>[ \t]+)(?P<body>.*)",
     re.IGNORECASE | re.DOTALL,
 )
+_REFERENCE = re.compile(
+    r"\b(?:rule|point|item|line|step|criterion|criteria|requirement|condition|number|no\.)s?[ \t]+\d", re.I
+)
+_SENTENCE_END = re.compile(r"[.!?:]\s*\Z")
 _AFTER_BLANK = re.compile(r"(?:\r\n|\r|\n)[ \t]*(?:\r\n|\r|\n)\s*\Z")
 
 
@@ -34,8 +38,12 @@ def rubric_order(rubric: str, rng: random.Random, scale: Scale | None = None) ->
 
     A level written `4: …` moves as a whole. The numbers of a list stay in place where a scale is given and
     they are not its answers; else a number may be the meaning of its point and goes with it. A list that runs
-    on into an unindented line is left alone, for that line may belong to its last point or to the whole.
+    on into an unindented line is left alone, for that line may belong to its last point or to the whole,
+    unless the point ends with a sentence and the line begins one. A rubric that refers to its points by
+    number ("rules 1 to 3") is left as it is.
     """
+    if _REFERENCE.search(rubric):
+        return None
     answers = None if scale is None else set(scale.answers)
     edited = "".join(
         block if isinstance(block, str) else _permuted(block, rng, answers) for block in _blocks(rubric)
@@ -53,11 +61,16 @@ def _blocks(rubric: str) -> list[str | list[_Point]]:
             current[-1] = replace(current[-1], body=current[-1].body + line)
         elif current and point and (point.kind, point.indent) == (current[-1].kind, current[-1].indent):
             current.append(point)
-        elif current and point is None and not _AFTER_BLANK.search(current[-1].body):
+        elif current and point is None and not _ended(current[-1].body, line):
             blocks[-1] = "".join(p.indent + p.mark + p.body for p in current) + line
         else:
             blocks.append([point] if point else line)
     return blocks
+
+
+def _ended(body: str, line: str) -> bool:
+    """Whether a list is over when an unindented line follows a point."""
+    return bool(_AFTER_BLANK.search(body) or (_SENTENCE_END.search(body) and line[:1].isupper()))
 
 
 def _indent(line: str) -> int:

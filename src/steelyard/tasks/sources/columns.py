@@ -18,29 +18,29 @@ class Columns(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    request: str | None = Field(None, min_length=1)
+    request: str | None = Field(default=None, min_length=1)
     """What was asked; without it the request is empty."""
-    response: str | None = Field(None, min_length=1)
+    response: str | None = Field(default=None, min_length=1)
     """The text that is scored (binary and ordinal scales)."""
-    response_1: str | None = Field(None, min_length=1)
+    response_1: str | None = Field(default=None, min_length=1)
     """First text of a pair (pairwise scale)."""
-    response_2: str | None = Field(None, min_length=1)
+    response_2: str | None = Field(default=None, min_length=1)
     """Second text of a pair (pairwise scale)."""
-    label: str | None = Field(None, min_length=1)
+    label: str | None = Field(default=None, min_length=1)
     """Reference answer on the scale; empty cells have none."""
-    id: str | None = Field(None, min_length=1)
+    id: str | None = Field(default=None, min_length=1)
     """Name of the row; without it rows are numbered from 1."""
-    cluster: str | None = Field(None, min_length=1)
+    cluster: str | None = Field(default=None, min_length=1)
     """Task of the row: rows that share it are not independent; without it each row stands for itself."""
-    rubric: str | None = Field(None, min_length=1)
+    rubric: str | None = Field(default=None, min_length=1)
     """Rubric of the row: a text, or a list of points."""
-    reference: str | None = Field(None, min_length=1)
+    reference: str | None = Field(default=None, min_length=1)
     """Reference response."""
-    author: str | None = Field(None, min_length=1)
+    author: str | None = Field(default=None, min_length=1)
     """Model that wrote the response."""
-    author_1: str | None = Field(None, min_length=1)
+    author_1: str | None = Field(default=None, min_length=1)
     """Model that wrote the first text of a pair."""
-    author_2: str | None = Field(None, min_length=1)
+    author_2: str | None = Field(default=None, min_length=1)
     """Model that wrote the second text of a pair."""
 
     def used(self) -> Iterator[tuple[str, str]]:

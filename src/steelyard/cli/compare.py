@@ -1,0 +1,54 @@
+"""`steelyard compare`: two judges on the stimuli that both were shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from steelyard.cli.options import amount, option
+from steelyard.cli.say import shown
+
+TARGET = "DIR[:JUDGE]"
+
+
+@click.command(short_help="Compare two judges on shared stimuli, no calls.")
+@click.argument("first", metavar=TARGET)
+@click.argument("second", metavar=TARGET)
+@option(
+    "--margin",
+    type=amount(zero=False),
+    default=0.10,
+    metavar="SHARE",
+    help="Largest difference that still counts as none.",
+)
+@option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
+@option(
+    "--html",
+    "page",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the comparison as one HTML page.",
+)
+def compare(first: str, second: str, margin: float, as_json: bool, page: Path | None) -> None:
+    """Compare two judges on the stimuli that both were shown, without a call.
+
+    Each argument is a run folder or an import, with the judge's name after a colon where it holds several;
+    two judges of one folder can be compared. Differences are those of the second judge less the first.
+    """
+    from rich.console import Console
+
+    from steelyard.datasheet import comparison_terminal
+    from steelyard.datasheet.html.comparison import render
+    from steelyard.lab.compare import Target, compare_targets
+    from steelyard.lab.run_folder import write_text
+
+    comparison = compare_targets(Target.parse(first), Target.parse(second), margin)
+    if page is not None:
+        write_text(page, render(comparison))
+    if as_json:
+        click.echo(comparison.dumps(), nl=False)
+        return
+    comparison_terminal.render(comparison, Console())
+    if page is not None:
+        click.echo(f"\nPage: {shown(page)}")

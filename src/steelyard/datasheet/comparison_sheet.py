@@ -1,0 +1,153 @@
+"""A comparison of two judges as it is published: data only."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from steelyard.datasheet import numbers
+from steelyard.datasheet.glossary import PROBES, term
+from steelyard.datasheet.visible import visible
+from steelyard.metrics.comparison import Comparison, Dropped
+
+SCHEMA = "steelyard.comparison/1"
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two judges."""
+
+    judge: str
+    """Name on its datasheet."""
+    model: str
+    """`provider/model`, or `recorded`."""
+    folder: str
+    """Where its verdicts lie, as it was given."""
+    stimulus_set: str
+    """Hash of the stimulus set it was measured on."""
+
+
+@dataclass(frozen=True)
+class ComparisonSheet:
+    """Everything a comparison shows."""
+
+    first: Side
+    """Judge A."""
+    second: Side
+    """Judge B; differences are B − A."""
+    matched: str
+    """How stimuli were matched: `content` or `name`."""
+    margin: float
+    """Largest difference that still counts as none."""
+    version: str
+    """Version of Steelyard."""
+    rows: tuple[Comparison, ...]
+    """Every figure that both could be asked for."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The content of `compare --json`."""
+        return {
+            "schema": SCHEMA,
+            "version": self.version,
+            "first": asdict(self.first),
+            "second": asdict(self.second),
+            "matched": self.matched,
+            "margin": self.margin,
+            "comparisons": [row.to_json() for row in self.rows],
+        }
+
+    def dumps(self) -> str:
+        """The comparison as text, one spelling per content."""
+        return json.dumps(self.to_json(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+    def shown(self) -> ComparisonSheet:
+        """The same with every name made visible."""
+        return replace(self, first=_visible(self.first), second=_visible(self.second))
+
+    @property
+    def defined(self) -> tuple[Comparison, ...]:
+        """Rows with a difference."""
+        return tuple(row for row in self.rows if row.difference is not None)
+
+    @property
+    def asked_of_both(self) -> tuple[Comparison, ...]:
+        """Rows with units that both judges were shown."""
+        return tuple(row for row in self.rows if _shown_to_both(row))
+
+    def asked_of_one(self) -> list[str]:
+        """Figures whose units one judge alone was shown, by protocol and probe, in sentences."""
+        found: dict[str, int] = {}
+        for row in self.rows:
+            if not _shown_to_both(row):
+                who = "B" if row.dropped_first.not_shown else "A"
+                what = f"{PROBES.get(row.probe, row.probe)}, {row.group.get('protocol', 'base')}"
+                line = f"{what}: shown to {who} only"
+                found[line] = found.get(line, 0) + 1
+        return [f"{line} ({count} figure{'' if count == 1 else 's'})" for line, count in found.items()]
+
+    @property
+    def title(self) -> str:
+        """`B against A`; by folder where both judges have one name."""
+        first, second = self.first, self.second
+        if first.judge == second.judge:
+            return f"{second.judge}: {second.folder} against {first.folder}"
+        return f"{second.judge} against {first.judge}"
+
+    def sentence(self) -> str:
+        """What was found, in one sentence."""
+        words = [row.finding for row in self.defined]
+        parts = [f"{words.count(word)} {word}" for word in ("flagged", "underpowered", "clear")]
+        return f"{len(words)} figures compared: {', '.join(parts)} at a margin of {self.margin:g}."
+
+
+def _visible(side: Side) -> Side:
+    return Side(visible(side.judge), visible(side.model), visible(side.folder), visible(side.stimulus_set))
+
+
+def _shown_to_both(row: Comparison) -> bool:
+    first, second = row.dropped_first, row.dropped_second
+    return bool(row.n_shared or first.unreadable + first.failed or second.unreadable + second.failed)
+
+
+def label(row: Comparison) -> str:
+    """`target sensitivity, Δ1`; the probe and the protocol where they are needed to tell rows apart."""
+    hidden = ("protocol",) if row.group.get("protocol") == "base" else ()
+    same = ("delta", "kind") if row.group.get("kind") == "same_subset" else ()
+    group = {key: value for key, value in row.group.items() if key not in (*hidden, *same)}
+    parts = [term(row.metric).label]
+    if row.probe not in ("vacuum", "ladder", "position", "run"):
+        parts.append(PROBES.get(row.probe, row.probe.replace("_", " ")))
+    if group:
+        parts.append(numbers.condition(group))
+    return ", ".join(parts)
+
+
+def interval(row: Comparison) -> str:
+    """`[−0.02, +0.14]`: the 95 % interval of the difference."""
+    if not row.intervals:
+        return ""
+    ends = [row.intervals[0].low, row.intervals[0].high]
+    return "[" + ", ".join(numbers.decimal(end or 0.0, signed=True) for end in ends) + "]"
+
+
+def probability(value: float | None) -> str:
+    """`0.031`, `<0.0001`."""
+    if value is None:
+        return ""
+    return "<0.0001" if value < 0.0001 else f"{value:.2g}" if value < 0.1 else f"{value:.2f}"
+
+
+def dropped(row: Comparison) -> str:
+    """`A 2 unreadable; B 3 not shown`, or nothing."""
+    sides = [(name, _told(side)) for name, side in (("A", row.dropped_first), ("B", row.dropped_second))]
+    return "; ".join(f"{name} {told}" for name, told in sides if told)
+
+
+def _told(side: Dropped) -> str:
+    counts = (
+        ("not shown", side.not_shown),
+        ("unreadable", side.unreadable),
+        ("failed", side.failed),
+    )
+    return ", ".join(f"{count} {word}" for word, count in counts if count)

@@ -1,0 +1,146 @@
+"""Two judges from run folders or imports, paired on the stimuli that both were shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from steelyard.datasheet.comparison_sheet import ComparisonSheet, Side
+from steelyard.datasheet.datasheet import JudgeEntry
+from steelyard.errors import ConfigError, DataError
+from steelyard.lab.observe import observe
+from steelyard.lab.recorded.folder import ImportFolder
+from steelyard.lab.recorded.observations import observations_of
+from steelyard.lab.run_folder import RunFolder
+from steelyard.metrics.comparison import compare
+from steelyard.metrics.findings import MARGIN
+from steelyard.metrics.outcomes import outcomes
+from steelyard.verdicts.observation import Observation
+from steelyard.version import __version__
+
+
+@dataclass(frozen=True)
+class Target:
+    """`DIR[:JUDGE]` as it was given."""
+
+    folder: Path
+    """The run folder or import."""
+    judge: str | None
+    """The judge's name, where one was given."""
+
+    @classmethod
+    def parse(cls, text: str) -> Target:
+        """Split at the last colon that follows an existing folder; judges and drives hold colons too."""
+        if Path(text).is_dir():
+            return cls(Path(text), None)
+        for place in range(len(text) - 1, 0, -1):
+            if text[place] == ":" and Path(text[:place]).is_dir():
+                return cls(Path(text[:place]), text[place + 1 :])
+        raise ConfigError(f"{text}: no such folder, expected DIR or DIR:JUDGE with a run folder as DIR.")
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """All that a folder holds for a comparison."""
+
+    folder: Path
+    """Where it lies."""
+    judges: tuple[JudgeEntry, ...]
+    """Who was asked."""
+    observations: tuple[Observation, ...]
+    """What was read."""
+    stimulus_set: str
+    """Hash of the stimulus set."""
+    recorded: bool
+    """True where the texts are not known, so that stimuli have names only."""
+
+    def pick(self, judge: str | None) -> JudgeEntry:
+        """The named judge, or the only one that is no baseline."""
+        if judge is None:
+            own = [entry for entry in self.judges if not entry.baseline] or list(self.judges)
+            if len(own) == 1:
+                return own[0]
+            raise ConfigError(
+                f"{self.folder}: holds {len(own)} judges, expected one to be named; "
+                f"write {self.folder}:JUDGE with one of {_names(own)}."
+            )
+        for entry in self.judges:
+            if entry.name == judge:
+                return entry
+        raise ConfigError(f"{self.folder}: no judge {judge!r}, expected one of {_names(self.judges)}.")
+
+    def of(self, judge: str) -> list[Observation]:
+        """The observations of one judge."""
+        return [observation for observation in self.observations if observation.judge == judge]
+
+
+def load_verdicts(folder: Path) -> Verdicts:
+    """Read a run folder or an import; nothing is written."""
+    if not folder.is_dir():
+        raise ConfigError(f"{folder}: no such folder, expected one that `measure` or `import` wrote.")
+    run, imported = RunFolder(folder), ImportFolder(folder)
+    if imported.observations.exists() and not run.study.exists():
+        recorded = imported.load()
+        sheet = recorded.datasheet
+        observations = tuple(observations_of(recorded.calls))
+        return Verdicts(folder, sheet.judges, observations, sheet.stimulus_set, recorded=True)
+    plan = run.load()
+    with run.store(read_only=True) as store:
+        observations = tuple(observe(plan, store))
+    judges = tuple(JudgeEntry(j.name, j.address, j.baseline, {}) for j in plan.study.judges)
+    return Verdicts(folder, judges, observations, plan.stimuli.hash, recorded=False)
+
+
+def compare_targets(first: Target, second: Target, margin: float = MARGIN) -> ComparisonSheet:
+    """Load both, one folder once, and compare."""
+    left = load_verdicts(first.folder)
+    same = first.folder.resolve() == second.folder.resolve()
+    right = left if same else load_verdicts(second.folder)
+    return compare_judges(left, left.pick(first.judge), right, right.pick(second.judge), margin)
+
+
+def compare_judges(
+    left: Verdicts, first: JudgeEntry, right: Verdicts, second: JudgeEntry, margin: float = MARGIN
+) -> ComparisonSheet:
+    """Every figure of two judges on the units that both answered."""
+    if left is right and first.name == second.name:
+        raise ConfigError(f"{left.folder}: {first.name!r} against itself, expected two judges; name another.")
+    by_name = left.recorded or right.recorded
+    mine, other = left.of(first.name), right.of(second.name)
+    _check_shared(left, mine, right, other, by_name=by_name)
+    rows = compare(
+        outcomes(mine, lambda s: s.id if by_name else s.hash),
+        outcomes(other, lambda s: s.id if by_name else s.hash),
+        margin,
+    )
+    matched = "name" if by_name else "content"
+    sides = _side(left, first), _side(right, second)
+    return ComparisonSheet(*sides, matched, margin, __version__, rows)
+
+
+def _check_shared(
+    left: Verdicts,
+    mine: Sequence[Observation],
+    right: Verdicts,
+    other: Sequence[Observation],
+    *,
+    by_name: bool,
+) -> None:
+    shown, compared = (
+        {o.stimulus.id if by_name else o.stimulus.hash for o in side} for side in (mine, other)
+    )
+    if not shown & compared:
+        what = "pair names" if by_name else "contents"
+        raise DataError(
+            f"{left.folder} and {right.folder}: no stimulus in common ({len(shown)} and {len(compared)} "
+            f"{what}), expected some; measure both judges with the same seed, profile and data."
+        )
+
+
+def _side(verdicts: Verdicts, judge: JudgeEntry) -> Side:
+    return Side(judge.name, judge.model, str(verdicts.folder), verdicts.stimulus_set)
+
+
+def _names(judges: Sequence[JudgeEntry]) -> str:
+    return ", ".join(entry.name for entry in judges)

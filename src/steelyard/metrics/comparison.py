@@ -1,0 +1,214 @@
+"""Two judges on the same units: what differs, how surely, and what was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from steelyard.metrics import mcnemar
+from steelyard.metrics.estimate import Interval
+from steelyard.metrics.findings import ALPHA, MARGIN, UNDERPOWERED, difference_word
+from steelyard.metrics.intervals import Limits
+from steelyard.metrics.multiplicity import benjamini_hochberg
+from steelyard.metrics.outcomes import Key, Outcome, Outcomes, Question
+from steelyard.metrics.paired import Paired
+from steelyard.metrics.proportion import join
+
+THESE_TASKS = "these tasks only"
+NO_SHARED = "no unit has a verdict of both judges"
+_PROBES = ("vacuum", "ladder", "position")
+_METRICS = (
+    *("dark_current", "raw_false_preference", "stable_cross_sensitivity", "positional_false_preference"),
+    *("target_sensitivity", "accuracy", "invariance", "order_consistency", "flip_first", "flip_second"),
+    "tie_rate",
+)
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """Units without a verdict of one judge."""
+
+    not_shown: int = 0
+    """Shown to the other judge only."""
+    unreadable: int = 0
+    """The reply held no answer."""
+    failed: int = 0
+    """There was no reply."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One figure of two judges on the units that both answered."""
+
+    probe: str
+    """Probe whose stimuli are the units."""
+    metric: str
+    """Metric id."""
+    group: Mapping[str, str | float]
+    """Condition."""
+    unit: str
+    """What is counted: `call`, `pair` or `item`."""
+    first: float | None
+    """Share of the first judge on shared units."""
+    second: float | None
+    """Share of the second judge on shared units."""
+    difference: float | None
+    """Second less first."""
+    n_shared: int
+    """Units with a verdict of both."""
+    n_pairs: int
+    """Pairs or items behind them."""
+    n_clusters: int
+    """Tasks behind them."""
+    dropped_first: Dropped
+    """Units left out on the side of the first judge."""
+    dropped_second: Dropped
+    """Units left out on the side of the second judge."""
+    gained: int = 0
+    """Units with the event under the second judge alone."""
+    lost: int = 0
+    """Units with the event under the first judge alone."""
+    intervals: tuple[Interval, ...] = ()
+    """95 % interval of the difference, then the 90 % interval that the word is read from."""
+    bounds: Limits | None = None
+    """Difference in the worst and best case over shared units that lack a verdict."""
+    p: float | None = None
+    """Exact two-sided sign-flip p."""
+    flipped: str | None = None
+    """`tasks` or `pairs`: whose differences were flipped."""
+    q: float | None = None
+    """p corrected for the number of figures compared (Benjamini–Hochberg)."""
+    mcnemar_exact: float | None = None
+    """Exact McNemar p, units taken as independent; for reference."""
+    mcnemar_mid_p: float | None = None
+    """Its mid-p form."""
+    minimum_detectable: float | None = None
+    """Smallest difference these units would have shown with 80 % power."""
+    finding: str | None = None
+    """`clear`: no difference beyond the margin; `flagged`: a difference; `underpowered`: cannot tell."""
+    note: str | None = None
+    """Reasons and reservations."""
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain mapping."""
+        body = asdict(self)
+        body["group"] = dict(sorted(self.group.items()))
+        body["bounds"] = list(self.bounds) if self.bounds else None
+        body["intervals"] = [asdict(interval) for interval in self.intervals]
+        return body
+
+
+def compare(first: Outcomes, second: Outcomes, margin: float = MARGIN) -> tuple[Comparison, ...]:
+    """Every question that either judge was asked; words and q over the whole family."""
+    questions = sorted({*first, *second}, key=_place)
+    rows = [_compare(question, first.get(question, {}), second.get(question, {})) for question in questions]
+    return read_together(rows, margin)
+
+
+def read_together(rows: Sequence[Comparison], margin: float = MARGIN) -> tuple[Comparison, ...]:
+    """The same rows, with q and word for this family."""
+    probabilities = [row.p for row in rows if row.p is not None]
+    found = iter(benjamini_hochberg(probabilities))
+    return tuple(row if row.p is None else _worded(row, next(found), margin) for row in rows)
+
+
+def _worded(row: Comparison, q: float, margin: float) -> Comparison:
+    low, high = row.intervals[1].low, row.intervals[1].high
+    limits = None if low is None or high is None else (low, high)
+    reach = row.bounds or (0.0, 0.0)
+    word = difference_word(limits, q, margin)
+    note = row.note
+    if word == "clear" and not -margin < reach[0] <= reach[1] < margin:
+        word = UNDERPOWERED
+        note = join([note, "the missing verdicts could hide a difference beyond the margin"])
+    return replace(row, q=q, finding=word, note=note)
+
+
+def _compare(question: Question, first: Mapping[Key, Outcome], second: Mapping[Key, Outcome]) -> Comparison:
+    shown = sorted(first.keys() & second.keys())
+    answered = [key for key in shown if first[key].lost is None and second[key].lost is None]
+    head = Comparison(
+        probe=question.probe,
+        metric=question.metric,
+        group=question.condition,
+        unit=question.unit,
+        first=None,
+        second=None,
+        difference=None,
+        n_shared=len(answered),
+        n_pairs=len({first[key].pair for key in answered}),
+        n_clusters=len({first[key].cluster for key in answered}),
+        dropped_first=_dropped(first, second),
+        dropped_second=_dropped(second, first),
+    )
+    if not answered:
+        return replace(head, note=NO_SHARED)
+    rows = [
+        (bool(first[key].event), bool(second[key].event), first[key].cluster, first[key].pair)
+        for key in answered
+    ]
+    return _measured(head, Paired.of(rows), _bounds([(first[key], second[key]) for key in shown]))
+
+
+def _measured(head: Comparison, paired: Paired, bounds: Limits) -> Comparison:
+    p, flipped = paired.flip()
+    method = "tango_cluster" if paired.tasks > 1 else "tango"
+    return replace(
+        head,
+        first=int(paired.first.sum()) / paired.size,
+        second=int(paired.second.sum()) / paired.size,
+        difference=paired.difference,
+        gained=paired.gained,
+        lost=paired.lost,
+        intervals=(
+            Interval(method, *paired.limits(1 - ALPHA / 2)),
+            Interval(method, *paired.limits(1 - ALPHA), level=0.90),
+        ),
+        bounds=bounds,
+        p=p,
+        flipped=flipped,
+        mcnemar_exact=mcnemar.exact(paired.gained, paired.lost),
+        mcnemar_mid_p=mcnemar.mid_p(paired.gained, paired.lost),
+        minimum_detectable=paired.detectable,
+        note=None if flipped == "tasks" else THESE_TASKS,
+    )
+
+
+def _dropped(mine: Mapping[Key, Outcome], other: Mapping[Key, Outcome]) -> Dropped:
+    lost = [mine[key].lost for key in mine.keys() & other.keys()]
+    return Dropped(len(other.keys() - mine.keys()), lost.count("unreadable"), lost.count("failed"))
+
+
+def _bounds(shown: Iterable[tuple[Outcome, Outcome]]) -> Limits:
+    """The mean change if every missing verdict had gone one way, or the other."""
+    lows, highs = [], []
+    for first, second in shown:
+        first_low, first_high = _reach(first)
+        second_low, second_high = _reach(second)
+        lows.append(second_low - first_high)
+        highs.append(second_high - first_low)
+    return sum(lows) / len(lows), sum(highs) / len(highs)
+
+
+def _reach(outcome: Outcome) -> tuple[int, int]:
+    return (0, 1) if outcome.event is None else (int(outcome.event), int(outcome.event))
+
+
+def _place(question: Question) -> tuple[Any, ...]:
+    """Base before other protocols, probes and metrics as a reader meets them, losses last."""
+    group = question.condition
+    protocol = str(group.get("protocol", ""))
+    known = _PROBES.index(question.probe) if question.probe in _PROBES else len(_PROBES)
+    metric = _METRICS.index(question.metric) if question.metric in _METRICS else len(_METRICS)
+    return (
+        question.probe == "run",
+        protocol != "base",
+        protocol,
+        known,
+        question.probe,
+        metric,
+        float(group.get("delta", -1)),
+        question.metric,
+        repr(question.group),
+    )

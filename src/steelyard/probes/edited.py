@@ -1,0 +1,50 @@
+"""What the probes share whose edits a rule makes: no author, the same edit for every judge."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from random import Random
+
+from steelyard.identity import rng_for
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.pointwise import METRICS, pointwise_estimates
+from steelyard.probes.probe import POINTWISE, Design, Showing, pointwise
+from steelyard.stimuli.original import original_of, perturbed
+from steelyard.stimuli.stimulus import Stimulus
+from steelyard.tasks.item import Item
+from steelyard.verdicts.observation import Observation
+
+
+class Edited:
+    """Every item with its response edited by a rule; a subclass names the probe and makes the edit."""
+
+    name: str
+    question: str
+    edit: str
+    """What is done to the response, in words."""
+    metrics = METRICS
+    levels: tuple[str, ...] = (POINTWISE,)
+
+    def text(self, text: str, rng: Random) -> str | None:
+        """The edited response; None where the edit would change nothing."""
+        raise NotImplementedError
+
+    def edits(self, item: Item, design: Design) -> Iterator[Stimulus]:
+        """The edits of one item; most probes make one."""
+        edited = self.text(item.responses[0], rng_for(design.seed, self.name, item.id))
+        if edited is not None:
+            yield perturbed(item, design.task, self.name, 0, edited, self.edit)
+
+    def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
+        """Every item that can be edited, as it is and edited."""
+        del protocols
+        stimuli: list[Stimulus] = []
+        for item in design.items:
+            edits = list(self.edits(item, design))
+            if edits:
+                stimuli += [original_of(item, design.task), *edits]
+        return pointwise(stimuli, "base", design.replicates)
+
+    def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
+        """Accuracy on the edits, and whether the judge's verdict on the item stays."""
+        return pointwise_estimates(judge, self.name, "base", observations, seed)

@@ -1,0 +1,20 @@
+"""Format, vertical: does the verdict stay when only blank lines are added?"""
+
+from __future__ import annotations
+
+from random import Random
+
+from steelyard.probes.edited import Edited
+from steelyard.stimuli.surface.layout import blank_lines
+
+
+class FormatInvariance1(Edited):
+    """Every item with blank lines between its lines or sentences."""
+
+    name = "format_invariance_1"
+    question = "Does the judge keep its verdict when blank lines are added?"
+    edit = "blank lines added"
+
+    def text(self, text: str, rng: Random) -> str | None:
+        """The edited response."""
+        return blank_lines(text, rng)

@@ -1,0 +1,40 @@
+"""Stochastic stability: does the judge agree with itself on the same input?"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from steelyard.errors import ConfigError
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.pointwise import METRICS, pointwise_estimates
+from steelyard.probes.probe import POINTWISE, Design, Showing, pointwise
+from steelyard.stimuli.original import ORIGINAL
+from steelyard.verdicts.observation import Observation
+
+REPLICATES = 5
+
+
+class StochasticStability:
+    """Every item as it is, several times over."""
+
+    name = "stochastic_stability"
+    question = "Does the judge give the same verdict when it sees the same input again?"
+    metrics = METRICS
+    levels = (POINTWISE,)
+
+    def __init__(self, replicates: int = REPLICATES) -> None:
+        if isinstance(replicates, bool) or not isinstance(replicates, int) or replicates < 2:
+            raise ConfigError(
+                f"probe 'stochastic_stability': replicates is {replicates!r}, expected a number from 2 on."
+            )
+        self.replicates = replicates
+
+    def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
+        """The items, each as often as the probe or the study asks, whichever is more."""
+        del protocols
+        return pointwise(design.originals, "base", max(self.replicates, design.replicates))
+
+    def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
+        """Agreement of repeats, and accuracy beside it, named as such."""
+        mine = [o for o in observations if o.stimulus.probe == ORIGINAL]
+        return pointwise_estimates(judge, self.name, "base", mine, seed)

@@ -1,0 +1,129 @@
+"""A public benchmark, ready to be judged once the user brings its file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from steelyard.errors import ConfigError, DataError
+from steelyard.tasks.item import Item
+from steelyard.tasks.sources.cells import plain_text
+from steelyard.tasks.sources.columns import Columns
+from steelyard.tasks.sources.items import items_of
+from steelyard.tasks.sources.labels import Labels
+from steelyard.tasks.sources.read import Format, read_table
+from steelyard.tasks.sources.table import Record, Table
+from steelyard.tasks.task import Task
+
+Opener = Callable[[Path, Format | None], Table]
+Reader = Callable[[Table], tuple[Item, ...]]
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """How one benchmark is read and what its judge is asked."""
+
+    name: str
+    """Name on the command line."""
+    title: str
+    """The benchmark, as its authors write it."""
+    task: Task
+    """Instruction, rubric and scale, in words of our own."""
+    judged: str
+    """What the judge decides, in one phrase."""
+    file: str
+    """The file that the user brings."""
+    licence: str
+    """Terms of the data, as far as they are known."""
+    columns: Mapping[str, tuple[str, ...]]
+    """Part to the columns that may hold it, best first; `a/b` stands for two columns joined by a slash."""
+    optional: frozenset[str] = frozenset()
+    """Parts that a file may lack."""
+    stratify: tuple[str, ...] = ()
+    """Columns that may hold the stratum, best first."""
+    always: str | None = None
+    """The label of every row, where the file has none because it is always the same."""
+    labels: Labels | None = None
+    """What the labels of the file mean on the scale."""
+    key: str | None = None
+    """Column by which a second file with responses is joined, where there is one."""
+    opener: Opener = read_table
+    """Reads the file into a table."""
+    reader: Reader | None = None
+    """Makes items of the table, where a map of columns does not suffice."""
+    note: str | None = None
+    """What a user must know, in one or two sentences."""
+    pending: str | None = None
+    """Why its items cannot be judged yet, where that is so."""
+
+    def items(
+        self, table: Table, columns: Columns | None = None, stratify: str | None = None
+    ) -> tuple[Item, ...]:
+        """Every item of the file; parts that the user maps go before the adapter's own."""
+        if self.reader is not None:
+            if columns is not None or stratify is not None:
+                raise ConfigError(
+                    f"adapter {self.name!r}: columns or stratify found, expected none, for it reads the "
+                    "benchmark's own layout; remove them."
+                )
+            return self.reader(table)
+        table = _constant(self._joined(table), self.always)
+        return items_of(
+            table,
+            self.resolve(table, columns),
+            self.task.scale,
+            labels=self.labels,
+            stratify=stratify or _first(self.stratify, table),
+        )
+
+    def resolve(self, table: Table, columns: Columns | None = None) -> Columns:
+        """The map of columns for this file."""
+        chosen = dict(columns.used()) if columns is not None else {}
+        for part, names in self.columns.items():
+            found = _first(names, table)
+            if part not in chosen and (found or part not in self.optional):
+                chosen[part] = found or self._missing(part, names[0], table)
+        if self.always is not None:
+            chosen.setdefault("label", _ALWAYS)
+        return Columns(**chosen)
+
+    def _missing(self, part: str, name: str, table: Table) -> str:
+        if self.key is not None and part.startswith("response"):
+            raise DataError(
+                f"{table.name}: no column {name!r} for {part}, expected a second file of responses; name "
+                f"it under responses, with key {self.key}."
+            )
+        table.require(name, part)
+        return name
+
+    def _joined(self, table: Table) -> Table:
+        for name in sorted({name for names in self.columns.values() for name in names if "/" in name}):
+            parts = name.split("/")
+            if all(part in table.columns for part in parts):
+                table = _with(table, name, partial(_join, parts))
+        return table
+
+
+_ALWAYS = "always"
+
+
+def _constant(table: Table, label: str | None) -> Table:
+    return table if label is None else _with(table, _ALWAYS, lambda _: label)
+
+
+def _with(table: Table, column: str, value: Callable[[Record], object]) -> Table:
+    records = tuple(
+        Record(record.number, record.where, {**record.values, column: value(record)})
+        for record in table.records
+    )
+    return Table(table.name, (*table.columns, column), records)
+
+
+def _join(parts: list[str], record: Record) -> str:
+    return "/".join(plain_text(record.values.get(part)) for part in parts)
+
+
+def _first(names: tuple[str, ...], table: Table) -> str | None:
+    return next((name for name in names if name in table.columns), None)

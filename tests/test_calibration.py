@@ -1,0 +1,118 @@
+"""Long simulations of how often intervals cover; `make calibrate` runs them and prints the figures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import t
+
+from planted_pairs import PLANTED, covered, simulate, unprofiled, vector
+from steelyard.lab.selftest import TOLERANCES
+from steelyard.metrics.clusters import wilson_cluster, wilson_tasks
+from steelyard.metrics.detection import CHART, limit_of_detection
+from steelyard.metrics.instrument_model import sandwich
+from steelyard.metrics.intervals import wilson
+from steelyard.metrics.pair_likelihood import NAMES, patterns_of, rows_of
+from steelyard.metrics.pairs import Pairs
+from steelyard.metrics.profile_limits import held_at
+from steelyard.metrics.tally import Tally
+
+pytestmark = pytest.mark.calibrate
+
+RUNS = 300
+JUDGES = {
+    "selftest": PLANTED,
+    "keen": replace(PLANTED, resolution=1.4, position_bias=-0.3, surface_sensitivity=0.5),
+    "cautious": replace(PLANTED, tie_threshold=1.1, position_bias=0.0),
+}
+
+
+def tell(capsys: pytest.CaptureFixture[str], line: str) -> None:
+    with capsys.disabled():
+        print(f"\n{line}", end="")
+
+
+@pytest.mark.parametrize("name", JUDGES)
+def test_profile_intervals_cover(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    planted = JUDGES[name]
+    hits = np.mean([covered(simulate(planted, 1000 + run), vector(planted)) for run in range(RUNS)], axis=0)
+    figures = ", ".join(f"{metric} {hit:.3f}" for metric, hit in zip(NAMES, hits, strict=True))
+    tell(capsys, f"profile, {name}, {RUNS} runs: {figures}")
+    assert (hits[:3] >= 0.90).all()
+
+
+def test_the_gates_of_the_selftest_pass_for_most_seeds(capsys: pytest.CaptureFixture[str]) -> None:
+    gates = np.array([*TOLERANCES.values()])
+    found = [unprofiled(simulate(PLANTED, 4000 + run, replicates=3)).theta[:4] for run in range(60)]
+    passed = int((np.abs(np.array(found) - vector(PLANTED)[:4]) < gates).all(axis=1).sum())
+    tell(capsys, f"gates of the selftest: {passed} of 60 seeds pass")
+    assert passed >= 54
+
+
+def test_limits_of_detection_cover(capsys: pytest.CaptureFixture[str]) -> None:
+    planted = replace(PLANTED, resolution=1.0, tie_threshold=0.4)
+    truth = limit_of_detection(vector(planted))
+    hits = np.mean([holds_limit(simulate(planted, 2000 + run), truth) for run in range(RUNS)])
+    tell(capsys, f"limit of detection {truth:.2f}, {RUNS} runs: {hits:.3f}")
+    assert hits >= 0.90
+
+
+def holds_limit(pairs: Pairs, truth: float) -> bool:
+    """Whether the fit with this limit of detection loses less than 1.92."""
+    found = unprofiled(pairs)
+    start = found.best.theta.copy()
+    start[:, 4] = np.minimum(start[:, 4], CHART.highest[4])
+    patterns = patterns_of(rows_of(pairs))
+    held = held_at(patterns, start, np.array([0]), np.log(np.array([truth])), CHART)
+    return bool(found.best.value[0] - held.value[0] < 1.920729)
+
+
+@pytest.mark.parametrize("tilt", [0.0, 0.4])
+def test_the_sandwich_covers_where_tasks_differ(tilt: float, capsys: pytest.CaptureFixture[str]) -> None:
+    """Position bias that differs between tasks: the profile is too narrow, the sandwich is not."""
+    profile, clustered = 0.0, 0.0
+    for run in range(RUNS):
+        pairs = simulate(PLANTED, 3000 + run, tilt=tilt)
+        found = unprofiled(pairs)
+        miss = abs(found.theta[1] - PLANTED.position_bias)
+        clustered += miss < t.ppf(0.975, 9) * sandwich(found)[1]
+        profile += covered(pairs, vector(PLANTED))[1]
+    told = f"profile {profile / RUNS:.3f}, sandwich_cluster {clustered / RUNS:.3f}"
+    tell(capsys, f"position bias with spread {tilt:g} between tasks, {RUNS} runs: {told}")
+    assert clustered / RUNS >= 0.90
+    if tilt:
+        assert profile / RUNS < 0.85
+
+
+@pytest.mark.parametrize("share", [0.01, 0.02, 0.05])
+@pytest.mark.parametrize("correlation", [0.01, 0.1, 0.3])
+def test_rare_events_are_covered(
+    share: float, correlation: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All runs of 10 tasks × 12 calls, those without an event among them."""
+    runs = rare(share, correlation, 20_000)
+    silent = np.mean([run.k == 0 for run in runs])
+    told = {
+        "wilson_cluster": wilson_cluster,
+        "wilson_tasks": wilson_tasks,
+        "wilson": lambda run: wilson(run.k, run.n),
+    }
+    hits = {
+        name: np.mean([low <= share <= high for low, high in map(limits, runs)])
+        for name, limits in told.items()
+    }
+    figures = ", ".join(f"{name} {hit:.3f}" for name, hit in hits.items())
+    tell(capsys, f"share {share:g}, correlation {correlation:g}, no event in {silent:.2f} of runs: {figures}")
+    assert hits["wilson_cluster"] >= 0.95
+    quiet = next(run for run in runs if run.k == 0)
+    assert wilson_cluster(quiet)[1] >= share
+
+
+def rare(share: float, correlation: float, count: int) -> list[Tally]:
+    generator = np.random.default_rng(17)
+    scale = (1 - correlation) / correlation
+    rates = generator.beta(share * scale, (1 - share) * scale, (count, 10))
+    trials = np.full(10, 12)
+    return [Tally(row, trials, 120, 120) for row in generator.binomial(12, rates)]

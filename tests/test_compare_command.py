@@ -1,0 +1,203 @@
+"""`steelyard compare` as a user meets it: folders, imports, names with colons, pages, wrong input."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+import test_html
+from steelyard.datasheet import comparison_terminal
+from steelyard.datasheet.comparison_sheet import ComparisonSheet
+from steelyard.datasheet.html.comparison import render
+from steelyard.errors import ConfigError
+from steelyard.lab.compare import Target, compare_targets
+from steelyard.lab.recorded.folder import ImportFolder, import_verdicts
+from test_html import Page
+
+PROBIT = "planted/probit?s=0.8&beta=0.4&tau=0.6&sigma=0.7"
+
+
+def lines(judge: str, answers: str, first: int = 0) -> list[dict[str, Any]]:
+    """Natural pairs whose better text is u, one call each; the task is the pair's last digit."""
+    return [
+        {
+            "judge": judge, "probe": "position", "kind": "natural", "pair": f"p{number}", "better": "u",
+            "task": f"t{number % 10}", "first": "u", "answer": answer,
+        }
+        for number, answer in enumerate(answers.split(), start=first)
+    ]  # fmt: skip
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> str:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path.name
+
+
+@pytest.fixture
+def imported(tmp_path: Path):
+    def make(name: str, *rows: list[dict[str, Any]]) -> str:
+        file = write(tmp_path / f"{name}.jsonl", [line for part in rows for line in part])
+        ImportFolder(tmp_path / name).write(import_verdicts([tmp_path / file]))
+        return name
+
+    return make
+
+
+def compared(folder: Path, first: str = "a", second: str = "b", margin: float = 0.1) -> ComparisonSheet:
+    return compare_targets(Target.parse(str(folder / first)), Target.parse(str(folder / second)), margin)
+
+
+def sentence(done: Any, code: int = 2) -> str:
+    assert done.returncode == code, done.stdout + done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+def test_two_measured_runs_of_the_same_stimuli(steelyard, tmp_path: Path) -> None:
+    for name, judge in (("a", PROBIT), ("b", "planted/first")):
+        done = steelyard("measure", "-j", judge, "-p", "vacuum", "--out", name)
+        assert done.returncode == 0, done.stderr
+    before = {path.name: path.read_bytes() for path in (tmp_path / "a").iterdir()}
+    done = steelyard("compare", "a", "b:planted/first", "--json", "--html", "page.html")
+    assert done.returncode == 0, done.stderr
+    body = json.loads(done.stdout)
+    assert (body["schema"], body["matched"]) == ("steelyard.comparison/1", "content")
+    assert body["first"]["stimulus_set"] == body["second"]["stimulus_set"]
+    rows = {(r["metric"], r["group"].get("delta")): r for r in body["comparisons"]}
+    dark = rows["dark_current", None]
+    sheet = json.loads((tmp_path / "b" / "datasheet.json").read_text())
+    recorded = next(
+        e for e in sheet["estimates"] if e["judge"] == "planted/first" and e["metric"] == "dark_current"
+    )
+    assert dark["second"] == recorded["value"] == 1.0
+    assert dark["difference"] == pytest.approx(1.0 - dark["first"])
+    assert dark["dropped_first"] == {"not_shown": 0, "unreadable": 0, "failed": 0}
+    assert dark["flipped"] == "pairs"
+    assert {name: (tmp_path / "a" / name).read_bytes() for name in before} == before
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert Page(page).open == []
+    test_html.test_nothing_is_fetched(page)
+    assert "B − A, figure by figure" in page
+
+
+def test_the_table_of_two_judges_in_one_folder(steelyard, imported) -> None:
+    folder = imported(
+        "both", lines("x:1/y", "1 1 1 2 tie 1 1 2 1 1"), lines("z", "1 2 2 2 2 2 2 2 2 unreadable")
+    )
+    done = steelyard("compare", f"{folder}:x:1/y", f"{folder}:z")
+    assert done.returncode == 0, done.stderr
+    assert "A  x:1/y (recorded)  both" in done.stdout
+    assert "matched by name" in done.stdout
+    assert "B 1 unreadable: accuracy" in done.stdout
+    accuracy = next(line for line in done.stdout.splitlines() if line.startswith("accuracy"))
+    # Nine shared calls: A is right in 6, B in 1.
+    assert accuracy.split()[1:4] == ["0.67", "0.11", "−0.56"]
+
+
+def test_a_name_is_asked_for_where_it_is_needed(imported, tmp_path: Path) -> None:
+    imported("both", lines("x", "1 1"), lines("y", "1 2"))
+    with pytest.raises(ConfigError, match="both:JUDGE with one of x, y"):
+        compared(tmp_path, "both", "both")
+    with pytest.raises(ConfigError, match="no judge 'w', expected one of x, y"):
+        compared(tmp_path, "both:w", "both:x")
+    with pytest.raises(ConfigError, match="against itself"):
+        compared(tmp_path, "both:x", "both:x")
+
+
+def test_units_of_one_judge_alone_are_counted(imported, tmp_path: Path) -> None:
+    imported("a", lines("x", "1 1 1 1"))
+    imported("b", lines("y", "1 1 1 1", first=2))
+    accuracy = next(row for row in compared(tmp_path).rows if row.metric == "accuracy")
+    assert accuracy.n_shared == accuracy.dropped_first.not_shown == accuracy.dropped_second.not_shown == 2
+
+
+def test_nothing_in_common(steelyard, imported) -> None:
+    imported("a", lines("x", "1 1"))
+    imported("b", lines("y", "1 1", first=5))
+    assert "no stimulus in common (2 and 2 pair names)" in sentence(steelyard("compare", "a", "b"))
+
+
+def test_a_margin_makes_the_word(steelyard, imported, tmp_path: Path) -> None:
+    many = " ".join(["1"] * 40)
+    imported("a", lines("x", many))
+    imported("b", lines("y", many))
+    for margin, word in ((0.5, "clear"), (0.01, "underpowered")):
+        rows = compared(tmp_path, margin=margin).rows
+        assert {row.finding for row in rows if row.metric == "accuracy"} == {word}
+    assert "expected a positive number" in sentence(steelyard("compare", "a", "b", "--margin", "0"))
+
+
+def test_hostile_names_stay_text(imported, tmp_path: Path) -> None:
+    imported("a", lines("<script>alert(1)</script>[red]", "1 1"))
+    imported("b", lines("{{ 7*7 }}", "1 2"))
+    sheet = compared(tmp_path)
+    assert "[red]" in printed(sheet, 120)
+    page = render(sheet)
+    assert "<script>alert" not in page
+    assert "{{ 7*7 }}" in page
+
+
+def printed(sheet: ComparisonSheet, width: int) -> str:
+    console = Console(file=io.StringIO(), width=width)
+    comparison_terminal.render(sheet, console)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    return str(text)
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 140])
+def test_the_table_fits_and_keeps_its_figures(imported, tmp_path: Path, width: int) -> None:
+    imported("a", lines("x", "1 1 2 1"))
+    imported("b", lines("y", "1 2 2 1"))
+    sheet = compared(tmp_path)
+    sides = (replace(side, folder="runs") for side in (sheet.first, sheet.second))
+    text = printed(replace(sheet, **dict(zip(("first", "second"), sides, strict=True))), width)
+    assert max(map(len, text.splitlines())) <= width
+    assert "−0.25" in text
+    assert ("detects" in text) == (width >= 96)
+
+
+def test_wrong_folders(steelyard, imported, tmp_path: Path) -> None:
+    imported("a", lines("x", "1 1"))
+    assert "nowhere: no such folder" in sentence(steelyard("compare", "nowhere", "a"))
+    (tmp_path / "hollow").mkdir()
+    with pytest.raises(ConfigError, match=r"no study\.yaml found"):
+        compared(tmp_path, "a", "hollow")
+    (tmp_path / "a" / "import.json").write_text("{")
+    with pytest.raises(ConfigError, match="not the name and seed of an import"):
+        compared(tmp_path, "a", "a")
+
+
+def test_a_damaged_store(steelyard, tmp_path: Path) -> None:
+    done = steelyard("measure", "-j", PROBIT, "-p", "vacuum", "--out", "a")
+    assert done.returncode == 0, done.stderr
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    (tmp_path / "b" / "run.db").write_bytes(b"not a database" * 100)
+    assert "not a usable run file" in sentence(steelyard("compare", "a", "b"), 1)
+
+
+def test_a_page_that_cannot_be_written(steelyard, imported) -> None:
+    imported("a", lines("x", "1 1"))
+    imported("b", lines("y", "1 1"))
+    assert "cannot be written" in sentence(steelyard("compare", "a", "b", "--html", "no/such/page.html"), 1)
+
+
+def test_folders_win_over_colons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs" / "a").mkdir(parents=True)
+    (tmp_path / "c:d").mkdir()
+    (tmp_path / "c").mkdir()
+    assert Target.parse("runs/a") == Target(Path("runs/a"), None)
+    assert Target.parse("runs/a:openai/gpt:x") == Target(Path("runs/a"), "openai/gpt:x")
+    assert Target.parse("c:d") == Target(Path("c:d"), None)
+    assert Target.parse("c:d:e") == Target(Path("c:d"), "e")
+    assert Target.parse("c:e") == Target(Path("c"), "e")
+    with pytest.raises(ConfigError, match="no such folder"):
+        Target.parse("x:y")

@@ -1,0 +1,315 @@
+"""Paired comparison against oracles: McNemar, sign flips by enumeration, q values, Tango's interval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+from statsmodels.stats.contingency_tables import mcnemar as oracle_mcnemar
+from statsmodels.stats.multitest import multipletests
+
+from steelyard.metrics import mcnemar
+from steelyard.metrics.comparison import Comparison, Dropped, compare, read_together
+from steelyard.metrics.intervals import Z, tango, wilson
+from steelyard.metrics.multiplicity import benjamini_hochberg
+from steelyard.metrics.outcomes import outcomes
+from steelyard.metrics.paired import Paired
+from steelyard.stimuli.expectation import Expectation, Label, NoPreference, Prefers, Unknown
+from steelyard.stimuli.stimulus import Lineage, Stimulus
+from steelyard.trials.reply import Usage
+from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
+
+quiet = settings(database=None, deadline=None, derandomize=True, max_examples=80)
+counts = st.integers(0, 60)
+VERDICTS: dict[str, Verdict] = {
+    "1": Decided("1"), "2": Decided("2"), "t": Tie(), "a": Abstained(),
+    "x": Unreadable("garbled"), "f": Failed("timeout"),
+}  # fmt: skip
+
+
+def paired(first: Sequence[int], second: Sequence[int], tasks: int) -> Paired:
+    rows = [
+        (bool(a), bool(b), f"t{i % tasks:03d}", f"p{i:03d}")
+        for i, (a, b) in enumerate(zip(first, second, strict=True))
+    ]
+    return Paired.of(rows)
+
+
+def stimulus(
+    name: str, probe: str, expectation: Expectation, *, kind: str, delta: float | None = None, task: str = "t"
+) -> Stimulus:
+    lineage = Lineage(parent=name.partition("/")[0], edit="")
+    return Stimulus(name, probe, kind, task, "s", "r", ("u", "v"), expectation, lineage, delta)
+
+
+def answers(shown: Stimulus, both: str, judge: str = "J", replicate: int = 0) -> list[Observation]:
+    """Two letters: the answer with u first, then with v first; `-` was not shown."""
+    return [
+        Observation(judge, "base", shown, order, replicate, VERDICTS[letter], Usage(), "")
+        for order, letter in zip(("uv", "vu"), both, strict=True)
+        if letter != "-"
+    ]
+
+
+def equal(number: int, task: str = "t") -> Stimulus:
+    return stimulus(f"e{number}", "ladder", NoPreference(), kind="same_subset", delta=0, task=task)
+
+
+def row(rows: Sequence[Comparison], metric: str, probe: str | None = None) -> Comparison:
+    return next(r for r in rows if r.metric == metric and probe in (None, r.probe))
+
+
+def compared(first: Sequence[Observation], second: Sequence[Observation], margin: float = 0.1):
+    return compare(outcomes(first, lambda s: s.id), outcomes(second, lambda s: s.id), margin)
+
+
+# Tests
+
+
+@quiet
+@given(counts, counts)
+def test_mcnemar_is_that_of_statsmodels(gained: int, lost: int) -> None:
+    expected = oracle_mcnemar([[5, gained], [lost, 7]], exact=True).pvalue
+    assert mcnemar.exact(gained, lost) == pytest.approx(expected if gained + lost else 1.0)
+
+
+def test_mid_p_by_hand() -> None:
+    # 1 against 5: exact 2·(1 + 6)/64; mid-p takes the observed split, 6/64, off once.
+    assert mcnemar.exact(1, 5) == pytest.approx(14 / 64)
+    assert mcnemar.mid_p(1, 5) == pytest.approx(8 / 64)
+    assert mcnemar.mid_p(5, 1) == mcnemar.mid_p(1, 5)
+    assert mcnemar.mid_p(3, 3) == pytest.approx(1.0)
+    assert mcnemar.mid_p(0, 0) == pytest.approx(1.0)
+
+
+@quiet
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
+def test_q_values_are_those_of_statsmodels(probabilities: list[float]) -> None:
+    expected = multipletests(probabilities, method="fdr_bh")[1]
+    assert benjamini_hochberg(probabilities) == pytest.approx(list(expected))
+
+
+def test_no_tests_have_no_q() -> None:
+    assert benjamini_hochberg([]) == []
+
+
+@quiet
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=40), st.integers(1, 9))
+def test_sign_flips_by_enumeration(events: list[tuple[bool, bool]], tasks: int) -> None:
+    rows = paired([a for a, _ in events], [b for _, b in events], tasks)
+    p, flipped = rows.flip()
+    units = rows.task if flipped == "tasks" else rows.pair
+    sums = np.bincount(units, weights=rows.change)
+    sums = sums[sums != 0]
+    assume(len(sums) <= 10)
+    totals = np.array([abs(np.dot(signs, sums)) for signs in product((-1, 1), repeat=len(sums))])
+    assert p == pytest.approx(float(np.mean(totals >= abs(sums.sum()) - 1e-9)))
+    assert flipped == ("tasks" if rows.tasks >= 6 else "pairs")
+
+
+# Intervals
+
+
+def score_statistic(gained: int, lost: int, size: int, at: float) -> float:
+    """The score test of a difference, its nuisance share found by maximising the likelihood numerically."""
+    same = size - gained - lost
+
+    def minus_log_likelihood(loss: float) -> float:
+        parts = ((gained, loss + at), (lost, loss), (same, 1 - 2 * loss - at))
+        return -sum(count * np.log(max(share, 1e-300)) for count, share in parts if count)
+
+    low, high = max(0.0, -at), (1 - at) / 2
+    fitted = minimize_scalar(
+        minus_log_likelihood, bounds=(low, high), method="bounded", options={"xatol": 1e-12}
+    )
+    variance = size * (2 * fitted.x + at - at * at)
+    return float((gained - lost - size * at) / np.sqrt(variance))
+
+
+@pytest.mark.parametrize(
+    ("gained", "lost", "size"), [(40, 20, 160), (12, 2, 50), (1, 0, 44), (5, 5, 30), (0, 9, 20)]
+)
+def test_tango_inverts_the_score_test(gained: int, lost: int, size: int) -> None:
+    low, high = tango(gained, lost, size, Z)
+    assert low < (gained - lost) / size < high
+    assert score_statistic(gained, lost, size, low) == pytest.approx(Z, abs=2e-3)
+    assert score_statistic(gained, lost, size, high) == pytest.approx(-Z, abs=2e-3)
+    assert tango(lost, gained, size, Z) == pytest.approx((-high, -low))
+
+
+def test_tango_at_its_ends() -> None:
+    # Without discordant units it is Wilson's interval of 0 events, to both sides.
+    assert tango(0, 0, 50, Z) == pytest.approx((-wilson(0, 50)[1], wilson(0, 50)[1]))
+    low, high = tango(20, 0, 20, Z)
+    assert high == 1.0
+    assert 0.6 < low < 1
+
+
+def test_the_interval_covers_with_correlated_tasks() -> None:
+    generator = np.random.default_rng(11)
+    tasks, each, runs, covered, rejected = 10, 12, 400, 0, 0
+    for _ in range(runs):
+        lean = np.repeat(generator.normal(0, 0.15, tasks), each)
+        first = generator.random(tasks * each) < np.clip(0.5 + lean, 0, 1)
+        second = generator.random(tasks * each) < np.clip(0.5 - lean, 0, 1)
+        rows = Paired.of(
+            [
+                (bool(a), bool(b), f"t{i // each}", f"p{i}")
+                for i, (a, b) in enumerate(zip(first, second, strict=True))
+            ]
+        )
+        low, high = rows.limits()
+        covered += low <= 0 <= high
+        rejected += rows.flip()[0] <= 0.05
+    assert covered / runs >= 0.93
+    assert rejected / runs <= 0.07
+
+
+def test_effective_size_by_hand() -> None:
+    # Two tasks of 4: the second judge gains all of one and none of the other: d = ½, residuals ±2,
+    # V = (4 + 4)/64 · 2 = ¼, unclustered ½ − ¼ = ¼, so one independent unit is left.
+    rows = Paired.of([(False, i < 4, f"t{i // 4}", f"p{i}") for i in range(8)])
+    assert rows.difference == 0.5
+    assert rows.effective_size == pytest.approx(1.0)
+    # No discordance: ρ = .1 is assumed, 8/(1 + 3·.1).
+    calm = Paired.of([(True, True, f"t{i // 4}", f"p{i}") for i in range(8)])
+    assert calm.effective_size == pytest.approx(8 / 1.3)
+
+
+def test_detectable_is_detected_in_four_of_five() -> None:
+    # 400 independent units, discordance d: four comparisons of five reject at the printed difference.
+    generator = np.random.default_rng(3)
+    base = Paired.of([(i % 10 == 0, i % 10 == 1, f"t{i}", f"p{i}") for i in range(400)])
+    at, discordant = base.detectable, 0.2
+    hits = 0
+    for _ in range(300):
+        draw = generator.random(400)
+        gained, lost = (draw < (discordant + at) / 2).sum(), (draw > 1 - (discordant - at) / 2).sum()
+        hits += mcnemar.mid_p(int(gained), int(lost)) <= 0.05
+    assert 0.72 < hits / 300 < 0.88
+
+
+# Comparison
+
+
+def test_every_drop_has_its_side_and_reason() -> None:
+    first = [o for i, both in enumerate(["11", "1x", "tt", "1f"]) for o in answers(equal(i), both)]
+    second = [o for i, both in enumerate(["12", "11", "xt"]) for o in answers(equal(i), both)]
+    rows = compared(first, second)
+    calls = row(rows, "raw_false_preference")
+    # 8 calls of A and 6 of B; shared with both verdicts: both of pair 0, one each of pairs 1 and 2.
+    assert calls.n_shared == 4
+    assert calls.dropped_first == Dropped(not_shown=0, unreadable=1, failed=0)
+    assert calls.dropped_second == Dropped(not_shown=2, unreadable=1, failed=0)
+    assert (calls.first, calls.second) == (0.75, 0.75)
+    # A lacks a call on which B committed, B lacks one on which A did not: d between −1/6 … and 2/6.
+    assert calls.bounds == pytest.approx((0 / 6, 2 / 6))
+    pairs = row(rows, "positional_false_preference")
+    assert (pairs.n_shared, pairs.first, pairs.second) == (1, 1.0, 0.0)
+    assert pairs.dropped_first == Dropped(0, 1, 0)
+    assert pairs.dropped_second == Dropped(1, 1, 0)
+    assert row(rows, "failed_rate").n_shared == 6
+
+
+def test_each_figure_by_hand() -> None:
+    better = stimulus("c", "ladder", Prefers("u"), kind="prefix", delta=2)
+    natural = stimulus("n", "position", Prefers("v"), kind="natural")
+    even = stimulus("m", "position", NoPreference(), kind="natural")
+    unknown = stimulus("k", "position", Unknown(), kind="natural")
+    empty = stimulus("z", "vacuum", NoPreference(), kind="empty")
+    shown = (better, natural, even, unknown, empty)
+    first = [
+        o for s, both in zip(shown, ("12", "21", "tt", "11", "11"), strict=True) for o in answers(s, both)
+    ]
+    second = [
+        o for s, both in zip(shown, ("1t", "22", "1a", "22", "ta"), strict=True) for o in answers(s, both)
+    ]
+    rows = compared(first, second)
+    sensitive = row(rows, "target_sensitivity")
+    assert (sensitive.first, sensitive.second, sensitive.group) == (
+        1.0,
+        0.5,
+        {"delta": 2, "protocol": "base"},
+    )
+    assert (row(rows, "tie_rate", "ladder").second, row(rows, "dark_current").second) == (0.5, 0.0)
+    assert row(rows, "dark_current").difference == -1.0
+    accuracy = row(rows, "accuracy")
+    assert (accuracy.n_shared, accuracy.first, accuracy.second) == (4, 1.0, 0.5)
+    assert (row(rows, "order_consistency").first, row(rows, "order_consistency").second) == (
+        pytest.approx(1 / 3),
+        0.0,
+    )
+    assert row(rows, "flip_first").first == pytest.approx(1 / 3)
+    assert row(rows, "flip_second").second == pytest.approx(2 / 3)
+
+
+def test_scores_are_compared_with_labels_and_with_the_judges_own() -> None:
+    def item(kind: str, probe: str, label: str) -> Stimulus:
+        lineage = Lineage(parent="i1", edit="")
+        return Stimulus(f"i1/{probe}", probe, kind, "t", "s", "r", ("x",), Label(label), lineage)
+
+    original, edited = item("original", "original", "1"), item("perturbed", "format_invariance_1", "1")
+    first = [Observation("A", "base", s, "uv", 0, Decided("0"), Usage(), "") for s in (original, edited)]
+    second = [
+        Observation("B", "base", original, "uv", 0, Decided("1"), Usage(), ""),
+        Observation("B", "base", edited, "uv", 0, Decided("0"), Usage(), ""),
+    ]
+    rows = compared(first, second)
+    assert (row(rows, "accuracy", "original").first, row(rows, "accuracy", "original").second) == (0.0, 1.0)
+    invariance = row(rows, "invariance")
+    assert (invariance.probe, invariance.first, invariance.second) == ("format_invariance_1", 1.0, 0.0)
+
+
+def same_many(both: str, pairs: int = 60, tasks: int = 10) -> list[Observation]:
+    return [o for i in range(pairs) for o in answers(equal(i, f"t{i % tasks}"), both)]
+
+
+def test_words() -> None:
+    alike = row(compared(same_many("tt"), same_many("tt")), "raw_false_preference")
+    assert (alike.finding, alike.difference, alike.p) == ("clear", 0.0, 1.0)
+    apart = row(compared(same_many("tt"), same_many("11")), "raw_false_preference")
+    assert (apart.finding, apart.difference) == ("flagged", 1.0)
+    few = row(compared(same_many("tt", 4, 4), same_many("tt", 4, 4)), "raw_false_preference")
+    assert few.finding == "underpowered"
+    assert (few.flipped, few.note) == ("pairs", "these tasks only")
+
+
+def test_missing_verdicts_keep_a_comparison_from_being_clear() -> None:
+    # A third of B's verdicts is missing; the rest agrees perfectly.
+    second = [o for i in range(60) for o in answers(equal(i, f"t{i % 10}"), "xx" if i % 3 == 0 else "tt")]
+    found = row(compared(same_many("tt"), second), "raw_false_preference")
+    assert (found.difference, found.finding) == (0.0, "underpowered")
+    assert found.bounds == pytest.approx((0.0, 1 / 3))
+    assert "missing verdicts" in (found.note or "")
+
+
+def test_q_is_read_over_the_rows_given() -> None:
+    rows = [r for r in compared(same_many("tt"), same_many("11")) if r.p is not None]
+    alone = read_together([row(rows, "raw_false_preference")])
+    assert alone[0].q == alone[0].p
+    assert (row(rows, "raw_false_preference").q or 0) > (alone[0].q or 0)
+
+
+@quiet
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("12taxf"), st.sampled_from("12taxf")).map("".join), min_size=1, max_size=24
+    )
+)
+def test_exchanging_the_judges_turns_the_sign(both: list[str]) -> None:
+    first = [o for i, letters in enumerate(both) for o in answers(equal(i, f"t{i % 7}"), letters)]
+    second = [o for i, letters in enumerate(both[::-1]) for o in answers(equal(i, f"t{i % 7}"), letters)]
+    for there, back in zip(compared(first, second), compared(second, first), strict=True):
+        assert (there.first, there.second) == (back.second, back.first)
+        assert (there.gained, there.lost, there.p, there.q) == (back.lost, back.gained, back.p, back.q)
+        assert there.dropped_first == back.dropped_second
+        assert there.finding == back.finding
+        if there.intervals and back.intervals:
+            ends = there.intervals[0].low, there.intervals[0].high
+            assert ends == pytest.approx((-(back.intervals[0].high or 0), -(back.intervals[0].low or 0)))
