@@ -30,6 +30,7 @@ from steelyard.stimuli.surface import (
 )
 from steelyard.stimuli.surface.segments import segments
 from steelyard.stimuli.surface.typos import PROTECTED
+from steelyard.tasks.pack import pack
 from steelyard.tasks.scale import Binary, Ordinal
 
 VOCABULARY = (
@@ -131,6 +132,13 @@ def test_a_higher_level_holds_every_slip_of_a_lower_one(one: float, other: float
     assert slips(low) <= slips(high)
     # 8 words of the sentence can be hit: Several people wrote letters asking their neighbours about.
     assert len(slips(high)) == max(1, round(high * 40))
+
+
+def test_typos_leave_names_alone() -> None:
+    text = "Write to Doctor Weiss before Thursday. Patients wait."
+    edited = typos(text, 1.0, random.Random(1)) or ""
+    kept = [word for word, after in zip(text.split(), edited.split(), strict=True) if word == after]
+    assert kept == ["to", "Doctor", "Weiss", "Thursday."]
 
 
 def test_typos_have_a_level_and_a_place() -> None:
@@ -275,6 +283,9 @@ def test_numbers_stay_unless_they_may_mean_their_points() -> None:
     assert rubric_order(NUMBERED, random.Random(1), Ordinal(1, 6)) == "1. form\n2. truth"
     assert rubric_order(NUMBERED, random.Random(1), Ordinal(1, 2)) == "2. form\n1. truth"
     assert rubric_order(NUMBERED, random.Random(1)) == "2. form\n1. truth"
+    assert rubric_order(NUMBERED + "\n\nRule 2 counts twice.", random.Random(1), Binary()) == (
+        "2. form\n1. truth\n\nRule 2 counts twice."
+    )
     assert rubric_order("0: bad\n1: good", random.Random(1), Binary()) == "1: good\n0: bad"
     assert rubric_order("- 0: bad\n- 1: good\n", random.Random(1), Binary()) == "- 1: good\n- 0: bad\n"
 
@@ -284,6 +295,23 @@ def test_numbers_stay_unless_they_may_mean_their_points() -> None:
 )
 def test_rubrics_without_a_list_have_no_other_order(rubric: str) -> None:
     assert rubric_order(rubric, random.Random(1)) is None
+
+
+def test_a_sentence_after_a_list_speaks_of_the_whole() -> None:
+    rubric = "1. It is true.\n2. It is short.\nBoth must hold.\n"
+    edited = "1. It is short.\n2. It is true.\nBoth must hold.\n"
+    assert rubric_order(rubric, random.Random(1), Binary()) == edited
+    # Between two points it may belong to the one above it.
+    assert rubric_order(rubric + "3. It is kind.\n4. It is new.", random.Random(1), Binary()) is None
+
+
+@pytest.mark.parametrize("task", pack(), ids=lambda task: task.id)
+def test_every_rubric_of_the_pack_has_another_order(task) -> None:
+    rubric = task.task.rubric
+    edited = rubric_order(rubric, random.Random(1), task.task.scale)
+    assert edited is not None
+    assert sorted(edited.split()) == sorted(rubric.split())
+    assert edited.splitlines()[-1] == rubric.splitlines()[-1]
 
 
 @given(st.lists(st.sampled_from(["- a", "- b", "  - c", "1. d", "2. e", "x", "", "  y", "3: z"])), SEEDS)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
 import random
 import re
 import sys
+import zipfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -153,6 +155,48 @@ def test_nul_bytes_and_huge_fields_are_kept_and_the_limit_is_put_back(tmp_path: 
     assert csv.field_size_limit() == before
 
 
+def damaged(content: bytes, rng: random.Random) -> bytes:
+    changed = bytearray(content)
+    for _ in range(rng.randint(1, 6)):
+        changed[rng.randrange(len(changed))] = rng.randrange(256)
+    return bytes(changed[: rng.randrange(1, len(changed))] if rng.random() < 0.2 else changed)
+
+
+@pytest.mark.parametrize("name", [*WRITERS, "d.xlsx"])
+def test_a_damaged_file_is_read_or_refused_in_one_sentence(tmp_path: Path, name: str) -> None:
+    path, rng, said = tmp_path / name, random.Random(5), []
+    WRITERS.get(name, lambda path: write_xlsx(path, ROWS[1:]))(path)
+    content = path.read_bytes()
+    for _ in range(60):
+        path.write_bytes(damaged(content, rng))
+        try:
+            load(path)
+        except DataError as error:
+            said.append(str(error))
+    assert len(said) > 20
+    assert [message for message in said if "\n" in message] == []
+
+
+def test_a_damaged_part_inside_a_spreadsheet_is_refused(tmp_path: Path) -> None:
+    path, rng = tmp_path / "d.xlsx", random.Random(5)
+    write_xlsx(path, ROWS[1:])
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    for name, content in parts.items():
+        with zipfile.ZipFile(path, "w") as archive:
+            for other, sound in parts.items():
+                archive.writestr(other, damaged(content, rng) if other == name else sound)
+        with contextlib.suppress(DataError):
+            load(path)
+
+
+def test_one_broken_byte_does_not_turn_a_utf8_file_into_another(tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    path.write_bytes("key,answer\na,naïve façade\nb,ü".encode()[:-1] + b",")
+    with pytest.raises(DataError, match=r"begins as utf-8 and is damaged at byte 30; save it as UTF-8"):
+        load(path, Columns(response="answer"))
+
+
 def test_rows_are_numbered_where_no_id_is_mapped(tmp_path: Path) -> None:
     path = tmp_path / "d.jsonl"
     WRITERS["d.jsonl"](path)
@@ -235,6 +279,7 @@ def test_labels_are_read_onto_the_scale(scale: Any, labels: Any, cell: Any, answ
         (Pairwise(False), None, "tie"),
         (Binary(), {"harmful": 1, "safe": 0}, "1"),
         (Ordinal(1, 6), None, "²"),
+        (Ordinal(1, 6), None, "9" * 5000),
         (Ordinal(1, 6), None, "yes"),
     ],
 )
@@ -466,8 +511,6 @@ def test_a_missing_extra_is_one_sentence(
 
 
 def test_an_xlsx_that_is_a_zip_of_something_else(tmp_path: Path) -> None:
-    import zipfile
-
     with zipfile.ZipFile(tmp_path / "d.xlsx", "w") as archive:
         archive.writestr("hello.txt", "hello")
     with pytest.raises(DataError, match="not a readable XLSX file"):

@@ -14,7 +14,7 @@ from steelyard.errors import ConfigError
 from steelyard.lab.judge_config import parse_judge
 from steelyard.lab.judge_defaults import baseline_judges
 from steelyard.lab.study import Study
-from steelyard.probes.probe import PROBES
+from steelyard.probes.probe import PROBES, arms_of
 from steelyard.providers.provider import connect
 from steelyard.registry import Spec
 from steelyard.tasks.task import CHECKLIST_TASK
@@ -59,11 +59,12 @@ def load_config(path: Path | None, overrides: Mapping[str, Any]) -> StudyConfig:
 
 def build_study(config: StudyConfig, folder: Path) -> Study:
     """Resolve judges and probes; baselines are added last."""
-    judges = [parse_judge(given, folder, CHECKLIST_TASK.scale) for given in config.judges]
+    probes = [_probe_spec(given) for given in config.probes]
+    arms = {arm for spec in probes for arm in arms_of(PROBES.build(spec))}
+    judges = [parse_judge(given, folder, CHECKLIST_TASK.scale, arms) for given in config.judges]
     judges = _distinct(judges, config.judges)
     for judge in judges:
         connect(judge)  # refuses wrong models and options before anything is written
-    probes = [_probe_spec(given) for given in config.probes]
     for spec in probes:
         if probes.count(spec) > 1:
             raise ConfigError(f"probes: {spec.name!r} stands there twice; leave one out.")

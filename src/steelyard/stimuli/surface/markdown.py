@@ -18,6 +18,9 @@ _EMPHASIS_LOW = re.compile(r"(?<![\w_])_(?=\S)(?P<inner>[^_\r\n]+?)(?<=\S)_(?![\
 _MARKS = re.compile(r"[*_#`~>|\[\]\\]|^[ \t]*(?:[-+•]|\d+[.)])(?:\s|$)|^[ \t]*(?:-[ \t]*){3,}$", re.MULTILINE)
 
 
+_HEADING_WORDS = 12
+
+
 def markdown(text: str) -> str | None:
     """The other form: a text with Markdown loses it, a plain text gains it."""
     return strip_markdown(text) or add_markdown(text)
@@ -26,7 +29,7 @@ def markdown(text: str) -> str | None:
 def add_markdown(text: str) -> str | None:
     """Headings, bullets and bold beginnings; None for a text that has marks already or is a few words.
 
-    The first sentence becomes a heading where three or more follow; each further paragraph of several
+    A short first sentence becomes a heading where three or more follow; each further paragraph of several
     sentences becomes a list, with the first two words of each point in bold.
     """
     if _MARKS.search(text) or len(text.split()) < 4:
@@ -39,7 +42,7 @@ def add_markdown(text: str) -> str | None:
         sentences = [
             part for line in lines_of(paragraph) for part in _SENTENCE_END.split(line.strip()) if part
         ]
-        if number == 0 and len(sentences) > 3:
+        if number == 0 and len(sentences) > 3 and len(sentences[0].split()) <= _HEADING_WORDS:
             blocks.append("## " + sentences[0])
             sentences = sentences[1:]
         blocks.append("\n".join(map(_point, sentences)) if len(sentences) > 1 else _bold(sentences[0]))

@@ -15,10 +15,6 @@ _POINT = re.compile(
     r"(?P<space>[ \t]+)(?P<body>.*)",
     re.IGNORECASE | re.DOTALL,
 )
-_REFERENCE = re.compile(
-    r"\b(?:rule|point|item|line|step|criterion|criteria|requirement|condition|number|no\.)s?[ \t]+\d", re.I
-)
-_SENTENCE_END = re.compile(r"[.!?:]\s*\Z")
 _AFTER_BLANK = re.compile(r"(?:\r\n|\r|\n)[ \t]*(?:\r\n|\r|\n)\s*\Z")
 
 
@@ -36,17 +32,15 @@ class _Point:
 def rubric_order(rubric: str, rng: random.Random, scale: Scale | None = None) -> str | None:
     """The rubric with the points of each list in a drawn order; None where no list has two different points.
 
-    A level written `4: …` moves as a whole. The numbers of a list stay in place where a scale is given and
-    they are not its answers; else a number may be the meaning of its point and goes with it. A list that runs
-    on into an unindented line is left alone, for that line may belong to its last point or to the whole,
-    unless the point ends with a sentence and the line begins one. A rubric that refers to its points by
-    number ("rules 1 to 3") is left as it is.
+    A level written `4: …` moves as a whole. The numbers of a list stay in place where a scale is given, they
+    are not its answers, and the rubric speaks of none of them ("rules 1 to 3"); else a number may be the
+    meaning of its point and goes with it. A list whose end cannot be told is left alone.
     """
-    if _REFERENCE.search(rubric):
-        return None
-    answers = None if scale is None else set(scale.answers)
+    blocks = _blocks(rubric)
+    spoken = _spoken(blocks)
     edited = "".join(
-        block if isinstance(block, str) else _permuted(block, rng, answers) for block in _blocks(rubric)
+        block if isinstance(block, str) else _permuted(block, rng, moving=_moving(block, scale, spoken))
+        for block in blocks
     )
     return None if edited == rubric else edited
 
@@ -59,18 +53,46 @@ def _blocks(rubric: str) -> list[str | list[_Point]]:
         current = blocks[-1] if blocks and isinstance(blocks[-1], list) else None
         if current and (not line.strip() or _indent(line) > len(current[-1].indent)):
             current[-1] = replace(current[-1], body=current[-1].body + line)
-        elif current and point and (point.kind, point.indent) == (current[-1].kind, current[-1].indent):
+        elif current and point and _same_list(point, current[-1]):
             current.append(point)
-        elif current and point is None and not _ended(current[-1].body, line):
-            blocks[-1] = "".join(p.indent + p.mark + p.body for p in current) + line
+        elif current and point is None and not _ends_before(line, current[-1]):
+            blocks[-1] = _written(current) + line
         else:
             blocks.append([point] if point else line)
-    return blocks
+    return _settled(blocks)
 
 
-def _ended(body: str, line: str) -> bool:
-    """Whether a list is over when an unindented line follows a point."""
-    return bool(_AFTER_BLANK.search(body) or (_SENTENCE_END.search(body) and line[:1].isupper()))
+def _same_list(point: _Point, other: _Point) -> bool:
+    return (point.kind, point.indent) == (other.kind, other.indent)
+
+
+def _ends_before(line: str, last: _Point) -> bool:
+    """Whether an unindented line speaks of the whole: after a blank line, or as a sentence after another."""
+    sentence = last.body.rstrip()[-1:] in ".!?;:" and line[:1].isupper()
+    return sentence or _AFTER_BLANK.search(last.body) is not None
+
+
+def _settled(blocks: list[str | list[_Point]]) -> list[str | list[_Point]]:
+    """Lines between two parts of one list may belong to its points: such parts become text."""
+    settled = list(blocks)
+    for place, block in enumerate(blocks):
+        before = place - 1
+        while before >= 0 and isinstance(blocks[before], str) and str(blocks[before]).strip():
+            before -= 1
+        other = blocks[before] if 0 <= before < place - 1 else None
+        if isinstance(block, list) and isinstance(other, list) and _same_list(block[0], other[-1]):
+            settled[before], settled[place] = _written(other), _written(block)
+    return settled
+
+
+def _written(points: list[_Point]) -> str:
+    return "".join(point.indent + point.mark + point.body for point in points)
+
+
+def _spoken(blocks: list[str | list[_Point]]) -> set[str]:
+    """Every number that stands in the text and in the points, the numbers of the points left out."""
+    texts = [block if isinstance(block, str) else " ".join(p.body for p in block) for block in blocks]
+    return set(re.findall(r"\d+", " ".join(texts)))
 
 
 def _indent(line: str) -> int:
@@ -85,12 +107,17 @@ def _point(line: str) -> _Point | None:
     return _Point(match["indent"], match["mark"] + match["space"], kind, match["number"], match["body"])
 
 
-def _permuted(points: list[_Point], rng: random.Random, answers: set[str] | None) -> str:
+def _moving(points: list[_Point], scale: Scale | None, spoken: set[str]) -> bool:
+    """Whether marks go with their points."""
+    numbers = {point.number for point in points if point.number}
+    meant = scale is None or numbers == set(scale.answers) or not numbers.isdisjoint(spoken)
+    return points[0].kind == "level" or meant
+
+
+def _permuted(points: list[_Point], rng: random.Random, *, moving: bool) -> str:
     """Bodies in another order; each place keeps its line end, so the last point may lack one."""
     bodies = [re.fullmatch(r"(.*?)(\s*)", point.body, re.DOTALL) for point in points]
     contents, ends = [m[1] for m in bodies if m], [m[2] for m in bodies if m]
-    numbers = {point.number for point in points}
-    moving = points[0].kind == "level" or answers is None or numbers == answers
     order = _order(contents, rng)
     marks = [points[number if moving else place].mark for place, number in enumerate(order)]
     return "".join(

@@ -22,15 +22,16 @@ PROTECTED = frozenset((_NEGATIONS + _NUMBERS).split())
 _TOKEN = re.compile(r"\S+")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _WORD = re.compile(r"(?P<before>[(\[“\"'‘*_]*)(?P<word>[^\W\d_]{4,})(?P<after>[)\],.;:!?”\"'’*_]*)")
+_SENTENCE_ENDS = ("", ".", "!", "?", ":", "\n", "\r")
 _ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 
 
 def typos(text: str, level: float, rng: random.Random) -> str | None:
     """The text with a slip in this share (0 to 1) of the words that can take one; at least one slip.
 
-    A word can take one that has four or more letters and nothing else, is not written in capitals, is no
-    negation and no number, and does not stand in code. Its first and last letter stay. With the same random
-    stream a higher level holds every slip of a lower one.
+    A word can take one that has four or more letters and nothing else, is no name (a capital inside a
+    sentence), no negation and no number, and does not stand in code. Its first and last letter stay. With the
+    same random stream a higher level holds every slip of a lower one.
     """
     if not 0 < level <= 1:
         raise ValueError(f"a level of typos is above 0 and at most 1, found {level}")
@@ -57,9 +58,16 @@ def _words(text: str) -> list[tuple[int, int]]:
             whole = (token.start() == 0 or text[token.start() - 1].isspace()) and (
                 token.end() == len(text) or text[token.end()].isspace()
             )
-            if word and whole and not word["word"].isupper() and word["word"].lower() not in PROTECTED:
+            if word and whole and not _fixed(word["word"], text[: token.start()]):
                 found.append((token.start() + word.start("word"), token.start() + word.end("word")))
     return found
+
+
+def _fixed(word: str, before: str) -> bool:
+    """Whether a word says something that a slip would change: a negation, a number, or a name."""
+    begins = before.rstrip(" \t")[-1:] in _SENTENCE_ENDS
+    named = word.isupper() or (word[0].isupper() and not begins)
+    return named or word.lower() in PROTECTED
 
 
 def _slip(word: str, rng: random.Random, taken: frozenset[str]) -> str | None:

@@ -16,7 +16,7 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _PROBED = 4096
-_ZEROS = 0.4
+_MANY, _FEW = 0.4, 0.1
 
 
 def read_bytes(path: Path) -> bytes:
@@ -54,21 +54,31 @@ def encoding_of(data: bytes) -> str:
     wide = _wide(data[:_PROBED])
     if wide:
         return wide
-    for encoding in ("utf-8", "cp1252"):
-        try:
-            data.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-        return encoding
-    return "latin-1"
+    if _decodes(data, "utf-8") or _damaged_utf8(data):
+        return "utf-8"
+    return "cp1252" if _decodes(data, "cp1252") else "latin-1"
+
+
+def _decodes(data: bytes, encoding: str) -> bool:
+    try:
+        data.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _damaged_utf8(data: bytes) -> bool:
+    """Whether most signs beyond ASCII are sound UTF-8: read as Windows text they would all be rubbish."""
+    text = data.decode("utf-8", "replace")
+    broken = text.count("\ufffd")
+    sound = sum(sign > "\x7f" for sign in text) - broken
+    return sound > broken
 
 
 def _wide(start: bytes) -> str | None:
-    """UTF-16 without a mark: in western text every other byte is zero, and hardly any of the rest."""
-    even, odd = start[0::2].count(0), start[1::2].count(0)
-    half = len(start) // 2
-    if half and odd / half > _ZEROS and even / half < 1 - _ZEROS and even * 4 < odd:
+    """UTF-16 without a mark: in western text one byte of every two is zero, and always the same one."""
+    pairs = max(1, len(start) // 2)
+    even, odd = start[0::2].count(0) / pairs, start[1::2].count(0) / pairs
+    if odd > _MANY > _FEW > even:
         return "utf-16-le"
-    if half and even / half > _ZEROS and odd * 4 < even:
-        return "utf-16-be"
-    return None
+    return "utf-16-be" if even > _MANY > _FEW > odd else None

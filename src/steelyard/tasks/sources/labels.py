@@ -17,6 +17,10 @@ _BINARY = {"yes": "1", "no": "0", "true": "1", "false": "0"}
 _SPELLINGS = {True: ("true", "yes", "on"), False: ("false", "no", "off")}
 
 
+_LONGEST = 20
+"""Digits of a whole number that may be a label."""
+
+
 class LabelMap:
     """Reads the label of a cell."""
 
@@ -63,6 +67,6 @@ def normal(cell: Any) -> str:
     text = plain_text(cell).strip().casefold()
     whole, _, rest = text.partition(".")
     digits = whole.removeprefix("-").removeprefix("+")
-    if digits.isascii() and digits.isdigit() and not rest.strip("0"):
+    if len(digits) < _LONGEST and digits.isascii() and digits.isdigit() and not rest.strip("0"):
         return str(int(whole))
     return text

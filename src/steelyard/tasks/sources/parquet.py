@@ -21,7 +21,7 @@ def read_parquet(path: Path) -> Table:
     data = read_bytes(path)
     try:
         rows = arrow.parquet.read_table(arrow.BufferReader(data)).to_pylist()
-    except (arrow.ArrowException, OSError) as error:
+    except (arrow.ArrowException, OSError, ValueError) as error:
         raise DataError(
             f"{path}: not a readable Parquet file ({str(error).splitlines()[0]}); fetch or write it again."
         ) from error

@@ -29,6 +29,8 @@ _ENDINGS = {"tab": "tsv", "ndjson": "jsonl", "pq": "parquet", "xlsm": "xlsx"}
 
 def read_table(path: Path, format: Format | None = None) -> Table:
     """Read a file in the given format, or in the one its name ends with."""
+    if path.is_dir():
+        raise DataError(f"{path}: is a folder, expected a data file; name a file in it.")
     ending = path.suffix.removeprefix(".").lower()
     name = format or _ENDINGS.get(ending, ending)
     if name not in _READERS:
@@ -36,6 +38,4 @@ def read_table(path: Path, format: Format | None = None) -> Table:
             f"{path}: the ending {path.suffix!r} names no known format, expected one of "
             f"{', '.join(get_args(Format))}; rename the file or say the format."
         )
-    if path.is_dir():
-        raise DataError(f"{path}: is a folder, expected a data file; name a file in it.")
     return _READERS[name](path)

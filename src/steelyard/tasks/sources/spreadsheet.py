@@ -6,7 +6,6 @@ import io
 import warnings
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 from steelyard.errors import DataError
 from steelyard.tasks.sources.encoding import read_bytes
@@ -38,8 +37,9 @@ def _sheet(path: Path) -> list[tuple[Any, ...]]:
             warnings.simplefilter("ignore")
             book = openpyxl.load_workbook(data, read_only=True, data_only=True)
             return [tuple(row) for row in book.worksheets[0].iter_rows(values_only=True)]
-    except (BadZipFile, KeyError, ValueError, IndexError, OSError) as error:
-        raise DataError(f"{path}: not a readable XLSX file ({error}); save it again as .xlsx.") from error
+    except Exception as error:  # a damaged file makes openpyxl, zlib and the XML parser raise nearly anything
+        reason = str(error).split("\n")[0] or type(error).__name__
+        raise DataError(f"{path}: not a readable XLSX file ({reason}); save it again as .xlsx.") from error
 
 
 def _header(row: tuple[Any, ...]) -> tuple[str, ...]:
