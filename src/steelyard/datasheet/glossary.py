@@ -202,6 +202,9 @@ INTERVALS: dict[str, str] = {
     "goodman": "Goodman simultaneous intervals over the cells of the decomposition.",
     "bootstrap_cluster": "Percentiles of a bootstrap that draws whole tasks.",
     "bootstrap_cluster_paired": "Percentiles of a bootstrap that draws whole tasks with both arms together.",
+    "random_mixture": (
+        "Tasks show no spread: as if the largest share of random verdicts that the data allow were mixed in."
+    ),
     "newcombe": "Newcombe's interval for a difference of two proportions, built from their Wilson intervals.",
     "newcombe_cluster": "Newcombe's interval built from intervals that are clustered by task.",
     "t_cluster": "Student's t on the spread between tasks.",
