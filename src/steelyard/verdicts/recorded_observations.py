@@ -222,7 +222,7 @@ def extent(observations: Sequence[Observation]) -> tuple[int, int]:
         stimulus, protocols = observations.stimulus, len(observations.protocols)
         tasks = observations.shown.cluster[stimulus]
         return len(np.unique(stimulus * protocols + observations.protocol)), len(np.unique(tasks))
-    units = {(o.stimulus.id, o.protocol) for o in observations}
+    units = {(o.stimulus.unit, o.protocol) for o in observations}
     return len(units), len({o.stimulus.cluster for o in observations})
 
 
