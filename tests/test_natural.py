@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from steelyard.datasheet.datasheet import JudgeEntry
+from steelyard.datasheet.readings import readings_of
 from steelyard.metrics.natural import CELLS, natural_estimates
 from steelyard.metrics.pairs import Pairs
 from strategies import find, make, pairs_of_equals, swap_contents, swap_slots
@@ -125,3 +127,15 @@ def test_chance_lines_are_those_of_calls_that_ignore_each_other() -> None:
     assert find(found, "order_consistency").chance == pytest.approx(2 * 7 / 8 * 1 / 8)
     assert find(found, "flip_first").chance == pytest.approx((7 / 8) ** 2)
     assert find(found, "flip_second").chance == pytest.approx((1 / 8) ** 2)
+
+
+def test_natural_pairs_are_read_under_every_prompt_and_flagged_under_base_alone() -> None:
+    pairs = make(["11"] * 24, tasks=8, kind="natural")
+    estimates = [e for arm in ("cot", "base") for e in natural_estimates("J", arm, pairs, pairs, 7)]
+    found = {r.title: r for r in readings_of([JudgeEntry("J", "recorded/x", False, {})], estimates)}
+    assert found["Natural pairs"].word == "flagged"
+    assert found["Natural pairs, cot"].word == "measured"
+    assert "flips to slot 1 in 24, to slot 2 in 0" in found["Natural pairs, cot"].sentence
+    without = natural_estimates("J", "cot", pairs, pairs, 7)
+    titles = [r.title for r in readings_of([JudgeEntry("J", "recorded/x", False, {})], without)]
+    assert titles == ["Natural pairs, cot"]
