@@ -6,13 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 
 from steelyard.datasheet.datasheet import JudgeEntry
 from steelyard.datasheet.readings import readings_of
 from steelyard.metrics.natural import CELLS, natural_estimates
 from steelyard.metrics.pairs import Pairs
 from strategies import find, make, pairs_of_equals, swap_contents, swap_slots
+
+quiet = settings(database=None, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 
 
 def estimates(pairs: Pairs, labelled: Pairs | None = None) -> list:
@@ -94,6 +96,7 @@ def test_always_first_and_a_perfect_judge() -> None:
     assert find(perfect, "net_slot_preference").finding != "flagged"
 
 
+@quiet
 @given(pairs_of_equals())
 def test_identities(pairs: Pairs) -> None:
     pairs = replace(pairs, better=np.arange(len(pairs)) % 3)
@@ -108,6 +111,7 @@ def test_identities(pairs: Pairs) -> None:
     assert both.bounds[0] <= both.bounds[1] <= 1
 
 
+@quiet
 @given(pairs_of_equals())
 def test_relabelling(pairs: Pairs) -> None:
     """Calling u what was v changes nothing; exchanging the slots exchanges the flips and the slots."""
