@@ -13,7 +13,7 @@ from steelyard.metrics.instrument_estimates import instrument_estimates
 from steelyard.metrics.losses import loss_estimates
 from steelyard.metrics.run_cost import run_costs
 from steelyard.metrics.volatility import volatility_estimates
-from steelyard.probes.probe import Probe
+from steelyard.probes.probe import PAIRWISE, POINTWISE, Probe
 from steelyard.verdicts.observation import Observation
 from steelyard.version import __version__
 
@@ -32,8 +32,10 @@ def assemble(
 ) -> Datasheet:
     """Every probe's figures for every judge, in a fixed order; costs where prices are given."""
     by_judge: dict[str, list[Observation]] = {judge.name: [] for judge in judges}
+    level = PAIRWISE
     for observation in observations:
         by_judge[observation.judge].append(observation)
+        level = POINTWISE if len(observation.stimulus.texts) == 1 else PAIRWISE
     ordered = tuple(sorted(judges, key=lambda judge: judge.baseline))
     estimates: list[Estimate] = []
     for judge in ordered:
@@ -55,4 +57,5 @@ def assemble(
         estimates=tuple(estimates),
         readings=tuple(readings_of(ordered, estimates)),
         run=run,
+        level=level,
     )

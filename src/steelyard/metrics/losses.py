@@ -48,7 +48,7 @@ def _rate(
         denominator=calls,
         intervals=(Interval("wilson", *wilson(events, calls)),),
         n_calls=calls,
-        n_units=len({(o.stimulus.id, o.protocol) for o in observations}),
+        n_units=len({(o.stimulus.unit, o.protocol) for o in observations}),
         n_clusters=len({o.stimulus.cluster for o in observations}),
         bounds=(events / calls, events / calls),
         finding=word,

@@ -80,6 +80,11 @@ class Stimulus:
         return content_hash(_without_absent(plain(self)))
 
     @property
+    def unit(self) -> str:
+        """What counts as one: the pair, or the item that a single text was made from."""
+        return self.id if len(self.texts) == 2 else self.lineage.parent
+
+    @property
     def judged(self) -> bool:
         """True where it may be shown to a judge: neither rejected nor waiting for a person."""
         return self.lineage.review not in (PENDING, REJECTED)
