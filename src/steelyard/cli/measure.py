@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from steelyard.lab.run_folder import RunFolder
     from steelyard.lab.runner import Outcome
     from steelyard.lab.study import Study
+    from steelyard.tasks.task import Task
 
 
 @click.command(cls=StudyCommand, short_help="Measure judges and print the datasheet.")
@@ -96,8 +97,19 @@ def open_study(options: dict[str, Any]) -> tuple[Study, RunFolder]:
     overrides |= {name: list(options[name]) for name in ("judges", "probes") if options[name]}
     path: Path | None = options["study"]
     config = load_config(path, overrides)
-    study = build_study(config, Path() if path is None else path.parent)
+    task = _task(options["scale"])
+    study = build_study(config, Path() if path is None else path.parent, task)
     return study, RunFolder(options["out"]) if options["out"] else RunFolder.default(study)
+
+
+def _task(scale: str | None) -> Task:
+    """The built-in question on a scale: pairs of the catalogue, or the pack for scores."""
+    from steelyard.lab.pack_study import pack_task
+    from steelyard.tasks.scale import Pairwise, parse_scale
+    from steelyard.tasks.task import CHECKLIST_TASK
+
+    given = CHECKLIST_TASK.scale if scale is None else parse_scale(scale)
+    return CHECKLIST_TASK if isinstance(given, Pairwise) else pack_task(given)
 
 
 def _print(measured: Measured, as_json: bool) -> None:

@@ -14,7 +14,7 @@ from steelyard.errors import ConfigError
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-LATER_OPTIONS = ("--data", "--columns", "--rubric", "--scale", "--prompt", "--adapter")
+LATER_OPTIONS = ("--data", "--columns", "--rubric", "--prompt", "--adapter")
 """Options of the contract that this version does not act on."""
 
 TWINS = "Each option has an environment twin: STEELYARD_JUDGE for --judge."
@@ -83,6 +83,11 @@ STUDY_OPTIONS: tuple[Decorator, ...] = (
         "--judge", "-j", "judges", multiple=True, metavar="JUDGE", help="Judge to measure; may be repeated."
     ),
     option("--probe", "-p", "probes", multiple=True, metavar="PROBE", help="Probe to run; may be repeated."),
+    option(
+        "--scale",
+        metavar="SCALE",
+        help="What the judge answers: pairwise, binary or a range such as 1-6 [pairwise].",
+    ),
     option(
         "--profile",
         type=click.Choice(["quick", "standard", "full"]),

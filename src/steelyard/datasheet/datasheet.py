@@ -62,6 +62,13 @@ class Datasheet:
     """Findings in words."""
     run: Mapping[str, Any] = field(default_factory=dict)
     """Clock times and latency; the only part that two equal runs may differ in."""
+    level: str = "pairwise"
+    """`pairwise` where two texts were compared, `pointwise` where single texts were scored."""
+
+    @property
+    def units(self) -> str:
+        """What was shown: pairs or items."""
+        return "pairs" if self.level == "pairwise" else "items"
 
     def find(
         self, judge: str, metric: str, probe: str | None = None, **group: str | float
@@ -88,6 +95,7 @@ class Datasheet:
                 "stimulus_set": self.stimulus_set,
                 "version": self.version,
                 "profile": self.profile,
+                "level": self.level,
             },
             "judges": [
                 {"name": j.name, "model": j.model, "baseline": j.baseline, "protocols": dict(j.protocols)}

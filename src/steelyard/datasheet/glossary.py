@@ -20,8 +20,10 @@ class Term:
 METRICS: dict[str, Term] = {
     "dark_current": Term(
         "dark current",
-        "Calls that name a winner when there is nothing to judge: both empty, both blank, both the same.",
+        "Calls that name a winner between two equal texts, or give a response without content more than "
+        "the lowest score.",
     ),
+    "mean_score": Term("mean score", "Mean of the scores given to responses without content."),
     "raw_false_preference": Term(
         "raw false preference",
         "Calls that name a winner between texts of the same quality; a mixture that its parts explain.",
@@ -200,9 +202,13 @@ INTERVALS: dict[str, str] = {
     "goodman": "Goodman simultaneous intervals over the cells of the decomposition.",
     "bootstrap_cluster": "Percentiles of a bootstrap that draws whole tasks.",
     "bootstrap_cluster_paired": "Percentiles of a bootstrap that draws whole tasks with both arms together.",
+    "random_mixture": (
+        "Tasks show no spread: as if the largest share of random verdicts that the data allow were mixed in."
+    ),
     "newcombe": "Newcombe's interval for a difference of two proportions, built from their Wilson intervals.",
     "newcombe_cluster": "Newcombe's interval built from intervals that are clustered by task.",
     "t_cluster": "Student's t on the spread between tasks.",
+    "wilson_mean": "From the largest share of other scores that fits, where every task has the same mean.",
     "wilson_cluster_difference": "Difference of the limits of both shares, where tasks show no spread.",
     "wilson_steps": "Read off the limits of each quality step, where a bootstrap over tasks shows no spread.",
     "wilson_shares": "Computed from the Wilson limits of both orders.",
@@ -224,9 +230,12 @@ INTERVALS: dict[str, str] = {
 }
 
 KINDS: dict[str, str] = {
-    "empty": "both empty",
-    "blank": "both blank",
+    "empty": "empty",
+    "blank": "blank",
     "identical": "identical texts",
+    "off_topic": "off topic",
+    "dont_know": "“I don't know”",
+    "master_key": "one-token key",
     "vacuum": "vacuum",
     "same_subset": "same content, other words",
     "different_subset": "same amount, other content",

@@ -81,7 +81,8 @@ def _figures(summary: Summary, judges: Sequence[JudgeEntry]) -> Iterator[str]:
 
 def _section_table(summary: Summary, section: Section, judges: Sequence[JudgeEntry]) -> str:
     rows = [_row(summary, row, judges) for row in section.rows]
-    rows.append(["*calls/pairs/tasks*", *(_basis(section.rows[0].cells.get(judge.name)) for judge in judges)])
+    behind = f"*calls/{summary.datasheet.units}/tasks*"
+    rows.append([behind, *(_basis(section.rows[0].cells.get(judge.name)) for judge in judges)])
     return table(["", *(escape(judge.name) for judge in judges)], rows)
 
 

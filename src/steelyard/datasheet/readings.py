@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from steelyard.datasheet.datasheet import JudgeEntry, Reading
 from steelyard.datasheet.figures_of import Figures
+from steelyard.datasheet.glossary import KINDS
 from steelyard.datasheet.instrument_readings import instrument, resolution_moved
 from steelyard.datasheet.numbers import figure
 from steelyard.metrics.estimate import Estimate
@@ -13,6 +14,11 @@ from steelyard.metrics.findings import DEFAULT_LIMITS
 from steelyard.trials.builtin_prompts import GRADED
 
 NATURAL = "Natural pairs"
+
+
+SCORED_KINDS = ("off_topic", "dont_know", "master_key")
+"""Responses without content that only judges of single texts are shown."""
+VACUUM_KINDS = ("empty", "blank", "identical", *SCORED_KINDS)
 
 
 def readings_of(judges: Sequence[JudgeEntry], estimates: Sequence[Estimate]) -> Iterator[Reading]:
@@ -50,19 +56,23 @@ def _zero_point(figures: Figures) -> tuple[str, str] | None:
     pooled = figures.find("dark_current", protocol="base")
     if pooled is None or pooled.value is None:
         return _undefined(pooled)
-    kinds = [
-        figures.find("dark_current", protocol="base", kind=kind) for kind in ("empty", "blank", "identical")
-    ]
+    kinds = [figures.find("dark_current", protocol="base", kind=kind) for kind in VACUUM_KINDS]
     split = ", ".join(
-        f"{e.group['kind']} {e.numerator}/{e.denominator}"
+        f"{KINDS[str(e.group['kind'])]} {e.numerator}/{e.denominator}"
         for e in kinds
         if e is not None and e.value is not None
     )
     sentence = (
-        f"reports a preference where there is none in {pooled.numerator} of {pooled.denominator} calls, "
+        f"{_told_of_nothing(kinds)} in {pooled.numerator} of {pooled.denominator} calls, "
         f"{figure(pooled)} ({split}); limit {DEFAULT_LIMITS['dark_current'].value:g}{more_calls(pooled)}"
     )
     return pooled.finding or "undefined", sentence
+
+
+def _told_of_nothing(kinds: Sequence[Estimate | None]) -> str:
+    if any(e is not None and e.group["kind"] in SCORED_KINDS for e in kinds):
+        return "gives a response without content more than the lowest score"
+    return "reports a preference where there is none"
 
 
 def _position(figures: Figures) -> tuple[str, str] | None:

@@ -92,6 +92,7 @@ class _Index:
     """Estimates by address."""
 
     def __init__(self, datasheet: Datasheet) -> None:
+        self.level = datasheet.level
         self.measured = {judge.name for judge in datasheet.judges if not judge.baseline}
         self.cells: dict[Address, dict[str, Estimate]] = {}
         for estimate in datasheet.estimates:
@@ -165,7 +166,10 @@ def _zero_point(index: _Index) -> Section:
     kinds.sort(key=lambda kind: order.index(str(kind)) if kind in order else len(order))
     named = [(KINDS.get(str(kind), str(kind)), {"protocol": "base", "kind": kind}) for kind in kinds]
     rows += index.parts("vacuum", "dark_current", named, depth=1)
-    return Section("Zero point", "Does it name a winner when there is nothing to judge?", tuple(rows))
+    rows += index.row("mean score", "vacuum", "mean_score", {"protocol": "base"}, headline=True)
+    rows += index.parts("vacuum", "mean_score", named, depth=1)
+    question = "Does it name a winner" if index.level == "pairwise" else "Does it reward a response"
+    return Section("Zero point", f"{question} when there is nothing to judge?", tuple(rows))
 
 
 def _same_quality(index: _Index) -> Section:

@@ -99,7 +99,8 @@ class _Page:
             self._row(table, row, judges, width)
         first = [section.rows[0].cells.get(judge.name) for judge in judges]
         basis = [numbers.NOT_MEASURED if cell is None else numbers.short_basis(cell) for cell in first]
-        table.add_row(self._text("  calls/pairs/tasks", "dim"), *(self._text(text, "dim") for text in basis))
+        behind = f"  calls/{self.summary.datasheet.units}/tasks"
+        table.add_row(self._text(behind, "dim"), *(self._text(text, "dim") for text in basis))
 
     def _absence(self, section: Section, judge: str) -> Text:
         """One word for a section in which a judge has no figure at all."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,6 +15,7 @@ from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.errors import ConfigError, RunError, StoreError
 from steelyard.lab.budget import cost
+from steelyard.lab.frozen_plan import freeze_plan, thaw_plan
 from steelyard.lab.frozen_study import freeze, thaw
 from steelyard.lab.observe import observe
 from steelyard.lab.planner import Plan, make_plan
@@ -99,18 +100,24 @@ class RunFolder:
                 )
             if held.hash == study.hash:
                 self._check_stimuli(plan)
+                self._keep_plan(plan)
                 return plan
         try:
             plan.stimuli.write(self.stimuli)
         except OSError as error:
             raise _unwritable(self.path, error) from error
         write_text(self.study, freeze(study))
-        with self.store() as store:
-            store.set_study(study.hash)
+        self._keep_plan(plan)
         return plan
 
+    def _keep_plan(self, plan: Plan) -> None:
+        """Once per study, whatever interrupted the first attempt."""
+        with self.store() as store:
+            if store.study != plan.study.hash or not store.has_plan:
+                store.freeze(plan.study.hash, freeze_plan(plan))
+
     def load(self) -> Plan:
-        """The plan of the study that lies here; nothing is written."""
+        """The plan of the study that lies here, from its frozen stimuli alone; nothing is written."""
         for path in (self.study, self.stimuli, self.database):
             if not path.exists():
                 raise ConfigError(
@@ -122,6 +129,9 @@ class RunFolder:
                 raise ConfigError(
                     f"{self.study}: not the study of the replies in {self.database.name}; restore the file."
                 )
+            planned = store.planned() if store.has_plan else []
+        if planned:
+            return thaw_plan(study, planned, self.stimuli)
         plan = make_plan(study)
         self._check_stimuli(plan)
         return plan
@@ -205,19 +215,20 @@ def _quantile(ordered: list[float], share: float) -> float | None:
 
 def _difference(held: Study, wanted: Study) -> str:
     parts = ("name", "seed", "profile", "replicates", "probes", "judges", "task")
-    return ", ".join(part for part in parts if getattr(held, part) != getattr(wanted, part))
+    differing = [part for part in parts if getattr(held, part) != getattr(wanted, part)]
+    return ", ".join([*differing, *(["items"] if held.items_hash != wanted.items_hash else [])])
 
 
 def _unwritable(path: Path, error: OSError) -> StoreError:
     return StoreError(f"{path}: cannot be written ({error.strerror}); choose another --out.")
 
 
-def write_text(path: Path, text: str) -> None:
-    """Whole or not at all: a reader never sees half a file."""
+def write_text(path: Path, text: str | Iterable[str]) -> None:
+    """Whole or not at all: a reader never sees half a file; a long text may come in parts."""
     beside = path.with_name(path.name + ".part")
     try:
         with beside.open("w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
+            stream.writelines([text] if isinstance(text, str) else text)
             stream.flush()
             os.fsync(stream.fileno())
         beside.replace(path)

@@ -13,15 +13,21 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from steelyard.errors import ConfigError
 from steelyard.lab.judge_config import parse_judge
 from steelyard.lab.judge_defaults import baseline_judges
+from steelyard.lab.pack_study import pack_draw
 from steelyard.lab.study import Study
-from steelyard.probes.probe import PROBES, arms_of
+from steelyard.probes.probe import POINTWISE, PROBES, arms_of, level_of
 from steelyard.providers.provider import connect
 from steelyard.registry import Spec
-from steelyard.tasks.task import CHECKLIST_TASK
+from steelyard.tasks.item import Item
+from steelyard.tasks.task import CHECKLIST_TASK, Task
 from steelyard.trials.judge import Judge
 
 DEFAULT_JUDGES = ("embedded/smollm2-135m", "embedded/smollm2-135m-likelihood")
 DEFAULT_PROBES = ("vacuum", "ladder", "criterion")
+SCORE_JUDGES = ("embedded/smollm2-135m",)
+"""Judges of single texts where none is named."""
+SCORE_PROBES = ("vacuum",)
+"""Probes of single texts where none is named."""
 LATER_KEYS = ("task", "data", "author", "validator", "review")
 """Keys of the contract that this version does not act on."""
 
@@ -57,23 +63,48 @@ def load_config(path: Path | None, overrides: Mapping[str, Any]) -> StudyConfig:
         raise ConfigError(_sentence(error, where)) from error
 
 
-def build_study(config: StudyConfig, folder: Path) -> Study:
-    """Resolve judges and probes; baselines are added last."""
+def build_study(
+    config: StudyConfig, folder: Path, task: Task = CHECKLIST_TASK, items: tuple[Item, ...] = ()
+) -> Study:
+    """Resolve judges and probes; baselines are added last.
+
+    A pointwise task without items is put to the built-in pack.
+    """
+    config = _with_defaults(config, task)
+    if not items and level_of(task) == POINTWISE:
+        items = pack_draw(task.scale, config.profile, config.seed)
     probes = [_probe_spec(given) for given in config.probes]
     arms = {arm for spec in probes for arm in arms_of(PROBES.build(spec))}
-    judges = [parse_judge(given, folder, CHECKLIST_TASK.scale, arms) for given in config.judges]
+    judges = [parse_judge(given, folder, task.scale, arms) for given in config.judges]
     judges = _distinct(judges, config.judges)
     for judge in judges:
         connect(judge)  # refuses wrong models and options before anything is written
     for spec in probes:
         if probes.count(spec) > 1:
             raise ConfigError(f"probes: {spec.name!r} stands there twice; leave one out.")
-    baselines = [
-        judge for judge in baseline_judges(config.seed) if judge.name not in {j.name for j in judges}
-    ]
-    return Study(
-        config.name, config.seed, config.profile, config.replicates, (*judges, *baselines), tuple(probes)
+    names = {judge.name for judge in judges}
+    baselines = [judge for judge in baseline_judges(config.seed, task.scale) if judge.name not in names]
+    study = Study(
+        config.name,
+        config.seed,
+        config.profile,
+        config.replicates,
+        (*judges, *baselines),
+        tuple(probes),
+        task,
+        items,
     )
+    study.build_probes()  # refuses probes that do not fit the scale
+    return study
+
+
+def _with_defaults(config: StudyConfig, task: Task) -> StudyConfig:
+    """What was not said follows the level of measurement."""
+    if level_of(task) != POINTWISE:
+        return config
+    defaults: dict[str, Any] = {"judges": list(SCORE_JUDGES), "probes": list(SCORE_PROBES), "name": "pack"}
+    unsaid = {name: value for name, value in defaults.items() if name not in config.model_fields_set}
+    return config.model_copy(update=unsaid)
 
 
 def read_yaml(path: Path) -> dict[str, Any]:

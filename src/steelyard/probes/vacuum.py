@@ -1,4 +1,4 @@
-"""Zero point: does the judge prefer one of two equal nothings?"""
+"""Zero point: does the judge see something where there is nothing?"""
 
 from __future__ import annotations
 
@@ -7,36 +7,72 @@ from dataclasses import replace
 
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.pairs import collect
+from steelyard.metrics.score_vacuum import score_vacuum_estimates
 from steelyard.metrics.vacuum_estimates import vacuum_estimates
-from steelyard.probes.probe import PAIRWISE, Design, Showing, both_orders, select
+from steelyard.probes.probe import (
+    PAIRWISE,
+    POINTWISE,
+    Design,
+    Showing,
+    both_orders,
+    pointwise,
+    select,
+)
+from steelyard.stimuli.score_vacuum import TEXTS, vacuum_response
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.vacuum import KINDS, vacuum_pair
+from steelyard.tasks.item import Item
+from steelyard.tasks.sources.items import drawn
 from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.recorded_observations import RecordedObservations
+
+ITEMS = {"quick": 4, "standard": 12, "full": 24}
+"""Requests per profile that responses without content are put to."""
+KEYS = {"quick": 1, "standard": 2, "full": 8}
+"""Responses per kind and request, at most; each request takes the next ones."""
 
 
 class Vacuum:
-    """Empty, blank and identical pairs, in both orders."""
+    """Equal nothings in both slots, or a response without content."""
 
     name = "vacuum"
     question = "Does the judge report a preference where there is nothing to prefer?"
-    metrics = ("dark_current", "unreadable_rate", "failed_rate")
-    levels = (PAIRWISE,)
+    metrics = ("dark_current", "mean_score", "unreadable_rate", "failed_rate")
+    levels = (PAIRWISE, POINTWISE)
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
-        """Two pairs per kind and task; empty has one text, so its second pair is a replicate."""
+        """Pairs of equal texts in both orders; for scores, responses without content."""
         del protocols
         return arm(design, "base")
 
     def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
-        """Dark current, pooled and per kind."""
+        """Dark current, pooled and per kind; the mean score on an ordinal scale."""
         return arm_estimates(judge, observations, "base", seed)
 
 
 def arm(design: Design, protocol: str) -> Iterable[Showing]:
-    """The vacuum pairs under one protocol."""
+    """The vacuum stimuli under one protocol; empty has one text, so its second pair is a replicate."""
+    if design.level == POINTWISE:
+        yield from pointwise(responses(design), protocol, design.replicates)
+        return
     for stimulus in stimuli(design):
         repeats = 2 if stimulus.kind == "empty" and design.profile != "quick" else 1
         yield from both_orders([stimulus], protocol, repeats * design.replicates)
+
+
+def responses(design: Design) -> Iterable[Stimulus]:
+    """Every kind on every chosen request; the texts of a kind go round the requests."""
+    for number, item in enumerate(requests(design)):
+        for kind, texts in TEXTS.items():
+            count = min(len(texts), KEYS[design.profile])
+            for turn in range(count):
+                yield vacuum_response(item, design.task, kind, (number * count + turn) % len(texts))
+
+
+def requests(design: Design) -> tuple[Item, ...]:
+    """Items with distinct requests, spread over strata."""
+    distinct = {(item.request, item.rubric): item for item in reversed(design.items)}
+    return drawn(tuple(reversed(distinct.values())), ITEMS[design.profile], design.seed)
 
 
 def stimuli(design: Design) -> Iterable[Stimulus]:
@@ -58,6 +94,8 @@ def arm_estimates(
 ) -> list[Estimate]:
     """The figures of one arm; the note counts distinct prompts, since equal prompts repeat themselves."""
     chosen = select(observations, "vacuum", protocol)
+    if chosen and len(chosen[0].stimulus.texts) == 1:
+        return score_vacuum_estimates(judge, protocol, chosen, seed)
     rows = vacuum_estimates(judge, protocol, collect(chosen), seed)
     return [_with_prompts(row, chosen) for row in rows]
 
@@ -66,8 +104,10 @@ def _with_prompts(row: Estimate, observations: Sequence[Observation]) -> Estimat
     if row.metric != "dark_current" or row.value is None:
         return row
     kind = row.group.get("kind")
+    if isinstance(observations, RecordedObservations):  # the prompts are not known
+        return row
     prompts = {o.prompt for o in observations if kind in (None, o.stimulus.kind)}
-    if "" in prompts:  # recorded verdicts: the prompts are not known
+    if "" in prompts:
         return row
     said = f"{row.n_calls} calls show {len(prompts)} distinct prompts"
     return replace(row, note=f"{row.note}; {said}" if row.note else said)

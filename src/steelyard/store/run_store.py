@@ -8,8 +8,9 @@ import queue
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.errors import StoreError
@@ -24,6 +25,26 @@ from steelyard.trials.trial import Trial, trial_key
 
 Write = Callable[[sqlite3.Connection], None]
 _Pending = tuple[Write, asyncio.Future[None], asyncio.AbstractEventLoop]
+
+
+@dataclass(frozen=True)
+class PlannedTrial:
+    """A trial of the plan, whether or not it was tried."""
+
+    trial: str
+    """Key of the trial."""
+    judge: str
+    """Name of the judge."""
+    protocol: str
+    """`base`, `strict`, …"""
+    stimulus: str
+    """Hash of the stimulus."""
+    order: str
+    """`uv` or `vu`."""
+    replicate: int
+    """0, 1, …"""
+    probes: tuple[str, ...]
+    """Probes that use it."""
 
 
 class RunStore:
@@ -190,10 +211,39 @@ class RunStore:
             row = self._reader.execute("SELECT value FROM meta WHERE key = 'study'").fetchone()
         return None if row is None else str(row[0])
 
-    def set_study(self, study: str) -> None:
-        """Record the study; done before the first trial, and again when the study grows."""
+    def freeze(self, study: str, plan: Iterable[PlannedTrial]) -> None:
+        """Record study and plan, together; done before the first trial, and again when the study grows."""
+        rows = (
+            (t.trial, t.judge, t.protocol, t.stimulus, t.order, t.replicate, json.dumps(t.probes))
+            for t in plan
+        )
         with self._readable():
-            self._reader.execute("INSERT OR REPLACE INTO meta VALUES ('study', ?)", (study,))
+            self._reader.execute("BEGIN IMMEDIATE")
+            try:
+                self._reader.execute("DELETE FROM planned")
+                self._reader.executemany("INSERT INTO planned VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", rows)
+                self._reader.execute("INSERT OR REPLACE INTO meta VALUES ('study', ?)", (study,))
+            except BaseException:
+                self._reader.execute("ROLLBACK")
+                raise
+            self._reader.execute("COMMIT")
+
+    @property
+    def has_plan(self) -> bool:
+        """False for a run file of a version that kept no plan."""
+        with self._readable():
+            found = self._reader.execute("SELECT 1 FROM sqlite_master WHERE name = 'planned'").fetchone()
+            return bool(found and self._reader.execute("SELECT 1 FROM planned LIMIT 1").fetchone())
+
+    def planned(self) -> list[PlannedTrial]:
+        """Every planned trial, in the order of the plan."""
+        columns = "trial, judge, protocol, stimulus, presented, replicate, probes"
+        with self._readable():
+            rows = self._reader.execute(f"SELECT {columns} FROM planned ORDER BY position")
+            return [
+                PlannedTrial(key, judge, protocol, stimulus, order, replicate, tuple(json.loads(probes)))
+                for key, judge, protocol, stimulus, order, replicate, probes in rows
+            ]
 
     def verify(self) -> list[str]:
         """Re-hash the whole file; one sentence per damaged row, none when all is well."""

@@ -45,6 +45,18 @@ MIGRATIONS = (
     CREATE INDEX failures_by_trial ON failures (trial);
     """,
     """
+    CREATE TABLE planned (
+        position INTEGER PRIMARY KEY,
+        trial TEXT NOT NULL,     -- key of the trial, answered or not
+        judge TEXT NOT NULL,
+        protocol TEXT NOT NULL,
+        stimulus TEXT NOT NULL,
+        presented TEXT NOT NULL,
+        replicate INTEGER NOT NULL,
+        probes TEXT NOT NULL     -- JSON list of names
+    );
+    """,
+    """
     CREATE TABLE exchanges (
         key TEXT PRIMARY KEY,    -- content hash of role, fingerprint, prompt and attempt
         role TEXT NOT NULL,      -- 'author', 'validator' or 'embedder'

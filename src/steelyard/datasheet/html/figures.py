@@ -15,7 +15,8 @@ from steelyard.datasheet.summary import Summary
 
 def figures(summary: Summary) -> tuple[Figure, ...]:
     """The figures of the pairwise probes; none where none of those probes was run."""
-    if not any(estimate.probe in PAIRWISE for estimate in summary.datasheet.estimates):
+    sheet = summary.datasheet
+    if sheet.level != "pairwise" or not any(estimate.probe in PAIRWISE for estimate in sheet.estimates):
         return ()
     fitted = instrument(summary)
     makers = (axes_map, position, psychometric, decomposition, criterion)
