@@ -13,6 +13,8 @@ from steelyard.errors import ConfigError, SteelyardError, StoreError
 from steelyard.identity import content_hash
 from steelyard.lab.recorded.call import Call
 from steelyard.lab.recorded.observations import checked, observations_of
+from steelyard.lab.recorded.score_lines import holds_scores, read_scores
+from steelyard.lab.recorded.score_table import ScoreTable
 from steelyard.lab.recorded.styles import read_calls
 from steelyard.lab.run_folder import RunFolder, write_text
 from steelyard.lab.shortfalls import speechless, warnings
@@ -29,7 +31,7 @@ SEED = 7
 class Imported:
     """What recorded verdicts amount to."""
 
-    calls: tuple[Call, ...]
+    calls: tuple[Call, ...] | ScoreTable
     """Every call, sorted."""
     datasheet: Datasheet
     """Built from them."""
@@ -98,6 +100,8 @@ class ImportFolder:
 
 def import_verdicts(paths: Sequence[Path], name: str | None = None, seed: int = SEED) -> Imported:
     """Read recorded verdicts and build their datasheet; no call is made."""
+    if holds_scores(paths[0]):
+        return _import_scores(paths, name or paths[0].stem, seed)
     calls = checked(call for path in paths for call in read_calls(path))
     observations = observations_of(calls)
     entries = _entries(calls)
@@ -113,6 +117,27 @@ def import_verdicts(paths: Sequence[Path], name: str | None = None, seed: int = 
     )
     speech = speechless([entry.name for entry in entries], observations)
     return Imported(calls, datasheet, tuple(speech), tuple(warnings(observations)))
+
+
+def _import_scores(paths: Sequence[Path], name: str, seed: int) -> Imported:
+    scores, remarks = read_scores(paths)
+    table = ScoreTable(scores)
+    observations = table.observations()
+    arms: dict[str, dict[str, str]] = {}
+    for (judge, protocol), digest in table.hashes[1].items():
+        arms.setdefault(judge, {})[protocol] = digest
+    datasheet = assemble(
+        name=name,
+        seed=seed,
+        profile=PROFILE,
+        stimulus_set=table.stimulus_set(),
+        judges=tuple(JudgeEntry(judge, "recorded", False, mine) for judge, mine in sorted(arms.items())),
+        probes=table.probes(),
+        observations=observations,
+        run={"calls": len(observations)},
+    )
+    speech = speechless(sorted(arms), observations)
+    return Imported(table, datasheet, tuple(speech), (*remarks, *warnings(observations)))
 
 
 def _entries(calls: Sequence[Call]) -> tuple[JudgeEntry, ...]:

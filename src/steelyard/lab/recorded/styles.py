@@ -141,8 +141,8 @@ def read_calls(path: Path) -> Iterator[Call]:
 def _call(where: str, body: Body) -> Call:
     if {"item", "score", "variant"} & set(body):
         raise DataError(
-            f"{where}: found a pointwise verdict, expected pairwise ones; importing scores is not built yet, "
-            "leave the line out."
+            f"{where}: found the score of a single text, expected a pairwise verdict as in the first line; "
+            "import scores from files of their own."
         )
     line = parse(CallLine, where, body)
     facts = line.model_dump(exclude={"judge", "protocol", "first", "answer", "replicate"})
