@@ -15,6 +15,7 @@ from steelyard.metrics.run_cost import run_costs
 from steelyard.metrics.volatility import volatility_estimates
 from steelyard.probes.probe import PAIRWISE, POINTWISE, Probe
 from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.recorded_observations import RecordedObservations
 from steelyard.version import __version__
 
 
@@ -31,11 +32,7 @@ def assemble(
     prices: Mapping[str, Dollars | None] | None = None,
 ) -> Datasheet:
     """Every probe's figures for every judge, in a fixed order; costs where prices are given."""
-    by_judge: dict[str, list[Observation]] = {judge.name: [] for judge in judges}
-    level = PAIRWISE
-    for observation in observations:
-        by_judge[observation.judge].append(observation)
-        level = POINTWISE if len(observation.stimulus.texts) == 1 else PAIRWISE
+    by_judge = _by_judge(observations, judges)
     ordered = tuple(sorted(judges, key=lambda judge: judge.baseline))
     estimates: list[Estimate] = []
     for judge in ordered:
@@ -57,5 +54,22 @@ def assemble(
         estimates=tuple(estimates),
         readings=tuple(readings_of(ordered, estimates)),
         run=run,
-        level=level,
+        level=_level(by_judge.values()),
     )
+
+
+def _by_judge(
+    observations: Iterable[Observation], judges: Sequence[JudgeEntry]
+) -> Mapping[str, Sequence[Observation]]:
+    if isinstance(observations, RecordedObservations):
+        return {judge.name: observations.of_judge(judge.name) for judge in judges}
+    by_judge: dict[str, list[Observation]] = {judge.name: [] for judge in judges}
+    for observation in observations:
+        by_judge[observation.judge].append(observation)
+    return by_judge
+
+
+def _level(by_judge: Iterable[Sequence[Observation]]) -> str:
+    """All stimuli of a datasheet have one level: the first tells it."""
+    first = next((rows[0] for rows in by_judge if rows), None)
+    return POINTWISE if first is not None and len(first.stimulus.texts) == 1 else PAIRWISE

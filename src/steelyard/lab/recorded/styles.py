@@ -135,13 +135,14 @@ def read_calls(path: Path) -> Iterator[Call]:
         elif any(key.startswith(VERDICT) for key in body):
             yield from _one_order(where, body)
         else:
-            yield _call(where, body)
+            yield call_of(where, body)
 
 
-def _call(where: str, body: Body) -> Call:
+def call_of(where: str, body: Body) -> Call:
+    """A line of the project's own format."""
     if {"item", "score", "variant"} & set(body):
         raise DataError(
-            f"{where}: found the score of a single text, expected a pairwise verdict as in the first line; "
+            f"{where}: found a pointwise score, expected a pairwise verdict as in the first line; "
             "import scores from files of their own."
         )
     line = parse(CallLine, where, body)
