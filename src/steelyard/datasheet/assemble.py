@@ -33,6 +33,8 @@ def assemble(
 ) -> Datasheet:
     """Every probe's figures for every judge, in a fixed order; costs where prices are given."""
     by_judge = _by_judge(observations, judges)
+    shown = next((mine[0].stimulus for mine in by_judge.values() if mine), None)
+    level = POINTWISE if shown is not None and len(shown.texts) == 1 else PAIRWISE
     ordered = tuple(sorted(judges, key=lambda judge: judge.baseline))
     estimates: list[Estimate] = []
     for judge in ordered:
@@ -54,7 +56,7 @@ def assemble(
         estimates=tuple(estimates),
         readings=tuple(readings_of(ordered, estimates)),
         run=run,
-        level=_level(by_judge.values()),
+        level=level,
     )
 
 
@@ -67,9 +69,3 @@ def _by_judge(
     for observation in observations:
         by_judge[observation.judge].append(observation)
     return by_judge
-
-
-def _level(by_judge: Iterable[Sequence[Observation]]) -> str:
-    """All stimuli of a datasheet have one level: the first tells it."""
-    first = next((rows[0] for rows in by_judge if rows), None)
-    return POINTWISE if first is not None and len(first.stimulus.texts) == 1 else PAIRWISE
