@@ -260,6 +260,8 @@ def _exit_codes() -> str:
     rows = (
         f"| 1 | The run could not finish; what was paid for is kept: {'; '.join(finished)}. |\n"
         f"| 2 | Something must be changed first: {'; '.join(wrong)}. |\n"
+        "| 3 | `gate` says FAIL, or a certificate has expired or does not speak for the judge at hand. |\n"
+        "| 4 | `gate` says INCONCLUSIVE: more calls are needed. |\n"
     )
     return EXIT_HEAD + rows + EXIT_TAIL
 

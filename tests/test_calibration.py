@@ -8,20 +8,21 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from planted_pairs import PLANTED, covered, simulate, unprofiled, vector
+from planted_pairs import PLANTED, STANDARD, covered, simulate, unprofiled, vector
 from steelyard.lab.selftest import TOLERANCES
 from steelyard.metrics.clusters import wilson_cluster, wilson_tasks
 from steelyard.metrics.detection import CHART, limit_of_detection
-from steelyard.metrics.instrument_model import sandwich
-from steelyard.metrics.intervals import wilson
+from steelyard.metrics.instrument_model import InstrumentFit, sandwich
+from steelyard.metrics.intervals import normal_quantile, wilson
 from steelyard.metrics.pair_likelihood import NAMES, patterns_of, rows_of
 from steelyard.metrics.pairs import Pairs
-from steelyard.metrics.profile_limits import held_at
+from steelyard.metrics.profile_limits import held_at, reaches
+from steelyard.metrics.resolution_ratio import curve_of, profile_of_ratio, ratio_limits, ratio_word
 from steelyard.metrics.tally import Tally
 
 pytestmark = pytest.mark.calibrate
 
-RUNS = 300
+RUNS, FEW = 300, 100
 JUDGES = {
     "selftest": PLANTED,
     "keen": replace(PLANTED, resolution=1.4, position_bias=-0.3, surface_sensitivity=0.5),
@@ -67,6 +68,33 @@ def holds_limit(pairs: Pairs, truth: float) -> bool:
     patterns = patterns_of(rows_of(pairs))
     held = held_at(patterns, start, np.array([0]), np.log(np.array([truth])), CHART)
     return bool(found.best.value[0] - held.value[0] < 1.920729)
+
+
+@pytest.mark.parametrize("true", [1.0, 1.25])
+def test_the_ratio_of_resolutions(true: float, capsys: pytest.CaptureFixture[str]) -> None:
+    """The 90 % interval covers, and a ratio at the margin is called the same in at most 5 % of runs."""
+    sizes = {delta: 4 * count for delta, count in STANDARD.items()}
+    other = replace(PLANTED, resolution=true * PLANTED.resolution, tie_threshold=1.2)
+    covers, same = 0.0, 0.0
+    for run in range(FEW):
+        arms = [
+            _with_resolution(simulate(p, seed + run, sizes)) for p, seed in ((PLANTED, 5000), (other, 9000))
+        ]
+        curves = curve_of(arms[0]), curve_of(arms[1])
+        covers += profile_of_ratio(*curves, true) < normal_quantile(0.95) ** 2
+        value = float(arms[1].theta[0] / arms[0].theta[0])
+        narrow, wide = (ratio_limits(*curves, value, level) for level in (0.90, 0.95))
+        same += ratio_word(narrow, wide) == "clear"
+    told = f"90 % profile {covers / FEW:.3f}, called the same {same / FEW:.3f}"
+    tell(capsys, f"ratio {true:g} of resolutions, 840 pairs an arm, {FEW} runs: {told}")
+    assert covers / FEW >= 0.85
+    if true != 1:
+        assert same / FEW <= 0.08
+
+
+def _with_resolution(pairs: Pairs) -> InstrumentFit:
+    found = unprofiled(pairs)
+    return replace(found, reach=tuple(reaches(found.patterns, found.best, (0,))))
 
 
 @pytest.mark.parametrize("tilt", [0.0, 0.4])

@@ -119,7 +119,7 @@ def test_every_template_example_is_sound(text: str) -> None:
 
 
 def test_every_metric_of_a_run_is_explained_and_no_other(steelyard) -> None:
-    done = steelyard("measure", "-j", "planted/probit", "--json")
+    done = steelyard("measure", "-j", "planted/probit", "--replicates", "2", "--json")
     assert done.returncode == 0, done.stderr
     emitted = {row["metric"] for row in json.loads(done.stdout)["estimates"]}
     text = read(DOCS / "guides" / "read-a-datasheet.md")

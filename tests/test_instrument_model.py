@@ -27,7 +27,7 @@ from steelyard.providers.planted_rates import expected_pair_rates
 from strategies import interval, make, shuffled, stack, swap_contents, swap_slots
 
 HEADING = Heading("J", "ladder", {"protocol": "base"}, 7)
-few = settings(database=None, deadline=None, derandomize=True, max_examples=8)
+few = settings(database=None, deadline=None, derandomize=True, max_examples=6)
 
 
 def estimates(pairs: Pairs, refits: int = 0) -> dict[str, Estimate]:
@@ -226,13 +226,13 @@ def test_flipping_answers_flips_resolution_and_bias(planted: Parameters, seed: i
 
 def test_the_order_of_rows_changes_no_digit() -> None:
     pairs = simulate(PLANTED, 6)
-    assert estimates(pairs, 39) == estimates(shuffled(pairs), 39)
+    assert estimates(pairs, 19) == estimates(shuffled(pairs), 19)
 
 
 def test_profile_intervals_cover() -> None:
-    # 95 % intervals miss more than 5 of 24 runs in one case in a thousand; `make calibrate` runs many.
-    hits = sum(covered(simulate(PLANTED, 100 + seed), vector(PLANTED)).astype(int) for seed in range(24))
-    assert (hits >= 19).all(), hits
+    # 95 % intervals miss more than 4 of 16 runs in one case in a thousand; `make calibrate` runs many.
+    hits = sum(covered(simulate(PLANTED, 100 + seed), vector(PLANTED)).astype(int) for seed in range(16))
+    assert (hits >= 12).all(), hits
 
 
 def test_limits_lose_what_they_should() -> None:
@@ -278,3 +278,22 @@ def test_baselines_are_never_fitted(steelyard) -> None:
     assert {row["judge"] for row in rows if row["metric"] == "resolution"} == {"planted/probit"}
     assert {row["note"] for row in rows if row["metric"] in NAMES} == {TOO_LITTLE}
     assert {row["judge"] for row in rows if row["metric"] == "target_sensitivity"} > {"coin", "first"}
+
+
+TWO_ARMS = """
+name: arms
+judges:
+  - {name: one, model: planted/probit, protocols: {strict: {tau: 1.2}, loose: {tau: 0.1}}}
+probes: [ladder, criterion, {criterion: {protocol: loose}}]
+"""
+
+
+def test_every_protocol_is_held_against_base(steelyard, tmp_path) -> None:
+    (tmp_path / "arms.yaml").write_text(TWO_ARMS)
+    done = steelyard("measure", tmp_path / "arms.yaml", "--json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)["estimates"]
+    held = {row["group"]["protocol"]: row["note"] for row in rows if row["metric"] == "resolution_ratio"}
+    assert held == dict.fromkeys(("strict", "loose"), "the base arm is too small for the joint fit")
+    fitted = {row["group"]["protocol"] for row in rows if row["metric"] == "resolution"}
+    assert fitted == {"base", "strict", "loose"}

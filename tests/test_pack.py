@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 from importlib.resources import files
-from itertools import pairwise
+from itertools import pairwise, product
+from pathlib import Path
+from statistics import correlation
 
 import pytest
 from pydantic import ValidationError
@@ -14,14 +17,15 @@ from pydantic import ValidationError
 from steelyard.identity import content_hash
 from steelyard.tasks.item import Item
 from steelyard.tasks.pack import PackItem, PackTask, pack, pack_item, pack_items, parse_pack_task
-from steelyard.tasks.scale import Binary, Pairwise
+from steelyard.tasks.scale import Binary, Ordinal, Pairwise, scale_name
 
-FROZEN = "sha256:4e81bfc7ee67cb5aab4d1ac01fc80afe12601f9519c3ec1533b563dda1f559da"
+FROZEN = "sha256:fd1a5680510e1deeb578e332386d997605f8e4f475e81e9c049cf9d1357d6f45"
 """Hash of all that the pack holds: a change of any text is a change here too, and a line in the changelog."""
 
 TASKS = pack()
 ENTRIES = [(task, entry) for task in TASKS for entry in task.items]
 BINARY = [entry for task, entry in ENTRIES if task.scale == Binary()]
+GRADED = [entry for task, entry in ENTRIES if task.scale == Ordinal(1, 6)]
 
 LEAKS = re.compile(
     r"\b(scor(e|es|ed|ing)|label(s|led|ling)?|rubrics?|judges?|rating|grad(e|es|ed|ing)|ambiguous|paraphrase|flip)\b"
@@ -73,6 +77,47 @@ def test_helpers_by_hand() -> None:
     assert shared_bigrams("a b c", "b c d e") == 0.5
     assert token_change("one two three four", "one two three five") == pytest.approx(0.25)
     assert list(sentences("Too short here. This one is long enough.")) == ["this one is long enough"]
+
+
+def test_size() -> None:
+    assert len(ENTRIES) == len(BINARY) + len(GRADED) >= 48
+    assert len(BINARY) >= 28
+    assert len(GRADED) >= 20
+    kinds = Counter(scale_name(task.scale) for task in TASKS)
+    assert kinds["binary"] >= 5
+    assert kinds["1-6"] >= 3
+    assert sum(entry.ambiguous is not None for _, entry in ENTRIES) >= 16
+    assert sum(bool(entry.ordinal) for entry in GRADED) >= 5
+    assert not any(entry.ordinal for entry in BINARY)
+
+
+def test_labels_are_balanced() -> None:
+    held = Counter(entry.label for entry in BINARY)
+    assert abs(held["0"] - held["1"]) <= 2
+    for task in TASKS:
+        if task.scale == Binary():
+            assert min(Counter(entry.label for entry in task.items).values()) >= 2
+    graded = Counter(entry.label for entry in GRADED)
+    assert sorted(graded) == list("123456")
+    assert max(graded.values()) - min(graded.values()) <= 2
+
+
+def test_length_tells_nothing_about_the_label() -> None:
+    ones, zeros = ([length(e.response) for e in BINARY if e.label == label] for label in "10")
+    wins = sum((one > zero) + (one == zero) / 2 for one, zero in product(ones, zeros))
+    assert 0.35 <= wins / (len(ones) * len(zeros)) <= 0.65
+    sizes, labels = zip(*((length(e.response), int(e.label)) for e in GRADED), strict=True)
+    assert abs(correlation(sizes, labels)) < 0.3
+
+
+def test_domains_cross_tasks() -> None:
+    """A stratum is more than another name for a task."""
+    tasks: dict[str, set[str]] = {}
+    for task, entry in ENTRIES:
+        tasks.setdefault(entry.stratum, set()).add(task.id)
+    assert len(tasks) >= 8
+    assert sum(len(ids) >= 2 for ids in tasks.values()) >= 0.8 * len(tasks)
+    assert min(Counter(entry.stratum for _, entry in ENTRIES).values()) >= 3
 
 
 def test_ids() -> None:
@@ -215,6 +260,28 @@ def test_the_way_back_to_the_variants() -> None:
     assert pack_item(item) is TASKS[0].items[0]
     assert pack_item(Item(item.id, item.request, ("Another text.",), item.cluster)) is None
     assert pack_item(Item("elsewhere", item.request, item.responses, item.cluster)) is None
+
+
+def test_the_page_names_what_is_there() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "pack.md").read_text(encoding="utf-8")
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in page.splitlines()
+        if line.startswith("| `")
+    ]
+    listed = [[f"`{task.id}`", scale_name(task.scale), str(len(task.items)), spread(task)] for task in TASKS]
+    assert [[row[0], row[1], row[3], row[4]] for row in rows] == listed
+    shown = sum(1 for _, entry in ENTRIES for _ in texts(entry))
+    total = f"{len(ENTRIES)} items in {len(TASKS)} tasks and {len({e.stratum for _, e in ENTRIES})} domains"
+    assert total in " ".join(page.split())
+    assert f"{shown} texts" in page
+    assert FROZEN in page
+
+
+def spread(task: PackTask) -> str:
+    """How often each answer is the reference, as in `3 / 2`."""
+    held = Counter(entry.label for entry in task.items)
+    return " / ".join(str(held[answer]) for answer in task.scale.answers)
 
 
 FILE = """

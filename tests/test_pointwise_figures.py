@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from statsmodels.stats import inter_rater
 
 from scores import Answer, call, calls, repeats
-from steelyard.metrics.against_labels import binary_figures, ordinal_figures
+from steelyard.metrics.against_labels import ORDINAL, binary_figures, ordinal_figures
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.intervals import wilson
@@ -25,6 +25,7 @@ from steelyard.metrics.repeats import (
     noise_floor,
     stability,
 )
+from steelyard.metrics.resampled import interval
 from steelyard.metrics.score_shares import accuracy
 from steelyard.metrics.scores import collect_scores
 from steelyard.verdicts.observation import Observation
@@ -278,6 +279,38 @@ def test_ordinal_figures_by_hand() -> None:
         assert [interval.method for interval in found.intervals] == ["bootstrap_cluster"]
         low, high = limits(found)
         assert low <= (found.value or 0) <= high
+
+
+def test_perfect_agreement_has_limits_too() -> None:
+    # 20 of 20 right: t(19) = 2.09302, so that up to 4.38075/(20 + 4.38075) = .17968 of the verdicts may be
+    # random; κ of such a mixture is one less that share.
+    labels = [0, 1] * 10
+    kappa = named(binary_figures(HEADING, collect_scores(calls(labels, labels))))["kappa"]
+    assert [interval.method for interval in kappa.intervals] == ["random_mixture"]
+    assert limits(kappa) == (pytest.approx(1 - 0.17968, abs=1e-5), 1.0)
+    assert "no spread between tasks" in (kappa.note or "")
+
+
+@pytest.mark.parametrize("metric", ["mae", "ccc", "qwk"])
+def test_bootstrap_intervals_cover(metric: str) -> None:
+    # Labels 1 to 6 alike; the score is one below, equal or one above with .25, .5, .25, kept on the scale.
+    values = np.arange(1.0, 7.0)
+    shares = np.zeros((6, 6))
+    for level in range(6):
+        for move, share in ((-1, 0.25), (0, 0.5), (1, 0.25)):
+            shares[level, min(5, max(0, level + move))] += share / 6
+
+    def figure(table: np.ndarray) -> np.ndarray:
+        return ORDINAL[metric](table, values)
+
+    stream = np.random.default_rng(8)
+    covered = 0
+    for run in range(150):
+        cells = stream.choice(36, 30, p=shares.ravel())
+        found, _ = interval(np.eye(36)[cells].reshape(30, 6, 6), figure, run)
+        assert found is not None
+        covered += found[0] <= figure(shares * 30) <= found[1]
+    assert covered / 150 >= 0.9
 
 
 def test_a_constant_judge_has_no_correlation() -> None:

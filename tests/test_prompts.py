@@ -9,6 +9,8 @@ from steelyard.stimuli.expectation import Prefers
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.tasks.task import CHECKLIST_TASK
 from steelyard.trials.builtin_prompts import (
+    GRADED,
+    GRADED_USER,
     PAIRWISE_SYSTEM,
     PAIRWISE_USER,
     POINTWISE_SYSTEM,
@@ -46,7 +48,7 @@ def values(first: str, second: str, **others: str) -> dict[str, object]:
     return {**shared, **others, "first": first, "second": second}
 
 
-@pytest.mark.parametrize("user", [PAIRWISE_USER, STRICT_USER])
+@pytest.mark.parametrize("protocol", GRADED)
 @given(
     first=anything,
     second=anything,
@@ -55,10 +57,10 @@ def values(first: str, second: str, **others: str) -> dict[str, object]:
     reference=anything,
     instruction=anything,
 )
-def test_candidates_come_back_exactly(user: str, first: str, second: str, **others: str) -> None:
-    rendered = PromptTemplate(user).render(values(first, second, **others))
+def test_candidates_come_back_exactly(protocol: str, first: str, second: str, **others: str) -> None:
+    rendered = PromptTemplate(GRADED_USER[protocol]).render(values(first, second, **others))
     assert parse_slots(rendered) == (first, second)
-    assert protocol_of(rendered) == ("strict" if user == STRICT_USER else "base")
+    assert protocol_of(rendered) == protocol
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -83,7 +85,7 @@ def test_a_foreign_message_is_refused(message: str) -> None:
 
 
 def test_variables_are_those_of_the_contract() -> None:
-    for text in (PAIRWISE_SYSTEM, PAIRWISE_USER, STRICT_USER):
+    for text in (PAIRWISE_SYSTEM, *GRADED_USER.values()):
         PromptTemplate(text).check(PAIRWISE_VARIABLES)
     for text in (POINTWISE_SYSTEM, POINTWISE_USER):
         PromptTemplate(text).check(POINTWISE_VARIABLES)

@@ -13,6 +13,7 @@
     │   ├── BudgetError           the budget is reached
     │   ├── InterruptedRunError   Ctrl-C
     │   └── StoreError            the run file cannot be read or written
+    ├── CertificateError      exit 3: a certificate has expired or does not fit
     └── CallError             one call failed; the runner decides what becomes of it
         ├── TransientError        worth another try (429, 5xx, timeout, dropped connection)
         └── PermanentError        another try would end the same way
@@ -69,6 +70,12 @@ class InterruptedRunError(RunError):
 
 class StoreError(RunError):
     """The run file cannot be read or written."""
+
+
+class CertificateError(SteelyardError):
+    """A certificate has expired, or does not speak for the judge at hand."""
+
+    exit_code = 3
 
 
 class CallError(SteelyardError):

@@ -17,6 +17,7 @@ COMMANDS = {
     "plan": "steelyard.cli.measure:plan",
     "report": "steelyard.cli.report:report",
     "compare": "steelyard.cli.compare:compare",
+    "gate": "steelyard.cli.gate:gate",
     "import": "steelyard.cli.import_verdicts:import_command",
     "selftest": "steelyard.cli.selftest:selftest",
     "serve-planted": "steelyard.cli.serve_planted:serve_planted",
@@ -25,7 +26,7 @@ COMMANDS = {
     "doctor": "steelyard.cli.doctor:doctor",
 }
 
-LATER_COMMANDS = ("generate", "review", "view", "gate", "export")
+LATER_COMMANDS = ("generate", "review", "view", "export")
 """Commands of the contract that are not built yet."""
 
 

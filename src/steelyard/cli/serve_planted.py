@@ -30,9 +30,10 @@ def serve_planted(judge: str, port: int, key: Path | None) -> None:
     from steelyard.providers.planted_server import serve
     from steelyard.stimuli.stimulus_set import StimulusSet
     from steelyard.tasks.scale import Binary, Pairwise
+    from steelyard.trials.builtin_prompts import GRADED
 
     scores = judge.partition("?")[0].removeprefix("planted/") in POINTWISE_MODELS
-    planted = parse_judge(judge, Path(), Binary() if scores else Pairwise())
+    planted = parse_judge(judge, Path(), Binary() if scores else Pairwise(), GRADED)
     if planted.provider != "planted":
         raise ConfigError(f"judge {judge!r}: found provider {planted.provider!r}, expected planted/….")
 

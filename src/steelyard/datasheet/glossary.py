@@ -52,6 +52,18 @@ METRICS: dict[str, Term] = {
         "Slot-1 commits minus slot-2 commits, per call; above zero the judge leans to the first slot.",
         signed=True,
     ),
+    "repeat_flip_rate": Term(
+        "repeat flips",
+        "Two calls on a pair in the same order that name different winners: noise alone.",
+    ),
+    "swap_flip_rate": Term(
+        "swap flips", "Two calls on a pair in opposite orders that name different winners."
+    ),
+    "flip_excess": Term(
+        "flip excess",
+        "Swap flips minus repeat flips: what order adds to noise, whichever slot gains by it.",
+        signed=True,
+    ),
     "target_sensitivity": Term(
         "target sensitivity",
         "Calls that choose the better of two texts a known number of quality steps apart; a tie is a miss.",
@@ -70,7 +82,12 @@ METRICS: dict[str, Term] = {
     ),
     "criterion_shift": Term(
         "criterion shift",
-        "Tie rate under the strict protocol minus tie rate under the base protocol, on the same pairs.",
+        "Tie rate under a stricter or more lenient protocol minus that under base, on the same pairs.",
+        signed=True,
+    ),
+    "sensitivity_shift": Term(
+        "sensitivity shift",
+        "Target sensitivity under another protocol minus that under base, on the same pairs.",
         signed=True,
     ),
     "unreadable_rate": Term(
@@ -185,6 +202,9 @@ INTERVALS: dict[str, str] = {
     "goodman": "Goodman simultaneous intervals over the cells of the decomposition.",
     "bootstrap_cluster": "Percentiles of a bootstrap that draws whole tasks.",
     "bootstrap_cluster_paired": "Percentiles of a bootstrap that draws whole tasks with both arms together.",
+    "random_mixture": (
+        "Tasks show no spread: as if the largest share of random verdicts that the data allow were mixed in."
+    ),
     "newcombe": "Newcombe's interval for a difference of two proportions, built from their Wilson intervals.",
     "newcombe_cluster": "Newcombe's interval built from intervals that are clustered by task.",
     "t_cluster": "Student's t on the spread between tasks.",

@@ -34,6 +34,7 @@ _ASCII = str.maketrans(
         "→": "->",
         "×": "x",
         "√": "sqrt",
+        "²": "^2",
         "∞": "inf",
         "Δ": "D",
         "κ": "kappa",
@@ -223,6 +224,6 @@ def _plural(count: int, noun: str) -> str:
 
 def _unit(estimate: Estimate) -> str:
     """What `n_units` counts, where that is known: an estimate on calls may be of pairs or of items."""
-    if estimate.unit != "call":
+    if estimate.unit not in ("call", "comparison"):
         return estimate.unit
     return "pair" if estimate.probe in _PAIRWISE else "unit"

@@ -11,6 +11,7 @@ from steelyard.datasheet.instrument_readings import instrument, resolution_moved
 from steelyard.datasheet.numbers import figure
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import DEFAULT_LIMITS
+from steelyard.trials.builtin_prompts import GRADED
 
 NATURAL = "Natural pairs"
 
@@ -91,6 +92,28 @@ def _position(figures: Figures) -> tuple[str, str] | None:
     return word, f"{said}{mixed}: net slot-1 preference {figure(net)}{same}{more_calls(net)}"
 
 
+def _noise(figures: Figures) -> tuple[str, str] | None:
+    """Whether order adds to noise; which slot gains by it is the position test's to say."""
+    excess = figures.between_equals("flip_excess") or figures.find("flip_excess", protocol="base")
+    if excess is None:
+        return None
+    here = dict(excess.group)
+    repeat, swap = (figures.find(metric, **here) for metric in ("repeat_flip_rate", "swap_flip_rate"))
+    words = {
+        "flagged": "reversing a pair changes the winner more often than asking again does",
+        "clear": "reversing a pair changes the winner no more often than asking again, within the margin",
+        "underpowered": "too few data to say whether order adds to noise",
+    }
+    never = "asking again never changed the winner, so replicates tell nothing of noise"
+    unsaid = never if repeat is not None and repeat.value == 0 else "asked again and reversed"
+    said = words.get(excess.finding or "", unsaid)
+    return (
+        excess.finding or "measured",
+        f"{said}: repeat flips {figure(repeat)}, swap flips {figure(swap)}, excess {figure(excess)}"
+        f"{more_calls(excess)}; whether one slot gains is told under Position",
+    )
+
+
 def _surface(figures: Figures) -> tuple[str, str] | None:
     stable = figures.between_equals("stable_cross_sensitivity")
     if stable is None or stable.value is None:
@@ -132,14 +155,27 @@ def _threshold(figures: Figures) -> tuple[str, str] | None:
 
 
 def _criterion(figures: Figures) -> tuple[str, str] | None:
-    equal = figures.find("criterion_shift", protocol="strict", delta=0)
-    if equal is None:
+    arms = [(arm, figures.find("criterion_shift", protocol=arm, delta=0)) for arm in _arms(figures)]
+    known = [(arm, shift) for arm, shift in arms if shift is not None]
+    if not known:
         return None
-    if equal.value is None:
-        return "undefined", equal.note or "not measured"
-    one = figures.find("criterion_shift", protocol="strict", delta=1)
-    cost = "" if one is None or one.value is None else f", and by {figure(one)} at a difference of one step"
-    return "measured", f"the strict instruction moves the tie rate by {figure(equal)} between equals{cost}"
+    told = [_moved(figures, arm, shift) for arm, shift in known if shift.value is not None]
+    if not told:
+        return "undefined", known[0][1].note or "not measured"
+    return "measured", f"against the base instruction, {'; '.join(told)}"
+
+
+def _arms(figures: Figures) -> list[str]:
+    """Protocols that were compared with base, from lenient to strict."""
+    found = figures.protocols("criterion_shift")
+    return sorted(found, key=lambda arm: GRADED.index(arm) if arm in GRADED else len(GRADED))
+
+
+def _moved(figures: Figures, arm: str, equal: Estimate) -> str:
+    """Both paired changes of one arm: what it does to ties between equals, and to sensitivity."""
+    one = figures.find("sensitivity_shift", protocol=arm, delta=1)
+    cost = "" if one is None or one.value is None else f", sensitivity at one step by {figure(one)}"
+    return f"{arm} changes the tie rate between equals by {figure(equal)}{cost}"
 
 
 def _natural(figures: Figures, protocol: str = "base") -> tuple[str, str] | None:
@@ -190,6 +226,7 @@ def _undefined(estimate: Estimate | None) -> tuple[str, str] | None:
 QUESTIONS: dict[str, Callable[[Figures], tuple[str, str] | None]] = {
     "Zero point": _zero_point,
     "Position": _position,
+    "Noise": _noise,
     "Surface": _surface,
     "Sensitivity": _sensitivity,
     "Threshold": _threshold,

@@ -26,6 +26,9 @@ NATURAL = (
     "one_sided_commit",
     "no_preference",
     "net_slot_preference",
+    "repeat_flip_rate",
+    "swap_flip_rate",
+    "flip_excess",
 )
 """What order does to natural pairs, in reading order."""
 BASE = ("protocol", "base")
@@ -183,6 +186,9 @@ def _same_quality(index: _Index) -> Section:
     rows += index.parts("ladder", "other_conflict", [("other conflict", here)], depth=1)
     rows += index.row("no preference", "ladder", "no_preference", here, depth=1)
     rows += index.row("net slot preference", "ladder", "net_slot_preference", here)
+    rows += index.row("repeat flips", "ladder", "repeat_flip_rate", here)
+    rows += index.row("swap flips", "ladder", "swap_flip_rate", here)
+    rows += index.row("flip excess", "ladder", "flip_excess", here)
     return Section("Same-quality pairs", "What does it prefer when neither text is better?", tuple(rows))
 
 
@@ -196,22 +202,47 @@ def _sensitivity(index: _Index) -> Section:
     for step in index.steps("ladder", "target_sensitivity"):
         group: Group = {"protocol": "base", "delta": step}
         rows += index.row(_apart(step), "ladder", "target_sensitivity", group, headline=step == 1)
+    rows += _all_steps(index, "base")
     rows += index.row("75 % threshold", "ladder", "delta75", {"protocol": "base"}, headline=True)
     return Section("Sensitivity", "How often does it choose the better text?", tuple(rows))
+
+
+def _all_steps(index: _Index, protocol: str) -> Iterator[Row]:
+    """A mixture that depends on the design, so a short report leaves it out."""
+    return index.row("all steps", "ladder", "target_sensitivity", {"protocol": protocol}, essential=False)
 
 
 def _criterion(index: _Index) -> Section:
     rows: list[Row] = []
     arms = [str(name) for name in index.values("criterion", "criterion_shift", "protocol")]
     for protocol in arms:
-        told = "" if len(arms) == 1 else f", {protocol}"
-        for step in index.steps("criterion", "criterion_shift", protocol):
-            label = ("same quality" if step == 0 else _apart(step)) + told
-            group: Group = {"protocol": protocol, "delta": step}
-            rows += index.row(label, "criterion", "criterion_shift", group, essential=step in (0, 1))
-        group = {"protocol": protocol, "kind": "vacuum"}
-        rows += index.row(f"vacuum{told}", "criterion", "criterion_shift", group, essential=False)
-    return Section("Criterion shift", "How many more ties does the stricter protocol bring?", tuple(rows))
+        rows += _shifts(index, protocol, named=len(arms) > 1)
+    question = "How many more ties does another tie instruction bring, and what does sensitivity pay?"
+    return Section("Criterion shift", question, tuple(rows))
+
+
+def _shifts(index: _Index, protocol: str, *, named: bool) -> Iterator[Row]:
+    """The shifts of one arm; where there are several, its first row names it and the others are its parts."""
+    for step in index.steps("criterion", "criterion_shift", protocol):
+        label = "same quality" if step == 0 else _apart(step)
+        first = named and step == 0
+        yield from index.row(
+            f"{protocol}, equals" if first else label,
+            "criterion",
+            "criterion_shift",
+            {"protocol": protocol, "delta": step},
+            depth=int(named and not first),
+            essential=step in (0, 1),
+        )
+    extra: tuple[tuple[str, str, Group], ...] = (
+        ("vacuum", "criterion_shift", {"kind": "vacuum"}),
+        ("sensitivity", "sensitivity_shift", {"delta": 1}),
+        ("sensitivity, all steps", "sensitivity_shift", {}),
+    )
+    for label, metric, where in extra:
+        group: Group = {"protocol": protocol, **where}
+        shown = where == {"delta": 1}
+        yield from index.row(label, "criterion", metric, group, depth=int(named), essential=shown)
 
 
 def _arm(index: _Index, protocol: str) -> Section:
@@ -225,6 +256,7 @@ def _arm(index: _Index, protocol: str) -> Section:
         group: Group = {"protocol": protocol, "delta": step}
         shown = step in (1, steps[-1])
         rows += index.row(_apart(step), "ladder", "target_sensitivity", group, essential=shown)
+    rows += _all_steps(index, protocol)
     rows += index.row("75 % threshold", "ladder", "delta75", {"protocol": protocol})
     title = f"{protocol.capitalize()} protocol"
     return Section(title, f"The same figures under the {protocol} instruction.", tuple(rows))

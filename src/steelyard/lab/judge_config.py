@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from reprlib import Repr
 from typing import Annotated, Any
@@ -103,8 +103,10 @@ class JudgeConfig(_Strict):
     value: int | None = None
 
 
-def parse_judge(given: str | Mapping[str, Any], folder: Path, scale: Scale) -> Judge:
-    """Build a Judge; paths are relative to `folder`."""
+def parse_judge(
+    given: str | Mapping[str, Any], folder: Path, scale: Scale, arms: Collection[str] = ()
+) -> Judge:
+    """Build a Judge; paths are relative to `folder`; `arms` are protocols that probes ask for."""
     where = _where(given)
     if _deeper_than(DEEPEST, given):
         raise ConfigError(f"{where}: nested more than {DEEPEST} levels deep; flatten the mapping.")
@@ -117,7 +119,7 @@ def parse_judge(given: str | Mapping[str, Any], folder: Path, scale: Scale) -> J
         return _recorded(config, model, folder, scale, where)
     _check_options(config, provider, where)
     _check_extra(config.extra, where)
-    protocols = _protocols(config, provider, model, folder, scale, where)
+    protocols = _protocols(config, provider, model, folder, scale, where, arms)
     return Judge(
         name=config.name or config.model,
         provider=provider,
@@ -285,9 +287,15 @@ def _model(config: JudgeConfig) -> str:
 
 
 def _protocols(
-    config: JudgeConfig, provider: str, model: str, folder: Path, scale: Scale, where: str
+    config: JudgeConfig,
+    provider: str,
+    model: str,
+    folder: Path,
+    scale: Scale,
+    where: str,
+    arms: Collection[str],
 ) -> dict[str, Protocol]:
-    protocols = default_protocols(provider, model, config.margin, config.tau, config.tau_strict, scale)
+    protocols = default_protocols(provider, model, config.margin, config.tau, config.tau_strict, scale, arms)
     if config.value is not None and str(config.value) not in scale.answers:
         raise ConfigError(
             f"{where}: value is {config.value}, expected an answer of the scale {scale_name(scale)!r}; "

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
+
 from steelyard.errors import ConfigError
-from steelyard.providers.embedded_prompts import (
-    EMBEDDED_PROMPT,
-    EMBEDDED_SCORE_PROMPT,
-    EMBEDDED_STRICT_PROMPT,
-)
+from steelyard.providers.embedded_prompts import EMBEDDED_GRADED, EMBEDDED_SCORE_PROMPT
 from steelyard.providers.planted import PAIRWISE_MODELS, POINTWISE_MODELS
 from steelyard.providers.planted_model import Parameters
 from steelyard.providers.planted_rater import RATER_OPTIONS
 from steelyard.registry import Spec
 from steelyard.tasks.scale import Pairwise, Scale, scale_name
 from steelyard.trials.builtin_prompts import (
+    GRADED,
+    GRADED_USER,
     PAIRWISE_SYSTEM,
-    PAIRWISE_USER,
     POINTWISE_SYSTEM,
     POINTWISE_USER,
-    STRICT_USER,
 )
 from steelyard.trials.judge import Judge, Protocol
 
@@ -35,6 +34,9 @@ STRICT_STEP = 0.6
 LIKELIHOOD_MARGIN = 2.0
 LIKELIHOOD_STRICT_MARGIN = 8.0
 """Margins in nats within which a likelihood judge calls a tie."""
+
+USUAL = ("base", "strict")
+"""Protocols that a judge has whether or not a probe asks for them."""
 
 LIKELIHOOD_TEMPLATE = "{{ request }}\n1: {{ first }}\n2: {{ second }}"
 """A likelihood judge is not prompted; this is the record of what it compared."""
@@ -56,8 +58,12 @@ def default_protocols(
     tau: float | None = None,
     tau_strict: float | None = None,
     scale: Scale = PAIRS,
+    arms: Collection[str] = (),
 ) -> dict[str, Protocol]:
-    """`base` and, where the judge has one, `strict`; a judge that cannot answer on the scale is refused."""
+    """`base`, `strict` where the judge has one, and those of its graded instructions that are asked for.
+
+    A judge that cannot answer on the scale is refused.
+    """
     if not isinstance(scale, Pairwise):
         return _score_protocols(provider, model, scale)
     if provider == "planted" and model in POINTWISE_MODELS:
@@ -65,24 +71,42 @@ def default_protocols(
             f"judge 'planted/{model}': scores single texts, found a pairwise scale; "
             "use planted/probit, or measure it on a scale such as binary or 1-6."
         )
+    protocols = _graded(provider, model, margin, tau, tau_strict)
+    wanted = [*USUAL, *(name for name in GRADED if name in arms and name not in USUAL)]
+    return {name: protocols[name] for name in wanted if name in protocols}
+
+
+def _graded(
+    provider: str, model: str, margin: float | None, tau: float | None, tau_strict: float | None
+) -> dict[str, Protocol]:
+    """Every built-in pairwise protocol of a judge."""
     if provider == "embedded" and model.endswith("-likelihood"):
-        base = LIKELIHOOD_MARGIN if margin is None else margin
-        margins = {"base": base, "strict": max(LIKELIHOOD_STRICT_MARGIN, 4 * base)}
         return {
             name: Protocol(LIKELIHOOD_TEMPLATE, reader=Spec("likelihood", {"margin": value}))
-            for name, value in margins.items()
+            for name, value in _margins(LIKELIHOOD_MARGIN if margin is None else margin).items()
         }
     if provider == "embedded":
-        prompts = {"base": EMBEDDED_PROMPT, "strict": EMBEDDED_STRICT_PROMPT}
-        return {name: Protocol(text, reader=Spec("choice")) for name, text in prompts.items()}
-    base_protocol = Protocol(PAIRWISE_USER, PAIRWISE_SYSTEM)
+        return {name: Protocol(text, reader=Spec("choice")) for name, text in EMBEDDED_GRADED.items()}
+    prompts = {name: Protocol(text, PAIRWISE_SYSTEM) for name, text in GRADED_USER.items()}
     if provider != "planted":
-        return {"base": base_protocol, "strict": Protocol(STRICT_USER, PAIRWISE_SYSTEM)}
+        return prompts
     if model != "probit":
-        return {"base": base_protocol}
-    base_tau = Parameters().tie_threshold if tau is None else tau
-    strict = base_tau + STRICT_STEP if tau_strict is None else tau_strict
-    return {"base": base_protocol, "strict": Protocol(STRICT_USER, PAIRWISE_SYSTEM, settings={"tau": strict})}
+        return {"base": prompts["base"]}
+    taus = _taus(Parameters().tie_threshold if tau is None else tau, tau_strict)
+    return {
+        name: protocol if name == "base" else replace(protocol, settings={"tau": taus[name]})
+        for name, protocol in prompts.items()
+    }
+
+
+def _margins(base: float) -> dict[str, float]:
+    strict = max(LIKELIHOOD_STRICT_MARGIN, 4 * base)
+    return {"lenient": base / 4, "base": base, "strict": strict, "strictest": 2 * strict}
+
+
+def _taus(base: float, strict: float | None) -> dict[str, float]:
+    strict = base + STRICT_STEP if strict is None else strict
+    return {"lenient": base / 2, "base": base, "strict": strict, "strictest": strict + STRICT_STEP}
 
 
 def _score_protocols(provider: str, model: str, scale: Scale) -> dict[str, Protocol]:

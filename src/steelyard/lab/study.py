@@ -8,7 +8,7 @@ from functools import cached_property
 from steelyard.errors import ConfigError
 from steelyard.identity import content_hash
 from steelyard.lab.data_source import DataSource
-from steelyard.probes.probe import PROBES, Design, Probe, WrittenProbe, level_of, levels_of
+from steelyard.probes.probe import PROBES, Design, Probe, WrittenProbe, covers, level_of, levels_of
 from steelyard.registry import Spec
 from steelyard.stimuli.packed import packed_stimuli
 from steelyard.stimuli.stimulus import Stimulus
@@ -83,8 +83,8 @@ class Study:
         mine, theirs = self.instruments, other.instruments
         return (
             self.frame == other.frame
-            and all(mine.get(name) == instrument for name, instrument in theirs.items())
-            and all(spec in self.probes for spec in other.probes)
+            and all(protocols.items() <= mine.get(name, {}).items() for name, protocols in theirs.items())
+            and all(any(covers(spec, held) for spec in self.probes) for held in other.probes)
         )
 
     def build_probes(self) -> list[Probe]:

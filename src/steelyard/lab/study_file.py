@@ -19,7 +19,7 @@ from steelyard.lab.pack_study import pack_draw
 from steelyard.lab.study import Study
 from steelyard.lab.study_probes import DEFAULT_PROBES, default_probes, probe_specs, without_unwritten
 from steelyard.lab.task_config import TaskConfig, parse_task, question
-from steelyard.probes.probe import POINTWISE, level_of
+from steelyard.probes.probe import POINTWISE, PROBES, arms_of, level_of
 from steelyard.providers.provider import connect
 from steelyard.tasks.data_config import DataConfig, parse_data
 from steelyard.tasks.item import Item
@@ -93,7 +93,8 @@ def build_study(config: StudyConfig, folder: Path, prompt: Path | None = None) -
     config = _with_defaults(config, task)
     probes = probe_specs(config.probes)
     items, source = _items(config, folder, task)
-    judges = [parse_judge(_prompted(given, prompt), folder, task.scale) for given in config.judges]
+    arms = {arm for spec in probes for arm in arms_of(PROBES.build(spec))}
+    judges = [parse_judge(_prompted(given, prompt), folder, task.scale, arms) for given in config.judges]
     judges = _distinct(judges, config.judges)
     for judge in judges:
         connect(judge)  # refuses wrong models and options before anything is written

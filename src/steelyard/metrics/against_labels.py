@@ -8,13 +8,15 @@ from functools import partial
 import numpy as np
 
 from steelyard.metrics import agreement
-from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.clusters import fallback_size, quantile
+from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_VERDICTS, Heading
-from steelyard.metrics.intervals import Limits
+from steelyard.metrics.intervals import Limits, score
 from steelyard.metrics.pairs import Floats, Ints
 from steelyard.metrics.resampled import Sums, resampled
 from steelyard.metrics.score_shares import NO_LABELS, abstentions, false_rates, within_one
 from steelyard.metrics.scores import Scores
+from steelyard.metrics.tally import Tally
 
 NOT_SCORED = "no call of a labelled item ended in a score"
 CONSTANT_SCORES = "the judge gave every item the same score"
@@ -107,7 +109,24 @@ def _figure(heading: Heading, metric: str, formula: Formula, sums: Sums, values:
         bounds=_bounds(metric, sums),
         chance=_CHANCE.get(metric, 0.0),
         notes=(_NOTES.get(metric), *abstentions(sums.rows, "left out")),
+        alike=lambda: _mixture(formula, sums, values),
     )
+
+
+def _mixture(formula: Formula, sums: Sums, values: Floats) -> Interval | None:
+    """Limits where tasks do not differ: as many random verdicts as the data allow, mixed into the table."""
+    calls = np.rint(sums.table.sum((1, 2))).astype(np.int64)
+    none = Tally(events=0 * calls, trials=calls, n_calls=sums.n_calls, n_units=sums.n_items)
+    random = score(0.0, fallback_size(none), quantile(none, 0.975))[1]
+    table = sums.table.sum(0)
+    chance = np.outer(table.sum(1), table.sum(0)) / table.sum()
+    value, mixed = (
+        float(formula(table, values)),
+        float(formula((1 - random) * table + random * chance, values)),
+    )
+    if not np.isfinite(mixed) or abs(value - mixed) < 1e-9:
+        return None
+    return Interval("random_mixture", min(value, mixed), max(value, mixed))
 
 
 def _why(metric: str, sums: Sums) -> str:

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from steelyard.metrics.direction_estimates import direction_estimates
 from steelyard.metrics.dprime import dprime_estimates
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.flip_estimates import flip_estimates
 from steelyard.metrics.heading import Heading, step
 from steelyard.metrics.missing import missing_rates
-from steelyard.metrics.net_slot import net_slot_preference
+from steelyard.metrics.net_slot import DECLARED_PROTOCOL, net_slot_preference
 from steelyard.metrics.padded import padded_preference
 from steelyard.metrics.pairs import Pairs
+from steelyard.metrics.proportion import join
 from steelyard.metrics.psychometric import delta75
-from steelyard.metrics.sensitivity import by_base_level, on_ladder, sensitivity_estimates, steps
+from steelyard.metrics.sensitivity import (
+    by_base_level,
+    on_ladder,
+    outcomes,
+    sensitivity_estimates,
+    steps,
+    target_sensitivity,
+)
 
 SAME, DIFFERENT, FILLER = "same_subset", "different_subset", "filler"
 
@@ -41,6 +52,8 @@ def _equals(heading: Heading, pairs: Pairs) -> list[Estimate]:
         estimates += direction_estimates(here, rows)
         if kind == SAME:
             estimates.append(net_slot_preference(here, rows))
+        if kind == SAME and heading.group["protocol"] == DECLARED_PROTOCOL:
+            estimates += flip_estimates(here, rows)
         if kind == FILLER:
             estimates.append(padded_preference(here, rows))
     return estimates
@@ -56,4 +69,10 @@ def _climb(heading: Heading, pairs: Pairs) -> list[Estimate]:
         estimates += sensitivity_estimates(here, rows)
         estimates += by_base_level(here, rows)
         estimates += dprime_estimates(here, rows)
-    return estimates
+    return [*estimates, _pooled(heading, ladder)]
+
+
+def _pooled(heading: Heading, ladder: Pairs) -> Estimate:
+    """Target sensitivity over all steps, as the design weighs them."""
+    pooled = target_sensitivity(heading, outcomes(ladder))
+    return replace(pooled, note=join(["all steps together", pooled.note]))

@@ -15,6 +15,7 @@ import numpy as np
 from steelyard.metrics.direction import Decomposition, chance_lines, decompose, undecomposed
 from steelyard.metrics.direction_estimates import tie_rate
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.flip_estimates import flip_estimates
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.missing import missing_rates
 from steelyard.metrics.net_slot import net_slot_preference
@@ -41,6 +42,7 @@ def natural_estimates(judge: str, protocol: str, pairs: Pairs, labelled: Pairs, 
     return [
         *_cells(heading, pairs),
         net_slot_preference(heading, pairs),
+        *flip_estimates(heading, pairs),
         tie_rate(heading, pairs),
         _accuracy(heading, labelled),
         *(_accuracy_in_slot(heading, labelled, slot) for slot in (1, 2)),

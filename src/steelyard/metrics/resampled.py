@@ -13,7 +13,7 @@ from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.intervals import Limits
 from steelyard.metrics.pairs import Floats
-from steelyard.metrics.proportion import ONE_TASK, join
+from steelyard.metrics.proportion import NO_SPREAD, ONE_TASK, join
 from steelyard.metrics.scores import Scores
 
 _BLOCK = 4_000_000
@@ -50,25 +50,28 @@ def resampled(
     bounds: Limits | None = None,
     chance: float | None = None,
     notes: tuple[str | None, ...] = (),
+    alike: Callable[[], Interval | None] = lambda: None,
 ) -> Estimate:
-    """The estimate; `reason` is told where the figure is undefined."""
+    """The estimate; `reason` is told where it is undefined, `alike` steps in where all draws are the same."""
     value = float(figure(sums.table.sum(0))) if len(sums.table) else float("nan")
     if not np.isfinite(value):
         return heading.undefined(metric, reason, unit, sums.rows.lost())
     limits, remark = interval(sums.table, figure, heading.bootstrap_seed(metric))
+    drawn = Interval("bootstrap_cluster", *limits) if limits else None
+    assumed = alike() if remark == NO_WIDTH else None
     tasks = sums.rows.n_clusters
     return heading.estimate(
         metric,
         unit=unit,
         value=value,
-        intervals=(Interval("bootstrap_cluster", *limits),) if limits else (),
+        intervals=tuple(found for found in (drawn, assumed) if found),
         n_calls=sums.n_calls,
         n_units=sums.n_items,
         n_clusters=tasks,
         excluded=sums.rows.lost(),
         bounds=bounds,
         chance=chance,
-        note=join([*notes, remark, ONE_TASK if tasks < 2 else None]),
+        note=join([*notes, NO_SPREAD if assumed else remark, ONE_TASK if tasks < 2 else None]),
     )
 
 

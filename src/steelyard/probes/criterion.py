@@ -1,76 +1,115 @@
-"""Criterion: what does a stricter tie instruction move?"""
+"""Criterion: what does another tie instruction move?"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from steelyard.errors import ConfigError
-from steelyard.metrics.criterion import criterion_estimates
+from steelyard.metrics.criterion import criterion_estimates, sensitivity_shifts
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.pairs import Pairs, collect
 from steelyard.probes import ladder, vacuum
 from steelyard.probes.probe import PAIRWISE, Design, Showing, select
+from steelyard.trials.builtin_prompts import GRADED
 from steelyard.verdicts.observation import Observation
+
+LEVELS = {2: GRADED[1:3], 3: GRADED[:3], 4: GRADED}
+"""Number of tie instructions to their names, from lenient to strict."""
 
 
 class Criterion:
-    """Vacuum and the whole ladder again, under the strict protocol."""
+    """Vacuum and the whole ladder again, under other tie instructions."""
 
     name = "criterion"
     question = "Does a stricter tie instruction move the judge's criterion, and at what cost in sensitivity?"
-    metrics = ("criterion_shift",)
+    metrics = ("criterion_shift", "sensitivity_shift")
     levels = (PAIRWISE,)
 
-    def __init__(self, protocol: str = "strict") -> None:
-        if not isinstance(protocol, str) or protocol == "base":
-            raise ConfigError(
-                f"probe 'criterion': protocol is {protocol!r}, expected a name other than base."
-            )
-        self.protocol = protocol
+    def __init__(
+        self,
+        protocol: str | None = None,
+        levels: int | None = None,
+        protocols: Sequence[str] | None = None,
+    ) -> None:
+        """One protocol beside base, a number of built-in instructions, or the names of several protocols."""
+        if sum(option is not None for option in (protocol, levels, protocols)) > 1:
+            raise ConfigError("probe 'criterion': give one of the options protocol, levels and protocols.")
+        if levels is not None:
+            self.arms = tuple(name for name in _instructions(levels) if name != "base")
+        elif protocols is not None:
+            self.arms = _several(protocols)
+        else:
+            self.arms = (_one("strict" if protocol is None else protocol, "protocol"),)
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
-        """Both arms in full, so that every difference is paired; a judge without the protocol has neither."""
-        if self.protocol not in protocols:
-            return
-        for protocol in ("base", self.protocol):
+        """Every arm in full, so that each difference is paired; nothing for a judge that has base alone."""
+        arms = [arm for arm in self.arms if arm in protocols]
+        for protocol in ("base", *arms) if arms else ():
             yield from vacuum.arm(design, protocol)
             yield from ladder.arm(design, protocol)
 
     def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
-        """The strict arm's own figures, and the shift against base."""
-        strict = [o for o in observations if o.protocol == self.protocol]
-        if not strict:
-            return [
-                self._undefined(judge, group) for group in ({"kind": "vacuum"}, {"delta": 0}, {"delta": 1})
-            ]
-        arms = [
-            *vacuum.arm_estimates(judge, strict, self.protocol, seed),
-            *ladder.arm_estimates(judge, strict, self.protocol, seed),
+        """Each arm's own figures, and its shifts against base."""
+        base = _arm_pairs(observations, "base")
+        return [row for arm in self.arms for row in self._arm(judge, observations, base, arm, seed)]
+
+    def _arm(
+        self, judge: str, observations: Sequence[Observation], base: tuple[Pairs, Pairs], arm: str, seed: int
+    ) -> list[Estimate]:
+        seen = [o for o in observations if o.protocol == arm]
+        if not seen:
+            groups: list[Mapping[str, str | float]] = [{"kind": "vacuum"}, {"delta": 0}, {"delta": 1}]
+            return [self._undefined(judge, arm, group) for group in groups]
+        pairs = _arm_pairs(seen, arm)
+        return [
+            *vacuum.arm_estimates(judge, seen, arm, seed),
+            *ladder.arm_estimates(judge, seen, arm, seed),
+            *criterion_estimates(judge, base[0], pairs[0], base[1], pairs[1], seed, arm),
+            *sensitivity_shifts(judge, base[1], pairs[1], seed, arm),
         ]
 
-        def pairs(probe: str, protocol: str) -> Pairs:
-            kinds = {"same_subset", "prefix"} if probe == "ladder" else None
-            chosen = select(observations, probe, protocol)
-            return collect(o for o in chosen if kinds is None or o.stimulus.kind in kinds)
-
-        shift = criterion_estimates(
-            judge,
-            pairs("vacuum", "base"),
-            pairs("vacuum", self.protocol),
-            pairs("ladder", "base"),
-            pairs("ladder", self.protocol),
-            seed,
-            self.protocol,
-        )
-        return [*arms, *shift]
-
-    def _undefined(self, judge: str, group: Mapping[str, str | float]) -> Estimate:
+    def _undefined(self, judge: str, arm: str, group: Mapping[str, str | float]) -> Estimate:
         return Estimate(
             judge=judge,
             probe=self.name,
             metric="criterion_shift",
-            group={"protocol": self.protocol, **group},
+            group={"protocol": arm, **group},
             unit="call",
             value=None,
-            note=f"the judge has no {self.protocol} protocol",
+            note=f"the judge has no {arm} protocol",
         )
+
+
+def _arm_pairs(observations: Sequence[Observation], protocol: str) -> tuple[Pairs, Pairs]:
+    """Vacuum and ladder of one arm, controls left out: other arms do not show them."""
+    ladder_rows = select(observations, "ladder", protocol)
+    return (
+        collect(select(observations, "vacuum", protocol)),
+        collect(o for o in ladder_rows if o.stimulus.kind in ("same_subset", "prefix")),
+    )
+
+
+def _instructions(levels: object) -> tuple[str, ...]:
+    if isinstance(levels, bool) or not isinstance(levels, int) or levels not in LEVELS:
+        raise ConfigError(
+            f"probe 'criterion': levels is {levels!r}, expected 2, 3 or 4; "
+            "give prompts of your own under 'protocols' for more."
+        )
+    return LEVELS[levels]
+
+
+def _several(protocols: object) -> tuple[str, ...]:
+    if not isinstance(protocols, (list, tuple)) or not protocols:
+        raise ConfigError(
+            f"probe 'criterion': protocols is {protocols!r}, expected a list of names other than base."
+        )
+    named = tuple(_one(name, "protocols") for name in protocols)
+    if len(set(named)) < len(named):
+        raise ConfigError("probe 'criterion': protocols names one of them twice; leave one out.")
+    return named
+
+
+def _one(protocol: object, option: str) -> str:
+    if not isinstance(protocol, str) or protocol == "base":
+        raise ConfigError(f"probe 'criterion': {option} is {protocol!r}, expected a name other than base.")
+    return protocol

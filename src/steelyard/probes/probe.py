@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
 from steelyard.metrics.estimate import Estimate
-from steelyard.registry import Registry
+from steelyard.registry import Registry, Spec
 from steelyard.stimuli.authored.brief import Brief
 from steelyard.stimuli.composition import choose_checklists
 from steelyard.stimuli.original import original_of
@@ -156,6 +156,19 @@ def level_of(task: Task) -> str:
 def levels_of(probe: Probe) -> tuple[str, ...]:
     """Levels that a probe fits."""
     return getattr(probe, "levels", (PAIRWISE,))
+
+
+def arms_of(probe: Probe) -> tuple[str, ...]:
+    """Protocols beside base that a probe shows, where it has a member `arms`; a judge may lack them."""
+    return getattr(probe, "arms", ())
+
+
+def covers(spec: Spec, held: Spec) -> bool:
+    """True where the first probe shows all that the second does: they are equal, or it has further arms."""
+    if spec == held or spec.name != held.name:
+        return spec == held
+    arms = arms_of(PROBES.build(held))
+    return bool(arms) and set(arms) <= set(arms_of(PROBES.build(spec)))
 
 
 def select(observations: Iterable[Observation], probe: str, protocol: str) -> list[Observation]:

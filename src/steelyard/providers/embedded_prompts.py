@@ -1,7 +1,7 @@
 """Prompts for the embedded model: short, and what trials share comes first, because reading is what costs.
 
-The two protocols of a pair differ in their last line only: the strict question about a pair that was read
-for the base question costs a few tokens.
+The protocols of a pair differ in their last line only: another question about a pair that was read for the
+base question costs a few tokens.
 """
 
 from __future__ import annotations
@@ -28,6 +28,14 @@ EMBEDDED_STRICT_PROMPT = (
     _PAIR + "Which is better? Unless one is clearly better, reply tie. Reply 1, 2 or tie."
 )
 """Strict protocol of `embedded/smollm2-135m`: the same question with a higher bar for a preference."""
+
+EMBEDDED_GRADED = {
+    "lenient": _PAIR + "Which is better, if only a little? Reply 1, 2 or tie.",
+    "base": EMBEDDED_PROMPT,
+    "strict": EMBEDDED_STRICT_PROMPT,
+    "strictest": _PAIR + "Which is better? Unless one is far better, reply tie. Reply 1, 2 or tie.",
+}
+"""Protocol name to prompt of `embedded/smollm2-135m`, from lenient to strict."""
 
 EMBEDDED_SCORE_PROMPT = """\
 {{ instruction }} {{ rubric }}

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal
 
 from steelyard.errors import DataError
 
@@ -50,10 +49,22 @@ _ANSWERS = """\
 Answer "1" if candidate 1 is better, "2" if candidate 2 is better, "tie" if neither is better.
 """
 
+_LENIENT_CRITERION = """\
+The criterion for a tie is lenient. Every difference counts, however small: name the candidate that is even \
+a little better by the rubric. Choose "tie" only when you can not tell the two apart.
+"""
+
 _STRICT_CRITERION = """\
 The criterion for a tie is strict. Choose "tie" whenever the differences between the candidates are only of \
 wording, style, fluency, verbosity or surface form. Name a winner only when one candidate is better in \
 substance, by the rubric.
+"""
+
+_STRICTEST_CRITERION = """\
+The criterion for a tie is as strict as can be: "tie" is the answer unless the opposite is proved. \
+Differences of wording, style, fluency, verbosity or surface form prove nothing, nor does a difference of \
+substance that a careful reader could dispute. Name a winner only when you could point to what the rubric \
+asks for, one candidate gives and the other plainly lacks.
 """
 
 _PAIRWISE_FORM = """\
@@ -72,14 +83,43 @@ _CANDIDATES = """\
 _BASE_TAIL = """\
 Which candidate is better by the rubric? Reply with the JSON object only."""
 
+_LENIENT_TAIL = """\
+Which candidate is better by the rubric, if only a little? Reply with the JSON object only."""
+
 _STRICT_TAIL = """\
 Which candidate is better in substance by the rubric, or is it a tie? Reply with the JSON object only."""
+
+_STRICTEST_TAIL = """\
+Is one candidate proved better in substance by the rubric, or is it a tie? Reply with the JSON object only."""
+
+_TAILS = {
+    "lenient": _LENIENT_TAIL,
+    "base": _BASE_TAIL,
+    "strict": _STRICT_TAIL,
+    "strictest": _STRICTEST_TAIL,
+}
+
+GRADED = tuple(_TAILS)
+"""Names of the built-in tie instructions, from lenient to strict."""
 
 PAIRWISE_USER = _HEAD + _ANSWERS + _PAIRWISE_FORM + _MATERIAL + _CANDIDATES + _BASE_TAIL
 """User message of the `base` protocol."""
 
 STRICT_USER = _HEAD + _ANSWERS + _STRICT_CRITERION + _PAIRWISE_FORM + _MATERIAL + _CANDIDATES + _STRICT_TAIL
 """User message of the `strict` protocol: the same question with a strict criterion for a tie."""
+
+LENIENT_USER = (
+    _HEAD + _ANSWERS + _LENIENT_CRITERION + _PAIRWISE_FORM + _MATERIAL + _CANDIDATES + _LENIENT_TAIL
+)
+"""User message of the `lenient` protocol: every difference counts."""
+
+STRICTEST_USER = (
+    _HEAD + _ANSWERS + _STRICTEST_CRITERION + _PAIRWISE_FORM + _MATERIAL + _CANDIDATES + _STRICTEST_TAIL
+)
+"""User message of the `strictest` protocol: a winner has to be proved."""
+
+GRADED_USER = dict(zip(GRADED, (LENIENT_USER, PAIRWISE_USER, STRICT_USER, STRICTEST_USER), strict=True))
+"""Protocol name to user message."""
 
 _SCORE_TAIL = """\
 What is the score of the response by the rubric? Reply with the JSON object only."""
@@ -128,13 +168,14 @@ def parse_slots(user_message: str) -> tuple[str, str]:
     )
 
 
-def protocol_of(user_message: str) -> Literal["base", "strict"]:
-    """Which built-in pairwise prompt a rendered message came from; data cannot pretend to be the other."""
+def protocol_of(user_message: str) -> str:
+    """Which built-in pairwise prompt a rendered message came from; data cannot pretend to be another."""
     parse_slots(user_message)
     tail = user_message[_marks(user_message)[-1].end() :].removeprefix(" end\n")
-    if tail not in (_BASE_TAIL, _STRICT_TAIL):
-        raise DataError(_NOT_BUILT_IN)
-    return "strict" if tail == _STRICT_TAIL else "base"
+    for name, ending in _TAILS.items():
+        if tail == ending:
+            return name
+    raise DataError(_NOT_BUILT_IN)
 
 
 def parse_response(user_message: str) -> ScoreRequest:

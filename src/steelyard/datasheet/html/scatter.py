@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import atan2, degrees
+from math import atan2, degrees, hypot
 
 from steelyard.datasheet.html.chart import TEXT, Spec, colour, layer, mark, rate_axis
 from steelyard.datasheet.html.figure import Look, limits
@@ -34,6 +34,8 @@ class Point:
     """True for baselines: small, grey, no whiskers."""
     hollow: bool = False
     """True for an arm other than base."""
+    arm: str = "base"
+    """Protocol whose rates these are."""
 
     @property
     def at(self) -> tuple[float, float]:
@@ -91,6 +93,14 @@ def arrow(axes: Axes, start: Point, end: Point) -> list[Spec]:
         axes.line(start.at, end.at, mark("rule", color=role, strokeWidth=1.8)),
         axes.spot(((x + x2) / 2, (y + y2) / 2), head),
     ]
+
+
+def along(start: Point, end: Point) -> list[Box]:
+    """The room that the line between two points takes, in small boxes."""
+    (x, y), (x2, y2) = start.pixel, end.pixel
+    parts = max(2, round(hypot(x2 - x, y2 - y) / 8))
+    places = [(x + (x2 - x) * n / parts, y + (y2 - y) * n / parts) for n in range(1, parts)]
+    return [Box(across - 3, down - 3, across + 3, down + 3) for across, down in places]
 
 
 def _whiskers(axes: Axes, point: Point) -> list[Spec]:

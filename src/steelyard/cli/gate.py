@@ -1,0 +1,134 @@
+"""`steelyard gate`: may this judge be used?"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from steelyard.cli.options import amount, option
+from steelyard.cli.say import plain, plural, shown, warn
+from steelyard.datasheet.visible import visible
+
+if TYPE_CHECKING:
+    from steelyard.lab.gate.decision import Decision
+
+STYLES = {"PASS": "green", "FAIL": "bold red", "INCONCLUSIVE": "yellow"}
+FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command(short_help="Pass, fail or inconclusive, by a policy.")
+@click.argument("target", metavar="DIR", type=click.Path(path_type=Path))
+@option("--policy", type=FILE, metavar="FILE", help="Limits that the judge must keep, in YAML.")
+@option("--judge", "-j", "judges", multiple=True, metavar="NAME", help="Judge to gate; may be repeated.")
+@option(
+    "--reference",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Earlier run on the same stimuli: fail where the judge has drifted since.",
+)
+@option(
+    "--margin",
+    type=amount(zero=False),
+    default=0.10,
+    metavar="SHARE",
+    help="Largest drift allowed.",
+)
+@option("--certificate", type=FILE, metavar="FILE", help="Check this certificate instead of deciding.")
+@option("--check", is_flag=True, help="Check the certificate in DIR instead of deciding.")
+@option("--junit", type=FILE, metavar="FILE", help="Write the decision as JUnit XML.")
+@option("--markdown", type=FILE, metavar="FILE", help="Write the decision as Markdown.")
+@option("--json", "as_json", is_flag=True, help="Print the decision as JSON.")
+def gate(
+    target: Path,
+    policy: Path | None,
+    judges: tuple[str, ...],
+    reference: Path | None,
+    margin: float,
+    certificate: Path | None,
+    check: bool,
+    junit: Path | None,
+    markdown: Path | None,
+    as_json: bool,
+) -> None:
+    """Decide by a policy whether the judges of a run may be used, and certify it; no calls.
+
+    PASS (exit 0): every interval lies within its limits. FAIL (exit 3): some interval lies wholly outside.
+    INCONCLUSIVE (exit 4): neither, with the calls still needed. With --certificate or --check, a certificate
+    is held against the judges of DIR, or of a study file; exit 3 where it has expired or does not fit.
+    """
+    from datetime import UTC, datetime
+
+    from steelyard.lab.gate.decision import EXIT_CODES
+    from steelyard.lab.gate.session import check_certificate
+    from steelyard.lab.gate.session import gate as decide
+
+    now = datetime.now(UTC)
+    if certificate is not None or check:
+        path = certificate or target / "certificate.json"
+        found = check_certificate(target, path, now, judges, policy)
+        until = "does not expire" if found.expires is None else f"expires {found.expires:%Y-%m-%d %H:%M %Z}"
+        names = ", ".join(judge.name for judge in found.judges)
+        click.echo(f"Certificate holds: {visible(names)}; {until}.")
+        return
+    if policy is None:
+        raise click.UsageError("a --policy to decide by, or a --certificate to check, is missing")
+    decision, written = decide(target, policy, now, judges, reference, margin)
+    _write(decision, junit, markdown)
+    if as_json:
+        click.echo(json.dumps(decision.to_json(), indent=1, ensure_ascii=False))
+    else:
+        _print(decision)
+    if written is None:
+        warn(f"{shown(target)}: the certificate cannot be written there; the decision stands.")
+    elif not as_json:
+        click.echo(f"\nCertificate: {shown(written)}")
+    sys.exit(EXIT_CODES[decision.result])
+
+
+def _write(decision: Decision, junit: Path | None, markdown: Path | None) -> None:
+    from steelyard.lab.gate import junit as as_junit
+    from steelyard.lab.gate import summary
+    from steelyard.lab.run_folder import write_text
+
+    if junit is not None:
+        write_text(junit, as_junit.render(decision))
+    if markdown is not None:
+        write_text(markdown, summary.render(decision))
+
+
+def _print(decision: Decision) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from steelyard.lab.gate.decision import worst
+    from steelyard.lab.gate.junit import sentence
+
+    console = Console()
+    for judge in decision.judges:
+        checks = decision.of(judge)
+        result = worst(check.result for check in checks)
+        line = plain(judge, "bold").append(": ").append_text(plain(result, STYLES[result]))
+        console.print(line, highlight=False)
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+        for name in ("rule", "figure", "found", "result"):
+            table.add_column(name, overflow="fold", no_wrap=name == "result")
+        table.add_column("why", overflow="fold", ratio=1)
+        for row in checks:
+            word = plain(row.result, STYLES[row.result])
+            why = plain(sentence(row), "dim" if row.result == "PASS" else "")
+            table.add_row(*map(plain, (row.rule, row.figure, row.found)), word, why)
+        console.print(table)
+    for note in decision.notes:
+        console.print(plain(note, "dim"), highlight=False)
+    console.print(plain(_sentence(decision), STYLES[decision.result]), highlight=False)
+
+
+def _sentence(decision: Decision) -> str:
+    results = [check.result for check in decision.checks]
+    counted = ", ".join(f"{results.count(word)} {word}" for word in STYLES if word in results)
+    return f"{decision.result}: {plural(len(results), 'check')} ({counted}), decided on whole 95 % intervals."

@@ -1,0 +1,1 @@
+"""Deciding whether a judge may be used: policy, decision, certificate, drift."""

@@ -1,0 +1,205 @@
+"""Pass, fail or inconclusive: decided on whole intervals, never on points.
+
+A figure passes when its recommended interval, widened by what missing verdicts could have changed, lies
+within the limits; it fails when the recommended interval lies wholly outside. Missing verdicts can therefore
+keep a figure from passing, and never from failing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from math import ceil, inf
+from typing import Any
+
+from steelyard.datasheet import numbers
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.glossary import PROBES
+from steelyard.errors import ConfigError
+from steelyard.lab.gate.policy import Policy, Rule
+from steelyard.lab.gate.selection import select, unmatched
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.power import calls_to_decide
+
+PASS, FAIL, INCONCLUSIVE = "PASS", "FAIL", "INCONCLUSIVE"
+EXIT_CODES = {PASS: 0, FAIL: 3, INCONCLUSIVE: 4}
+TOLERATED_LOSS = 0.02
+"""Share of calls without a verdict that a figure without bounds may have and still pass."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One rule held against one figure of one judge."""
+
+    judge: str
+    """Name on the datasheet."""
+    rule: str
+    """The rule in words."""
+    figure: str
+    """Probe and condition of the figure."""
+    result: str
+    """`PASS`, `FAIL` or `INCONCLUSIVE`."""
+    found: str
+    """The figure with its interval."""
+    reason: str
+    """Why, in a clause."""
+    calls_needed: int | None = None
+    """Where inconclusive: further calls of the same design that would decide, if the value stayed."""
+    metric: str = ""
+    """Metric id."""
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain mapping."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Every check of every judge."""
+
+    study: str
+    """Name of the study."""
+    judges: tuple[str, ...]
+    """Judges that were gated."""
+    checks: tuple[Check, ...]
+    """In the order of the policy, judge by judge; drift last."""
+    notes: tuple[str, ...] = field(default=())
+    """What else should be known."""
+
+    @property
+    def result(self) -> str:
+        """The worst of all checks."""
+        return worst(check.result for check in self.checks)
+
+    def of(self, judge: str) -> list[Check]:
+        """The checks of one judge."""
+        return [check for check in self.checks if check.judge == judge]
+
+    def to_json(self) -> dict[str, Any]:
+        """The content of `gate --json`."""
+        return {
+            "schema": "steelyard.gate/1",
+            "study": self.study,
+            "result": self.result,
+            "judges": {judge: worst(check.result for check in self.of(judge)) for judge in self.judges},
+            "checks": [check.to_json() for check in self.checks],
+            "notes": list(self.notes),
+        }
+
+
+def worst(results: Iterable[str]) -> str:
+    """FAIL before INCONCLUSIVE before PASS."""
+    found = set(results)
+    return next(word for word in (FAIL, INCONCLUSIVE, PASS) if word in found or word == PASS)
+
+
+def gated_judges(sheet: Datasheet, wanted: Sequence[str], where: str) -> tuple[str, ...]:
+    """The judges that are named, or all that are no baselines."""
+    own = [judge.name for judge in sheet.judges if not judge.baseline]
+    known = [judge.name for judge in sheet.judges]
+    for name in wanted:
+        if name not in known:
+            raise ConfigError(f"{where}: no judge {name!r}, expected one of {', '.join(known)}.")
+    if not wanted and not own:
+        raise ConfigError(f"{where}: holds baselines only, expected a judge; measure one.")
+    return tuple(wanted or own)
+
+
+def decide(sheet: Datasheet, policy: Policy, judges: Sequence[str], where: str) -> Decision:
+    """Hold every rule against every judge."""
+    checks = [check for judge in judges for check in _checks(sheet, policy, judge, where)]
+    return Decision(sheet.name, tuple(judges), tuple(checks))
+
+
+def _checks(sheet: Datasheet, policy: Policy, judge: str, where: str) -> Iterable[Check]:
+    mine = [estimate for estimate in sheet.estimates if estimate.judge == judge]
+    for rule in policy.rules:
+        figures = select(rule, mine)
+        if not figures:
+            raise unmatched(rule, mine, where)
+        yield from (check(rule, estimate) for estimate in figures)
+
+
+def check(rule: Rule, estimate: Estimate) -> Check:
+    """One rule against one figure."""
+    result, reason, needed = _judge(rule, estimate)
+    probe = PROBES.get(estimate.probe, estimate.probe.replace("_", " "))
+    return Check(
+        judge=estimate.judge,
+        rule=str(rule),
+        figure=f"{probe}, {numbers.condition(estimate.group)}",
+        result=result,
+        found="undefined" if numbers.undefined(estimate) else numbers.figure(estimate),
+        reason=reason,
+        calls_needed=needed,
+        metric=rule.metric,
+    )
+
+
+def _judge(rule: Rule, estimate: Estimate) -> tuple[str, str, int | None]:
+    if numbers.undefined(estimate):
+        return INCONCLUSIVE, f"undefined: {numbers.reason(estimate)}", None
+    interval = estimate.interval
+    if interval is None:
+        return INCONCLUSIVE, "the figure has no interval, and a point decides nothing", None
+    low = -inf if interval.low is None else interval.low
+    high = inf if interval.high is None else interval.high
+    if (rule.high is not None and low > rule.high) or (rule.low is not None and high < rule.low):
+        return FAIL, "the whole interval lies outside", None
+    if not _inside(rule, low, high):
+        return INCONCLUSIVE, "the interval reaches over the limit", _needed(rule, estimate)
+    lost = sum(estimate.excluded.values())
+    if lost and not _inside(rule, *_widened(estimate, low, high)):
+        return INCONCLUSIVE, f"{numbers.excluded(estimate)}: in the worst case beyond the limit", None
+    return PASS, "the whole interval lies within", None
+
+
+def _inside(rule: Rule, low: float, high: float) -> bool:
+    return (rule.high is None or high <= rule.high) and (rule.low is None or low >= rule.low)
+
+
+def _widened(estimate: Estimate, low: float, high: float) -> tuple[float, float]:
+    """The interval, moved out at each end as far as missing verdicts could move the value."""
+    if estimate.bounds is not None and estimate.value is not None:
+        worst_low, worst_high = estimate.bounds
+        return low - max(0.0, estimate.value - worst_low), high + max(0.0, worst_high - estimate.value)
+    lost = sum(estimate.excluded.values())
+    if lost > TOLERATED_LOSS * (estimate.n_calls + lost):
+        return -inf, inf
+    return low, high
+
+
+def _needed(rule: Rule, estimate: Estimate) -> int | None:
+    """Further calls that would decide the limit which the interval reaches over."""
+    totals = [
+        _total(estimate, limit, side)
+        for limit, side in ((rule.high, "max"), (rule.low, "min"))
+        if limit is not None and _reaches_over(estimate, limit)
+    ]
+    known = [total for total in totals if total is not None]
+    return max(known) - estimate.n_calls if known and len(known) == len(totals) else None
+
+
+def _reaches_over(estimate: Estimate, limit: float) -> bool:
+    interval = estimate.interval
+    low = None if interval is None else interval.low
+    high = None if interval is None else interval.high
+    return (low is None or low <= limit) and (high is None or limit <= high)
+
+
+def _total(estimate: Estimate, limit: float, side: str) -> int | None:
+    """Calls in all: by Wilson for a share, and no fewer than the present interval lets one expect."""
+    value, interval = estimate.value, estimate.interval
+    if value is None or interval is None or value == limit:
+        return None
+    end = interval.high if value < limit else interval.low
+    by_width = None
+    if end is not None:
+        by_width = ceil(estimate.n_calls * ((end - value) / (limit - value)) ** 2)
+    if not estimate.denominator or not estimate.n_calls or not 0 <= value <= 1:
+        return by_width
+    per_trial = estimate.n_calls / estimate.denominator
+    trials = calls_to_decide(value, estimate.denominator, estimate.design_effect, limit, side=side)
+    if trials is None:
+        return by_width
+    return max(ceil(trials * per_trial), by_width or 0)

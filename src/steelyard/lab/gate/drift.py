@@ -1,0 +1,91 @@
+"""Drift: has the judge changed since a reference run on the same stimuli?
+
+Each figure that the policy names is paired with the reference, unit by unit. A change is drift whichever way
+it goes: an instrument that reads differently has to be calibrated again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from steelyard.datasheet import numbers
+from steelyard.datasheet.comparison_sheet import interval, probability
+from steelyard.datasheet.datasheet import JudgeEntry
+from steelyard.datasheet.glossary import PROBES, term
+from steelyard.errors import ConfigError, DataError
+from steelyard.lab.compare import Verdicts, compare_judges, load_verdicts
+from steelyard.lab.gate.decision import FAIL, INCONCLUSIVE, PASS, Check
+from steelyard.lab.gate.policy import Policy
+from steelyard.lab.gate.selection import select
+from steelyard.metrics.comparison import Comparison, read_together
+
+RESULTS = {"clear": PASS, "flagged": FAIL, "underpowered": INCONCLUSIVE}
+
+
+def drift_checks(
+    folder: Path, reference: Path, policy: Policy, judges: Sequence[str], margin: float
+) -> tuple[list[Check], list[str]]:
+    """One check per figure of the policy that can be paired, and notes on those that cannot."""
+    new, old = load_verdicts(folder), load_verdicts(reference)
+    if new.stimulus_set != old.stimulus_set:
+        raise DataError(
+            f"{folder} and {reference}: stimulus sets differ ({new.stimulus_set[7:19]} and "
+            f"{old.stimulus_set[7:19]}), expected the same; measure both with one seed, profile and data."
+        )
+    checks: list[Check] = []
+    notes: list[str] = []
+    for judge in judges:
+        rows = compare_judges(old, _counterpart(old, judge), new, new.pick(judge), margin).rows
+        chosen, unpaired = _chosen(policy, rows)
+        checks += [_check(judge, row, margin) for row in read_together(chosen, margin)]
+        notes += [
+            f"{judge}: {metric} is no share of units and was not checked for drift" for metric in unpaired
+        ]
+    return checks, notes
+
+
+def _counterpart(old: Verdicts, judge: str) -> JudgeEntry:
+    """The reference's judge of the same name, or its only one."""
+    named = [entry for entry in old.judges if entry.name == judge]
+    own = [entry for entry in old.judges if not entry.baseline]
+    if named or len(own) == 1:
+        return (named or own)[0]
+    raise ConfigError(
+        f"{old.folder}: no judge {judge!r} to compare with, expected one of "
+        f"{', '.join(entry.name for entry in old.judges)}; choose another --reference."
+    )
+
+
+def _chosen(policy: Policy, rows: Sequence[Comparison]) -> tuple[list[Comparison], list[str]]:
+    chosen: dict[int, Comparison] = {}
+    unpaired: dict[str, None] = {}
+    for rule in policy.rules:
+        found = select(rule, rows)
+        if not found:
+            unpaired[rule.metric] = None
+        chosen.update({id(row): row for row in found})
+    return list(chosen.values()), list(unpaired)
+
+
+def _check(judge: str, row: Comparison, margin: float) -> Check:
+    probe = PROBES.get(row.probe, row.probe.replace("_", " "))
+    head = Check(
+        judge=judge,
+        rule=f"{term(row.metric).label}: no drift beyond {margin:g}",
+        figure=f"{probe}, {numbers.condition(row.group)}",
+        result=INCONCLUSIVE,
+        found="undefined",
+        reason=row.note or "nothing to compare",
+        metric=row.metric,
+    )
+    if row.difference is None or row.finding is None:
+        return head
+    detectable = numbers.decimal(row.minimum_detectable or 0.0)
+    return replace(
+        head,
+        result=RESULTS[row.finding],
+        found=f"{numbers.decimal(row.difference, signed=True)} {interval(row)}",
+        reason=f"q {probability(row.q)}, smallest detectable drift {detectable}, {row.n_shared} {row.unit}s",
+    )

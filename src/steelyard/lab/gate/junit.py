@@ -1,0 +1,53 @@
+"""A decision as JUnit XML, which continuous integration shows by itself.
+
+One test suite per judge, one test case per check. FAIL is a `failure`. INCONCLUSIVE is an `error`: a skipped
+test would look as if nothing were wrong.
+"""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+from steelyard.datasheet.visible import visible
+from steelyard.lab.gate.decision import FAIL, INCONCLUSIVE, Check, Decision
+
+_TAGS = {FAIL: "failure", INCONCLUSIVE: "error"}
+
+
+def render(decision: Decision) -> str:
+    """The whole document."""
+    root = ElementTree.Element("testsuites", {"name": visible(decision.study), **_counts(decision.checks)})
+    for judge in decision.judges:
+        checks = tuple(decision.of(judge))
+        suite = ElementTree.SubElement(root, "testsuite", {"name": visible(judge), **_counts(checks)})
+        for check in checks:
+            _case(suite, check)
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _case(suite: ElementTree.Element, check: Check) -> None:
+    name = visible(f"{check.rule} ({check.figure})")
+    case = ElementTree.SubElement(suite, "testcase", classname=visible(check.judge), name=name, time="0")
+    if check.result in _TAGS:
+        message = visible(f"{check.found}: {sentence(check)}")
+        problem = ElementTree.SubElement(case, _TAGS[check.result], message=message, type=check.result)
+        problem.text = message
+
+
+def _counts(checks: tuple[Check, ...]) -> dict[str, str]:
+    results = [check.result for check in checks]
+    return {
+        "tests": str(len(results)),
+        "failures": str(results.count(FAIL)),
+        "errors": str(results.count(INCONCLUSIVE)),
+        "skipped": "0",
+        "time": "0",
+    }
+
+
+def sentence(check: Check) -> str:
+    """The reason, with the calls that are still needed."""
+    if check.calls_needed is None:
+        return check.reason
+    return f"{check.reason}; about {check.calls_needed:,} more calls of the same design would decide"

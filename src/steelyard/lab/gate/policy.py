@@ -1,0 +1,129 @@
+"""The policy file: limits that a judge's figures must keep, and for how long a decision holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from steelyard.datasheet.glossary import term
+from steelyard.datasheet.numbers import condition
+from steelyard.errors import ConfigError
+
+VALID_FOR = "valid_for"
+_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+
+
+class Limits(BaseModel):
+    """One rule as it stands in the file."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    max: float | None = None
+    min: float | None = None
+    delta: float | None = None
+    base_level: float | None = None
+    kind: str | None = None
+    protocol: str | None = None
+    slot: int | None = None
+    stratum: str | None = None
+    probe: str | None = None
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A figure and the limits it must keep."""
+
+    metric: str
+    """Metric id."""
+    low: float | None
+    """The figure must not lie below."""
+    high: float | None
+    """The figure must not lie above."""
+    probe: str | None
+    """Probe, where the rule names one."""
+    group: Mapping[str, str | float]
+    """Conditions that the rule names."""
+
+    def __str__(self) -> str:
+        named = [self.probe.replace("_", " ")] if self.probe else []
+        named += [condition(self.group)] if self.group else []
+        sides = (("at least", self.low), ("at most", self.high))
+        limits = " and ".join(f"{word} {limit:g}" for word, limit in sides if limit is not None)
+        return ", ".join([term(self.metric).label, *named]) + f": {limits}"
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Rules, and how long a decision by them holds."""
+
+    rules: tuple[Rule, ...]
+    """In the order of the file."""
+    valid_for: timedelta | None
+    """None: a certificate does not expire."""
+    body: Mapping[str, Any]
+    """The file's content, as a certificate records it."""
+
+
+def load_policy(path: Path) -> Policy:
+    """Read a policy; everything that is not understood is refused in one sentence."""
+    try:
+        body = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeError) as error:
+        raise ConfigError(f"{path}: cannot be read ({error}); name a policy file.") from error
+    except yaml.YAMLError as error:
+        told = " ".join(str(error).split())
+        raise ConfigError(f"{path}: not YAML ({told}); correct it.") from error
+    if not isinstance(body, dict) or not set(body) - {VALID_FOR}:
+        raise ConfigError(f"{path}: no rule found, expected lines such as `dark_current: {{max: 0.05}}`.")
+    return parse_policy(body, str(path))
+
+
+def parse_policy(body: Mapping[Any, Any], where: str) -> Policy:
+    """The policy in a mapping, from a file or from a certificate."""
+    rules = [
+        _rule(metric, limits, where)
+        for metric, entry in body.items()
+        if metric != VALID_FOR
+        for limits in (entry if isinstance(entry, list) and entry else [entry])
+    ]
+    return Policy(tuple(rules), _valid_for(body.get(VALID_FOR), where), dict(body))
+
+
+def _rule(metric: object, entry: object, where: str) -> Rule:
+    if not isinstance(metric, str) or not isinstance(entry, dict):
+        raise ConfigError(
+            f"{where}: {metric}: found {entry!r}, expected limits such as {{max: 0.05}}, or a list of them."
+        )
+    try:
+        limits = Limits.model_validate(entry)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        key = ".".join(map(str, problem["loc"]))
+        if problem["type"] == "extra_forbidden":
+            known = ", ".join(Limits.model_fields)
+            raise ConfigError(f"{where}: {metric}: unknown key {key!r}, expected {known}.") from error
+        raise ConfigError(
+            f"{where}: {metric}: {key}: found {problem['input']!r}, {problem['msg'].lower()}; correct it."
+        ) from error
+    if limits.max is None and limits.min is None:
+        raise ConfigError(f"{where}: {metric}: found neither max nor min, expected at least one of them.")
+    if limits.max is not None and limits.min is not None and limits.min > limits.max:
+        raise ConfigError(f"{where}: {metric}: min {limits.min:g} is above max {limits.max:g}; correct one.")
+    named = limits.model_dump(exclude_none=True, exclude={"max", "min", "probe"})
+    return Rule(metric, limits.min, limits.max, limits.probe, named)
+
+
+def _valid_for(text: object, where: str) -> timedelta | None:
+    if text is None:
+        return None
+    found = re.fullmatch(r"([1-9]\d{0,4})([hdw])", str(text))
+    if not found:
+        raise ConfigError(f"{where}: valid_for: found {text!r}, expected a time such as 90d, 12w or 36h.")
+    return timedelta(**{_UNITS[found[2]]: int(found[1])})

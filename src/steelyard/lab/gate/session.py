@@ -1,0 +1,74 @@
+"""One sitting at the gate: read, decide, certify; or check a certificate."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from steelyard.errors import ConfigError, StoreError
+from steelyard.lab.datasheet_file import read_datasheet
+from steelyard.lab.gate.certificate import (
+    NAME,
+    Certificate,
+    Instruments,
+    issue,
+    read_certificate,
+    refuse_stale,
+    verify,
+)
+from steelyard.lab.gate.decision import Decision, decide, gated_judges
+from steelyard.lab.gate.drift import drift_checks
+from steelyard.lab.gate.policy import load_policy
+from steelyard.lab.run_folder import write_text
+from steelyard.metrics.findings import MARGIN
+
+
+def gate(
+    folder: Path,
+    policy_file: Path,
+    now: datetime,
+    judges: Sequence[str] = (),
+    reference: Path | None = None,
+    margin: float = MARGIN,
+) -> tuple[Decision, Path | None]:
+    """Decide by the policy and write the certificate into the folder; None where that is not possible."""
+    policy = load_policy(policy_file)
+    sheet = read_datasheet(folder)
+    names = gated_judges(sheet, judges, str(folder))
+    refuse_stale(sheet, policy, now, str(folder))
+    decision = decide(sheet, policy, names, str(policy_file))
+    if reference is not None:
+        checks, notes = drift_checks(folder, reference, policy, names, margin)
+        decision = replace(decision, checks=(*decision.checks, *checks), notes=tuple(notes))
+    body = issue(sheet, policy, decision, now)
+    try:
+        write_text(folder / NAME, json.dumps(body, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    except StoreError:
+        return decision, None
+    return decision, folder / NAME
+
+
+def check_certificate(
+    target: Path,
+    certificate_file: Path,
+    now: datetime,
+    judges: Sequence[str] = (),
+    policy_file: Path | None = None,
+) -> Certificate:
+    """Hold a certificate against the judges of a run folder or of a study file."""
+    if target.is_file():
+        instruments = Instruments.of_study(target)
+    else:
+        instruments = Instruments.of_datasheet(read_datasheet(target), str(target))
+    known = [judge.name for judge in instruments.judges]
+    own = [judge.name for judge in instruments.judges if not judge.baseline]
+    for name in judges:
+        if name not in known:
+            raise ConfigError(f"{target}: no judge {name!r}, expected one of {', '.join(known)}.")
+    certificate = read_certificate(certificate_file)
+    policy = None if policy_file is None else load_policy(policy_file)
+    verify(certificate, str(certificate_file), instruments, judges or own, now, policy)
+    return certificate

@@ -1,0 +1,40 @@
+"""A decision as Markdown, for a job summary or a pull request."""
+
+from __future__ import annotations
+
+from steelyard.datasheet.visible import visible
+from steelyard.lab.gate.decision import Decision, worst
+from steelyard.lab.gate.junit import sentence
+
+MARKS = {"PASS": "✅", "FAIL": "❌", "INCONCLUSIVE": "❔"}
+
+
+def render(decision: Decision) -> str:
+    """Result first, then a table for each judge."""
+    parts = [
+        f"## Judge gate: {MARKS[decision.result]} {decision.result}",
+        "",
+        f"Study {_cell(decision.study)}.",
+    ]
+    for judge in decision.judges:
+        checks = decision.of(judge)
+        result = worst(check.result for check in checks)
+        parts += ["", f"### {_cell(judge)}: {MARKS[result]} {result}", ""]
+        parts += ["| rule | figure | found | result | why |", "| :-- | :-- | :-- | :-- | :-- |"]
+        parts += [
+            f"| {_cell(check.rule)} | {_cell(check.figure)} | {_cell(check.found)} | "
+            f"{MARKS[check.result]} {check.result} | {_cell(sentence(check))} |"
+            for check in checks
+        ]
+    if decision.notes:
+        parts += ["", *(f"- {_cell(note)}" for note in decision.notes)]
+    parts += ["", "Decided on whole 95 % intervals, never on points."]
+    return "\n".join(parts) + "\n"
+
+
+def _cell(text: str) -> str:
+    """Text that stays text in a Markdown table."""
+    shown = visible(text)
+    for sign in "\\`*_[]<>|#":
+        shown = shown.replace(sign, f"\\{sign}")
+    return shown

@@ -1,0 +1,114 @@
+"""Figures of noise against order; there are none without replicates."""
+
+from __future__ import annotations
+
+from math import ceil
+
+import numpy as np
+
+from steelyard.metrics.clusters import percentile_limits, ratio, resample, wilson_cluster
+from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.findings import ALPHA, MARGIN, UNDERPOWERED, difference_word
+from steelyard.metrics.flips import Flips, count_flips, relabelling_p
+from steelyard.metrics.heading import Heading
+from steelyard.metrics.intervals import difference
+from steelyard.metrics.net_slot import DECLARED_PROTOCOL
+from steelyard.metrics.pairs import Floats, Ints, Pairs
+from steelyard.metrics.power import first_number
+from steelyard.metrics.proportion import NO_SPREAD, ONE_TASK, join, proportion
+from steelyard.metrics.tally import Tally, excluded
+from steelyard.metrics.unit_means import UnitMeans
+
+METRICS = ("repeat_flip_rate", "swap_flip_rate", "flip_excess")
+UNIT = "comparison"
+NEVER = "replicates never differed, as at temperature 0: they tell nothing of noise, and nothing is flagged"
+SAMPLED = "comparisons of one pair share its calls"
+
+
+def flip_estimates(heading: Heading, pairs: Pairs) -> list[Estimate]:
+    """Repeat and swap flip rates and their difference, where pairs have replicates in both orders."""
+    flips = count_flips(pairs).comparable()
+    if not len(flips.cluster):
+        return []
+    repeat, swap = (
+        _tally(flips, flips.repeat_flips, flips.repeat),
+        _tally(flips, flips.swap_flips, flips.swap),
+    )
+    return [
+        proportion(heading, "repeat_flip_rate", repeat, unit=UNIT, notes=[SAMPLED]),
+        proportion(heading, "swap_flip_rate", swap, unit=UNIT, notes=[SAMPLED]),
+        _excess(heading, flips, repeat, swap, excluded(pairs)),
+    ]
+
+
+def _tally(flips: Flips, events: Ints, trials: Ints) -> Tally:
+    return Tally(
+        events=_whole(flips, events),
+        trials=_whole(flips, trials),
+        n_calls=int(flips.calls.sum()),
+        n_units=len(flips.cluster),
+    )
+
+
+def _by_task(flips: Flips, column: Ints | Floats) -> Floats:
+    """Sums over the pairs of each task that has any; tasks are numbered in the order of their names."""
+    tasks, number = np.unique(flips.cluster, return_inverse=True)
+    return np.bincount(number, weights=column, minlength=len(tasks)).astype(np.float64)
+
+
+def _whole(flips: Flips, column: Ints) -> Ints:
+    return np.rint(_by_task(flips, column)).astype(np.int64)
+
+
+def _excess(heading: Heading, flips: Flips, repeat: Tally, swap: Tally, missing: dict[str, int]) -> Estimate:
+    tasks = repeat.n_clusters
+    ones = np.ones(len(flips.cluster), dtype=np.int64)
+    by_task = UnitMeans(_by_task(flips, flips.excess), _whole(flips, ones))
+    means = by_task if tasks > 1 else UnitMeans(flips.excess, ones)
+    p = relabelling_p(flips, heading.bootstrap_seed(METRICS[2]))
+    informative = repeat.k > 0 and means.error > 0
+    declared = heading.group.get("protocol") == DECLARED_PROTOCOL
+    word = difference_word(means.limits(1 - ALPHA), p) if declared and informative else None
+    interval, remark = _interval(heading, means, tasks, repeat, swap)
+    return heading.estimate(
+        METRICS[2],
+        unit=UNIT,
+        value=means.mean,
+        intervals=(interval,),
+        n_calls=repeat.n_calls,
+        n_units=repeat.n_units,
+        n_clusters=tasks,
+        excluded=missing,
+        chance=0.0,
+        finding=word,
+        minimum_detectable=means.detectable if informative else None,
+        note=join([f"relabelling test p = {p:.2g}", "" if repeat.k else NEVER, remark]),
+        calls_needed=_calls_needed(means, repeat.n_calls) if word == UNDERPOWERED else None,
+    )
+
+
+def _interval(
+    heading: Heading, means: UnitMeans, tasks: int, repeat: Tally, swap: Tally
+) -> tuple[Interval, str | None]:
+    if tasks > 1:
+        columns: Floats = np.stack([means.sums, means.counts.astype(np.float64)], axis=1)
+        sums = resample(columns, heading.bootstrap_seed(METRICS[2]))
+        limits = percentile_limits(ratio(sums[:, 0], sums[:, 1]), tasks)
+        if limits:
+            return Interval("bootstrap_cluster", *limits), None
+    elif means.error:
+        return Interval("t_cluster", *means.limits(0.975)), ONE_TASK
+    shares = swap.k / swap.n, repeat.k / repeat.n
+    limits = difference(shares[0], wilson_cluster(swap), shares[1], wilson_cluster(repeat))
+    return Interval("newcombe_cluster", *limits), NO_SPREAD if tasks > 1 else ONE_TASK
+
+
+def _calls_needed(means: UnitMeans, calls: int) -> int | None:
+    """Calls of more units like these after which the present excess is above 0, or within the margin."""
+
+    def decided(units: int) -> bool:
+        low, high = means.limits(1 - ALPHA, units)
+        return low > 0 or (low > -MARGIN and high < MARGIN)
+
+    units = first_number(decided, len(means.counts))
+    return None if units is None else ceil(units / len(means.counts) * calls)

@@ -1,0 +1,273 @@
+"""The criterion probe: graded tie instructions, their fingerprints, their curve, and widening it."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from math import sqrt
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.html import render
+from steelyard.errors import ConfigError
+from steelyard.lab.judge_config import parse_judge
+from steelyard.lab.limits import Limits
+from steelyard.lab.measure import measure
+from steelyard.lab.run_folder import RunFolder
+from steelyard.lab.study_file import StudyConfig, build_study
+from steelyard.metrics.arm_shift import arm_shift
+from steelyard.metrics.criterion import CORRECT, TIES
+from steelyard.metrics.heading import Heading
+from steelyard.probes.criterion import Criterion
+from steelyard.probes.probe import Design
+from steelyard.providers.chat_completions import ChatCompletions
+from steelyard.providers.planted import Planted, expected_rates
+from steelyard.providers.planted_server import start
+from steelyard.tasks.task import CHECKLIST_TASK
+from steelyard.trials.builtin_prompts import GRADED
+from steelyard.trials.judge import Judge
+from steelyard.trials.trial import Trial
+from strategies import make
+
+PROBIT = "planted/probit?s=0.8&beta=0.4&tau=0.6&sigma=0.7&lapse=0.02"
+FINGERPRINTS = {
+    "openai/gpt-4o": ("f5a91", "be0cf"),
+    "embedded/smollm2-135m": ("c7809", "19219"),
+    "embedded/smollm2-135m-likelihood": ("66efd", "16f96"),
+    "planted/probit": ("2fb9d", "3110a"),
+}
+"""Beginnings of the base and strict fingerprints; a change would make users pay for their replies again."""
+AT_ZERO = {"delta": 0, "kind": "same_subset"}
+HEADING = Heading("J", "criterion", {"protocol": "strict"}, 7)
+
+
+def judge_of(text: str, arms: tuple[str, ...] = ()) -> Judge:
+    return parse_judge(text, Path(), CHECKLIST_TASK.scale, arms)
+
+
+def study(probe: object, *judges: str, profile: str = "standard", seed: int = 7) -> StudyConfig:
+    probes = ["vacuum", "ladder", probe]
+    return StudyConfig.model_validate(
+        {"name": "curve", "seed": seed, "profile": profile, "judges": list(judges), "probes": probes}
+    )
+
+
+@pytest.mark.parametrize("text", FINGERPRINTS)
+def test_further_instructions_leave_the_fingerprints_alone(text: str) -> None:
+    usual, graded = judge_of(text), judge_of(text, GRADED)
+    assert list(usual.protocols) == ["base", "strict"]
+    assert set(graded.protocols) == set(GRADED)
+    for name, beginning in zip(("base", "strict"), FINGERPRINTS[text], strict=True):
+        assert usual.fingerprint(name) == graded.fingerprint(name)
+        assert usual.fingerprint(name).startswith(f"sha256:{beginning}")
+    assert len({graded.fingerprint(name) for name in GRADED}) == 4
+
+
+def test_settings_are_graded() -> None:
+    likelihood = judge_of("embedded/smollm2-135m-likelihood", GRADED)
+    assert [likelihood.protocols[name].reader.args["margin"] for name in GRADED] == [0.5, 2.0, 8.0, 16.0]
+    probit = judge_of("planted/probit?tau=1", GRADED)
+    taus = [probit.protocols[name].settings.get("tau", 1.0) for name in GRADED]
+    assert taus == pytest.approx([0.5, 1.0, 1.6, 2.2])
+
+
+def test_a_judge_with_a_prompt_of_its_own_has_no_built_in_instruction() -> None:
+    own = parse_judge(
+        {"model": "openai/x", "prompt": "{{ first }} {{ second }}", "protocols": {"mild": "{{ first }}"}},
+        Path(),
+        CHECKLIST_TASK.scale,
+        GRADED,
+    )
+    assert list(own.protocols) == ["base", "mild"]
+
+
+@pytest.mark.parametrize(
+    ("options", "arms"),
+    [
+        ({}, ("strict",)),
+        ({"levels": 2}, ("strict",)),
+        ({"levels": 3}, ("lenient", "strict")),
+        ({"levels": 4}, ("lenient", "strict", "strictest")),
+        ({"protocols": ["lenient", "mine"]}, ("lenient", "mine")),
+        ({"protocol": "mine"}, ("mine",)),
+    ],
+)
+def test_arms(options: dict[str, object], arms: tuple[str, ...]) -> None:
+    assert Criterion(**options).arms == arms  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"levels": 1}, "levels is 1, expected 2, 3 or 4"),
+        ({"levels": 5}, "levels is 5, expected 2, 3 or 4"),
+        ({"levels": True}, "levels is True, expected 2, 3 or 4"),
+        ({"levels": "4"}, "levels is '4', expected 2, 3 or 4"),
+        ({"protocols": []}, "expected a list of names other than base"),
+        ({"protocols": "strict"}, "expected a list of names other than base"),
+        ({"protocols": ["base"]}, "expected a name other than base"),
+        ({"protocols": ["a", "a"]}, "one of them twice"),
+        ({"levels": 4, "protocol": "strict"}, "give one of the options"),
+    ],
+)
+def test_wrong_options_are_refused(options: dict[str, object], complaint: str) -> None:
+    with pytest.raises(ConfigError, match=complaint):
+        Criterion(**options)  # type: ignore[arg-type]
+
+
+def test_every_arm_measures_vacuum_and_the_whole_ladder() -> None:
+    shown = list(Criterion(levels=4).showings(Design(7), GRADED))
+    by_arm = {
+        arm: {(s.stimulus.id, s.order, s.replicate) for s in shown if s.protocol == arm} for arm in GRADED
+    }
+    assert len(by_arm["base"]) == 540
+    assert all(trials == by_arm["base"] for trials in by_arm.values())
+    # The default is what it was: two arms.
+    assert len(list(Criterion().showings(Design(7), ("base", "strict")))) == 2 * 540
+    # A judge without one of the arms keeps the others; with base alone there is nothing to compare.
+    assert len(list(Criterion(levels=4).showings(Design(7), ("base", "strict")))) == 2 * 540
+    assert not list(Criterion(levels=4).showings(Design(7), ("base",)))
+
+
+@pytest.fixture(scope="module")
+def curve(tmp_path_factory: pytest.TempPathFactory) -> tuple[Datasheet, Judge]:
+    folder = tmp_path_factory.mktemp("curve")
+    made = build_study(study({"criterion": {"levels": 4}}, PROBIT), folder)
+    return measure(made, RunFolder(folder / "run"), Limits()).datasheet, made.judges[0]
+
+
+@pytest.mark.parametrize("arm", GRADED)
+def test_each_point_of_the_curve_lies_where_it_was_planted(curve: tuple[Datasheet, Judge], arm: str) -> None:
+    sheet, judge = curve
+    parameters = Planted(judge).parameters(judge.protocols[arm].settings)
+    at_zero = sheet.find(
+        judge.name, "raw_false_preference", "ladder", protocol=arm, delta=0, kind="same_subset"
+    )
+    one = sheet.find(judge.name, "target_sensitivity", "ladder", protocol=arm, delta=1)
+    dark = sheet.find(judge.name, "dark_current", "vacuum", protocol=arm)
+    for found, expected in (
+        (at_zero, 1 - expected_rates(parameters, 0).tie),
+        (one, expected_rates(parameters, 1).better),
+        (dark, 1 - expected_rates(parameters, 0, same_texts=True).tie),
+    ):
+        assert found is not None
+        assert found.value is not None
+        # Pairs, not calls, are independent; three and a half standard errors over twelve figures.
+        assert abs(found.value - expected) <= 3.5 * sqrt(expected * (1 - expected) / found.n_units)
+
+
+def test_a_stricter_instruction_trades_one_for_the_other(
+    curve: tuple[Datasheet, Judge],
+) -> None:
+    sheet, judge = curve
+    for metric, probe, group in (
+        ("raw_false_preference", "ladder", AT_ZERO),
+        ("dark_current", "vacuum", {}),
+        ("target_sensitivity", "ladder", {}),
+    ):
+        values = [sheet.find(judge.name, metric, probe, protocol=arm, **group) for arm in GRADED]
+        rates = [found.value for found in values if found is not None and found.value is not None]
+        assert rates == sorted(rates, reverse=True)
+        assert len(rates) == 4
+    pooled = sheet.find(judge.name, "target_sensitivity", "ladder", protocol="base")
+    assert pooled is not None
+    assert pooled.denominator == 300
+
+
+def test_the_curve_is_drawn_and_read(curve: tuple[Datasheet, Judge]) -> None:
+    sheet, judge = curve
+    page = render(sheet)
+    assert "Operating curve" in page
+    assert page.count("target sensitivity, all steps") > 1
+    said = next(r for r in sheet.readings if r.title == "Criterion").sentence
+    assert said.index("lenient") < said.index("strict changes") < said.index("strictest")
+    shift = sheet.find(judge.name, "sensitivity_shift", "criterion", protocol="strictest", delta=1)
+    assert shift is not None
+    assert shift.value is not None
+    assert shift.value < 0
+    assert "change p = 0.002 (signs of tasks flipped)" in (shift.note or "")
+
+
+def test_two_arms_keep_the_plain_figure(tmp_path: Path) -> None:
+    made = build_study(study("criterion", PROBIT, profile="quick"), tmp_path)
+    page = render(measure(made, RunFolder(tmp_path / "run"), Limits()).datasheet)
+    assert "Criterion trade-off" in page
+    assert "Operating curve" not in page
+
+
+def trials_in(folder: Path) -> int:
+    with sqlite3.connect(folder / "run.db") as base:
+        return int(base.execute("select count(*) from replies").fetchone()[0])
+
+
+def test_a_wider_curve_in_the_same_folder_pays_for_its_own_arms_only(steelyard, tmp_path: Path) -> None:
+    body = {
+        "name": "widen",
+        "profile": "quick",
+        "judges": [PROBIT],
+        "probes": ["vacuum", "ladder", "criterion"],
+    }
+    (tmp_path / "s.yaml").write_text(yaml.safe_dump(body))
+    assert steelyard("measure", "s.yaml", "--out", "run").returncode == 0
+    before = trials_in(tmp_path / "run")
+    body["probes"] = ["vacuum", "ladder", {"criterion": {"levels": 4}}]
+    (tmp_path / "s.yaml").write_text(yaml.safe_dump(body))
+    done = steelyard("measure", "s.yaml", "--out", "run")
+    assert done.returncode == 0, done.stderr
+    assert trials_in(tmp_path / "run") == before + 2 * 68
+    body["probes"] = ["vacuum", "ladder", "criterion"]
+    (tmp_path / "s.yaml").write_text(yaml.safe_dump(body))
+    assert steelyard("measure", "s.yaml", "--out", "run").returncode == 2
+
+
+def test_all_instructions_are_recognised_over_http() -> None:
+    planted = judge_of(PROBIT, GRADED)
+
+    async def compare() -> None:
+        runner, url = await start(planted)
+        client = ChatCompletions(
+            Judge("served", "openai", "probit", planted.protocols, options={"base_url": url})
+        )
+        await client.open()
+        try:
+            shown = list(Criterion(levels=4).showings(Design(7, "quick"), GRADED))[::5]
+            calls = [
+                Trial(planted, s.protocol, s.stimulus, CHECKLIST_TASK, s.order, s.replicate).presentation()
+                for s in shown
+            ]
+            inside = Planted(planted)
+            texts = [(await client.ask(call)).text for call in calls]
+            assert texts == [(await inside.ask(call)).text for call in calls]
+        finally:
+            await client.close()
+            await runner.cleanup()
+
+    asyncio.run(compare())
+
+
+def test_a_shift_by_hand() -> None:
+    # Base: both calls right on all 8 pairs. Strict: one right, one tie. Sensitivity 16/16 → 8/16, ties 0 → 8.
+    base = make(["12"] * 8, tasks=8, kind="prefix", delta=1.0, better=1)
+    strict = make(["1t"] * 8, tasks=8, kind="prefix", delta=1.0, better=1)
+    cost = arm_shift(HEADING, CORRECT, base, strict, "strict")
+    ties = arm_shift(HEADING, TIES, base, strict, "strict")
+    assert (cost.value, cost.numerator, cost.denominator) == (-0.5, -8, 16)
+    assert (ties.value, ties.numerator) == (0.5, 8)
+    # All eight tasks changed the same way: p = 2 / 2⁸.
+    assert "change p = 0.0078 (signs of tasks flipped)" in (cost.note or "")
+
+
+def test_arms_that_do_not_differ_are_told_apart_in_at_most_five_percent() -> None:
+    generator = np.random.default_rng(3)
+    signs = np.array(list("12t"))
+    found = 0
+    for _ in range(300):
+        answers = ["".join(row) for row in signs[generator.integers(0, 3, (80, 2))]]
+        base, arm = (make(half, tasks=8) for half in (answers[:40], answers[40:]))
+        note = arm_shift(HEADING, TIES, base, arm, "strict").note or ""
+        found += float(note.split("change p = ")[1].split(" ")[0]) <= 0.05
+    assert found / 300 <= 0.05 + 3 * sqrt(0.05 * 0.95 / 300)

@@ -1,0 +1,511 @@
+"""The gate decides on intervals, certifies, refuses what has expired, and sees drift."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import click
+import pytest
+import yaml
+
+from steelyard.cli.main import cli
+from steelyard.errors import CertificateError, ConfigError, DataError
+from steelyard.lab.datasheet_file import read_datasheet
+from steelyard.lab.gate import junit, summary
+from steelyard.lab.gate.decision import check, decide, worst
+from steelyard.lab.gate.policy import Policy, load_policy, parse_policy
+from steelyard.lab.gate.selection import select
+from steelyard.lab.gate.session import check_certificate, gate
+from steelyard.lab.recorded.folder import ImportFolder, import_verdicts
+from steelyard.metrics.estimate import Estimate, Interval
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+POLICY = """\
+dark_current: {max: 0.05}
+positional_false_preference: {max: 0.10}
+target_sensitivity: {delta: 1, min: 0.80}
+unreadable_rate: {max: 0.02}
+valid_for: 90d
+"""
+
+
+def policy(body: dict[str, Any]) -> Policy:
+    return parse_policy(body, "policy.yaml")
+
+
+def share(low: float | None, high: float | None, value: float = 0.04, **more: Any) -> Estimate:
+    base = Estimate("J", "vacuum", "dark_current", {"protocol": "base"}, "call", value, 4, 100)
+    return replace(base, intervals=(Interval("wilson_cluster", low, high),), n_calls=100, **more)
+
+
+def result(estimate: Estimate, **limits: float) -> tuple[str, str]:
+    found = check(policy({"dark_current": dict(limits)}).rules[0], estimate)
+    return found.result, found.reason
+
+
+# The rule of decision
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [(0.0, 0.05, "PASS"), (0.0, 0.051, "INCONCLUSIVE"), (0.05, 0.2, "INCONCLUSIVE"), (0.051, 0.2, "FAIL")],
+)
+def test_the_whole_interval_decides(low: float, high: float, expected: str) -> None:
+    assert result(share(low, high), max=0.05)[0] == expected
+    assert result(share(1 - high, 1 - low, 0.96), min=0.95)[0] == expected
+
+
+def test_the_point_never_decides() -> None:
+    assert result(share(0.01, 0.2, value=0.04), max=0.05)[0] == "INCONCLUSIVE"
+    alone = replace(share(0, 0), intervals=())
+    assert result(alone, max=0.05) == (
+        "INCONCLUSIVE",
+        "the figure has no interval, and a point decides nothing",
+    )
+
+
+def test_both_limits_make_a_band() -> None:
+    assert result(share(0.2, 0.3), min=0.1, max=0.4)[0] == "PASS"
+    assert result(share(0.2, 0.3), min=0.25, max=0.4)[0] == "INCONCLUSIVE"
+    assert result(share(0.2, 0.3), min=0.35, max=0.4)[0] == "FAIL"
+
+
+def test_an_open_end_reaches_over_every_limit() -> None:
+    assert result(share(None, 0.04), max=0.05)[0] == "PASS"
+    assert result(share(0.01, None), max=0.05)[0] == "INCONCLUSIVE"
+    assert result(share(0.06, None), max=0.05)[0] == "FAIL"
+
+
+def test_undefined_is_inconclusive_with_its_reason() -> None:
+    missing = replace(share(0, 0), value=None, intervals=(), note="no call ended in a verdict")
+    assert result(missing, max=0.05) == ("INCONCLUSIVE", "undefined: no call ended in a verdict")
+
+
+def test_missing_verdicts_keep_from_passing_never_from_failing() -> None:
+    lost = {"unreadable": 0, "failed": 50}
+    # 0 of 100, half as many failed: in the worst case a third.
+    hidden = share(0.0, 0.04, 0.0, excluded=lost, bounds=(0.0, 1 / 3))
+    word, reason = result(hidden, max=0.05)
+    assert word == "INCONCLUSIVE"
+    assert "50 failed" in reason
+    few = share(0.0, 0.04, 0.0, excluded={"unreadable": 1, "failed": 0}, bounds=(0.0, 0.009))
+    assert result(few, max=0.05)[0] == "PASS"
+    assert result(share(0.3, 0.5, 0.4, excluded=lost, bounds=(0.27, 0.6)), max=0.05)[0] == "FAIL"
+    # Without bounds a loss of more than 2 % is too much.
+    assert result(share(0.0, 0.04, excluded=lost), max=0.05)[0] == "INCONCLUSIVE"
+    assert result(share(0.0, 0.04, excluded={"unreadable": 2, "failed": 0}), max=0.05)[0] == "PASS"
+
+
+def test_calls_still_needed() -> None:
+    # 0 events, limit .05: Wilson needs 73 calls (z²·.95/.05); 40 were made.
+    fresh = replace(share(0.0, 0.0881, 0.0), numerator=0, denominator=40, n_calls=40)
+    found = check(policy({"dark_current": {"max": 0.05}}).rules[0], fresh)
+    # The present interval, .0881 wide, has to shrink to .05: 40·(.0881/.05)² = 125 in all, 85 more.
+    assert found.calls_needed == 85
+    pairs = replace(fresh, denominator=20, unit="pair", intervals=(Interval("wilson", 0.0, 0.0501),))
+    # 73 pairs in all are 146 calls.
+    assert check(policy({"dark_current": {"max": 0.05}}).rules[0], pairs).calls_needed == 106
+    at_limit = share(0.01, 0.2, value=0.05)
+    assert check(policy({"dark_current": {"max": 0.05}}).rules[0], at_limit).calls_needed is None
+
+
+def test_the_worst_wins() -> None:
+    assert worst([]) == worst(["PASS", "PASS"]) == "PASS"
+    assert worst(["PASS", "INCONCLUSIVE"]) == "INCONCLUSIVE"
+    assert worst(["INCONCLUSIVE", "FAIL", "PASS"]) == "FAIL"
+
+
+# Which figures
+
+
+def figure(metric: str, probe: str = "ladder", **group: str | float) -> Estimate:
+    return Estimate("J", probe, metric, group, "call", 0.5, intervals=(Interval("wilson", 0.4, 0.6),))
+
+
+@pytest.mark.parametrize(
+    ("rule", "groups", "chosen"),
+    [
+        ({"max": 1}, [{"protocol": "base"}, {"protocol": "base", "kind": "empty"}], [0]),
+        ({"max": 1, "kind": "empty"}, [{"protocol": "base"}, {"protocol": "base", "kind": "empty"}], [1]),
+        ({"max": 1}, [{"protocol": "base"}, {"protocol": "strict"}], [0]),
+        ({"max": 1, "protocol": "strict"}, [{"protocol": "base"}, {"protocol": "strict"}], [1]),
+        ({"max": 1}, [{"delta": 1}, {"delta": 2}, {"delta": 2, "base_level": 0}], [0, 1]),
+        ({"max": 1, "delta": 2}, [{"delta": 1}, {"delta": 2}, {"delta": 2, "base_level": 0}], [1]),
+        ({"max": 1}, [{"delta": 0, "kind": "same_subset"}, {"delta": 0, "kind": "filler"}], [0]),
+        (
+            {"max": 1, "kind": "filler"},
+            [{"delta": 0, "kind": "same_subset"}, {"delta": 0, "kind": "filler"}],
+            [1],
+        ),
+        ({"max": 1, "slot": 2}, [{"delta": 0}, {"delta": 0, "slot": 1}, {"delta": 0, "slot": 2}], [2]),
+        ({"max": 1, "delta": 9}, [{"delta": 1}], []),
+    ],
+)
+def test_a_rule_names_its_figures(
+    rule: dict[str, Any], groups: list[dict[str, Any]], chosen: list[int]
+) -> None:
+    figures = [figure("m", **group) for group in groups]
+    assert select(policy({"m": rule}).rules[0], figures) == [figures[i] for i in chosen]
+
+
+def test_losses_of_the_whole_run_stand_for_those_of_its_probes() -> None:
+    whole, part = figure("unreadable_rate", "run"), figure("unreadable_rate", "vacuum", protocol="base")
+    assert select(policy({"unreadable_rate": {"max": 0.1}}).rules[0], [part, whole]) == [whole]
+    named = policy({"unreadable_rate": {"max": 0.1, "probe": "vacuum"}}).rules[0]
+    assert select(named, [part, whole]) == [part]
+
+
+# Policy files
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "no rule found"),
+        ("valid_for: 90d", "no rule found"),
+        ("- 1", "no rule found"),
+        ("a: {max: [", "not YAML"),
+        ("dark_current: 0.05", "expected limits such as"),
+        ("dark_current: {maximum: 0.05}", "unknown key 'maximum', expected max, min, delta"),
+        ("dark_current: {max: high}", "found 'high'"),
+        ("dark_current: {max: true}", "found True"),
+        ("dark_current: {max: .nan}", "finite"),
+        ("dark_current: {kind: empty}", "neither max nor min"),
+        ("dark_current: {min: 0.5, max: 0.1}", "min 0.5 is above max 0.1"),
+        ("dark_current: []", "expected limits such as"),
+        ("dark_current: {max: 0.05}\nvalid_for: soon", "expected a time such as 90d"),
+    ],
+)
+def test_a_wrong_policy_is_one_sentence(tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"policy\.yaml: ") as caught:
+        load_policy(path)
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_list_of_limits_for_one_metric() -> None:
+    rules = policy({"target_sensitivity": [{"delta": 1, "min": 0.8}, {"delta": 2, "min": 0.9}]}).rules
+    assert [str(rule) for rule in rules] == [
+        "target sensitivity, Δ1: at least 0.8",
+        "target sensitivity, Δ2: at least 0.9",
+    ]
+
+
+@pytest.mark.parametrize(("text", "expected"), [("36h", 1.5), ("90d", 90), ("2w", 14)])
+def test_how_long_a_decision_holds(text: str, expected: float) -> None:
+    assert policy({"m": {"max": 1}, "valid_for": text}).valid_for == timedelta(days=expected)
+
+
+# Folders
+
+
+def calls(judge: str, answers: str) -> Iterator[dict[str, Any]]:
+    """Vacuum pairs in ten tasks, both orders; one letter per call, repeated."""
+    told = answers.split()
+    for number in range(120):
+        yield {
+            "judge": judge, "probe": "vacuum", "kind": "blank", "pair": f"p{number // 2}",
+            "task": f"t{number // 2 % 10}", "first": "uv"[number % 2], "answer": told[number % len(told)],
+        }  # fmt: skip
+
+
+def folder(path: Path, **judges: str) -> Path:
+    rows = [row for judge, answers in judges.items() for row in calls(judge, answers)]
+    source = path.with_suffix(".jsonl")
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    ImportFolder(path).write(import_verdicts([source]))
+    return path
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def lenient(tmp_path: Path) -> Path:
+    return write(tmp_path / "lenient.yaml", "dark_current: {max: 0.2}\nvalid_for: 90d\n")
+
+
+def test_a_datasheet_comes_back_from_its_file(tmp_path: Path) -> None:
+    run = folder(tmp_path / "run", good="tie", bad="1 2")
+    body = json.loads((run / "datasheet.json").read_text())
+    sheet = read_datasheet(run)
+    kept = set(body["estimates"][0]) - {"chance", "finding", "minimum_detectable", "calls_needed", "reading"}
+    for row, estimate in zip(body["estimates"], sheet.estimates, strict=True):
+        again = json.loads(json.dumps(estimate.to_json()))
+        assert {key: again[key] for key in kept} == {key: row[key] for key in kept}
+    assert [judge.name for judge in sheet.judges] == ["bad", "good"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("{", "not a datasheet"), ("{}", "not a datasheet (schema"), ('{"schema": 3}', "not a datasheet")],
+)
+def test_a_damaged_datasheet(tmp_path: Path, lenient: Path, text: str, told: str) -> None:
+    run = folder(tmp_path / "run", good="tie")
+    write(run / "datasheet.json", text)
+    with pytest.raises(ConfigError) as caught:
+        gate(run, lenient, NOW)
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_several_judges_and_the_worst(tmp_path: Path, lenient: Path) -> None:
+    run = folder(tmp_path / "run", good="tie", bad="1 2")
+    decision, written = gate(run, lenient, NOW)
+    assert decision.result == "FAIL"
+    assert {judge: [c.result for c in decision.of(judge)] for judge in decision.judges} == {
+        "good": ["PASS"],
+        "bad": ["FAIL"],
+    }
+    assert written == run / "certificate.json"
+    assert gate(run, lenient, NOW, ["good"])[0].result == "PASS"
+    with pytest.raises(ConfigError, match="no judge 'nobody', expected one of bad, good"):
+        gate(run, lenient, NOW, ["nobody"])
+
+
+def test_what_no_figure_matches(tmp_path: Path) -> None:
+    sheet = read_datasheet(folder(tmp_path / "run", good="tie"))
+    for body, told in (
+        ({"dark_curent": {"max": 1}}, "did you mean 'dark_current'"),
+        ({"zzz": {"max": 1}}, "expected one of dark_current"),
+        ({"dark_current": {"max": 1, "kind": "empty"}}, "there is vacuum: base"),
+    ):
+        with pytest.raises(ConfigError, match=told):
+            decide(sheet, policy(body), ["good"], "policy.yaml")
+
+
+def test_many_failures_do_not_pass(tmp_path: Path, lenient: Path) -> None:
+    run = folder(tmp_path / "run", broken="tie failed")
+    decision, _ = gate(run, lenient, NOW)
+    assert decision.result == "INCONCLUSIVE"
+
+
+# Certificates
+
+
+def test_a_certificate_says_what_it_is_for(tmp_path: Path, lenient: Path) -> None:
+    run = folder(tmp_path / "run", good="tie")
+    gate(run, lenient, NOW)
+    body = json.loads((run / "certificate.json").read_text())
+    sheet = json.loads((run / "datasheet.json").read_text())
+    assert body["schema"] == "steelyard.certificate/1"
+    assert body["result"] == "PASS"
+    assert body["judges"][0]["protocols"] == sheet["judges"][0]["protocols"]
+    assert body["stimulus_set"] == sheet["study"]["stimulus_set"]
+    assert body["policy"] == {"dark_current": {"max": 0.2}, "valid_for": "90d"}
+    assert body["versions"]["steelyard"] == sheet["study"]["version"]
+    issued, expires = (datetime.fromisoformat(body[key]) for key in ("issued", "expires"))
+    assert (issued, expires - issued) == (NOW, timedelta(days=90))
+
+
+def test_a_certificate_holds_until_it_expires(tmp_path: Path, lenient: Path) -> None:
+    run = folder(tmp_path / "run", good="tie")
+    gate(run, lenient, NOW)
+    path = run / "certificate.json"
+    assert check_certificate(run, path, NOW + timedelta(days=89)).result == "PASS"
+    assert check_certificate(run, path, NOW, policy_file=lenient).result == "PASS"
+    with pytest.raises(CertificateError, match="expired on 2026-05-30"):
+        check_certificate(run, path, NOW + timedelta(days=90))
+
+
+def test_a_certificate_for_something_else(tmp_path: Path, lenient: Path) -> None:
+    run = folder(tmp_path / "run", good="tie")
+    other = folder(tmp_path / "other", good="tie tie tie abstain")
+    gate(run, lenient, NOW)
+    path = run / "certificate.json"
+    with pytest.raises(CertificateError, match="another fingerprint under protocol 'base'"):
+        check_certificate(other, path, NOW)
+    stricter = write(tmp_path / "strict.yaml", "dark_current: {max: 0.1}\n")
+    with pytest.raises(CertificateError, match="another policy"):
+        check_certificate(run, path, NOW, policy_file=stricter)
+    body = json.loads(path.read_text())
+    for change, told in (
+        ({"stimulus_set": "sha256:0"}, "issued for stimulus set"),
+        ({"versions": {"steelyard": "0.0.1", "python": "3"}}, "figures of version 0.0.1"),
+        ({"judges": []}, "does not speak of judge 'good'"),
+        ({"judges": [{**body["judges"][0], "result": "FAIL"}]}, "says FAIL of judge 'good'"),
+    ):
+        write(tmp_path / "changed.json", json.dumps({**body, **change}))
+        with pytest.raises(CertificateError, match=told):
+            check_certificate(run, tmp_path / "changed.json", NOW)
+    for text in ("{", "[]", json.dumps({**body, "issued": "yesterday"})):
+        write(tmp_path / "changed.json", text)
+        with pytest.raises(ConfigError, match="not a certificate"):
+            check_certificate(run, tmp_path / "changed.json", NOW)
+
+
+def test_an_old_measurement_is_not_certified(tmp_path: Path, lenient: Path) -> None:
+    run = folder(tmp_path / "run", good="tie")
+    sheet = json.loads((run / "datasheet.json").read_text())
+    sheet["run"]["finished"] = "2025-11-01T00:00:00+00:00"
+    write(run / "datasheet.json", json.dumps(sheet))
+    with pytest.raises(CertificateError, match=r"measured on 2025-11-01.*longer ago than the policy's 90d"):
+        gate(run, lenient, NOW)
+
+
+def test_a_study_file_is_checked_without_a_call(tmp_path: Path, steelyard) -> None:
+    study = write(tmp_path / "study.yaml", "judges: [planted/tie]\nprobes: [vacuum]\n")
+    assert steelyard("measure", study, "--out", "run").returncode == 0
+    rules = write(tmp_path / "p.yaml", "dark_current: {max: 0.6}\n")
+    done = steelyard("gate", "run", "--policy", rules, "--judge", "planted/tie", "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads(done.stdout)["result"] == "PASS"
+    assert steelyard("gate", "run", "--check", "-j", "planted/tie").returncode == 0
+    held = steelyard("gate", study, "--certificate", "run/certificate.json", "-j", "planted/tie")
+    assert held.returncode == 0, held.stderr
+    assert held.stdout == "Certificate holds: planted/tie; does not expire.\n"
+    write(study, "judges: [{name: planted/tie, model: planted/first}]\nprobes: [vacuum]\n")
+    refused = steelyard("gate", study, "--certificate", "run/certificate.json", "-j", "planted/tie")
+    assert refused.returncode == 3
+    assert refused.stderr.startswith(
+        "steelyard: run/certificate.json: judge 'planted/tie' has another fingerprint"
+    )
+    assert refused.stderr.count("\n") == 1
+
+
+# Drift
+
+
+def test_drift_against_a_reference(tmp_path: Path, lenient: Path) -> None:
+    reference = folder(tmp_path / "old", good="tie")
+    same = folder(tmp_path / "same", good="tie")
+    drifted = folder(tmp_path / "drifted", good="tie 1 tie")
+    decision, _ = gate(same, lenient, NOW, reference=reference)
+    assert [check.result for check in decision.checks] == ["PASS", "PASS"]
+    decision, _ = gate(drifted, lenient, NOW, reference=reference)
+    drift = decision.checks[-1]
+    assert (drift.result, drift.rule) == ("FAIL", "dark current: no drift beyond 0.1")
+    assert drift.found.startswith("+0.33 [")
+    assert "smallest detectable drift" in drift.reason
+    # A change for the better is a change.
+    assert gate(reference, lenient, NOW, reference=drifted)[0].result == "FAIL"
+
+
+def test_drift_needs_the_same_stimuli(tmp_path: Path, lenient: Path) -> None:
+    reference = folder(tmp_path / "old", good="tie")
+    rows = [{**row, "pair": row["pair"] + "x"} for row in calls("good", "tie")]
+    source = write(tmp_path / "new.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    ImportFolder(tmp_path / "new").write(import_verdicts([source]))
+    with pytest.raises(DataError, match="stimulus sets differ"):
+        gate(tmp_path / "new", lenient, NOW, reference=reference)
+
+
+# Reports
+
+
+def test_junit_shows_everything_that_did_not_pass(tmp_path: Path) -> None:
+    run = folder(tmp_path / "run", good="tie", bad="1 2")
+    rules = write(tmp_path / "p.yaml", "dark_current: [{max: 0.2}, {max: 0.05}]\n")
+    decision, _ = gate(run, rules, NOW)
+    root = ElementTree.fromstring(junit.render(decision))
+    assert (root.get("tests"), root.get("failures"), root.get("errors")) == ("4", "2", "1")
+    assert [suite.get("name") for suite in root] == ["bad", "good"]
+    problems = [(case.get("classname"), problem.tag) for suite in root for case in suite for problem in case]
+    assert problems == [("bad", "failure"), ("bad", "failure"), ("good", "error")]
+    error = root.find(".//error")
+    assert error is not None
+    assert "more calls of the same design" in (error.text or "")
+
+
+def test_hostile_names_stay_text(tmp_path: Path, lenient: Path) -> None:
+    name = "<b>|`*_[x](y)&"
+    run = folder(tmp_path / "run", **{name: "tie"})
+    decision, _ = gate(run, lenient, NOW)
+    root = ElementTree.fromstring(junit.render(decision))
+    assert root[0].get("name") == name
+    text = summary.render(decision)
+    assert "<b>" not in text.replace("\\<b\\>", "")
+    rows = [line for line in text.splitlines() if line.startswith("| dark")]
+    assert [row.replace("\\|", "").count("|") for row in rows] == [6]
+
+
+# The guide
+
+GUIDE = Path(__file__).parent.parent / "docs" / "guides" / "gate-a-release.md"
+
+
+def test_the_guide_shows_a_policy_and_a_workflow_that_work(tmp_path: Path) -> None:
+    text = GUIDE.read_text(encoding="utf-8")
+    shown, workflow = re.findall(r"^```text\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    found = load_policy(write(tmp_path / "policy.yaml", shown))
+    assert found.body == load_policy(write(tmp_path / "policy.yaml", POLICY)).body
+    steps = yaml.safe_load(workflow)["jobs"]["gate"]["steps"]
+    commands = [step["run"].split()[1:] for step in steps if step.get("run", "").startswith("steelyard ")]
+    assert [command[0] for command in commands] == ["gate", "measure", "gate"]
+    for name, *arguments in commands:
+        command = cli.get_command(click.Context(cli), name)
+        assert command is not None
+        command.make_context(name, arguments)
+
+
+def test_the_worked_example_of_the_guide(tmp_path: Path) -> None:
+    run = folder(tmp_path / "run", good="tie")
+    for limit, expected in ((0.10, "PASS"), (0.05, "INCONCLUSIVE")):
+        rules = write(tmp_path / "p.yaml", f"dark_current: {{max: {limit}}}")
+        found = gate(run, rules, NOW)[0].checks[0]
+        assert found.result == expected
+    assert found.found == "0.00 [0.00, 0.08]"
+    assert found.calls_needed == pytest.approx(205, abs=3)
+
+
+# The command
+
+
+def test_exit_codes_and_files(tmp_path: Path, steelyard) -> None:
+    folder(tmp_path / "run", good="tie")
+    for limit, code, word in (("0.2", 0, "PASS"), ("0.01", 4, "INCONCLUSIVE")):
+        write(tmp_path / "p.yaml", f"dark_current: {{max: {limit}}}\n")
+        done = steelyard("gate", "run", "--policy", "p.yaml", "--junit", "j.xml", "--markdown", "m.md")
+        assert done.returncode == code, done.stderr
+        assert f"{word}: 1 check" in done.stdout
+        assert f"Judge gate: {summary.MARKS[word]} {word}" in (tmp_path / "m.md").read_text(encoding="utf-8")
+    assert "more calls of the same" in " ".join(done.stdout.split())
+    write(tmp_path / "p.yaml", "dark_current: {min: 0.9}\n")
+    assert steelyard("gate", "run", "--policy", "p.yaml", "--json").returncode == 3
+    certificate = json.loads((tmp_path / "run" / "certificate.json").read_text())
+    assert certificate["result"] == "FAIL"
+    refused = steelyard("gate", "run", "--check")
+    assert (refused.returncode, refused.stderr.count("\n")) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (["run"], 2, "a --policy to decide by"),
+        (["run", "--policy", "p.yaml", "--junit", "no/such/j.xml"], 1, "cannot be written"),
+        (["run", "--check"], 2, "expected a certificate"),
+    ],
+)
+def test_wrong_use_is_one_sentence(
+    tmp_path: Path, steelyard, arguments: list[str], code: int, told: str
+) -> None:
+    folder(tmp_path / "run", good="tie")
+    write(tmp_path / "p.yaml", "dark_current: {max: 0.2}\n")
+    done = steelyard("gate", *arguments)
+    assert done.returncode == code, done.stderr
+    assert told in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_wrong_places_are_named(tmp_path: Path, lenient: Path) -> None:
+    run = folder(tmp_path / "run", good="tie")
+    (tmp_path / "hollow").mkdir()
+    with pytest.raises(ConfigError, match="nowhere: no such folder"):
+        gate(tmp_path / "nowhere", lenient, NOW)
+    with pytest.raises(ConfigError, match=r"no datasheet\.json found"):
+        gate(tmp_path / "hollow", lenient, NOW)
+    with pytest.raises(ConfigError, match=r"none\.yaml: cannot be read"):
+        gate(run, tmp_path / "none.yaml", NOW)
+    with pytest.raises(ConfigError, match="nowhere: no such folder"):
+        gate(run, lenient, NOW, reference=tmp_path / "nowhere")
