@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -235,12 +235,12 @@ def _unwritable(path: Path, error: OSError) -> StoreError:
     return StoreError(f"{path}: cannot be written ({error.strerror}); choose another --out.")
 
 
-def write_text(path: Path, text: str) -> None:
-    """Whole or not at all: a reader never sees half a file."""
+def write_text(path: Path, text: str | Iterable[str]) -> None:
+    """Whole or not at all: a reader never sees half a file; a long text may come in parts."""
     beside = path.with_name(path.name + ".part")
     try:
         with beside.open("w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
+            stream.writelines([text] if isinstance(text, str) else text)
             stream.flush()
             os.fsync(stream.fileno())
         beside.replace(path)

@@ -9,9 +9,9 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.natural import natural_estimates
 from steelyard.metrics.pairs import collect
 from steelyard.probes.probe import PAIRWISE, Design, Showing, both_orders, select
-from steelyard.stimuli.expectation import Unknown
 from steelyard.stimuli.natural import natural_pair
 from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.recorded_observations import among, protocols_of
 
 
 class Position:
@@ -50,11 +50,11 @@ class Position:
 
     def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
         """The figures of every protocol under which natural pairs were judged."""
-        mine = [o for o in observations if o.stimulus.probe == self.name]
-        protocols = sorted({o.protocol for o in mine}, key=lambda name: (name != "base", name))
+        mine = among(observations, self.name)
+        protocols = sorted(protocols_of(mine), key=lambda name: (name != "base", name))
         estimates: list[Estimate] = []
         for protocol in protocols:
             chosen = select(mine, self.name, protocol)
-            labelled = [o for o in chosen if not isinstance(o.stimulus.expectation, Unknown)]
+            labelled = among(chosen, labelled=True)
             estimates += natural_estimates(judge, protocol, collect(chosen), collect(labelled), seed)
         return estimates

@@ -18,6 +18,7 @@ from steelyard.tasks.scale import Pairwise
 from steelyard.tasks.task import CHECKLIST_TASK, Task
 from steelyard.trials.trial import ORDERS
 from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.recorded_observations import among
 
 PAIRWISE, POINTWISE = "pairwise", "pointwise"
 """Levels of measurement: two texts compared, or one text scored."""
@@ -171,6 +172,6 @@ def covers(spec: Spec, held: Spec) -> bool:
     return bool(arms) and set(arms) <= set(arms_of(PROBES.build(spec)))
 
 
-def select(observations: Iterable[Observation], probe: str, protocol: str) -> list[Observation]:
+def select(observations: Iterable[Observation], probe: str, protocol: str) -> Sequence[Observation]:
     """The observations of one probe's stimuli under one protocol."""
-    return [o for o in observations if o.stimulus.probe == probe and o.protocol == protocol]
+    return among(observations, probe, protocol)

@@ -25,6 +25,7 @@ from steelyard.stimuli.vacuum import KINDS, vacuum_pair
 from steelyard.tasks.item import Item
 from steelyard.tasks.sources.items import drawn
 from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.recorded_observations import RecordedObservations
 
 ITEMS = {"quick": 4, "standard": 12, "full": 24}
 """Requests per profile that responses without content are put to."""
@@ -94,7 +95,7 @@ def arm_estimates(
 ) -> list[Estimate]:
     """The figures of one arm; the note counts distinct prompts, since equal prompts repeat themselves."""
     chosen = select(observations, "vacuum", protocol)
-    if any(len(o.stimulus.texts) == 1 for o in chosen):
+    if chosen and len(chosen[0].stimulus.texts) == 1:
         return score_vacuum_estimates(judge, protocol, chosen, seed)
     rows = vacuum_estimates(judge, protocol, collect(chosen), seed)
     return [_with_prompts(row, chosen) for row in rows]
@@ -104,8 +105,10 @@ def _with_prompts(row: Estimate, observations: Sequence[Observation]) -> Estimat
     if row.metric != "dark_current" or row.value is None:
         return row
     kind = row.group.get("kind")
+    if isinstance(observations, RecordedObservations):  # the prompts are not known
+        return row
     prompts = {o.prompt for o in observations if kind in (None, o.stimulus.kind)}
-    if "" in prompts:  # recorded verdicts: the prompts are not known
+    if "" in prompts:
         return row
     said = f"{row.n_calls} calls show {len(prompts)} distinct prompts"
     return replace(row, note=f"{row.note}; {said}" if row.note else said)

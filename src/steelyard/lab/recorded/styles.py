@@ -135,10 +135,11 @@ def read_calls(path: Path) -> Iterator[Call]:
         elif any(key.startswith(VERDICT) for key in body):
             yield from _one_order(where, body)
         else:
-            yield _call(where, body)
+            yield call_of(where, body)
 
 
-def _call(where: str, body: Body) -> Call:
+def call_of(where: str, body: Body) -> Call:
+    """A line of the project's own format."""
     if {"item", "score", "variant"} & set(body):
         raise DataError(
             f"{where}: found a pointwise verdict, expected pairwise ones; importing scores is not built yet, "
