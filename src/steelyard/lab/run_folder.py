@@ -88,11 +88,12 @@ class RunFolder:
                     ) from error
             yield
 
-    def prepare(self, study: Study) -> Plan:
-        """Freeze a study here, or go on with the one that is here; it may gain judges and probes."""
-        plan = make_plan(study)
+    def prepare(self, plan: Plan) -> Plan:
+        """Freeze a plan here, or go on with the one that is here; it may gain judges and probes."""
+        study = plan.study
         if self.study.exists():
             held = thaw(self.study)
+            self._check_source(held, study)
             if not study.extends(held):
                 differing = _difference(held, study)
                 raise ConfigError(
@@ -109,6 +110,17 @@ class RunFolder:
         write_text(self.study, freeze(study))
         self._keep_plan(plan)
         return plan
+
+    def _check_source(self, held: Study, study: Study) -> None:
+        """Refuse data that have changed since they were frozen, even where the same items come of them."""
+        if held.source is None or study.source is None:
+            return
+        changed = study.source.changed(held.source)
+        if changed is not None:
+            raise ConfigError(
+                f"{self.path}: {changed} has changed since this study was frozen (its SHA-256 is another); "
+                "restore the file, or choose another --out."
+            )
 
     def _keep_plan(self, plan: Plan) -> None:
         """Once per study, whatever interrupted the first attempt."""

@@ -8,7 +8,8 @@ from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.natural import natural_estimates
 from steelyard.metrics.pairs import collect
-from steelyard.probes.probe import PAIRWISE, Design, Showing, select
+from steelyard.probes.probe import PAIRWISE, Design, Showing, both_orders, select
+from steelyard.stimuli.natural import natural_pair
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.recorded_observations import among, protocols_of
 
@@ -37,12 +38,15 @@ class Position:
     levels = (PAIRWISE,)
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
-        """None of its own: the built-in catalogue holds no natural pairs."""
-        del design, protocols
-        raise ConfigError(
-            "probe 'position': the built-in catalogue holds no natural pairs; "
-            "use `steelyard import` on recorded verdicts, or leave the probe out."
-        )
+        """Every pair of the data in both orders; the built-in catalogue holds no natural pairs."""
+        del protocols
+        if not design.items:
+            raise ConfigError(
+                "probe 'position': the built-in catalogue holds no natural pairs; give data with two "
+                "responses a row, use `steelyard import` on recorded verdicts, or leave the probe out."
+            )
+        pairs = [natural_pair(item, self.name) for item in design.items]
+        return both_orders(pairs, "base", design.replicates)
 
     def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
         """The figures of every protocol under which natural pairs were judged."""

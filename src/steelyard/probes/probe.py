@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
 from steelyard.metrics.estimate import Estimate
@@ -131,6 +131,15 @@ def both_orders(stimuli: Iterable[Stimulus], protocol: str, replicates: int) -> 
         for replicate in range(replicates):
             for order in ORDERS:
                 yield Showing(stimulus, protocol, order, replicate)
+
+
+def catalogued(stimuli: Iterable[Stimulus], design: Design) -> Iterable[Stimulus]:
+    """Stimuli of the built-in catalogue; beside data, whose question is another, they bring their own."""
+    if not design.items:
+        yield from stimuli
+        return
+    for stimulus in stimuli:
+        yield replace(stimulus, instruction=CHECKLIST_TASK.instruction, rubric=CHECKLIST_TASK.rubric)
 
 
 def pointwise(stimuli: Iterable[Stimulus], protocol: str, replicates: int) -> Iterable[Showing]:

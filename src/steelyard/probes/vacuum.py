@@ -15,6 +15,7 @@ from steelyard.probes.probe import (
     Design,
     Showing,
     both_orders,
+    catalogued,
     pointwise,
     select,
 )
@@ -55,7 +56,7 @@ def arm(design: Design, protocol: str) -> Iterable[Showing]:
     if design.level == POINTWISE:
         yield from pointwise(responses(design), protocol, design.replicates)
         return
-    for stimulus in stimuli(design):
+    for stimulus in catalogued(stimuli(design), design):
         repeats = 2 if stimulus.kind == "empty" and design.profile != "quick" else 1
         yield from both_orders([stimulus], protocol, repeats * design.replicates)
 
