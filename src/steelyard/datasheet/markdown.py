@@ -26,6 +26,7 @@ def render(datasheet: Datasheet) -> str:
         *_readings(summary),
         "## Figures",
         *_figures(summary, summary.measured),
+        *_authored(sheet),
         *(_baselines(summary) if summary.baselines else ()),
         *_notes(summary),
         *_methods(sheet),
@@ -106,6 +107,12 @@ def cell(summary: Summary, estimate: Estimate | None) -> str:
 
 def _basis(estimate: Estimate | None) -> str:
     return numbers.NOT_MEASURED if estimate is None else numbers.short_basis(estimate)
+
+
+def _authored(datasheet: Datasheet) -> Iterator[str]:
+    if datasheet.authored:
+        yield "## Written stimuli"
+        yield "\n".join(f"- {escape(report.sentence())}" for report in datasheet.authored)
 
 
 def _baselines(summary: Summary) -> Iterator[str]:

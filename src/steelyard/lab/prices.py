@@ -30,9 +30,14 @@ class Price:
 
 def price_of(judge: Judge) -> Price | None:
     """The price of a judge's model; None where the table does not know it."""
-    if judge.provider in FREE_PROVIDERS:
+    return price_at(judge.provider, judge.model)
+
+
+def price_at(provider: str, model: str) -> Price | None:
+    """The price of a model by its name."""
+    if provider in FREE_PROVIDERS:
         return Price(0.0, 0.0, "runs on this machine")
-    return _listed(judge.provider, judge.model)
+    return _listed(provider, model)
 
 
 def dollars_of(judge: Judge) -> Callable[[Usage], float] | None:

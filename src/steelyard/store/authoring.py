@@ -87,12 +87,25 @@ def read_exchanges(connection: sqlite3.Connection) -> dict[str, StoredExchange]:
         return {}
     rows = connection.execute(
         "SELECT key, exchanges.body, attempts, latency_ms, received, role, model, question, brief,"
-        " length(prompts.body) FROM exchanges JOIN prompts ON prompts.hash = exchanges.prompt"
+        " prompts.body FROM exchanges JOIN prompts ON prompts.hash = exchanges.prompt"
     )
     return {
-        key: StoredExchange(reply_from(json.loads(body), latency), attempts, received, *rest)
-        for key, body, attempts, latency, received, *rest in rows
+        key: StoredExchange(
+            reply_from(json.loads(body), latency),
+            attempts,
+            received,
+            role,
+            model,
+            question,
+            brief,
+            _characters(prompt),
+        )
+        for key, body, attempts, latency, received, role, model, question, brief, prompt in rows
     }
+
+
+def _characters(prompt: str) -> int:
+    return sum(len(message["content"]) for message in json.loads(prompt)["messages"])
 
 
 def read_failures(connection: sqlite3.Connection) -> dict[str, StoredFailure]:

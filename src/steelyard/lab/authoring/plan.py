@@ -1,0 +1,78 @@
+"""What writing and confirming will take, where every first try is good; retries come on top."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from steelyard.lab.authoring.briefs import open_briefs
+from steelyard.lab.authoring.draft import Draft
+from steelyard.lab.authoring.roles import Roles
+from steelyard.lab.authoring.validation import questions_about, validator_exchange
+from steelyard.lab.authoring.writing import author_exchange
+from steelyard.lab.planner import CHARACTERS_PER_TOKEN, HTTP_SECONDS_PER_CALL, PlanRow
+from steelyard.lab.prices import price_of
+from steelyard.lab.study import Study
+from steelyard.stimuli.authored.brief import LONG, ORDINAL, SHORT
+from steelyard.trials.exchange import Exchange
+
+LENGTHS = {LONG: 2.0, SHORT: 0.5}
+"""Length of a text for each character of the item's response; 1 otherwise."""
+ANSWER_TOKENS = 12
+"""Expected length of a validator's answer."""
+SIDE_BY_SIDE = 8
+"""Calls in flight that a forecast of time reckons with."""
+
+
+@dataclass(frozen=True)
+class _Expected:
+    exchange: Exchange
+    output_tokens: int
+
+
+def authoring_rows(study: Study, roles: Roles, done: Collection[str] = ()) -> list[PlanRow]:
+    """Effort by role and probe for every text that is not `done`; names are `author` and `validator`."""
+    groups: dict[tuple[str, str], list[_Expected]] = {}
+    for brief in open_briefs(study):
+        if brief.name not in done:
+            draft = Draft(brief, study.task, roles.author.address, text=brief.item.responses[0])
+            for expected in _calls(draft, roles, study):
+                groups.setdefault((expected.exchange.judge.name, brief.probe), []).append(expected)
+    rows = [_row(judge, probe, expected) for (judge, probe), expected in groups.items()]
+    if roles.embedder is not None and any(row.probe == ORDINAL for row in rows):
+        rows.append(_embedding_row(study, roles, sum(r.calls for r in rows if _writes(r, roles))))
+    return rows
+
+
+def _calls(draft: Draft, roles: Roles, study: Study) -> Iterator[_Expected]:
+    length = len(draft.text) * LENGTHS.get(draft.brief.goal, 1.0) / CHARACTERS_PER_TOKEN
+    yield _Expected(author_exchange(roles.author, draft, 0, roles, study), round(length))
+    for question in questions_about(draft.brief.goal):
+        yield _Expected(validator_exchange(roles.validator, question, draft), ANSWER_TOKENS)
+
+
+def _row(judge: str, probe: str, expected: Sequence[_Expected]) -> PlanRow:
+    characters = sum(len(m.content) for each in expected for m in each.exchange.messages)
+    tokens_in = round(characters / CHARACTERS_PER_TOKEN)
+    tokens_out = sum(each.output_tokens for each in expected)
+    price = price_of(expected[0].exchange.judge)
+    dollars = None if price is None else price.dollars(tokens_in, tokens_out)
+    seconds = HTTP_SECONDS_PER_CALL / SIDE_BY_SIDE * len(expected)
+    return PlanRow(judge, probe, len(expected), tokens_in, tokens_out, dollars, seconds)
+
+
+def _writes(row: PlanRow, roles: Roles) -> bool:
+    return row.probe == ORDINAL and row.judge == roles.author.name
+
+
+def _embedding_row(study: Study, roles: Roles, synthetic: int) -> PlanRow:
+    """A vector for every original and every synthetic text."""
+    assert roles.embedder is not None
+    lengths = [len(item.responses[0]) for item in study.items]
+    mean = sum(lengths) / len(lengths)
+    tokens = round((sum(lengths) + mean * synthetic) / CHARACTERS_PER_TOKEN)
+    price, calls = price_of(roles.embedder), len(lengths) + synthetic
+    dollars = None if price is None else price.dollars(tokens, 0)
+    return PlanRow(
+        roles.embedder.name, ORDINAL, calls, tokens, 0, dollars, HTTP_SECONDS_PER_CALL / SIDE_BY_SIDE * calls
+    )
