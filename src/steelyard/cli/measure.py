@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from steelyard.lab.run_folder import RunFolder
     from steelyard.lab.runner import Outcome
     from steelyard.lab.study import Study
+    from steelyard.lab.study_file import StudyConfig
+    from steelyard.tasks.item import Item
     from steelyard.tasks.task import Task
 
 
@@ -97,19 +99,22 @@ def open_study(options: dict[str, Any]) -> tuple[Study, RunFolder]:
     overrides |= {name: list(options[name]) for name in ("judges", "probes") if options[name]}
     path: Path | None = options["study"]
     config = load_config(path, overrides)
-    task = _task(options["scale"])
-    study = build_study(config, Path() if path is None else path.parent, task)
+    task, items = _asked(options["scale"], config)
+    study = build_study(config, Path() if path is None else path.parent, task, items)
     return study, RunFolder(options["out"]) if options["out"] else RunFolder.default(study)
 
 
-def _task(scale: str | None) -> Task:
-    """The built-in question on a scale: pairs of the catalogue, or the pack for scores."""
-    from steelyard.lab.pack_study import pack_task
+def _asked(scale: str | None, config: StudyConfig) -> tuple[Task, tuple[Item, ...]]:
+    """The built-in question: pairs of the catalogue, or the pack where a scale or a probe asks for scores."""
+    from steelyard.lab.pack_study import pack_draw, pack_task
+    from steelyard.probes.suites import asks_for_scores
     from steelyard.tasks.scale import Pairwise, parse_scale
     from steelyard.tasks.task import CHECKLIST_TASK
 
-    given = CHECKLIST_TASK.scale if scale is None else parse_scale(scale)
-    return CHECKLIST_TASK if isinstance(given, Pairwise) else pack_task(given)
+    given = None if scale is None else parse_scale(scale)
+    if isinstance(given, Pairwise) or (given is None and not asks_for_scores(config.probes)):
+        return CHECKLIST_TASK, ()
+    return pack_task(given), pack_draw(given, config.profile, config.seed)
 
 
 def _print(measured: Measured, as_json: bool) -> None:

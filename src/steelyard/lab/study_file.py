@@ -16,6 +16,7 @@ from steelyard.lab.judge_defaults import baseline_judges
 from steelyard.lab.pack_study import pack_draw
 from steelyard.lab.study import Study
 from steelyard.probes.probe import POINTWISE, PROBES, arms_of, level_of
+from steelyard.probes.suites import expanded
 from steelyard.providers.provider import connect
 from steelyard.registry import Spec
 from steelyard.tasks.item import Item
@@ -73,7 +74,8 @@ def build_study(
     config = _with_defaults(config, task)
     if not items and level_of(task) == POINTWISE:
         items = pack_draw(task.scale, config.profile, config.seed)
-    probes = [_probe_spec(given) for given in config.probes]
+    scales = {item.scale or task.scale for item in items}
+    probes = [_probe_spec(given) for given in expanded(config.probes, scales)]
     arms = {arm for spec in probes for arm in arms_of(PROBES.build(spec))}
     judges = [parse_judge(given, folder, task.scale, arms) for given in config.judges]
     judges = _distinct(judges, config.judges)
