@@ -19,7 +19,7 @@ from steelyard.tasks.item import Item
 from steelyard.tasks.pack import PackItem, PackTask, pack, pack_item, pack_items, parse_pack_task
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise, scale_name
 
-FROZEN = "sha256:fd1a5680510e1deeb578e332386d997605f8e4f475e81e9c049cf9d1357d6f45"
+FROZEN = "sha256:a8efa1c555535024cebeefcd11c1bbdbe92ab574085f67cb60715fca9fb27a6b"
 """Hash of all that the pack holds: a change of any text is a change here too, and a line in the changelog."""
 
 TASKS = pack()
@@ -135,6 +135,8 @@ def test_a_rubric_is_a_list_that_says_what_each_answer_means(task: PackTask) -> 
     if task.scale == Binary():
         assert len(re.findall(r"^Give 1 if ", task.rubric, re.MULTILINE)) == 1
         assert len(re.findall(r"^Give 0 if ", task.rubric, re.MULTILINE)) == 1
+    else:
+        assert tuple(re.findall(r"^(\d): ", task.rubric, re.MULTILINE)) == task.scale.answers
     assert "do not count" in task.rubric
 
 
