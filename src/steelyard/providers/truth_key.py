@@ -34,9 +34,9 @@ class TruthKey:
         """The key of single texts that have a reference label."""
         return cls(
             {
-                text_hash(stimulus.request, stimulus.texts[0], parse_scale(stimulus.scale or "").answers): Truth(
-                    stimulus.expectation.value, _item(stimulus)
-                )
+                text_hash(
+                    stimulus.request, stimulus.texts[0], parse_scale(stimulus.scale or "").answers
+                ): Truth(stimulus.expectation.value, _item(stimulus))
                 for stimulus in stimuli
                 if isinstance(stimulus.expectation, Label) and len(stimulus.texts) == 1
             }
@@ -52,7 +52,7 @@ class TruthKey:
 
 
 def text_hash(request: str, text: str, answers: tuple[str, ...]) -> str:
-    """Names a text under its request and scale: right for one request, or on one range, is wrong for another."""
+    """Names a text under its request and on its scale; under another it may have another label."""
     return content_hash([request, text, answers[0], answers[-1]])
 
 
