@@ -387,6 +387,8 @@ def test_drift_against_a_reference(tmp_path: Path, lenient: Path) -> None:
     drift = decision.checks[-1]
     assert (drift.result, drift.rule) == ("FAIL", "dark current: no drift beyond 0.1")
     assert drift.found.startswith("+0.33 [")
+    assert drift.value == pytest.approx(1 / 3)
+    assert (drift.low or 0) < 1 / 3 < (drift.high or 0)
     assert "smallest detectable drift" in drift.reason
     # A change for the better is a change.
     assert gate(reference, lenient, NOW, reference=drifted)[0].result == "FAIL"

@@ -6,11 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 
+from steelyard.datasheet.datasheet import JudgeEntry
+from steelyard.datasheet.readings import readings_of
 from steelyard.metrics.natural import CELLS, natural_estimates
 from steelyard.metrics.pairs import Pairs
 from strategies import find, make, pairs_of_equals, swap_contents, swap_slots
+
+quiet = settings(database=None, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 
 
 def estimates(pairs: Pairs, labelled: Pairs | None = None) -> list:
@@ -92,6 +96,7 @@ def test_always_first_and_a_perfect_judge() -> None:
     assert find(perfect, "net_slot_preference").finding != "flagged"
 
 
+@quiet
 @given(pairs_of_equals())
 def test_identities(pairs: Pairs) -> None:
     pairs = replace(pairs, better=np.arange(len(pairs)) % 3)
@@ -106,6 +111,7 @@ def test_identities(pairs: Pairs) -> None:
     assert both.bounds[0] <= both.bounds[1] <= 1
 
 
+@quiet
 @given(pairs_of_equals())
 def test_relabelling(pairs: Pairs) -> None:
     """Calling u what was v changes nothing; exchanging the slots exchanges the flips and the slots."""
@@ -125,3 +131,15 @@ def test_chance_lines_are_those_of_calls_that_ignore_each_other() -> None:
     assert find(found, "order_consistency").chance == pytest.approx(2 * 7 / 8 * 1 / 8)
     assert find(found, "flip_first").chance == pytest.approx((7 / 8) ** 2)
     assert find(found, "flip_second").chance == pytest.approx((1 / 8) ** 2)
+
+
+def test_natural_pairs_are_read_under_every_prompt_and_flagged_under_base_alone() -> None:
+    pairs = make(["11"] * 24, tasks=8, kind="natural")
+    estimates = [e for arm in ("cot", "base") for e in natural_estimates("J", arm, pairs, pairs, 7)]
+    found = {r.title: r for r in readings_of([JudgeEntry("J", "recorded/x", False, {})], estimates)}
+    assert found["Natural pairs"].word == "flagged"
+    assert found["Natural pairs, cot"].word == "measured"
+    assert "flips to slot 1 in 24, to slot 2 in 0" in found["Natural pairs, cot"].sentence
+    without = natural_estimates("J", "cot", pairs, pairs, 7)
+    titles = [r.title for r in readings_of([JudgeEntry("J", "recorded/x", False, {})], without)]
+    assert titles == ["Natural pairs, cot"]

@@ -16,10 +16,11 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.errors import ConfigError
 from steelyard.lab.limits import Limits
 from steelyard.lab.measure import measure
-from steelyard.lab.pack_study import pack_draw, pack_scales, pack_task
+from steelyard.lab.pack_study import pack_draw, pack_scales
 from steelyard.lab.run_folder import RunFolder
 from steelyard.lab.study import Study
 from steelyard.lab.study_file import StudyConfig, build_study
+from steelyard.lab.task_config import TaskConfig
 from steelyard.metrics.estimate import Estimate
 from steelyard.probes.probe import PROBES, Design
 from steelyard.probes.suites import SUITES, asks_for_scores, expanded
@@ -27,7 +28,7 @@ from steelyard.registry import Spec
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.item import Item
 from steelyard.tasks.pack import pack_item
-from steelyard.tasks.scale import Binary, Ordinal, Scale
+from steelyard.tasks.scale import Binary, Ordinal, Scale, scale_name
 from steelyard.tasks.task import Task
 from steelyard.trials.builtin_prompts import POINTWISE_SYSTEM, POINTWISE_USER, parse_response
 from steelyard.trials.judge import Judge, Protocol
@@ -50,9 +51,8 @@ BEYOND = ("typos", "markdown", "rubric_order", "authority", "bandwagon")
 
 def pack_study(judges: list[str], probes: list[Any], profile: str, scale: Scale | None = None) -> Study:
     body = {"name": "r", "seed": 7, "profile": profile, "judges": judges, "probes": probes}
-    return build_study(
-        StudyConfig.model_validate(body), Path(), pack_task(scale), pack_draw(scale, profile, 7)
-    )
+    task = TaskConfig(scale=None if scale is None else scale_name(scale))
+    return build_study(StudyConfig.model_validate({**body, "task": task}), Path())
 
 
 def run(study: Study, folder: Path) -> Datasheet:

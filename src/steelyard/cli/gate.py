@@ -114,15 +114,15 @@ def _print(decision: Decision) -> None:
         result = worst(check.result for check in checks)
         line = plain(judge, "bold").append(": ").append_text(plain(result, STYLES[result]))
         console.print(line, highlight=False)
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-        for name in ("rule", "figure", "found", "result"):
-            table.add_column(name, overflow="fold", no_wrap=name == "result")
-        table.add_column("why", overflow="fold", ratio=1)
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+        for name in ("result", "rule", "found", "why"):
+            table.add_column(name, overflow="fold", no_wrap=name in ("result", "found"))
         for row in checks:
-            word = plain(row.result, STYLES[row.result])
+            rule = plain(row.rule).append("\n").append_text(plain(row.figure, "dim"))
             why = plain(sentence(row), "dim" if row.result == "PASS" else "")
-            table.add_row(*map(plain, (row.rule, row.figure, row.found)), word, why)
+            table.add_row(plain(row.result, STYLES[row.result]), rule, plain(row.found), why)
         console.print(table)
+        console.print()
     for note in decision.notes:
         console.print(plain(note, "dim"), highlight=False)
     console.print(plain(_sentence(decision), STYLES[decision.result]), highlight=False)

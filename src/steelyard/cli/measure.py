@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from steelyard.lab.run_folder import RunFolder
     from steelyard.lab.runner import Outcome
     from steelyard.lab.study import Study
-    from steelyard.lab.study_file import StudyConfig
-    from steelyard.tasks.item import Item
-    from steelyard.tasks.task import Task
 
 
 @click.command(cls=StudyCommand, short_help="Measure judges and print the datasheet.")
@@ -89,7 +86,8 @@ def limits_of(options: dict[str, Any]) -> Limits:
 
 
 def open_study(options: dict[str, Any]) -> tuple[Study, RunFolder]:
-    """The study that the options describe, and its folder."""
+    """The study that the options describe, and its folder; what a user should know of it is said."""
+    from steelyard.cli.data_options import data_overrides
     from steelyard.lab.run_folder import RunFolder
     from steelyard.lab.study_file import build_study, load_config
 
@@ -98,23 +96,11 @@ def open_study(options: dict[str, Any]) -> tuple[Study, RunFolder]:
     }
     overrides |= {name: list(options[name]) for name in ("judges", "probes") if options[name]}
     path: Path | None = options["study"]
-    config = load_config(path, overrides)
-    task, items = _asked(options["scale"], config)
-    study = build_study(config, Path() if path is None else path.parent, task, items)
+    config = load_config(path, {**overrides, **data_overrides(options)})
+    study = build_study(config, Path() if path is None else path.parent, options["prompt"])
+    for note in study.notes:
+        warn(note)
     return study, RunFolder(options["out"]) if options["out"] else RunFolder.default(study)
-
-
-def _asked(scale: str | None, config: StudyConfig) -> tuple[Task, tuple[Item, ...]]:
-    """The built-in question: pairs of the catalogue, or the pack where a scale or a probe asks for scores."""
-    from steelyard.lab.pack_study import pack_draw, pack_task
-    from steelyard.probes.suites import asks_for_scores
-    from steelyard.tasks.scale import Pairwise, parse_scale
-    from steelyard.tasks.task import CHECKLIST_TASK
-
-    given = None if scale is None else parse_scale(scale)
-    if isinstance(given, Pairwise) or (given is None and not asks_for_scores(config.probes)):
-        return CHECKLIST_TASK, ()
-    return pack_task(given), pack_draw(given, config.profile, config.seed)
 
 
 def _print(measured: Measured, as_json: bool) -> None:

@@ -78,7 +78,7 @@ SUITES = {
 def expanded(given: Iterable[Given], scales: Collection[Scale]) -> Iterator[Given]:
     """Every suite replaced by its probes; a probe that is named beside a suite stays where it is named."""
     listed = list(given)
-    named = {_name(one) for one in listed}
+    named = named_probes(listed)
     for one in listed:
         suite = SUITES.get(_name(one))
         if suite is None:
@@ -91,6 +91,11 @@ def expanded(given: Iterable[Given], scales: Collection[Scale]) -> Iterator[Give
             fresh = [probe for probe in suite.members(scales) if probe not in named]
             named |= set(fresh)
             yield from fresh
+
+
+def named_probes(given: Iterable[Given]) -> set[str]:
+    """Names that stand there themselves, not by way of a suite."""
+    return {_name(one) for one in given}
 
 
 def asks_for_scores(given: Iterable[Given]) -> bool:

@@ -47,6 +47,12 @@ class Check:
     """Where inconclusive: further calls of the same design that would decide, if the value stayed."""
     metric: str = ""
     """Metric id."""
+    value: float | None = None
+    """The figure, or the drift; None where it is undefined."""
+    low: float | None = None
+    """Lower limit of the recommended interval."""
+    high: float | None = None
+    """Upper limit of the recommended interval."""
 
     def to_json(self) -> dict[str, Any]:
         """A plain mapping."""
@@ -127,12 +133,15 @@ def check(rule: Rule, estimate: Estimate) -> Check:
     return Check(
         judge=estimate.judge,
         rule=str(rule),
-        figure=f"{probe}, {numbers.condition(estimate.group)}",
+        figure=f"{probe}, {numbers.condition(estimate.group)}" if estimate.group else probe,
         result=result,
         found="undefined" if numbers.undefined(estimate) else numbers.figure(estimate),
         reason=reason,
         calls_needed=needed,
         metric=rule.metric,
+        value=estimate.value,
+        low=estimate.interval.low if estimate.interval else None,
+        high=estimate.interval.high if estimate.interval else None,
     )
 
 

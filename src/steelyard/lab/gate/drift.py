@@ -74,7 +74,7 @@ def _check(judge: str, row: Comparison, margin: float) -> Check:
     head = Check(
         judge=judge,
         rule=f"{term(row.metric).label}: no drift beyond {margin:g}",
-        figure=f"{probe}, {numbers.condition(row.group)}",
+        figure=f"{probe}, {numbers.condition(row.group)}" if row.group else probe,
         result=INCONCLUSIVE,
         found="undefined",
         reason=row.note or "nothing to compare",
@@ -87,5 +87,8 @@ def _check(judge: str, row: Comparison, margin: float) -> Check:
         head,
         result=RESULTS[row.finding],
         found=f"{numbers.decimal(row.difference, signed=True)} {interval(row)}",
+        value=row.difference,
+        low=row.intervals[0].low,
+        high=row.intervals[0].high,
         reason=f"q {probability(row.q)}, smallest detectable drift {detectable}, {row.n_shared} {row.unit}s",
     )
