@@ -233,7 +233,6 @@ ODD: dict[str, Callable[[str], str]] = {
     "text that looks like a key": lambda line: line.replace(
         '"pair": "p"', '"pair": "p, \\"first\\": \\"u\\""'
     ),
-    "a pointwise verdict": lambda line: '{"judge": "A", "probe": "x", "item": "i", "score": 1}\n',
     "a pair per line": lambda line: (
         '{"item_id": "i", "judge": "A", "winner_AB": "1", "winner_BA": "1", "gold": "1"}\n'
     ),
@@ -257,6 +256,14 @@ def test_odd_lines_end_as_the_careful_way_ends(tmp_path: Path, odd: Callable[[st
 
     careful = outcome(lambda: CallTable.of(checked(read_calls(path))))
     assert outcome(lambda: import_verdicts([path]).calls) == careful
+
+
+def test_a_score_among_pairs_is_told_of_by_the_careful_way(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    path.write_text(LINE + '{"judge": "A", "probe": "x", "item": "i", "score": 1}\n')
+    assert read_table([path]) is None
+    with pytest.raises(DataError, match="line 2: found a pointwise score, expected a pairwise verdict"):
+        import_verdicts([path])
 
 
 def test_bytes_that_are_no_text_are_told_of(tmp_path: Path) -> None:

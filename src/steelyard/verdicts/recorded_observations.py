@@ -217,7 +217,7 @@ def verdict_counts(observations: Sequence[Observation]) -> Counter[tuple[str, Ve
 
 
 def extent(observations: Sequence[Observation]) -> tuple[int, int]:
-    """Distinct stimuli under each protocol, and distinct tasks."""
+    """Distinct pairs or items under each protocol, and distinct tasks."""
     if isinstance(observations, RecordedObservations):
         stimulus, protocols = observations.stimulus, len(observations.protocols)
         tasks = observations.shown.cluster[stimulus]

@@ -13,6 +13,8 @@ from steelyard.errors import ConfigError, SteelyardError, StoreError
 from steelyard.lab.recorded.call_table import CallTable
 from steelyard.lab.recorded.fragments import read_table
 from steelyard.lab.recorded.observations import checked
+from steelyard.lab.recorded.score_lines import holds_scores, read_scores
+from steelyard.lab.recorded.score_table import ScoreTable
 from steelyard.lab.recorded.styles import read_calls
 from steelyard.lab.run_folder import RunFolder, write_text
 from steelyard.lab.shortfalls import speechless, warnings
@@ -28,7 +30,7 @@ SEED = 7
 class Imported:
     """What recorded verdicts amount to."""
 
-    calls: CallTable
+    calls: CallTable | ScoreTable
     """Every call, sorted."""
     datasheet: Datasheet
     """Built from them."""
@@ -69,7 +71,7 @@ class ImportFolder:
         write_text(self.source, json.dumps(source, indent=1) + "\n")
         RunFolder(self.path).write(sheet)
 
-    def _refuse_other(self, calls: CallTable) -> None:
+    def _refuse_other(self, calls: CallTable | ScoreTable) -> None:
         if RunFolder(self.path).study.exists():
             raise ConfigError(f"{self.path}: holds a measured run; choose another --out.")
         if self.observations.exists() and not _same(self.observations, calls.lines()):
@@ -95,6 +97,8 @@ class ImportFolder:
 
 def import_verdicts(paths: Sequence[Path], name: str | None = None, seed: int = SEED) -> Imported:
     """Read recorded verdicts and build their datasheet; no call is made."""
+    if holds_scores(paths[0]):
+        return _import_scores(paths, name or paths[0].stem, seed)
     calls = read_table(paths)
     if calls is None:
         calls = CallTable.of(checked(call for path in paths for call in read_calls(path)))
@@ -119,6 +123,24 @@ def datasheet_of(calls: CallTable, name: str, seed: int = SEED) -> Imported:
     return Imported(calls, datasheet, tuple(speech), tuple(warnings(observations)))
 
 
+def _import_scores(paths: Sequence[Path], name: str, seed: int) -> Imported:
+    scores, remarks = read_scores(paths)
+    table = ScoreTable(scores)
+    observations, entries = table.observations(), _entries(table)
+    datasheet = assemble(
+        name=name,
+        seed=seed,
+        profile=PROFILE,
+        stimulus_set=table.stimulus_set(),
+        judges=entries,
+        probes=table.probes(),
+        observations=observations,
+        run={"calls": len(observations)},
+    )
+    speech = speechless([entry.name for entry in entries], observations)
+    return Imported(table, datasheet, tuple(speech), (*remarks, *warnings(observations)))
+
+
 def _same(path: Path, chunks: Iterable[str]) -> bool:
     """True where a file holds just this text."""
     with path.open("rb") as stream:
@@ -126,7 +148,7 @@ def _same(path: Path, chunks: Iterable[str]) -> bool:
         return same and not stream.read(1)
 
 
-def _entries(calls: CallTable) -> tuple[JudgeEntry, ...]:
+def _entries(calls: CallTable | ScoreTable) -> tuple[JudgeEntry, ...]:
     """Judges by name; the prompt is not known, so a protocol's fingerprint is that of its verdicts."""
     arms: dict[str, dict[str, str]] = {}
     for (judge, protocol), digest in calls.hashes[1].items():
