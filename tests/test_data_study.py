@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from steelyard.cli.main import main
+from commands import Command, Done
 from steelyard.lab.study_file import build_study, load_config
 
 ROWS = [
@@ -31,43 +28,14 @@ RULED = ("format_invariance_1", "format_invariance_2", "format_invariance_3", "s
 WRITTEN = ("label_flip", "semantic_paraphrase", "verbosity_bias_long", "verbosity_bias_short")
 
 
-@dataclass(frozen=True)
-class Done:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def rows(self) -> list[dict[str, Any]]:
-        return list(json.loads(self.out)["estimates"])
-
-
-Command = Callable[..., Done]
-
-
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working folder with a data file and a rubric."""
-    monkeypatch.chdir(tmp_path)
+def folder(tmp_path: Path) -> Path:
+    """The working folder, with a data file and a rubric."""
     quoted = [",".join(f'"{cell}"' for cell in row) for row in ROWS]
     header = "key,question,answer,verdict_of_people,topic"
     (tmp_path / "a.csv").write_text("\n".join([header, *quoted]) + "\n", encoding="utf-8")
     (tmp_path / "rubric.md").write_text(RUBRIC)
     return tmp_path
-
-
-@pytest.fixture
-def command(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    """The command in this process, from its arguments to its exit code."""
-
-    def run(*arguments: object) -> Done:
-        monkeypatch.setattr(sys, "argv", ["steelyard", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        out, err = capsys.readouterr()
-        return Done(int(stop.value.code or 0), out, err)
-
-    return run
 
 
 def assert_refused(done: Done, folder: Path, told: str) -> None:

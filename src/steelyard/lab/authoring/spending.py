@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from steelyard.lab.budget import spent
-from steelyard.lab.prices import price_at
+from steelyard.lab.prices import Price, price_at
+from steelyard.store.authoring import StoredExchange
 from steelyard.store.run_store import RunStore
 
 
@@ -23,10 +24,15 @@ class AuthoringCost:
 def authoring_cost(store: RunStore) -> AuthoringCost:
     """All exchanges of a run file together."""
     kept = store.exchanges().values()
-    dollars = sum(spent(price_at(*e.model.split("/", 1)), e.reply, e.prompt_characters) for e in kept)
+    dollars = sum(spent(_price(e), e.reply, e.prompt_characters) for e in kept)
     return AuthoringCost(
         len(kept),
         sum(e.reply.usage.input_tokens for e in kept),
         sum(e.reply.usage.output_tokens for e in kept),
         dollars,
     )
+
+
+def _price(exchange: StoredExchange) -> Price | None:
+    provider, _, model = exchange.model.partition("/")
+    return price_at(provider, model, exchange.prices)
