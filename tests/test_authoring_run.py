@@ -158,10 +158,13 @@ def test_judges_and_authors_share_one_budget(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     with ScriptedServer(Cast()) as server:
         study = study_with_judge(server, "label_flip", model="gpt-4o-mini")
-        who = parse_roles(f"openai/gpt-4o?base_url={server.url}", f"openai/gpt-4o-mini?base_url={server.url}")
+        who = parse_roles(
+            f"openai/mine?base_url={server.url}&input_price=3&output_price=20",
+            f"openai/gpt-4o-mini?base_url={server.url}",
+        )
         made = author(study, who, folder, QUICK)
-        # 100 + 5 tokens each: 4 texts of gpt-4o ($2.5 and $10 a million), 4 grades of gpt-4o-mini (0.15, 0.6)
-        written = 4 * (250e-6 + 50e-6) + 4 * (15e-6 + 3e-6)
+        # 100 + 5 tokens each: 4 texts at the stated $3 and $20 a million, 4 grades of gpt-4o-mini (0.15, 0.6)
+        written = 4 * (300e-6 + 100e-6) + 4 * (15e-6 + 3e-6)
         with folder.store() as store:
             assert authoring_cost(store).dollars == pytest.approx(written)
         tight = replace(QUICK, budget=written + 1e-6)
