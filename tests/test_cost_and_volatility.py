@@ -218,7 +218,7 @@ def test_a_datasheet_of_scores_names_costs_and_volatility() -> None:
         assert found[("steady", "cost", metric)].value is not None
     assert found[("noisy", "volatility", "accuracy_sd")].value is not None
     titles = [section.title for section in sections(sheet)]
-    assert titles[1:] == ["Typos", "Grades", "Stability", "Cost", "Volatility over probes"]
+    assert titles[2:] == ["Typos", "Grades", "Stability", "Cost", "Volatility over probes"]
     typed = next(section for section in sections(sheet) if section.title == "Typos")
     assert [(row.label, row.depth) for row in typed.rows[:3]] == [
         ("accuracy", 0),
