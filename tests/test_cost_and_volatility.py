@@ -218,8 +218,8 @@ def test_a_datasheet_of_scores_names_costs_and_volatility() -> None:
         assert found[("steady", "cost", metric)].value is not None
     assert found[("noisy", "volatility", "accuracy_sd")].value is not None
     titles = [section.title for section in sections(sheet)]
-    assert titles[2:] == ["Typos", "Grades", "Stability", "Cost", "Volatility over probes"]
-    typed = next(section for section in sections(sheet) if section.title == "Typos")
+    assert titles[2:] == ["Typing errors", "Grades", "Stability", "Cost", "Volatility over probes"]
+    typed = next(section for section in sections(sheet) if section.title == "Typing errors")
     assert [(row.label, row.depth) for row in typed.rows[:3]] == [
         ("accuracy", 0),
         ("unchanged items", 1),
