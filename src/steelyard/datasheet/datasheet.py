@@ -67,6 +67,8 @@ class Datasheet:
     """What was written for the study, probe by probe; none where nothing had to be."""
     level: str = "pairwise"
     """`pairwise` where two texts were compared, `pointwise` where single texts were scored."""
+    panel: tuple[Estimate, ...] = ()
+    """Figures of several judges together: juries, correlated errors, each probe over judges."""
 
     @property
     def units(self) -> str:
@@ -106,6 +108,7 @@ class Datasheet:
             ],
             "run": dict(self.run),
             "estimates": [estimate.to_json() for estimate in self.estimates],
+            "panel": [estimate.to_json() for estimate in self.panel],
             "readings": [
                 {"judge": r.judge, "title": r.title, "word": r.word, "sentence": r.sentence}
                 for r in self.readings
