@@ -76,11 +76,18 @@ STUDY_OPTIONS: tuple[Decorator, ...] = (
     option(
         "--judge", "-j", "judges", multiple=True, metavar="JUDGE", help="Judge to measure; may be repeated."
     ),
-    option("--probe", "-p", "probes", multiple=True, metavar="PROBE", help="Probe to run; may be repeated."),
+    option(
+        "--probe",
+        "-p",
+        "probes",
+        multiple=True,
+        metavar="PROBE",
+        help="Probe or suite to run; may be repeated.",
+    ),
     option(
         "--scale",
         metavar="SCALE",
-        help="What the judge answers: pairwise, binary or a range such as 1-6 [pairwise].",
+        help="What the judge answers: pairwise, binary or a range such as 1-6 [what the probes need].",
     ),
     option(
         "--profile",

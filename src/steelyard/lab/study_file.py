@@ -20,6 +20,7 @@ from steelyard.lab.study import Study
 from steelyard.lab.study_probes import DEFAULT_PROBES, default_probes, probe_specs, without_unwritten
 from steelyard.lab.task_config import TaskConfig, parse_task, question
 from steelyard.probes.probe import POINTWISE, PROBES, arms_of, level_of
+from steelyard.probes.suites import asks_for_scores, expanded, named_probes
 from steelyard.providers.provider import connect
 from steelyard.tasks.data_config import DataConfig, parse_data
 from steelyard.tasks.item import Item
@@ -88,11 +89,11 @@ def build_study(config: StudyConfig, folder: Path, prompt: Path | None = None) -
 
     `prompt` is the template of every judge that is prompted and brings none of its own.
     """
-    task = question(config.task, config.data)
-    named = "probes" in config.model_fields_set
+    named = named_probes(config.probes) if "probes" in config.model_fields_set else set()
+    task = question(config.task, config.data, scores=asks_for_scores(config.probes))
     config = _with_defaults(config, task)
-    probes = probe_specs(config.probes)
     items, source = _items(config, folder, task)
+    probes = probe_specs(expanded(config.probes, {task.scale, *(item.scale or task.scale for item in items)}))
     arms = {arm for spec in probes for arm in arms_of(PROBES.build(spec))}
     judges = [parse_judge(_prompted(given, prompt), folder, task.scale, arms) for given in config.judges]
     judges = _distinct(judges, config.judges)
@@ -121,7 +122,7 @@ def _items(config: StudyConfig, folder: Path, task: Task) -> tuple[tuple[Item, .
     if config.data is not None:
         return config.data.load(folder, task.scale, config.seed), data_source(config.data, folder)
     if level_of(task) == POINTWISE:
-        return pack_draw(task.scale, config.profile, config.seed), None
+        return pack_draw(config.task.parsed_scale(), config.profile, config.seed), None
     return (), None
 
 
