@@ -28,7 +28,7 @@ from servers import ScriptedServer, fails, says
 from steelyard.errors import ConfigError, RunError
 from steelyard.lab.authoring.author import author
 from steelyard.lab.authoring.briefs import open_briefs, stand_ins
-from steelyard.lab.authoring.plan import authoring_rows
+from steelyard.lab.authoring.outlook import writing_rows
 from steelyard.lab.authoring.role_config import parse_roles
 from steelyard.lab.authoring.spending import authoring_cost
 from steelyard.lab.judge_config import parse_judge
@@ -182,7 +182,7 @@ def test_a_plan_counts_authors_validators_and_judges(tmp_path: Path) -> None:
     with ScriptedServer(cast) as server:
         study = study_with_judge(server, "label_flip", "semantic_paraphrase", model="gpt-4o-mini")
         who = parse_roles(f"openai/gpt-4o?base_url={server.url}", f"openai/gpt-4o-mini?base_url={server.url}")
-        rows = authoring_rows(study, who)
+        rows = writing_rows(study, who, open_briefs(study))
         assert {(row.judge, row.probe): row.calls for row in rows} == {
             ("author", "label_flip"): 4,
             ("validator", "label_flip"): 4,
@@ -193,11 +193,10 @@ def test_a_plan_counts_authors_validators_and_judges(tmp_path: Path) -> None:
         expected = replace(study, authored=stand_ins(study, open_briefs(study)))
         assert sum(row.calls for row in plan_rows(make_plan(expected))) == 4 + 4 + 4
         assert cast.keys.total() == 0
-        made = author(study, who, RunFolder(tmp_path / "run"), QUICK)
+        author(study, who, RunFolder(tmp_path / "run"), QUICK)
         calls = {"author": cast.calls["gpt-4o"], "validator": cast.calls["gpt-4o-mini"]}
         for role, count in calls.items():
             assert count == sum(row.calls for row in rows if row.judge == role)
-        assert authoring_rows(study, who, [stimulus.id for stimulus in made.stimuli]) == []
 
 
 def test_embeddings_of_a_server_compare_synthetic_texts(tmp_path: Path) -> None:
@@ -211,7 +210,7 @@ def test_embeddings_of_a_server_compare_synthetic_texts(tmp_path: Path) -> None:
         made = author(study, loose, RunFolder(tmp_path / "loose"), QUICK)
         assert made.report[0].usable == 10
         assert cast.calls["vectors"] == 2 + 10
-        rows = authoring_rows(study, loose)
+        rows = writing_rows(study, loose, open_briefs(study))
         assert [row.calls for row in rows if row.judge == "embeddings"] == [12]
         tight = parse_roles({**settings, "similarity": 0.01}, checker)
         none = author(study, tight, RunFolder(tmp_path / "tight"), QUICK)

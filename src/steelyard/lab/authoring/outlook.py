@@ -1,11 +1,10 @@
-"""What writing and confirming will take, where every first try is good; retries come on top."""
+"""What writing will take: one try for each text, and the questions that confirm it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from steelyard.lab.authoring.briefs import open_briefs
 from steelyard.lab.authoring.draft import Draft
 from steelyard.lab.authoring.roles import Roles
 from steelyard.lab.authoring.validation import questions_about, validator_exchange
@@ -13,8 +12,9 @@ from steelyard.lab.authoring.writing import author_exchange
 from steelyard.lab.planner import CHARACTERS_PER_TOKEN, HTTP_SECONDS_PER_CALL, PlanRow
 from steelyard.lab.prices import price_of
 from steelyard.lab.study import Study
-from steelyard.stimuli.authored.brief import LONG, ORDINAL, SHORT
+from steelyard.stimuli.authored.brief import LONG, ORDINAL, SHORT, Brief
 from steelyard.trials.exchange import Exchange
+from steelyard.trials.judge import Judge
 
 LENGTHS = {LONG: 2.0, SHORT: 0.5}
 """Length of a text for each character of the item's response; 1 otherwise."""
@@ -30,18 +30,18 @@ class _Expected:
     output_tokens: int
 
 
-def authoring_rows(study: Study, roles: Roles, done: Collection[str] = ()) -> list[PlanRow]:
-    """Effort by role and probe for every text that is not `done`; names are `author` and `validator`."""
+def writing_rows(study: Study, roles: Roles, briefs: Sequence[Brief]) -> list[PlanRow]:
+    """Expected effort by role and probe, where every first try is good enough."""
     groups: dict[tuple[str, str], list[_Expected]] = {}
-    for brief in open_briefs(study):
-        if brief.name not in done:
-            draft = Draft(brief, study.task, roles.author.address, text=brief.item.responses[0])
-            for expected in _calls(draft, roles, study):
-                groups.setdefault((expected.exchange.judge.name, brief.probe), []).append(expected)
+    for brief in briefs:
+        draft = Draft(brief, study.task, roles.author.address, text=brief.item.responses[0])
+        for expected in _calls(draft, roles, study):
+            groups.setdefault((expected.exchange.judge.name, brief.probe), []).append(expected)
     rows = [_row(judge, probe, expected) for (judge, probe), expected in groups.items()]
-    if roles.embedder is not None and any(row.probe == ORDINAL for row in rows):
-        rows.append(_embedding_row(study, roles, sum(r.calls for r in rows if _writes(r, roles))))
-    return rows
+    synthetic = sum(brief.goal == ORDINAL for brief in briefs)
+    if synthetic and roles.embedder is not None:
+        rows.append(_embedding_row(study, roles.embedder, synthetic))
+    return sorted(rows, key=lambda row: row.judge)
 
 
 def _calls(draft: Draft, roles: Roles, study: Study) -> Iterator[_Expected]:
@@ -61,18 +61,13 @@ def _row(judge: str, probe: str, expected: Sequence[_Expected]) -> PlanRow:
     return PlanRow(judge, probe, len(expected), tokens_in, tokens_out, dollars, seconds)
 
 
-def _writes(row: PlanRow, roles: Roles) -> bool:
-    return row.probe == ORDINAL and row.judge == roles.author.name
-
-
-def _embedding_row(study: Study, roles: Roles, synthetic: int) -> PlanRow:
+def _embedding_row(study: Study, embedder: Judge, synthetic: int) -> PlanRow:
     """A vector for every original and every synthetic text."""
-    assert roles.embedder is not None
     lengths = [len(item.responses[0]) for item in study.items]
     mean = sum(lengths) / len(lengths)
     tokens = round((sum(lengths) + mean * synthetic) / CHARACTERS_PER_TOKEN)
-    price, calls = price_of(roles.embedder), len(lengths) + synthetic
+    price, calls = price_of(embedder), len(lengths) + synthetic
     dollars = None if price is None else price.dollars(tokens, 0)
     return PlanRow(
-        roles.embedder.name, ORDINAL, calls, tokens, 0, dollars, HTTP_SECONDS_PER_CALL / SIDE_BY_SIDE * calls
+        embedder.name, ORDINAL, calls, tokens, 0, dollars, HTTP_SECONDS_PER_CALL / SIDE_BY_SIDE * calls
     )
