@@ -12,6 +12,8 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from steelyard.errors import ConfigError
+from steelyard.lab.authoring.role_config import parse_roles
+from steelyard.lab.authoring.settings import settings_of
 from steelyard.lab.data_source import DataSource, data_source
 from steelyard.lab.judge_config import parse_judge
 from steelyard.lab.judge_defaults import baseline_judges
@@ -30,8 +32,6 @@ from steelyard.trials.judge import Judge
 DEFAULT_JUDGES = ("embedded/smollm2-135m", "embedded/smollm2-135m-likelihood")
 SCORE_JUDGES = ("embedded/smollm2-135m",)
 """Judges of single texts where none is named."""
-LATER_KEYS = ("author", "validator", "review")
-"""Keys of the contract that this version does not act on."""
 
 
 class StudyConfig(BaseModel):
@@ -47,18 +47,15 @@ class StudyConfig(BaseModel):
     task: TaskConfig = TaskConfig()
     data: DataConfig | None = None
     probes: list[str | dict[str, dict[str, Any]]] = Field(default=list(DEFAULT_PROBES), min_length=1)
+    author: str | dict[str, Any] | None = None
+    validator: str | dict[str, Any] | None = None
+    review: bool = False
 
 
 def load_config(path: Path | None, overrides: Mapping[str, Any]) -> StudyConfig:
     """Read a study file (or none) and lay the command line's options over it."""
     body = {} if path is None else read_yaml(path)
     where, folder = ("command line", Path()) if path is None else (str(path), path.parent)
-    for key in LATER_KEYS:
-        if key in body:
-            raise ConfigError(
-                f"{where}: key {key!r} is not built yet: this version has no texts written by models; "
-                "remove the key."
-            )
     body = {**body, **overrides, **_laid_over(body, overrides, where)}
     if "data" in body:
         body["data"] = parse_data(body["data"], where)
@@ -111,10 +108,16 @@ def build_study(config: StudyConfig, folder: Path, prompt: Path | None = None) -
         task,
         items,
         source=source,
+        writers=_writers(config),
     )
     study.build_probes()  # refuses probes that do not fit the scale
     _check_rubric(study)
-    return without_unwritten(study, named)
+    return study if config.author is not None else without_unwritten(study, named)
+
+
+def _writers(config: StudyConfig) -> dict[str, Any] | None:
+    """Who writes for the study, with every setting in force."""
+    return None if config.author is None else settings_of(parse_roles(config.author, config.validator))
 
 
 def _items(config: StudyConfig, folder: Path, task: Task) -> tuple[tuple[Item, ...], DataSource | None]:

@@ -64,11 +64,11 @@ def without_unwritten(study: Study, named: Collection[str]) -> Study:
     if refused:
         raise ConfigError(
             f"probe {refused[0]!r}: needs a text written for each item of the data, and the study names no "
-            "author; leave the probe out."
+            "author; add author and validator to the study file, or leave the probe out."
         )
     note = (
         f"{names} {'was' if one else 'were'} left out, for {'it needs' if one else 'they need'} texts that "
-        "somebody writes, and the study names no author."
+        "somebody writes, and the study names no author; add author and validator to the study file."
     )
     kept = tuple(spec for spec in study.probes if spec.name not in unwritten)
     return replace(study, probes=kept, notes=(*study.notes, note))
