@@ -7,6 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("steelyard", deadline=None, database=None, derandomize=True)
+settings.load_profile("steelyard")  # A busy machine fails no test, and a test says the same twice.
 
 Steelyard = Callable[..., "subprocess.CompletedProcess[str]"]
 

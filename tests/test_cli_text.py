@@ -267,7 +267,7 @@ def test_a_later_command_says_so(steelyard, name: str) -> None:
     assert_one_sentence(done.stderr)
 
 
-LATER_OPTIONS = ("data", "columns", "rubric", "scale", "prompt", "adapter")
+LATER_OPTIONS = ("data", "columns", "rubric", "prompt", "adapter")
 
 
 @pytest.mark.parametrize("name", LATER_OPTIONS)

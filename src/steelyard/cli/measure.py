@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @option(
     "--decide",
     metavar="RULE",
-    help='Stop as soon as a rule such as "dark_current<0.10" is decided, instead of measuring.',
+    help='Stop once a rule is decided: "dark_current<0.10".',
 )
 @option("--cap", type=whole(1), metavar="N", help="Pairs to draw for --decide, at most [all].")
 @option("--dry-run", is_flag=True, help="Print the plan and stop.")

@@ -83,11 +83,7 @@ STUDY_OPTIONS: tuple[Decorator, ...] = (
         "--judge", "-j", "judges", multiple=True, metavar="JUDGE", help="Judge to measure; may be repeated."
     ),
     option("--probe", "-p", "probes", multiple=True, metavar="PROBE", help="Probe to run; may be repeated."),
-    option(
-        "--scale",
-        metavar="SCALE",
-        help="What the judge answers: pairwise, binary or a range such as 1-6 [pairwise].",
-    ),
+    option("--scale", metavar="SCALE", help="Answers: pairwise, binary or a range as 1-6 [pairwise]."),
     option(
         "--profile",
         type=click.Choice(["quick", "standard", "full"]),
