@@ -267,24 +267,6 @@ def test_a_later_command_says_so(steelyard, name: str) -> None:
     assert_one_sentence(done.stderr)
 
 
-LATER_OPTIONS = ("data", "columns", "rubric", "prompt", "adapter")
-
-
-@pytest.mark.parametrize("name", LATER_OPTIONS)
-def test_a_later_option_says_so(steelyard, tmp_path: Path, name: str) -> None:
-    twin = {f"STEELYARD_{name.upper()}": "x"}
-    base = ("-j", "planted/tie", "--out", "run")
-    for done in (
-        steelyard("measure", *base, f"--{name}", "x"),
-        steelyard("plan", *base, f"--{name}=x"),
-        steelyard("measure", *base, **twin),
-    ):
-        assert done.returncode == 2
-        assert "not built yet: this version measures on the built-in catalogue" in done.stderr
-        assert_one_sentence(done.stderr)
-    assert not (tmp_path / "run").exists()
-
-
 @pytest.mark.parametrize(("name", "told"), [("ray", "'ray' is not built yet"), ("moon", "expected 'local'")])
 def test_engines(steelyard, name: str, told: str) -> None:
     done = steelyard("measure", "-j", "planted/tie", "--engine", name)
@@ -354,8 +336,6 @@ def test_units_are_named_only_where_they_are_known(probe: str, unit: str, told: 
 def test_help_names_only_what_works(steelyard) -> None:
     commands = steelyard("--help").stdout.partition("Commands:\n")[2].split()
     assert not {"generate", "review", "view", "export"} & set(commands)
-    words = set(steelyard("measure", "--help").stdout.split())
-    assert not {f"--{name}" for name in LATER_OPTIONS} & words
 
 
 @pytest.mark.parametrize("command", ["measure", "plan"])

@@ -8,8 +8,11 @@ import re
 from collections import Counter
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
+import openpyxl
 import pytest
+import yaml
 
 from steelyard.lab.study_file import build_study, load_config
 from steelyard.probes.probe import PROBES, Design, Showing
@@ -17,6 +20,7 @@ from steelyard.registry import Spec
 from steelyard.stimuli.composition import compose
 from steelyard.tasks.checklist import catalogue
 from steelyard.trials.prompt import PAIRWISE_VARIABLES, PromptTemplate
+from test_adapters import harmbench, write_csv, write_jsonl
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -102,11 +106,43 @@ STUDIES = [(page, text) for page in PAGES for text in blocks(read(page), "yaml")
 def test_every_study_example_loads(page: Path, text: str, tmp_path: Path) -> None:
     path = tmp_path / "study.yaml"
     path.write_text(text, encoding="utf-8")
-    config = load_config(path, {})
     for name in re.findall(r"[\w-]+\.md\b", text):
         (tmp_path / name).write_text("{{ request }} {{ first }} {{ second }}", encoding="utf-8")
+    write_data(yaml.safe_load(text), tmp_path)
+    config = load_config(path, {})
     study = build_study(config, tmp_path)
     assert study.name == config.name
+    assert len(study.items) == (2 if config.data else 0)
+
+
+def write_data(study: dict[str, Any], folder: Path) -> None:
+    """Two rows that have every column the study names, in the formats it names."""
+    data = study.get("data")
+    if data is None:
+        return
+    named = {**data.get("columns", {}), "stratify": data.get("stratify", "stratum")}
+    rows = [{column: f"{part} {number}" for part, column in named.items()} for number in range(2)]
+    if data.get("adapter") == "harmbench":
+        rows = [harmbench(number) for number in range(2)]
+    for number, row in enumerate(rows):
+        if "label" in named:
+            row[named["label"]] = next(iter(data.get("labels", {number: None})))
+        row.update(
+            {
+                key: value[0] if isinstance(value, list) else value
+                for key, value in data.get("where", {}).items()
+            }
+        )
+    for name in (data["path"], data.get("responses", {}).get("path", data["path"])):
+        frame = {".csv": write_csv, ".jsonl": write_jsonl, ".xlsx": write_xlsx}[Path(name).suffix]
+        frame(folder / name, rows)
+
+
+def write_xlsx(path: Path, rows: list[dict[str, Any]]) -> None:
+    book = openpyxl.Workbook()
+    for row in (list(rows[0]), *(list(row.values()) for row in rows)):
+        book.active.append(row)
+    book.save(path)
 
 
 def test_there_are_study_examples() -> None:

@@ -12,6 +12,7 @@ from steelyard.errors import ConfigError
 from steelyard.lab.judge_config import parse_judge
 from steelyard.lab.limits import Limits
 from steelyard.lab.measure import measure
+from steelyard.lab.planner import make_plan
 from steelyard.lab.run_folder import RunFolder, build_datasheet
 from steelyard.lab.study import Study
 from steelyard.registry import Spec
@@ -51,7 +52,7 @@ def test_a_report_needs_no_source(tmp_path: Path) -> None:
 def test_untried_trials_stay_in_the_plan(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     with folder.locked():
-        folder.prepare(study())
+        folder.prepare(make_plan(study()))
     rates = [e for e in json.loads(rebuilt(folder))["estimates"] if e["metric"] == "failed_rate"]
     assert {row["value"] for row in rates} == {1.0}
     assert {row["denominator"] for row in rates} == {20}

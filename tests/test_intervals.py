@@ -205,3 +205,14 @@ def test_words_for_a_difference() -> None:
 
 def test_score_of_a_fractional_size() -> None:
     assert score(0.0, 7.5, 2.0) == pytest.approx((0.0, 4 / 11.5))
+
+
+def test_many_tasks_of_few_kinds_are_drawn_by_kind() -> None:
+    counts = np.repeat([[0, 2], [1, 2], [2, 2]], (150, 30, 20), axis=0)
+    sums = resample(counts, 7)
+    assert np.array_equal(sums, resample(np.random.default_rng(1).permutation(counts), 7))
+    assert np.all(sums[:, 1] == 400)
+    events = counts[:, 0]
+    error = np.sqrt(200 * events.var())
+    assert sums[:, 0].mean() == pytest.approx(events.sum(), abs=4 * error / np.sqrt(2000))
+    assert sums[:, 0].std() == pytest.approx(error, rel=0.08)

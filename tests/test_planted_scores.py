@@ -23,6 +23,7 @@ from steelyard.providers.truth_key import Truth, TruthKey
 from steelyard.stimuli.original import original_of, perturbed
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.item import Item
+from steelyard.tasks.pack import pack_items
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise, Scale
 from steelyard.tasks.task import Task
 from steelyard.trials.builtin_prompts import POINTWISE_USER, parse_response
@@ -112,6 +113,17 @@ def test_the_key_tells_one_request_from_another() -> None:
     assert key.truth("Is it?", "Yes.") == Truth("1", "a")
     assert key.truth("Isn't it?", "Yes.") == Truth("0", "b")
     assert key.truth("Is it?", "No.") is None
+
+
+@pytest.mark.parametrize("scale", [Binary(), Ordinal(1, 6)], ids=["binary", "1-6"])
+def test_a_rater_knows_the_pack(scale: Scale) -> None:
+    """Served without a key of its own, it still knows the labels of the built-in texts."""
+    rater = Planted(judge("planted/rater?sensitivity=1&specificity=1&noise=0", scale))
+    task = Task("Score it.", "As said.", scale)
+    known = [original_of(item, task) for item in pack_items(scale)]
+    assert known
+    given = [rater.score(shown(stimulus, answers=scale.answers)) for stimulus in known]
+    assert given == [item.label for item in pack_items(scale)]
 
 
 def test_labels_reach_planted_judges_only() -> None:

@@ -18,7 +18,8 @@ from steelyard.lab.recorded.observations import checked, observations_of
 from steelyard.lab.recorded.styles import read_calls
 from steelyard.metrics.direction import decompose
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.pairs import FIRST, SECOND, Ints, collect
+from steelyard.metrics.flips import count_flips
+from steelyard.metrics.pairs import FIRST, SECOND, UNREADABLE, Ints, collect
 from steelyard.probes.position import Position
 from strategies import find
 
@@ -153,3 +154,12 @@ def test_llmbar_repeats_agree_as_counted(row: dict[str, Any]) -> None:
     assert round(np.mean(within), 4) == row["swap_agree_within_run"]
     across = agree(first, second, permutations(range(3), 2))
     assert round(np.mean(across), 4) == row["swap_agree_cross_run"]
+
+    # Flips compare verdicts alone: a reply that nobody could read agrees with nothing.
+    flips = count_flips(pairs)
+    both_lost = [
+        np.all(order[:, list(runs)] == UNREADABLE, axis=1).sum()
+        for order in (first, second)
+        for runs in combinations(range(3), 2)
+    ]
+    assert flips.repeat.sum() - flips.repeat_flips.sum() == sum(repeats) - sum(both_lost)

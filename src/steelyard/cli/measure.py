@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from steelyard.lab.run_folder import RunFolder
     from steelyard.lab.runner import Outcome
     from steelyard.lab.study import Study
-    from steelyard.tasks.task import Task
 
 
 @click.command(cls=StudyCommand, short_help="Measure judges and print the datasheet.")
@@ -87,7 +86,8 @@ def limits_of(options: dict[str, Any]) -> Limits:
 
 
 def open_study(options: dict[str, Any]) -> tuple[Study, RunFolder]:
-    """The study that the options describe, and its folder."""
+    """The study that the options describe, and its folder; what a user should know of it is said."""
+    from steelyard.cli.data_options import data_overrides
     from steelyard.lab.run_folder import RunFolder
     from steelyard.lab.study_file import build_study, load_config
 
@@ -96,20 +96,11 @@ def open_study(options: dict[str, Any]) -> tuple[Study, RunFolder]:
     }
     overrides |= {name: list(options[name]) for name in ("judges", "probes") if options[name]}
     path: Path | None = options["study"]
-    config = load_config(path, overrides)
-    task = _task(options["scale"])
-    study = build_study(config, Path() if path is None else path.parent, task)
+    config = load_config(path, {**overrides, **data_overrides(options)})
+    study = build_study(config, Path() if path is None else path.parent, options["prompt"])
+    for note in study.notes:
+        warn(note)
     return study, RunFolder(options["out"]) if options["out"] else RunFolder.default(study)
-
-
-def _task(scale: str | None) -> Task:
-    """The built-in question on a scale: pairs of the catalogue, or the pack for scores."""
-    from steelyard.lab.pack_study import pack_task
-    from steelyard.tasks.scale import Pairwise, parse_scale
-    from steelyard.tasks.task import CHECKLIST_TASK
-
-    given = CHECKLIST_TASK.scale if scale is None else parse_scale(scale)
-    return CHECKLIST_TASK if isinstance(given, Pairwise) else pack_task(given)
 
 
 def _print(measured: Measured, as_json: bool) -> None:

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from steelyard.errors import ConfigError
-
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-
-LATER_OPTIONS = ("--data", "--columns", "--rubric", "--prompt", "--adapter")
-"""Options of the contract that this version does not act on."""
 
 TWINS = "Each option has an environment twin: STEELYARD_JUDGE for --judge."
 
@@ -113,34 +107,45 @@ STUDY_OPTIONS: tuple[Decorator, ...] = (
 )
 
 
+DATA_OPTIONS: tuple[Decorator, ...] = (
+    option(
+        "--data",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Your items, a row each: CSV, TSV, JSONL, JSON, Parquet or XLSX.",
+    ),
+    option(
+        "--columns",
+        metavar="MAP",
+        help="What the columns hold, as in request=prompt,response=answer,label=score.",
+    ),
+    option("--adapter", metavar="NAME", help="Public benchmark that the data are of, instead of --columns."),
+    option("--stratify", metavar="COLUMN", help="Column whose values are the strata."),
+    option("--sample", type=whole(1), metavar="N", help="Rows to draw, spread over the strata [all]."),
+    option(
+        "--rubric",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="What counts, as text or Markdown.",
+    ),
+    option(
+        "--prompt",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Template of the judges' user message.",
+    ),
+)
+
+
 def study_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Everything that says what to measure and how far to go."""
-    for decorate in reversed(STUDY_OPTIONS):
+    for decorate in reversed((*STUDY_OPTIONS[:3], *DATA_OPTIONS, *STUDY_OPTIONS[3:])):
         command = decorate(command)
     return command
 
 
 class StudyCommand(click.Command):
-    """A command on a study; it refuses what it would otherwise ignore or not know."""
+    """A command on a study; its help ends with the environment twins."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **{"epilog": TWINS, **settings})
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Tell options that are not built yet from options that do not exist."""
-        try:
-            rest = super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            if error.option_name in LATER_OPTIONS:
-                raise _later(error.option_name) from error
-            raise
-        for name in LATER_OPTIONS:
-            if os.environ.get(_twin(name)):
-                raise _later(_twin(name))
-        return rest
-
-
-def _later(name: str) -> ConfigError:
-    return ConfigError(
-        f"{name} is not built yet: this version measures on the built-in catalogue; leave {name} out."
-    )

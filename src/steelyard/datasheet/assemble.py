@@ -15,6 +15,7 @@ from steelyard.metrics.run_cost import run_costs
 from steelyard.metrics.volatility import volatility_estimates
 from steelyard.probes.probe import PAIRWISE, POINTWISE, Probe
 from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.recorded_observations import RecordedObservations
 from steelyard.version import __version__
 
 
@@ -31,11 +32,9 @@ def assemble(
     prices: Mapping[str, Dollars | None] | None = None,
 ) -> Datasheet:
     """Every probe's figures for every judge, in a fixed order; costs where prices are given."""
-    by_judge: dict[str, list[Observation]] = {judge.name: [] for judge in judges}
-    level = PAIRWISE
-    for observation in observations:
-        by_judge[observation.judge].append(observation)
-        level = POINTWISE if len(observation.stimulus.texts) == 1 else PAIRWISE
+    by_judge = _by_judge(observations, judges)
+    shown = next((mine[0].stimulus for mine in by_judge.values() if mine), None)
+    level = POINTWISE if shown is not None and len(shown.texts) == 1 else PAIRWISE
     ordered = tuple(sorted(judges, key=lambda judge: judge.baseline))
     estimates: list[Estimate] = []
     for judge in ordered:
@@ -59,3 +58,14 @@ def assemble(
         run=run,
         level=level,
     )
+
+
+def _by_judge(
+    observations: Iterable[Observation], judges: Sequence[JudgeEntry]
+) -> Mapping[str, Sequence[Observation]]:
+    if isinstance(observations, RecordedObservations):
+        return {judge.name: observations.of_judge(judge.name) for judge in judges}
+    by_judge: dict[str, list[Observation]] = {judge.name: [] for judge in judges}
+    for observation in observations:
+        by_judge[observation.judge].append(observation)
+    return by_judge

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from steelyard.lab.recorded.replay import recorded_answers
 from steelyard.providers.provider import Keyed, Provider
 from steelyard.providers.recorded import Recorded
+from steelyard.trials.exchange import Call
 from steelyard.trials.trial import Trial
 
 
-def brief(provider: Provider, trials: Sequence[Trial]) -> None:
+def brief(provider: Provider, calls: Sequence[Call]) -> None:
     """Hand planted raters their labels and recorded judges their answers; models get nothing."""
+    trials = [call for call in calls if isinstance(call, Trial)]
     if isinstance(provider, Keyed):
         provider.learn(trial.stimulus for trial in trials)
     if isinstance(provider, Recorded) and trials:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from steelyard.errors import BudgetError
 from steelyard.lab.prices import Price
+from steelyard.trials.exchange import Call
 from steelyard.trials.reply import Reply
-from steelyard.trials.trial import Trial
 
 CHARACTERS_PER_TOKEN = 3
 """Fewer than in English prose: a reservation must not be too small."""
@@ -22,13 +22,13 @@ class Hold:
 
     budget: Budget
     price: Price | None
-    trial: Trial
+    call: Call
     spent: float = 0.0
     """What the call cost, once it is known."""
 
     def spend(self, reply: Reply) -> None:
         """Count what the reply cost."""
-        self.spent = cost(self.price, self.trial, reply)
+        self.spent = cost(self.price, self.call, reply)
         self.budget.spent += self.spent
 
 
@@ -42,9 +42,9 @@ class Budget:
         self._freed = asyncio.Condition()
 
     @asynccontextmanager
-    async def reserved(self, price: Price | None, trial: Trial) -> AsyncIterator[Hold]:
+    async def reserved(self, price: Price | None, call: Call) -> AsyncIterator[Hold]:
         """Hold the most a call can cost while it is made; wait for calls in flight where that makes room."""
-        most = dearest(price, trial)
+        most = dearest(price, call)
         async with self._freed:
             while self.limit is not None and most > 0 and self.spent + self._held + most > self.limit:
                 if not self._held:
@@ -52,7 +52,7 @@ class Budget:
                 await self._freed.wait()
             self._held += most
         try:
-            yield Hold(self, price, trial)
+            yield Hold(self, price, call)
         finally:
             async with self._freed:
                 self._held = max(0.0, self._held - most)
@@ -61,21 +61,21 @@ class Budget:
                 self._freed.notify_all()
 
 
-def dearest(price: Price | None, trial: Trial) -> float:
+def dearest(price: Price | None, call: Call) -> float:
     """The most that a call can cost: its prompt and the longest answer it may get."""
     if price is None:
         return 0.0
-    return price.dollars(_prompt_tokens(trial), trial.judge.decoding.max_tokens)
+    return price.dollars(_prompt_tokens(call), call.decoding.max_tokens)
 
 
-def cost(price: Price | None, trial: Trial, reply: Reply) -> float:
+def cost(price: Price | None, call: Call, reply: Reply) -> float:
     """Dollars for one reply; tokens are estimated where the server counted none."""
     if price is None:
         return 0.0
     usage = reply.usage
     answered = usage.output_tokens or len(reply.text) // CHARACTERS_PER_TOKEN
-    return price.dollars(usage.input_tokens or _prompt_tokens(trial), answered)
+    return price.dollars(usage.input_tokens or _prompt_tokens(call), answered)
 
 
-def _prompt_tokens(trial: Trial) -> int:
-    return sum(len(message.content) for message in trial.messages) // CHARACTERS_PER_TOKEN
+def _prompt_tokens(call: Call) -> int:
+    return sum(len(message.content) for message in call.messages) // CHARACTERS_PER_TOKEN

@@ -11,7 +11,6 @@ from steelyard.datasheet.datasheet import JudgeEntry
 from steelyard.errors import ConfigError, DataError
 from steelyard.lab.observe import observe
 from steelyard.lab.recorded.folder import ImportFolder
-from steelyard.lab.recorded.observations import observations_of
 from steelyard.lab.run_folder import RunFolder
 from steelyard.metrics.comparison import compare
 from steelyard.metrics.findings import MARGIN
@@ -83,7 +82,7 @@ def load_verdicts(folder: Path) -> Verdicts:
     if imported.observations.exists() and not run.study.exists():
         recorded = imported.load()
         sheet = recorded.datasheet
-        observations = tuple(observations_of(recorded.calls))
+        observations = tuple(recorded.calls.observations())
         return Verdicts(folder, sheet.judges, observations, sheet.stimulus_set, recorded=True)
     plan = run.load()
     with run.store(read_only=True) as store:

@@ -14,7 +14,7 @@ from steelyard.lab.frozen_study import thaw
 from steelyard.lab.limits import Limits
 from steelyard.lab.measure import check_prices, conduct
 from steelyard.lab.observe import observe_trials
-from steelyard.lab.planner import Plan
+from steelyard.lab.planner import Plan, make_plan
 from steelyard.lab.progress import Progress
 from steelyard.lab.run_folder import RunFolder
 from steelyard.lab.runner import Agenda, Outcome, Runner
@@ -146,7 +146,7 @@ def decide(
     """Decide a rule for every judge of a study; each stops on its own."""
     check_prices(study.judges, limits)
     with folder.locked():
-        plan = folder.prepare(join(study, folder))
+        plan = folder.prepare(make_plan(join(study, folder)))
         with folder.store() as store:
             return _run(plan, study.judges, folder, rule, cap, Runner(store, limits, progress))
 

@@ -10,6 +10,7 @@ import yaml
 from pydantic import ValidationError
 
 from steelyard.errors import ConfigError
+from steelyard.lab.data_source import DataSource
 from steelyard.lab.study import Study
 from steelyard.lab.study_file import StudyConfig, read_yaml
 from steelyard.registry import Spec
@@ -33,6 +34,7 @@ def freeze(study: Study) -> str:
             "rubric": study.task.rubric,
             "scale": scale_name(study.task.scale),
         },
+        **({} if study.source is None else {"data": _source(study.source)}),
         **({} if study.items_hash is None else {"items": study.items_hash}),
         "judges": [asdict(judge) for judge in study.judges],
     }
@@ -62,11 +64,21 @@ def thaw(path: Path) -> Study:
             probes,
             task,
             frozen_items=body.get("items"),
+            source=None if body.get("data") is None else _thaw_source(dict(body["data"])),
         )
     except (KeyError, TypeError, ValueError, AttributeError, ConfigError) as error:
         raise ConfigError(
             f"{path}: not the frozen study of a run folder ({_first_line(error)}); restore the file."
         ) from error
+
+
+def _source(source: DataSource) -> dict[str, Any]:
+    return {**source.settings, "files": dict(source.files)}
+
+
+def _thaw_source(body: dict[str, Any]) -> DataSource:
+    files = {str(path): str(digest) for path, digest in body.pop("files").items()}
+    return DataSource(body, files)
 
 
 def _first_line(error: Exception) -> str:

@@ -110,7 +110,7 @@ def parse_judge(
     where = _where(given)
     if _deeper_than(DEEPEST, given):
         raise ConfigError(f"{where}: nested more than {DEEPEST} levels deep; flatten the mapping.")
-    config = _validated(_as_mapping(given, where), where)
+    config = _validated(as_mapping(given, where), where)
     provider, _, model = config.model.partition("/")
     if not model:
         raise ConfigError(f"{where}: found no '/', expected provider/model such as openai/gpt-4o.")
@@ -162,11 +162,12 @@ def _deeper_than(levels: int, value: Any) -> bool:
     return levels == 0 or any(_deeper_than(levels - 1, part) for part in inner)
 
 
-def _as_mapping(given: str | Mapping[str, Any], where: str) -> dict[str, Any]:
+def as_mapping(given: str | Mapping[str, Any], where: str) -> dict[str, Any]:
+    """A model and its settings, wherever they stand: in the mapping or in the query of its address."""
     if not isinstance(given, str):
         body = dict(given)
         if "model" in body and isinstance(body["model"], str) and "?" in body["model"]:
-            body = {**_as_mapping(body["model"], where), **{k: v for k, v in body.items() if k != "model"}}
+            body = {**as_mapping(body["model"], where), **{k: v for k, v in body.items() if k != "model"}}
         return body
     model, _, query = given.partition("?")
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from steelyard.errors import (
@@ -19,9 +19,9 @@ from steelyard.lab.briefing import brief
 from steelyard.lab.prices import price_of
 from steelyard.lab.throttle import Throttle, nap
 from steelyard.providers.provider import Provider, connect
+from steelyard.trials.exchange import Call
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply
-from steelyard.trials.trial import Trial
 
 if TYPE_CHECKING:
     from steelyard.lab.runner import Runner
@@ -33,7 +33,7 @@ class JudgeRun:
     A batch is asked for when the one before it is settled, so that its replies may decide what comes next.
     """
 
-    def __init__(self, runner: Runner, judge: Judge, batches: Iterable[list[Trial]]) -> None:
+    def __init__(self, runner: Runner, judge: Judge, batches: Iterable[Sequence[Call]]) -> None:
         self.runner = runner
         self.limits = runner.limits
         self.judge = judge
@@ -54,14 +54,14 @@ class JudgeRun:
             await provider.open()
             throttle = Throttle(min(self.limits.concurrency, provider.concurrency), self.stopped)
             while batch and not self.stopped.is_set():
-                await self._work(provider, throttle, sorted(batch, key=_prefix_order))
+                await self._work(provider, throttle, sorted(batch, key=lambda call: call.prefix))
                 batch = None if self.stopped.is_set() else next(self._batches, None)
         except SteelyardError as error:
             self._give_up(error)
         finally:
             await provider.close()
 
-    async def _work(self, provider: Provider, throttle: Throttle, batch: list[Trial]) -> None:
+    async def _work(self, provider: Provider, throttle: Throttle, batch: Sequence[Call]) -> None:
         brief(provider, batch)
         waiting = iter(batch)
 
@@ -78,7 +78,7 @@ class JudgeRun:
             for _ in range(min(self.limits.concurrency, provider.concurrency, len(batch))):
                 group.create_task(worker())
 
-    async def _settle(self, provider: Provider, throttle: Throttle, trial: Trial) -> None:
+    async def _settle(self, provider: Provider, throttle: Throttle, trial: Call) -> None:
         errors: list[CallError] = []
         deadline = asyncio.get_running_loop().time() + self.limits.trial_timeout
         while True:
@@ -111,7 +111,7 @@ class JudgeRun:
                 await self._keep(trial, reply, len(errors) + 1, hold.spent)
                 return
 
-    async def _call(self, provider: Provider, trial: Trial) -> Reply:
+    async def _call(self, provider: Provider, trial: Call) -> Reply:
         """One try; whatever goes wrong in it is this trial's alone."""
         try:
             return await asyncio.wait_for(provider.ask(trial.presentation()), self.call_timeout)
@@ -124,12 +124,12 @@ class JudgeRun:
         except Exception as error:
             raise PermanentError("internal_error", f"{type(error).__name__}: {error}") from error
 
-    async def _keep(self, trial: Trial, reply: Reply, attempts: int, dollars: float) -> None:
+    async def _keep(self, trial: Call, reply: Reply, attempts: int, dollars: float) -> None:
         self._exhausted_in_a_row = 0
         await self.runner.store.save_reply(trial, reply, attempts)
         self.runner.replied(self.judge, dollars)
 
-    async def _fail(self, trial: Trial, errors: list[CallError]) -> None:
+    async def _fail(self, trial: Call, errors: list[CallError]) -> None:
         last = errors[-1]
         await self.runner.store.save_failure(trial, last.reason, str(last), len(errors))
         self.runner.failed(self.judge, last.reason)
@@ -157,8 +157,3 @@ class JudgeRun:
             self.runner.outcome.stopped.append(error)
         else:
             self.runner.stop(error)
-
-
-def _prefix_order(trial: Trial) -> tuple[str, ...]:
-    """Trials that share a prompt's beginning stand together, for providers that remember prefixes."""
-    return (trial.stimulus.request, *trial.slot_texts, trial.protocol, trial.key)

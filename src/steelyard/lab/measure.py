@@ -14,6 +14,7 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.errors import ConfigError, SteelyardError, UsageError
 from steelyard.lab.limits import Limits
 from steelyard.lab.observe import observe
+from steelyard.lab.planner import make_plan
 from steelyard.lab.prices import price_of
 from steelyard.lab.progress import Progress
 from steelyard.lab.run_folder import RunFolder
@@ -50,8 +51,9 @@ def measure(study: Study, folder: RunFolder, limits: Limits, progress: Progress 
     What the caller must mend (a rejected key, an unknown model) is raised; replies that arrived are kept.
     """
     check_prices(study.judges, limits)
+    plan = make_plan(study)  # before the folder exists: what is refused leaves nothing behind
     with folder.locked():
-        plan = folder.prepare(study)
+        folder.prepare(plan)
         with folder.store() as store:
             outcome = conduct(Runner(store, limits, progress), lambda runner: runner.run(plan.trials))
             observations = observe(plan, store)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from steelyard.lab.planner import Plan
-from steelyard.store.run_store import RunStore, StoredFailure, StoredReply
+from steelyard.store.replies import StoredFailure, StoredReply
+from steelyard.store.run_store import RunStore
 from steelyard.trials.reply import Usage
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.observation import Observation

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -88,11 +88,12 @@ class RunFolder:
                     ) from error
             yield
 
-    def prepare(self, study: Study) -> Plan:
-        """Freeze a study here, or go on with the one that is here; it may gain judges and probes."""
-        plan = make_plan(study)
+    def prepare(self, plan: Plan) -> Plan:
+        """Freeze a plan here, or go on with the one that is here; it may gain judges and probes."""
+        study = plan.study
         if self.study.exists():
             held = thaw(self.study)
+            self._check_source(held, study)
             if not study.extends(held):
                 differing = _difference(held, study)
                 raise ConfigError(
@@ -109,6 +110,17 @@ class RunFolder:
         write_text(self.study, freeze(study))
         self._keep_plan(plan)
         return plan
+
+    def _check_source(self, held: Study, study: Study) -> None:
+        """Refuse data that have changed since they were frozen, even where the same items come of them."""
+        if held.source is None or study.source is None:
+            return
+        changed = study.source.changed(held.source)
+        if changed is not None:
+            raise ConfigError(
+                f"{self.path}: {changed} has changed since this study was frozen (its SHA-256 is another); "
+                "restore the file, or choose another --out."
+            )
 
     def _keep_plan(self, plan: Plan) -> None:
         """Once per study, whatever interrupted the first attempt."""
@@ -223,12 +235,12 @@ def _unwritable(path: Path, error: OSError) -> StoreError:
     return StoreError(f"{path}: cannot be written ({error.strerror}); choose another --out.")
 
 
-def write_text(path: Path, text: str) -> None:
-    """Whole or not at all: a reader never sees half a file."""
+def write_text(path: Path, text: str | Iterable[str]) -> None:
+    """Whole or not at all: a reader never sees half a file; a long text may come in parts."""
     beside = path.with_name(path.name + ".part")
     try:
         with beside.open("w", encoding="utf-8", newline="\n") as stream:
-            stream.write(text)
+            stream.writelines([text] if isinstance(text, str) else text)
             stream.flush()
             os.fsync(stream.fileno())
         beside.replace(path)

@@ -14,6 +14,7 @@ from steelyard.lab.limits import Limits
 from steelyard.lab.prices import price_of
 from steelyard.lab.progress import Progress, Silent, Tick
 from steelyard.store.run_store import RunStore
+from steelyard.trials.exchange import Call
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
 
@@ -37,20 +38,24 @@ class Agenda:
     """What one judge may have to do."""
 
     judge: Judge
-    trials: Sequence[Trial]
+    trials: Sequence[Call]
     """Every trial that may be run, the answered ones included."""
-    batches: Iterable[list[Trial]]
+    batches: Iterable[Sequence[Call]]
     """Open trials; a batch is taken when the one before it is settled."""
 
 
 class Runner:
     """Executes the open trials of a plan."""
 
-    def __init__(self, store: RunStore, limits: Limits, progress: Progress | None = None) -> None:
+    def __init__(
+        self, store: RunStore, limits: Limits, progress: Progress | None = None, spent: float = 0.0
+    ) -> None:
+        """`spent` is what the study has cost beside the trials that will be run here."""
         self.store = store
         self.limits = limits
         self.progress = progress or Silent()
         self.budget = Budget(limits.budget)
+        self.budget.spent = spent
         self.outcome = Outcome()
         self._runs: list[JudgeRun] = []
         self._stopped = False
@@ -77,7 +82,7 @@ class Runner:
 
     async def follow(self, agendas: Sequence[Agenda]) -> Outcome:
         """Run each judge's batches; embedded judges in turn, all others side by side."""
-        stored = self.store.replies()
+        stored = {**self.store.replies(), **self.store.exchanges()}
         lanes: dict[str, list[JudgeRun]] = {}
         for agenda in agendas:
             judge, price = agenda.judge, price_of(agenda.judge)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from steelyard.errors import BudgetError, InterruptedRunError, RunError, SteelyardError
 from steelyard.lab.runner import Outcome
 from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.recorded_observations import verdict_counts
 from steelyard.verdicts.verdict import NOT_RUN, Abstained, Decided, Failed, Tie, Unreadable
 
 
@@ -35,13 +36,16 @@ def stops(outcome: Outcome, observations: Sequence[Observation]) -> Iterator[Ste
 
 def speechless(judges: Iterable[str], observations: Sequence[Observation]) -> Iterator[SteelyardError]:
     """Judges from whom nothing readable came; a judge that was not reached at all is told of elsewhere."""
+    counts = verdict_counts(observations)
     for judge in judges:
-        verdicts = [o.verdict for o in observations if o.judge == judge]
-        tried = [verdict for verdict in verdicts if verdict != Failed(NOT_RUN)]
+        tried = {v: n for (name, v), n in counts.items() if name == judge and v != Failed(NOT_RUN)}
         if tried and not any(isinstance(verdict, (Decided, Tie, Abstained)) for verdict in tried):
-            reasons = Counter(v.reason for v in tried if isinstance(v, (Unreadable, Failed)))
+            reasons: Counter[str] = Counter()
+            for verdict, number in tried.items():
+                if isinstance(verdict, (Unreadable, Failed)):
+                    reasons[verdict.reason] += number
             yield RunError(
-                f"judge {judge}: no readable verdict in {len(tried)} calls ({_told(reasons)}), "
+                f"judge {judge}: no readable verdict in {sum(tried.values())} calls ({_told(reasons)}), "
                 "no figure defined; look at the replies and correct the prompt, the reader or the server."
             )
 
@@ -49,11 +53,10 @@ def speechless(judges: Iterable[str], observations: Sequence[Observation]) -> It
 def warnings(observations: Sequence[Observation]) -> Iterator[str]:
     """Single calls without a verdict, by judge and reason."""
     counts: dict[tuple[str, str], Counter[str]] = {}
-    for observation in observations:
-        verdict = observation.verdict
+    for (judge, verdict), number in verdict_counts(observations).items():
         if isinstance(verdict, (Unreadable, Failed)) and verdict.reason != NOT_RUN:
             word = "unreadable" if isinstance(verdict, Unreadable) else "failed"
-            counts.setdefault((observation.judge, word), Counter())[verdict.reason] += 1
+            counts.setdefault((judge, word), Counter())[verdict.reason] += number
     for (judge, word), reasons in sorted(counts.items()):
         yield f"judge {judge}: {reasons.total()} trials {word} ({_told(reasons)}); none of them is a score."
 

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from steelyard.errors import ConfigError
 from steelyard.identity import content_hash
+from steelyard.lab.data_source import DataSource
 from steelyard.probes.probe import PROBES, Design, Probe, WrittenProbe, covers, level_of, levels_of
 from steelyard.registry import Spec
 from steelyard.stimuli.packed import packed_stimuli
@@ -34,6 +35,10 @@ class Study:
     """Hash of the items of a study read back from its folder, which keeps stimuli and not items."""
     authored: tuple[Stimulus, ...] = ()
     """Stimuli that a model wrote for this study."""
+    source: DataSource | None = None
+    """Where the items came from, where they are the user's."""
+    notes: tuple[str, ...] = ()
+    """What a user should know of how the study was put together, in sentences; decides nothing."""
 
     @cached_property
     def design(self) -> Design:

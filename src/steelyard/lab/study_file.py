@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,24 +12,24 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from steelyard.errors import ConfigError
+from steelyard.lab.data_source import DataSource, data_source
 from steelyard.lab.judge_config import parse_judge
 from steelyard.lab.judge_defaults import baseline_judges
 from steelyard.lab.pack_study import pack_draw
 from steelyard.lab.study import Study
+from steelyard.lab.study_probes import DEFAULT_PROBES, default_probes, probe_specs, without_unwritten
+from steelyard.lab.task_config import TaskConfig, parse_task, question
 from steelyard.probes.probe import POINTWISE, PROBES, arms_of, level_of
 from steelyard.providers.provider import connect
-from steelyard.registry import Spec
+from steelyard.tasks.data_config import DataConfig, parse_data
 from steelyard.tasks.item import Item
-from steelyard.tasks.task import CHECKLIST_TASK, Task
+from steelyard.tasks.task import Task
 from steelyard.trials.judge import Judge
 
 DEFAULT_JUDGES = ("embedded/smollm2-135m", "embedded/smollm2-135m-likelihood")
-DEFAULT_PROBES = ("vacuum", "ladder", "criterion")
 SCORE_JUDGES = ("embedded/smollm2-135m",)
 """Judges of single texts where none is named."""
-SCORE_PROBES = ("vacuum",)
-"""Probes of single texts where none is named."""
-LATER_KEYS = ("task", "data", "author", "validator", "review")
+LATER_KEYS = ("author", "validator", "review")
 """Keys of the contract that this version does not act on."""
 
 
@@ -42,46 +43,61 @@ class StudyConfig(BaseModel):
     profile: Literal["quick", "standard", "full"] = "quick"
     replicates: int = Field(default=1, ge=1, le=1000)
     judges: list[str | dict[str, Any]] = Field(default=list(DEFAULT_JUDGES), min_length=1)
+    task: TaskConfig = TaskConfig()
+    data: DataConfig | None = None
     probes: list[str | dict[str, dict[str, Any]]] = Field(default=list(DEFAULT_PROBES), min_length=1)
 
 
 def load_config(path: Path | None, overrides: Mapping[str, Any]) -> StudyConfig:
     """Read a study file (or none) and lay the command line's options over it."""
     body = {} if path is None else read_yaml(path)
-    where = "command line" if path is None else str(path)
+    where, folder = ("command line", Path()) if path is None else (str(path), path.parent)
     for key in LATER_KEYS:
         if key in body:
             raise ConfigError(
-                f"{where}: key {key!r} is not built yet: this version measures on the built-in catalogue; "
+                f"{where}: key {key!r} is not built yet: this version has no texts written by models; "
                 "remove the key."
             )
+    body = {**body, **overrides, **_laid_over(body, overrides, where)}
+    if "data" in body:
+        body["data"] = parse_data(body["data"], where)
+    if "task" in body:
+        body["task"] = parse_task(body["task"], folder, where)
     if path is not None:
         body.setdefault("name", path.stem)
     try:
-        return StudyConfig.model_validate({**body, **overrides})
+        return StudyConfig.model_validate(body)
     except ValidationError as error:
         raise ConfigError(_sentence(error, where)) from error
 
 
-def build_study(
-    config: StudyConfig, folder: Path, task: Task = CHECKLIST_TASK, items: tuple[Item, ...] = ()
-) -> Study:
-    """Resolve judges and probes; baselines are added last.
+def _laid_over(body: Mapping[str, Any], overrides: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """`task` and `data` part by part: what the command line does not say stays as the file has it."""
+    merged = {}
+    for key in ("task", "data"):
+        if key in body or key in overrides:
+            given = body.get(key, {})
+            if not isinstance(given, Mapping):
+                raise ConfigError(f"{where}: {key}: expected a mapping, found {given!r}; correct it.")
+            merged[key] = {**given, **overrides.get(key, {})}
+    return merged
 
-    A pointwise task without items is put to the built-in pack.
+
+def build_study(config: StudyConfig, folder: Path, prompt: Path | None = None) -> Study:
+    """Resolve task, items, judges and probes; baselines are added last.
+
+    `prompt` is the template of every judge that is prompted and brings none of its own.
     """
+    task = question(config.task, config.data)
+    named = "probes" in config.model_fields_set
     config = _with_defaults(config, task)
-    if not items and level_of(task) == POINTWISE:
-        items = pack_draw(task.scale, config.profile, config.seed)
-    probes = [_probe_spec(given) for given in config.probes]
+    probes = probe_specs(config.probes)
+    items, source = _items(config, folder, task)
     arms = {arm for spec in probes for arm in arms_of(PROBES.build(spec))}
-    judges = [parse_judge(given, folder, task.scale, arms) for given in config.judges]
+    judges = [parse_judge(_prompted(given, prompt), folder, task.scale, arms) for given in config.judges]
     judges = _distinct(judges, config.judges)
     for judge in judges:
         connect(judge)  # refuses wrong models and options before anything is written
-    for spec in probes:
-        if probes.count(spec) > 1:
-            raise ConfigError(f"probes: {spec.name!r} stands there twice; leave one out.")
     names = {judge.name for judge in judges}
     baselines = [judge for judge in baseline_judges(config.seed, task.scale) if judge.name not in names]
     study = Study(
@@ -90,21 +106,62 @@ def build_study(
         config.profile,
         config.replicates,
         (*judges, *baselines),
-        tuple(probes),
+        probes,
         task,
         items,
+        source=source,
     )
     study.build_probes()  # refuses probes that do not fit the scale
-    return study
+    _check_rubric(study)
+    return without_unwritten(study, named)
+
+
+def _items(config: StudyConfig, folder: Path, task: Task) -> tuple[tuple[Item, ...], DataSource | None]:
+    """What is judged: rows of the user's data, items of the pack for scores, or nothing."""
+    if config.data is not None:
+        return config.data.load(folder, task.scale, config.seed), data_source(config.data, folder)
+    if level_of(task) == POINTWISE:
+        return pack_draw(task.scale, config.profile, config.seed), None
+    return (), None
+
+
+def _check_rubric(study: Study) -> None:
+    """Refuse to show a prompt whose rubric would be empty."""
+    if study.task.rubric or all(item.rubric for item in study.items):
+        return
+    for judge in study.judges:
+        texts = [text for p in judge.protocols.values() for text in (p.user, p.system) if text]
+        if judge.rubric is None and not judge.baseline and any("rubric" in text for text in texts):
+            raise ConfigError(
+                f"judge {judge.name!r}: its prompt holds a rubric, and the study has none; add --rubric "
+                "FILE, or rubric under task, or map a column of rubrics."
+            )
 
 
 def _with_defaults(config: StudyConfig, task: Task) -> StudyConfig:
-    """What was not said follows the level of measurement."""
-    if level_of(task) != POINTWISE:
-        return config
-    defaults: dict[str, Any] = {"judges": list(SCORE_JUDGES), "probes": list(SCORE_PROBES), "name": "pack"}
+    """What was not said follows from what is measured."""
+    data = config.data is not None
+    defaults: dict[str, Any] = {"probes": list(default_probes(task, data))}
+    if level_of(task) == POINTWISE:
+        defaults |= {"judges": list(SCORE_JUDGES), "name": "pack"}
+    if config.data is not None:
+        defaults["name"] = (
+            re.sub(r"[^A-Za-z0-9._-]+", "-", Path(config.data.path).stem).strip("-._") or "data"
+        )
     unsaid = {name: value for name, value in defaults.items() if name not in config.model_fields_set}
     return config.model_copy(update=unsaid)
+
+
+def _prompted(given: str | dict[str, Any], prompt: Path | None) -> str | dict[str, Any]:
+    """The judge with the common prompt, unless it has its own or is not prompted."""
+    if prompt is None:
+        return given
+    body = {"model": given} if isinstance(given, str) else given
+    model, _, query = str(body.get("model", "")).partition("?")
+    unprompted = model.startswith(("planted/", "recorded/")) or model.endswith("-likelihood")
+    if unprompted or "prompt" in body or any(part.startswith("prompt=") for part in query.split("&")):
+        return given
+    return {**body, "prompt": str(prompt.absolute())}
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -130,20 +187,6 @@ def _sentence(error: ValidationError, where: str) -> str:
     if problem["type"] == "extra_forbidden":
         return f"{where}: unknown key {key!r}; known keys: {', '.join(StudyConfig.model_fields)}."
     return f"{where}: {key}: {problem['msg']}, found {problem['input']!r}."
-
-
-def _probe_spec(given: str | dict[str, dict[str, Any]]) -> Spec:
-    if isinstance(given, str):
-        spec = Spec(given)
-    elif len(given) == 1:
-        spec = Spec(*next(iter(given.items())))
-    else:
-        raise ConfigError(f"probes: expected a name or one name with its options, found {given!r}.")
-    try:
-        PROBES.build(spec)
-    except TypeError as error:
-        raise ConfigError(f"probe {spec.name!r}: wrong options {dict(spec.args)!r} ({error}).") from error
-    return spec
 
 
 def _distinct(judges: list[Judge], given: list[str | dict[str, Any]]) -> list[Judge]:

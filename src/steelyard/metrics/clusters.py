@@ -22,6 +22,8 @@ ASSUMED_CORRELATION = 0.1
 """Intra-task correlation assumed where the data show no spread between tasks."""
 REPLICATES = 2000
 """Bootstrap replicates."""
+_MANY = 64
+"""Above so many tasks it pays to look for equal ones."""
 _BLOCK = 4_000_000
 
 
@@ -78,10 +80,19 @@ def wilson_tasks(tally: Tally) -> Limits:
 
 
 def resample(counts: Ints | Floats, seed: int, replicates: int = REPLICATES) -> Floats:
-    """Cluster bootstrap: (replicates × columns) sums of counts (tasks × columns) over tasks drawn again."""
+    """Cluster bootstrap: (replicates × columns) sums of counts (tasks × columns) over tasks drawn again.
+
+    Tasks with equal counts need not be told apart: where there are many tasks and few different ones, as
+    with pairs that are a task each, the numbers of each kind are drawn at once.
+    """
     tasks = len(counts)
     generator = np.random.default_rng(seed)
     table = np.asarray(counts, dtype=np.float64)
+    if tasks > _MANY:
+        kinds, sizes = np.unique(table, axis=0, return_counts=True)
+        if len(kinds) <= tasks // 4:
+            weights = generator.multinomial(tasks, sizes / tasks, replicates)
+            return np.asarray(weights.astype(np.float64) @ kinds)
     block = max(1, _BLOCK // tasks)
     parts = []
     for start in range(0, replicates, block):

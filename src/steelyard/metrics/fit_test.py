@@ -40,9 +40,9 @@ def fit_test(rows: Rows, theta: Floats, seed: int, refits: int = REFITS) -> FitT
     if not len(kept):
         return None
     deltas, step = np.unique(kept.delta, return_inverse=True)
-    simulated = _simulate(kept, theta, np.random.default_rng(seed), refits)
-    answers = np.concatenate([[kept.better_first * 3 + kept.better_second], simulated])
-    tables = _tables(answers, step, len(deltas))
+    seen = _tables((kept.better_first * 3 + kept.better_second)[None], step, len(deltas))
+    simulated = _simulated_tables(kept, step, theta, np.random.default_rng(seed), refits)
+    tables = np.concatenate([seen, simulated])
     cells = _cells(deltas)
     # Rows of one pair are fitted as if they were pairs; simulated rows share their pair's effect as well.
     starts = np.tile(theta, (len(tables), 1))
@@ -68,6 +68,24 @@ def _sorted(rows: Rows) -> Rows:
     """Pairs by step and size, so that the simulation does not depend on how pairs are named."""
     _, pair, size = np.unique(rows.pair, return_inverse=True, return_counts=True)
     return rows.take(np.lexsort((pair, size[pair], rows.delta)))
+
+
+def _simulated_tables(
+    rows: Rows, step: Ints, theta: Floats, chance: np.random.Generator, sets: int
+) -> Floats:
+    """Tables (sets × deltas × 9) drawn from the model: at once for pairs of one row, by row for others."""
+    deltas = np.unique(rows.delta)
+    _, pair, size = np.unique(rows.pair, return_inverse=True, return_counts=True)
+    alone = size[pair] == 1
+    numbers = np.bincount(step[alone], minlength=len(deltas))
+    rates = cell_rates(theta[None], deltas)[0].reshape(len(deltas), _CELLS)
+    drawn = [chance.multinomial(n, rate / rate.sum(), sets) for n, rate in zip(numbers, rates, strict=True)]
+    tables = np.stack(drawn, axis=1).astype(np.float64)
+    repeated = np.flatnonzero(~alone)
+    if len(repeated):
+        answers = _simulate(rows.take(repeated), theta, chance, sets)
+        tables += _tables(answers, step[repeated], len(deltas))
+    return tables
 
 
 def _simulate(rows: Rows, theta: Floats, chance: np.random.Generator, sets: int) -> Ints:

@@ -22,6 +22,7 @@ from steelyard.metrics.proportion import ONE_TASK, join
 from steelyard.metrics.resolution_ratio import ratio_estimate
 from steelyard.metrics.tally import excluded
 from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.recorded_observations import among, protocols_of
 
 PROBE = "ladder"
 FIT, FIT_PROBABILITY, DETECTION = "goodness_of_fit", "fit_probability", "limit_of_detection"
@@ -43,13 +44,13 @@ _HELD = {
 
 def instrument_estimates(judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
     """Every protocol under which the ladder was shown, and the resolution of each against base."""
-    shown = [o for o in observations if o.stimulus.probe == PROBE]
-    protocols = sorted({o.protocol for o in shown}, key=lambda name: (name != "base", name))
+    shown = among(observations, PROBE)
+    protocols = sorted(protocols_of(shown), key=lambda name: (name != "base", name))
     arms: dict[str, InstrumentFit | None] = {}
     estimates: list[Estimate] = []
     for protocol in protocols:
         heading = Heading(judge, PROBE, {"protocol": protocol}, seed)
-        pairs = collect(o for o in shown if o.protocol == protocol)
+        pairs = collect(among(shown, protocol=protocol))
         arms[protocol] = fit_instrument(pairs, heading.bootstrap_seed("instrument_model"))
         estimates += arm_estimates(heading, pairs, arms[protocol])
         if protocol != "base" and "base" in arms:

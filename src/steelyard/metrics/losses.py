@@ -15,6 +15,7 @@ from steelyard.metrics.heading import NO_CALLS
 from steelyard.metrics.intervals import normal_quantile, wilson
 from steelyard.metrics.power import trials_to_exclude
 from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.recorded_observations import extent, verdict_counts
 from steelyard.verdicts.verdict import NOT_RUN, Failed, Unreadable
 
 PROBE = "run"
@@ -34,7 +35,9 @@ def _rate(
     calls = len(observations)
     if not calls:
         return Estimate(judge, PROBE, metric, {}, "call", None, note=NO_CALLS)
-    events = sum(isinstance(observation.verdict, kind) for observation in observations)
+    counts = verdict_counts(observations)
+    events = sum(number for (_, verdict), number in counts.items() if isinstance(verdict, kind))
+    units, clusters = extent(observations)
     spread = sqrt(LIMIT.value * (1 - LIMIT.value) / calls)
     word = limit_word(wilson(events, calls, normal_quantile(1 - ALPHA)), LIMIT)
     return Estimate(
@@ -48,12 +51,12 @@ def _rate(
         denominator=calls,
         intervals=(Interval("wilson", *wilson(events, calls)),),
         n_calls=calls,
-        n_units=len({(o.stimulus.unit, o.protocol) for o in observations}),
-        n_clusters=len({o.stimulus.cluster for o in observations}),
+        n_units=units,
+        n_clusters=clusters,
         bounds=(events / calls, events / calls),
         finding=word,
         minimum_detectable=(normal_quantile(1 - ALPHA) + normal_quantile(POWER)) * spread,
-        note=_note(metric, observations),
+        note=_note(metric, counts[judge, Failed(NOT_RUN)]),
         calls_needed=_calls_needed(events / calls) if word == UNDERPOWERED else None,
     )
 
@@ -63,6 +66,5 @@ def _calls_needed(rate: float) -> int | None:
     return None if trials is None else ceil(trials)
 
 
-def _note(metric: str, observations: Sequence[Observation]) -> str:
-    untried = sum(observation.verdict == Failed(NOT_RUN) for observation in observations)
+def _note(metric: str, untried: int) -> str:
     return f"{NOTE}; {untried} of them were never tried" if untried and metric == "failed_rate" else NOTE

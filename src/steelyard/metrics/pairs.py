@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.stimuli.expectation import Prefers
 from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.recorded_observations import RecordedObservations, better
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
 
 FIRST, SECOND, TIE, ABSTAINED, UNREADABLE, FAILED, ABSENT = range(7)
@@ -91,6 +91,8 @@ def code(verdict: Verdict) -> int:
 
 def collect(observations: Iterable[Observation]) -> Pairs:
     """Bring the two orders of each pair together; sorted, so that arrival order does not matter."""
+    if isinstance(observations, RecordedObservations):
+        return _from_columns(observations)
     rows: dict[tuple[str, int], dict[str, Observation]] = {}
     for observation in observations:
         pair = (observation.stimulus.id, observation.replicate)
@@ -107,9 +109,6 @@ def collect(observations: Iterable[Observation]) -> Pairs:
         codes = [code(orders[order].verdict) if order in orders else ABSENT for orders in ordered]
         return np.array(codes, dtype=np.int64)
 
-    def better(expectation: object) -> int:
-        return {"u": 1, "v": 2}[expectation.content] if isinstance(expectation, Prefers) else 0
-
     def level(value: float | None) -> float:
         return float("nan") if value is None else value
 
@@ -121,9 +120,40 @@ def collect(observations: Iterable[Observation]) -> Pairs:
         stratum=np.array([s.stratum for s in stimuli], dtype=np.str_),
         delta=np.array([level(s.delta) for s in stimuli], dtype=np.float64),
         base_level=np.array([level(s.base_level) for s in stimuli], dtype=np.float64),
-        better=np.array([better(s.expectation) for s in stimuli], dtype=np.int64),
+        better=np.array([better(s) for s in stimuli], dtype=np.int64),
         u_first=answers("uv"),
         v_first=answers("vu"),
         clusters=names,
         names=pair_names,
+    )
+
+
+def _from_columns(observations: RecordedObservations) -> Pairs:
+    """The same from columns; numbers of stimuli and tasks are in the order of their names."""
+    shown, orders = observations.shown, observations.order
+    repeats = int(observations.replicate.max(initial=0)) + 1
+    rows, row = np.unique(observations.stimulus * repeats + observations.replicate, return_inverse=True)
+    stimulus = rows // repeats
+    codes = np.array([code(verdict) for verdict in observations.verdicts], dtype=np.int64)
+
+    def answers(order: int) -> Ints:
+        column = np.full(len(rows), ABSENT, dtype=np.int64)
+        column[row[orders == order]] = codes[observations.verdict[orders == order]]
+        return column
+
+    stimuli, pair = np.unique(stimulus, return_inverse=True)
+    tasks, cluster = np.unique(shown.cluster[stimulus], return_inverse=True)
+    return Pairs(
+        pair=pair.astype(np.int64),
+        replicate=rows % repeats,
+        cluster=cluster.astype(np.int64),
+        kind=shown.kind[stimulus],
+        stratum=shown.stratum[stimulus],
+        delta=shown.delta[stimulus],
+        base_level=shown.base_level[stimulus],
+        better=shown.better[stimulus],
+        u_first=answers(0),
+        v_first=answers(1),
+        clusters=tuple(shown.clusters[tasks].tolist()),
+        names=tuple(shown.ids[stimuli].tolist()),
     )

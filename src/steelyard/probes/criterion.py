@@ -12,6 +12,7 @@ from steelyard.probes import ladder, vacuum
 from steelyard.probes.probe import PAIRWISE, Design, Showing, select
 from steelyard.trials.builtin_prompts import GRADED
 from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.recorded_observations import among
 
 LEVELS = {2: GRADED[1:3], 3: GRADED[:3], 4: GRADED}
 """Number of tie instructions to their names, from lenient to strict."""
@@ -56,7 +57,7 @@ class Criterion:
     def _arm(
         self, judge: str, observations: Sequence[Observation], base: tuple[Pairs, Pairs], arm: str, seed: int
     ) -> list[Estimate]:
-        seen = [o for o in observations if o.protocol == arm]
+        seen = among(observations, protocol=arm)
         if not seen:
             groups: list[Mapping[str, str | float]] = [{"kind": "vacuum"}, {"delta": 0}, {"delta": 1}]
             return [self._undefined(judge, arm, group) for group in groups]
@@ -82,10 +83,9 @@ class Criterion:
 
 def _arm_pairs(observations: Sequence[Observation], protocol: str) -> tuple[Pairs, Pairs]:
     """Vacuum and ladder of one arm, controls left out: other arms do not show them."""
-    ladder_rows = select(observations, "ladder", protocol)
     return (
         collect(select(observations, "vacuum", protocol)),
-        collect(o for o in ladder_rows if o.stimulus.kind in ("same_subset", "prefix")),
+        collect(among(observations, "ladder", protocol, ("same_subset", "prefix"))),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.ladder_estimates import ladder_estimates
 from steelyard.metrics.pairs import collect
-from steelyard.probes.probe import PAIRWISE, Design, Showing, both_orders, select
+from steelyard.probes.probe import PAIRWISE, Design, Showing, both_orders, catalogued, select
 from steelyard.stimuli.ladder import different_subset_pair, filler_pair, prefix_pair, same_subset_pair
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.checklist import ELEMENTS
@@ -62,7 +62,7 @@ class Ladder:
         """The ladder and its controls under the base protocol."""
         del protocols
         yield from arm(design, "base")
-        yield from both_orders(controls(design), "base", design.replicates)
+        yield from both_orders(catalogued(controls(design), design), "base", design.replicates)
 
     def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
         """Every ladder figure of the base protocol."""
@@ -71,8 +71,8 @@ class Ladder:
 
 def arm(design: Design, protocol: str) -> Iterable[Showing]:
     """The ladder without its controls, under one protocol."""
-    yield from both_orders(same_quality(design), protocol, design.replicates)
-    yield from both_orders(steps(design), protocol, design.replicates)
+    yield from both_orders(catalogued(same_quality(design), design), protocol, design.replicates)
+    yield from both_orders(catalogued(steps(design), design), protocol, design.replicates)
 
 
 def same_quality(design: Design) -> Iterable[Stimulus]:

@@ -8,9 +8,10 @@ from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.natural import natural_estimates
 from steelyard.metrics.pairs import collect
-from steelyard.probes.probe import PAIRWISE, Design, Showing, select
-from steelyard.stimuli.expectation import Unknown
+from steelyard.probes.probe import PAIRWISE, Design, Showing, both_orders, select
+from steelyard.stimuli.natural import natural_pair
 from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.recorded_observations import among, protocols_of
 
 
 class Position:
@@ -37,20 +38,23 @@ class Position:
     levels = (PAIRWISE,)
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
-        """None of its own: the built-in catalogue holds no natural pairs."""
-        del design, protocols
-        raise ConfigError(
-            "probe 'position': the built-in catalogue holds no natural pairs; "
-            "use `steelyard import` on recorded verdicts, or leave the probe out."
-        )
+        """Every pair of the data in both orders; the built-in catalogue holds no natural pairs."""
+        del protocols
+        if not design.items:
+            raise ConfigError(
+                "probe 'position': the built-in catalogue holds no natural pairs; give data with two "
+                "responses a row, use `steelyard import` on recorded verdicts, or leave the probe out."
+            )
+        pairs = [natural_pair(item, self.name) for item in design.items]
+        return both_orders(pairs, "base", design.replicates)
 
     def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
         """The figures of every protocol under which natural pairs were judged."""
-        mine = [o for o in observations if o.stimulus.probe == self.name]
-        protocols = sorted({o.protocol for o in mine}, key=lambda name: (name != "base", name))
+        mine = among(observations, self.name)
+        protocols = sorted(protocols_of(mine), key=lambda name: (name != "base", name))
         estimates: list[Estimate] = []
         for protocol in protocols:
             chosen = select(mine, self.name, protocol)
-            labelled = [o for o in chosen if not isinstance(o.stimulus.expectation, Unknown)]
+            labelled = among(chosen, labelled=True)
             estimates += natural_estimates(judge, protocol, collect(chosen), collect(labelled), seed)
         return estimates

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
 from steelyard.metrics.estimate import Estimate
@@ -18,6 +18,7 @@ from steelyard.tasks.scale import Pairwise
 from steelyard.tasks.task import CHECKLIST_TASK, Task
 from steelyard.trials.trial import ORDERS
 from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.recorded_observations import among
 
 PAIRWISE, POINTWISE = "pairwise", "pointwise"
 """Levels of measurement: two texts compared, or one text scored."""
@@ -132,6 +133,15 @@ def both_orders(stimuli: Iterable[Stimulus], protocol: str, replicates: int) -> 
                 yield Showing(stimulus, protocol, order, replicate)
 
 
+def catalogued(stimuli: Iterable[Stimulus], design: Design) -> Iterable[Stimulus]:
+    """Stimuli of the built-in catalogue; beside data, whose question is another, they bring their own."""
+    if not design.items:
+        yield from stimuli
+        return
+    for stimulus in stimuli:
+        yield replace(stimulus, instruction=CHECKLIST_TASK.instruction, rubric=CHECKLIST_TASK.rubric)
+
+
 def pointwise(stimuli: Iterable[Stimulus], protocol: str, replicates: int) -> Iterable[Showing]:
     """Every single text, each as often as the design says."""
     for stimulus in stimuli:
@@ -162,6 +172,6 @@ def covers(spec: Spec, held: Spec) -> bool:
     return bool(arms) and set(arms) <= set(arms_of(PROBES.build(spec)))
 
 
-def select(observations: Iterable[Observation], probe: str, protocol: str) -> list[Observation]:
+def select(observations: Iterable[Observation], probe: str, protocol: str) -> Sequence[Observation]:
     """The observations of one probe's stimuli under one protocol."""
-    return [o for o in observations if o.stimulus.probe == probe and o.protocol == protocol]
+    return among(observations, probe, protocol)

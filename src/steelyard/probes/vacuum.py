@@ -15,6 +15,7 @@ from steelyard.probes.probe import (
     Design,
     Showing,
     both_orders,
+    catalogued,
     pointwise,
     select,
 )
@@ -24,6 +25,7 @@ from steelyard.stimuli.vacuum import KINDS, vacuum_pair
 from steelyard.tasks.item import Item
 from steelyard.tasks.sources.items import drawn
 from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.recorded_observations import RecordedObservations
 
 ITEMS = {"quick": 4, "standard": 12, "full": 24}
 """Requests per profile that responses without content are put to."""
@@ -54,7 +56,7 @@ def arm(design: Design, protocol: str) -> Iterable[Showing]:
     if design.level == POINTWISE:
         yield from pointwise(responses(design), protocol, design.replicates)
         return
-    for stimulus in stimuli(design):
+    for stimulus in catalogued(stimuli(design), design):
         repeats = 2 if stimulus.kind == "empty" and design.profile != "quick" else 1
         yield from both_orders([stimulus], protocol, repeats * design.replicates)
 
@@ -93,7 +95,7 @@ def arm_estimates(
 ) -> list[Estimate]:
     """The figures of one arm; the note counts distinct prompts, since equal prompts repeat themselves."""
     chosen = select(observations, "vacuum", protocol)
-    if any(len(o.stimulus.texts) == 1 for o in chosen):
+    if chosen and len(chosen[0].stimulus.texts) == 1:
         return score_vacuum_estimates(judge, protocol, chosen, seed)
     rows = vacuum_estimates(judge, protocol, collect(chosen), seed)
     return [_with_prompts(row, chosen) for row in rows]
@@ -103,8 +105,10 @@ def _with_prompts(row: Estimate, observations: Sequence[Observation]) -> Estimat
     if row.metric != "dark_current" or row.value is None:
         return row
     kind = row.group.get("kind")
+    if isinstance(observations, RecordedObservations):  # the prompts are not known
+        return row
     prompts = {o.prompt for o in observations if kind in (None, o.stimulus.kind)}
-    if "" in prompts:  # recorded verdicts: the prompts are not known
+    if "" in prompts:
         return row
     said = f"{row.n_calls} calls show {len(prompts)} distinct prompts"
     return replace(row, note=f"{row.note}; {said}" if row.note else said)

@@ -15,7 +15,7 @@ from steelyard.identity import canonical_json, rng_for
 from steelyard.providers.planted_model import OPTION_NAMES, Parameters, decide, surface_effect
 from steelyard.providers.planted_rater import RaterParameters, rate
 from steelyard.providers.planted_rates import CallRates, PairRates, expected_pair_rates, expected_rates
-from steelyard.providers.truth_key import Truth, TruthKey
+from steelyard.providers.truth_key import Truth, TruthKey, pack_key
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.judge import TRANSPORT_OPTIONS, Judge
 from steelyard.trials.presentation import Presentation
@@ -56,7 +56,7 @@ class Planted:
             )
         self._judge = judge
         self._seen: dict[str, Parameters] = {}
-        self._key = TruthKey()
+        self._key = pack_key() if judge.model == "rater" else TruthKey()
         self._parameters, self._rater, self._value = _from_options(judge)
         for protocol in judge.protocols.values():
             self.parameters(protocol.settings)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 from steelyard.identity import content_hash
 from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.original import ORIGINAL, PERTURBED
 from steelyard.stimuli.stimulus import Stimulus
+from steelyard.tasks.pack import pack
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,19 @@ class TruthKey:
     def truth(self, request: str, text: str) -> Truth | None:
         """What is known of a text."""
         return self.truths.get(text_hash(request, text))
+
+
+@cache
+def pack_key() -> TruthKey:
+    """The labels of every text of the built-in pack."""
+    return TruthKey(
+        {
+            text_hash(entry.request, text): Truth(label, entry.id)
+            for task in pack()
+            for entry in task.items
+            for text, label in entry.labelled()
+        }
+    )
 
 
 def text_hash(request: str, text: str) -> str:

@@ -77,7 +77,12 @@ class Stimulus:
     @cached_property
     def hash(self) -> str:
         """Content hash of everything above; an addition that a stimulus lacks does not enter."""
-        return content_hash(_without_absent(plain(self)))
+        return content_hash(self.content)
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """What the hash is taken of."""
+        return _without_absent(plain(self))
 
     @property
     def unit(self) -> str:

@@ -8,38 +8,23 @@ import queue
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from steelyard.errors import StoreError
-from steelyard.identity import canonical_json, content_hash, plain
+from steelyard.identity import canonical_json, content_hash
+from steelyard.store import authoring
+from steelyard.store.authoring import AuthoredRow, StoredExchange
+from steelyard.store.replies import StoredFailure, StoredReply, reply_body, reply_from
 from steelyard.store.schema import migrate
-from steelyard.trials.reply import Reply, Usage
+from steelyard.trials.exchange import Call, Exchange
+from steelyard.trials.reply import Reply
 from steelyard.trials.trial import Trial, trial_key
 
 Write = Callable[[sqlite3.Connection], None]
 _Pending = tuple[Write, asyncio.Future[None], asyncio.AbstractEventLoop]
-
-
-@dataclass(frozen=True)
-class StoredReply:
-    """A reply as it lies in the file."""
-
-    reply: Reply
-    attempts: int
-    received: float
-
-
-@dataclass(frozen=True)
-class StoredFailure:
-    """The last failure of a trial that has no reply."""
-
-    reason: str
-    message: str
-    attempts: int
 
 
 @dataclass(frozen=True)
@@ -105,30 +90,44 @@ class RunStore:
 
     # Writing
 
-    async def save_reply(self, trial: Trial, reply: Reply, attempts: int) -> None:
+    async def save_reply(self, call: Call, reply: Reply, attempts: int) -> None:
         """Return when the reply is on disk."""
-        body = canonical_json(_reply_body(reply))
-        digest = content_hash([trial.key, body])
-        row = (trial.key, body, digest, attempts, reply.latency_ms, time.time())
+        body = canonical_json(reply_body(reply))
+        row = (body, content_hash([call.key, body]), attempts, reply.latency_ms, time.time())
 
         def write(connection: sqlite3.Connection) -> None:
-            _insert_trial(connection, trial)
-            connection.execute("INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?, ?, ?)", row)
+            _insert_prompt(connection, call)
+            if isinstance(call, Exchange):
+                authoring.insert_exchange(connection, call, row)
+            else:
+                _insert_trial(connection, call)
+                connection.execute(
+                    "INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?, ?, ?)", (call.key, *row)
+                )
 
         await self._submit(write)
 
-    async def save_failure(self, trial: Trial, reason: str, message: str, attempts: int) -> None:
+    async def save_failure(self, call: Call, reason: str, message: str, attempts: int) -> None:
         """Return when the failure is on disk."""
         told = message.encode("utf-8", "backslashreplace").decode()
-        row = (trial.key, reason, told, attempts, time.time())
+        row = (reason, told, attempts, time.time())
 
         def write(connection: sqlite3.Connection) -> None:
-            _insert_trial(connection, trial)
+            if isinstance(call, Exchange):
+                authoring.insert_failure(connection, call, row)
+                return
+            _insert_prompt(connection, call)
+            _insert_trial(connection, call)
             connection.execute(
-                "INSERT INTO failures (trial, reason, message, attempts, at) VALUES (?, ?, ?, ?, ?)", row
+                "INSERT INTO failures (trial, reason, message, attempts, at) VALUES (?, ?, ?, ?, ?)",
+                (call.key, *row),
             )
 
         await self._submit(write)
+
+    async def save_authored(self, rows: Sequence[AuthoredRow]) -> None:
+        """Return when all the stimuli are on disk; none is there before."""
+        await self._submit(lambda connection: authoring.insert_authored(connection, rows))
 
     async def _submit(self, write: Write) -> None:
         if self._thread is None:
@@ -177,7 +176,7 @@ class RunStore:
         with self._readable():
             rows = self._reader.execute("SELECT trial, body, attempts, latency_ms, received FROM replies")
             return {
-                key: StoredReply(_reply_from(json.loads(body), latency), attempts, received)
+                key: StoredReply(reply_from(json.loads(body), latency), attempts, received)
                 for key, body, attempts, latency, received in rows
             }
 
@@ -189,6 +188,21 @@ class RunStore:
                 " WHERE trial NOT IN (SELECT trial FROM replies) ORDER BY id"
             )
             return {key: StoredFailure(reason, message, attempts) for key, reason, message, attempts in rows}
+
+    def exchanges(self) -> dict[str, StoredExchange]:
+        """Every reply of an author or a validator, by the key of the exchange."""
+        with self._readable():
+            return authoring.read_exchanges(self._reader)
+
+    def exchange_failures(self) -> dict[str, StoredFailure]:
+        """The last failure of every exchange without a reply."""
+        with self._readable():
+            return authoring.read_failures(self._reader)
+
+    def authored(self) -> dict[str, AuthoredRow]:
+        """Every stimulus that was written for the study, by id."""
+        with self._readable():
+            return authoring.read_authored(self._reader)
 
     @property
     def study(self) -> str | None:
@@ -239,6 +253,7 @@ class RunStore:
                 *self._damaged_prompts(),
                 *self._damaged_trials(),
                 *self._damaged_replies(),
+                *authoring.damaged(self._reader),
             ]
 
     def _damaged_pages(self) -> Iterator[str]:
@@ -294,11 +309,14 @@ def _acknowledge(future: asyncio.Future[None], error: StoreError | None) -> None
         future.set_exception(error)
 
 
-def _insert_trial(connection: sqlite3.Connection, trial: Trial) -> None:
-    prompt = {"messages": trial.messages, "decoding": trial.judge.decoding}
+def _insert_prompt(connection: sqlite3.Connection, call: Call) -> None:
+    prompt = {"messages": call.messages, "decoding": call.decoding}
     connection.execute(
-        "INSERT OR IGNORE INTO prompts VALUES (?, ?)", (trial.prompt_hash, canonical_json(prompt))
+        "INSERT OR IGNORE INTO prompts VALUES (?, ?)", (call.prompt_hash, canonical_json(prompt))
     )
+
+
+def _insert_trial(connection: sqlite3.Connection, trial: Trial) -> None:
     connection.execute(
         "INSERT OR IGNORE INTO trials VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (
@@ -311,19 +329,4 @@ def _insert_trial(connection: sqlite3.Connection, trial: Trial) -> None:
             trial.judge.name,
             trial.protocol,
         ),
-    )
-
-
-def _reply_body(reply: Reply) -> dict[str, Any]:
-    body: dict[str, Any] = plain(reply)
-    del body["latency_ms"]
-    return body
-
-
-def _reply_from(body: dict[str, Any], latency_ms: float) -> Reply:
-    usage = {key: value for key, value in body["usage"].items() if key != "type"}
-    scores = body["scores"]
-    rest = {key: value for key, value in body.items() if key not in ("type", "usage", "scores")}
-    return Reply(
-        **rest, usage=Usage(**usage), scores=None if scores is None else tuple(scores), latency_ms=latency_ms
     )

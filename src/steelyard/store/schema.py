@@ -56,6 +56,40 @@ MIGRATIONS = (
         probes TEXT NOT NULL     -- JSON list of names
     );
     """,
+    """
+    CREATE TABLE exchanges (
+        key TEXT PRIMARY KEY,    -- content hash of role, fingerprint, prompt and attempt
+        role TEXT NOT NULL,      -- 'author', 'validator' or 'embedder'
+        fingerprint TEXT NOT NULL,
+        prompt TEXT NOT NULL REFERENCES prompts (hash),
+        attempt INTEGER NOT NULL,
+        model TEXT NOT NULL,     -- provider and model
+        question TEXT NOT NULL,  -- the protocol of the model
+        brief TEXT NOT NULL,     -- the stimulus that was wanted
+        body TEXT NOT NULL,      -- canonical JSON of the reply
+        digest TEXT NOT NULL,    -- content hash of key and body
+        attempts INTEGER NOT NULL,
+        latency_ms REAL NOT NULL,
+        received REAL NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE exchange_failures (
+        id INTEGER PRIMARY KEY,
+        exchange TEXT NOT NULL,
+        role TEXT NOT NULL,
+        brief TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        message TEXT NOT NULL,
+        attempts INTEGER NOT NULL,
+        at REAL NOT NULL
+    );
+    CREATE TABLE authored (
+        stimulus TEXT PRIMARY KEY, -- id of the stimulus
+        brief TEXT NOT NULL,     -- content hash of what was asked for
+        roles TEXT NOT NULL,     -- content hash of author, validator and their settings
+        body TEXT NOT NULL,      -- canonical JSON: the stimulus and the tries it took
+        digest TEXT NOT NULL     -- content hash of the columns before it
+    ) WITHOUT ROWID;
+    """,
 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -78,9 +78,17 @@ def _reason(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
+def _texts(value: object) -> Iterator[str]:
+    """Every text in a value, lists of texts included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            yield from _texts(part)
+
+
 def fence_for(values: Mapping[str, object]) -> str:
     """The fixed mark, or one sign longer than the longest run of it in the data."""
-    texts = [value for value in values.values() if isinstance(value, str)]
-    runs = [len(run) for text in texts for run in re.findall("=+", text)]
+    runs = [len(run) for value in values.values() for text in _texts(value) for run in re.findall("=+", text)]
     longest = max(runs, default=0)
     return FENCE if longest < len(FENCE) else "=" * (longest + 1)

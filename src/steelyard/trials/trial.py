@@ -10,7 +10,7 @@ from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.scale import Ordinal, Pairwise, parse_scale
 from steelyard.tasks.task import Task
 from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Message, Presentation, Slots
+from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
 from steelyard.trials.prompt import PromptTemplate
 
 ORDERS = ("uv", "vu")
@@ -57,6 +57,16 @@ class Trial:
             for role, text in parts
             if text is not None
         )
+
+    @property
+    def decoding(self) -> Decoding:
+        """How to sample."""
+        return self.judge.decoding
+
+    @property
+    def prefix(self) -> tuple[str, ...]:
+        """Sorts trials so that those which share a prompt's beginning stand together."""
+        return (self.stimulus.request, *self.slot_texts, self.protocol, self.key)
 
     @cached_property
     def prompt_hash(self) -> str:

@@ -178,7 +178,7 @@ def _from_text(reply: Reply, read: Callable[[str], Verdict]) -> Verdict:
     """Apply the rules that all readers of text share."""
     if reply.finish in _REFUSED:
         return Unreadable(REFUSAL)
-    text = _without_reasoning(reply.text)
+    text = without_reasoning(reply.text)
     verdict = read(text) if text.strip() else Unreadable(EMPTY)
     if reply.finish == "length" and isinstance(verdict, Unreadable):
         return Unreadable(TRUNCATED)
@@ -205,7 +205,7 @@ def _bare(text: str) -> str:
     return text.strip().removesuffix(".").strip("\"'`“”‘’ \t\r\n").removesuffix(".").strip()
 
 
-def _without_reasoning(text: str) -> str:
+def without_reasoning(text: str) -> str:
     """Drop reasoning that some servers leave in front of the answer; unfinished reasoning holds no answer."""
     if not text.lstrip().startswith("<think>"):
         return text

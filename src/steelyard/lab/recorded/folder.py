@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.errors import ConfigError, SteelyardError, StoreError
-from steelyard.identity import content_hash
-from steelyard.lab.recorded.call import Call
-from steelyard.lab.recorded.observations import checked, observations_of
+from steelyard.lab.recorded.call_table import CallTable
+from steelyard.lab.recorded.fragments import read_table
+from steelyard.lab.recorded.observations import checked
+from steelyard.lab.recorded.score_lines import holds_scores, read_scores
+from steelyard.lab.recorded.score_table import ScoreTable
 from steelyard.lab.recorded.styles import read_calls
 from steelyard.lab.run_folder import RunFolder, write_text
 from steelyard.lab.shortfalls import speechless, warnings
 from steelyard.probes.probe import PROBES, Probe
 from steelyard.registry import Spec
-from steelyard.stimuli.stimulus_set import StimulusSet
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.recorded_observations import RecordedObservations, among, protocols_of
 
 PROFILE = "recorded"
 SEED = 7
@@ -29,7 +30,7 @@ SEED = 7
 class Imported:
     """What recorded verdicts amount to."""
 
-    calls: tuple[Call, ...]
+    calls: CallTable | ScoreTable
     """Every call, sorted."""
     datasheet: Datasheet
     """Built from them."""
@@ -57,9 +58,7 @@ class ImportFolder:
 
     def write(self, imported: Imported) -> None:
         """Calls first, then the datasheet in every format; another run or import is never overwritten."""
-        lines = [call.to_json() for call in imported.calls]
-        text = "".join(json.dumps(line) + "\n" for line in lines)
-        self._refuse_other(text)
+        self._refuse_other(imported.calls)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -67,15 +66,15 @@ class ImportFolder:
                 f"{self.path}: cannot be written ({error.strerror}); choose another --out."
             ) from error
         sheet = imported.datasheet
-        write_text(self.observations, text)
-        source = {"name": sheet.name, "seed": sheet.seed, "observations": content_hash(lines)}
+        write_text(self.observations, imported.calls.lines())
+        source = {"name": sheet.name, "seed": sheet.seed, "observations": imported.calls.hashes[0]}
         write_text(self.source, json.dumps(source, indent=1) + "\n")
         RunFolder(self.path).write(sheet)
 
-    def _refuse_other(self, text: str) -> None:
+    def _refuse_other(self, calls: CallTable | ScoreTable) -> None:
         if RunFolder(self.path).study.exists():
             raise ConfigError(f"{self.path}: holds a measured run; choose another --out.")
-        if self.observations.exists() and self.observations.read_bytes() != text.encode():
+        if self.observations.exists() and not _same(self.observations, calls.lines()):
             raise ConfigError(f"{self.path}: holds other recorded verdicts; choose another --out.")
 
     def load(self) -> Imported:
@@ -88,7 +87,7 @@ class ImportFolder:
                 f"{self.source}: not the name and seed of an import ({error}); import the verdicts again."
             ) from error
         imported = import_verdicts([self.observations], name, seed)
-        if content_hash([call.to_json() for call in imported.calls]) != expected:
+        if imported.calls.hashes[0] != expected:
             raise ConfigError(
                 f"{self.observations}: not the calls that were imported here; restore the file, "
                 "or import it into another --out."
@@ -98,14 +97,23 @@ class ImportFolder:
 
 def import_verdicts(paths: Sequence[Path], name: str | None = None, seed: int = SEED) -> Imported:
     """Read recorded verdicts and build their datasheet; no call is made."""
-    calls = checked(call for path in paths for call in read_calls(path))
-    observations = observations_of(calls)
+    if holds_scores(paths[0]):
+        return _import_scores(paths, name or paths[0].stem, seed)
+    calls = read_table(paths)
+    if calls is None:
+        calls = CallTable.of(checked(call for path in paths for call in read_calls(path)))
+    return datasheet_of(calls, name or paths[0].stem, seed)
+
+
+def datasheet_of(calls: CallTable, name: str, seed: int = SEED) -> Imported:
+    """The datasheet of recorded calls."""
+    observations = calls.observations()
     entries = _entries(calls)
     datasheet = assemble(
-        name=name or paths[0].stem,
+        name=name,
         seed=seed,
         profile=PROFILE,
-        stimulus_set=StimulusSet.of({o.stimulus.id: o.stimulus for o in observations}.values()).hash,
+        stimulus_set=calls.stimulus_set(),
         judges=entries,
         probes=_probes(observations),
         observations=observations,
@@ -115,20 +123,46 @@ def import_verdicts(paths: Sequence[Path], name: str | None = None, seed: int = 
     return Imported(calls, datasheet, tuple(speech), tuple(warnings(observations)))
 
 
-def _entries(calls: Sequence[Call]) -> tuple[JudgeEntry, ...]:
-    """Judges by name; the prompt is not known, so a protocol's fingerprint is that of its verdicts."""
-    verdicts: dict[str, dict[str, list[object]]] = {}
-    for call in calls:
-        verdicts.setdefault(call.judge, {}).setdefault(call.protocol, []).append(call.to_json())
-    return tuple(
-        JudgeEntry(judge, "recorded", False, {name: content_hash(rows) for name, rows in arms.items()})
-        for judge, arms in sorted(verdicts.items())
+def _import_scores(paths: Sequence[Path], name: str, seed: int) -> Imported:
+    scores, remarks = read_scores(paths)
+    table = ScoreTable(scores)
+    observations, entries = table.observations(), _entries(table)
+    datasheet = assemble(
+        name=name,
+        seed=seed,
+        profile=PROFILE,
+        stimulus_set=table.stimulus_set(),
+        judges=entries,
+        probes=table.probes(),
+        observations=observations,
+        run={"calls": len(observations)},
     )
+    speech = speechless([entry.name for entry in entries], observations)
+    return Imported(table, datasheet, tuple(speech), (*remarks, *warnings(observations)))
 
 
-def _probes(observations: Sequence[Observation]) -> list[Probe]:
+def _same(path: Path, chunks: Iterable[str]) -> bool:
+    """True where a file holds just this text."""
+    with path.open("rb") as stream:
+        same = all(stream.read(len(chunk)) == chunk for chunk in (text.encode() for text in chunks))
+        return same and not stream.read(1)
+
+
+def _entries(calls: CallTable | ScoreTable) -> tuple[JudgeEntry, ...]:
+    """Judges by name; the prompt is not known, so a protocol's fingerprint is that of its verdicts."""
+    arms: dict[str, dict[str, str]] = {}
+    for (judge, protocol), digest in calls.hashes[1].items():
+        arms.setdefault(judge, {})[protocol] = digest
+    return tuple(JudgeEntry(judge, "recorded", False, verdicts) for judge, verdicts in sorted(arms.items()))
+
+
+def _probes(observations: RecordedObservations) -> list[Probe]:
     """The probes that have verdicts, and the criterion for every further protocol of vacuum and ladder."""
-    found = {(o.stimulus.probe, o.protocol) for o in observations}
+    found = {
+        (name, arm)
+        for name in ("vacuum", "ladder", "position")
+        for arm in protocols_of(among(observations, name))
+    }
     names = [name for name in ("vacuum", "ladder", "position") if any(probe == name for probe, _ in found)]
     arms = sorted({arm for probe, arm in found if probe != "position" and arm != "base"})
     specs = [*map(Spec, names), *(Spec("criterion", {"protocol": arm}) for arm in arms)]

@@ -31,14 +31,15 @@ def read_lines(path: Path) -> Iterator[tuple[str, Body]]:
         if line.strip():
             empty = False
             where = f"{path}, line {number}"
-            yield where, _object(where, line)
+            yield where, parse_object(where, line)
     if empty:
         raise DataError(
             f"{path}: the file is empty, expected one JSON object per line; record some verdicts first."
         )
 
 
-def _object(where: str, line: str) -> Body:
+def parse_object(where: str, line: str) -> Body:
+    """One JSON object in which no key stands twice."""
     try:
         body = json.loads(line, object_pairs_hook=_each_key_once)
     except (ValueError, RecursionError) as error:

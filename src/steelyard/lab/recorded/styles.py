@@ -135,14 +135,15 @@ def read_calls(path: Path) -> Iterator[Call]:
         elif any(key.startswith(VERDICT) for key in body):
             yield from _one_order(where, body)
         else:
-            yield _call(where, body)
+            yield call_of(where, body)
 
 
-def _call(where: str, body: Body) -> Call:
+def call_of(where: str, body: Body) -> Call:
+    """A line of the project's own format."""
     if {"item", "score", "variant"} & set(body):
         raise DataError(
-            f"{where}: found a pointwise verdict, expected pairwise ones; importing scores is not built yet, "
-            "leave the line out."
+            f"{where}: found a pointwise score, expected a pairwise verdict as in the first line; "
+            "import scores from files of their own."
         )
     line = parse(CallLine, where, body)
     facts = line.model_dump(exclude={"judge", "protocol", "first", "answer", "replicate"})

@@ -1,0 +1,1 @@
+"""Models that write stimuli and models that confirm them, before anything is judged."""

@@ -1,0 +1,40 @@
+"""Reading what authors and validators reply: never a guess."""
+
+from __future__ import annotations
+
+import re
+
+from steelyard.stimuli.authored.checks import is_refusal
+from steelyard.stimuli.authored.rejection import AUTHOR_REFUSED, EMPTY, NO_TEXT, TRUNCATED, Rejection
+from steelyard.trials.reply import Reply
+from steelyard.verdicts.json_answers import find_answers
+from steelyard.verdicts.readers import without_reasoning
+
+_TEXT = re.compile(r"<text>\r?\n?(.*)</text>", re.S | re.I)
+
+
+def text_of(reply: Reply) -> str | Rejection:
+    """The text between the marks, or why there is none."""
+    if reply.finish in ("refusal", "filter"):
+        return Rejection(AUTHOR_REFUSED, f"the provider reported {reply.finish!r}")
+    said = without_reasoning(reply.text)
+    found = _TEXT.search(said)
+    if found is None and reply.finish == "length":
+        return Rejection(TRUNCATED, "the reply ended at the token limit before the text was complete")
+    if found is None and is_refusal(said):
+        return Rejection(AUTHOR_REFUSED, "the author declined to write")
+    if found is None:
+        return Rejection(NO_TEXT, "the reply held no text between <text> and </text>")
+    text = found[1].strip()
+    return text or Rejection(EMPTY, "there was nothing between <text> and </text>")
+
+
+def said_yes(reply: Reply, key: str) -> bool | None:
+    """The yes or no of a JSON object with this key; None where there is not exactly one."""
+    if reply.finish in ("refusal", "filter"):
+        return None
+    found = find_answers(without_reasoning(reply.text), key)
+    words = {str(value).strip().lower() for value in found or ()}
+    if words <= {"yes", "true"} and words:
+        return True
+    return False if words and words <= {"no", "false"} else None

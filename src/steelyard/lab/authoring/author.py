@@ -1,0 +1,212 @@
+"""From briefs to stimuli: write, check, confirm, try again; then what a person decided."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from steelyard.errors import BudgetError, ConfigError, RunError
+from steelyard.lab.authoring.answers import text_of
+from steelyard.lab.authoring.briefs import open_briefs
+from steelyard.lab.authoring.desk import Desk, StoppedError
+from steelyard.lab.authoring.diversity import Diversity
+from steelyard.lab.authoring.draft import Draft, Written, brief_hash
+from steelyard.lab.authoring.exemplars import exemplars
+from steelyard.lab.authoring.prompts import question_of, rendered, values_of
+from steelyard.lab.authoring.report import ProbeReport, report_of
+from steelyard.lab.authoring.review import all_accepted, reviewed, under_review, write_stimuli
+from steelyard.lab.authoring.roles import Roles
+from steelyard.lab.authoring.validation import Validation
+from steelyard.lab.limits import Limits
+from steelyard.lab.measure import check_prices, conduct
+from steelyard.lab.progress import Progress
+from steelyard.lab.run_folder import RunFolder
+from steelyard.lab.runner import Outcome, Runner
+from steelyard.lab.study import Study
+from steelyard.stimuli.authored.brief import ORDINAL, Brief
+from steelyard.stimuli.authored.checks import mechanical
+from steelyard.stimuli.authored.rejection import CALL_FAILED, Rejection
+from steelyard.stimuli.original import original_of
+from steelyard.stimuli.stimulus import PENDING, Stimulus
+from steelyard.store.authoring import AuthoredRow
+from steelyard.trials.exchange import AUTHOR, Exchange
+from steelyard.trials.judge import Judge
+from steelyard.trials.presentation import Slots
+
+
+@dataclass(frozen=True)
+class Authored:
+    """What a study's author has made."""
+
+    stimuli: tuple[Stimulus, ...]
+    """Every text, rejected and waiting ones included; hand them to the study as `authored`."""
+    report: tuple[ProbeReport, ...]
+    """What was asked, made and rejected, by probe."""
+    outcome: Outcome
+    """What this sitting took."""
+
+    @property
+    def pending(self) -> int:
+        """Texts that wait for a person."""
+        return sum(stimulus.lineage.review == PENDING for stimulus in self.stimuli)
+
+    def require_review(self, folder: RunFolder) -> None:
+        """Refuse to judge while a text waits for a person."""
+        if self.pending:
+            raise RunError(
+                f"{folder.stimuli}: {self.pending} of {len(self.stimuli)} written stimuli wait for review; "
+                'set their "review" to "accepted", "edited" or "rejected" and run again, or say --accept-all.'
+            )
+
+
+def author(
+    study: Study,
+    roles: Roles,
+    folder: RunFolder,
+    limits: Limits,
+    progress: Progress | None = None,
+    *,
+    review: bool = False,
+    accept_all: bool = False,
+) -> Authored:
+    """Write what the study's probes ask for, or take it from the folder where it was written before."""
+    briefs = open_briefs(study)
+    check_prices(roles.models, limits)
+    with folder.locked(), folder.store() as store:
+        held = store.authored()
+        _check(held, briefs, study, roles, folder)
+        runner = Runner(store, limits, progress)
+        fresh = [brief for brief in briefs if brief.name not in held]
+        if fresh:
+            work = _Work(study, roles, runner, fresh, [Written.of(row) for row in held.values()])
+            conduct(runner, work.run)
+            work.require_end()
+        written = {name: Written.of(row) for name, row in store.authored().items()}
+        made = tuple(written[brief.name].stimulus for brief in briefs)
+        made = reviewed(under_review(made) if review else made, folder.stimuli, held)
+        made = all_accepted(made) if accept_all else made
+        parents = {brief.item.id: original_of(brief.item, study.task) for brief in briefs}
+        write_stimuli(folder.stimuli, [*parents.values(), *made])
+    return Authored(made, report_of(briefs, written, made), runner.outcome)
+
+
+def _check(
+    held: Mapping[str, AuthoredRow], briefs: Sequence[Brief], study: Study, roles: Roles, folder: RunFolder
+) -> None:
+    """Stimuli are frozen once made: another author, or another item of the same name, is another study."""
+    if any(row.roles != roles.hash for row in held.values()):
+        raise ConfigError(
+            f"{folder.path}: holds stimuli that were written with other settings of author and validator; "
+            "restore the settings, or choose another --out."
+        )
+    for brief in briefs:
+        if brief.name in held and held[brief.name].brief != brief_hash(brief, study.task):
+            raise ConfigError(
+                f"{folder.path}: item {brief.item.id!r} or its task has changed since {brief.name!r} was "
+                "written; restore it, or choose another --out."
+            )
+
+
+class _Work:
+    """The rounds: everyone's first try, then everyone's second where the first was turned down."""
+
+    def __init__(
+        self, study: Study, roles: Roles, runner: Runner, briefs: Sequence[Brief], before: Sequence[Written]
+    ) -> None:
+        self._study, self._roles, self._runner = study, roles, runner
+        self._desk = Desk(runner)
+        self._validation = Validation(self._desk, roles)
+        originals = [item.responses[0] for item in study.items]
+        earlier = [w.stimulus.texts[0] for w in before if not w.rejected]
+        self._diversity = Diversity(self._desk, roles, [*originals, *earlier])
+        self._drafts = [Draft(brief, study.task, roles.author.address) for brief in briefs]
+
+    async def run(self, runner: Runner) -> Outcome:
+        """Bring every brief to its end, then keep all of them at once."""
+        try:
+            for attempt in range(self._roles.attempts):
+                await self._round([draft for draft in self._drafts if draft.open], attempt)
+                if self._waiting:
+                    break  # later tries may depend on how the waiting ones end
+        except StoppedError:
+            return runner.outcome
+        if not self._waiting:
+            await runner.store.save_authored([self._row(draft) for draft in self._drafts])
+        return runner.outcome
+
+    def require_end(self) -> None:
+        """Raise what keeps the author from finishing; what was paid for is kept."""
+        if self._runner.outcome.stopped:
+            error = self._runner.outcome.stopped[0]
+            again = "raise --budget and run again" if isinstance(error, BudgetError) else "run again"
+            raise type(error)(
+                f"authoring: {str(error).rstrip('.?')}; what was written is kept, {again} to go on."
+            )
+        if self._waiting:
+            count, told = len(self._waiting), self._waiting[0].rstrip(".?")
+            raise RunError(
+                f"authoring: {count} of {len(self._drafts)} texts wait for a reply ({told}); "
+                "what was written is kept, run again to go on."
+            )
+
+    @property
+    def _waiting(self) -> list[str]:
+        return [draft.waiting for draft in self._drafts if draft.waiting is not None]
+
+    async def _round(self, drafts: list[Draft], attempt: int) -> None:
+        if not drafts:
+            return
+        await self._write(drafts, attempt)
+        synthetic = [d for d in drafts if d.brief.goal == ORDINAL and _alive(d, attempt)]
+        if synthetic:
+            done = [d.text for d in self._drafts if d.accepted and d.brief.goal == ORDINAL]
+            await self._diversity.check(synthetic, done)
+        await self._validation.confirm([draft for draft in drafts if _alive(draft, attempt)], attempt)
+
+    async def _write(self, drafts: Sequence[Draft], attempt: int) -> None:
+        """One text for each draft, or why there is none; checks that cost nothing come at once."""
+        model = self._roles.author
+        named = replace(model, name=f"{model.name}, try {attempt + 1}")
+        asked = {draft.brief.name: self._exchange(named, draft, attempt) for draft in drafts}
+        replies = await self._desk.ask(asked.values())
+        for draft in drafts:
+            key = asked[draft.brief.name].key
+            if key in self._desk.waiting:
+                draft.waiting = self._desk.waiting[key].message
+            elif key not in replies:
+                draft.reject(Rejection(CALL_FAILED, "the author's call failed for good"))
+            else:
+                self._take(draft, text_of(replies[key]))
+
+    def _take(self, draft: Draft, found: str | Rejection) -> None:
+        if isinstance(found, Rejection):
+            draft.reject(found)
+            return
+        draft.text = found
+        rubric = question_of(draft.brief, draft.task).rubric
+        rejection = mechanical(draft.brief, found, rubric)
+        if rejection is not None:
+            draft.reject(rejection)
+
+    def _exchange(self, model: Judge, draft: Draft, attempt: int) -> Exchange:
+        brief = draft.brief
+        shown = exemplars(brief, self._study.items, self._study.seed) if brief.goal == ORDINAL else ()
+        values = values_of(brief, draft.task, exemplars=shown, feedback=draft.feedback)
+        return Exchange(
+            role=AUTHOR,
+            judge=model,
+            protocol=brief.goal,
+            brief=brief.name,
+            messages=rendered(model, brief.goal, values),
+            decoding=self._roles.decoding(attempt),
+            slots=Slots(brief.item.request, brief.item.responses),
+            attempt=attempt,
+        )
+
+    def _row(self, draft: Draft) -> AuthoredRow:
+        return draft.written().row(brief_hash(draft.brief, self._study.task), self._roles.hash)
+
+
+def _alive(draft: Draft, attempt: int) -> bool:
+    """Whether this try has not been turned down yet."""
+    return draft.open and len(draft.tries) == attempt

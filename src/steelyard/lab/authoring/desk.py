@@ -1,0 +1,56 @@
+"""Where exchanges are made: through the judges' own runner, with its limits, budget and store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from steelyard.errors import SteelyardError
+from steelyard.lab.runner import Agenda, Runner
+from steelyard.store.replies import StoredFailure
+from steelyard.trials.exchange import Exchange
+from steelyard.trials.reply import Reply
+
+WORTH_ANOTHER_TRY = frozenset(
+    ("rate_limited", "server_error", "timeout", "unreachable", "connection_dropped", "garbled_reply")
+)
+"""Failures that the next sitting may not meet."""
+
+
+class StoppedError(SteelyardError):
+    """The runner has stopped; its outcome says why."""
+
+
+class Desk:
+    """Asks each exchange once, whoever wants it; every reply is on disk before it is handed out."""
+
+    def __init__(self, runner: Runner) -> None:
+        self.runner = runner
+        self._store = runner.store
+        self._seen: set[str] = set()
+        self.waiting: dict[str, StoredFailure] = {}
+        """Exchanges that failed in this sitting and may succeed in the next."""
+
+    async def ask(self, exchanges: Iterable[Exchange]) -> Mapping[str, Reply]:
+        """Replies by key; a key is missing where the call failed."""
+        wanted = {exchange.key: exchange for exchange in exchanges}
+        fresh = [exchange for key, exchange in wanted.items() if key not in self._seen]
+        self._seen.update(wanted)
+        if fresh:
+            await self.runner.follow(self._agendas(fresh))
+        if self.runner.outcome.stopped:
+            raise StoppedError("stopped")
+        stored, failures = self._store.exchanges(), self._store.exchange_failures()
+        for key in wanted:
+            if key in failures and failures[key].reason in WORTH_ANOTHER_TRY:
+                self.waiting[key] = failures[key]
+        return {key: stored[key].reply for key in wanted if key in stored}
+
+    def _agendas(self, exchanges: list[Exchange]) -> list[Agenda]:
+        answered = self._store.exchanges()
+        groups: dict[str, list[Exchange]] = {}
+        for exchange in exchanges:
+            groups.setdefault(exchange.judge.name, []).append(exchange)
+        return [
+            Agenda(group[0].judge, group, [[e for e in group if e.key not in answered]])
+            for group in groups.values()
+        ]

@@ -1,0 +1,75 @@
+"""Keeping synthetic texts apart from the originals and from each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from steelyard.lab.authoring.desk import Desk
+from steelyard.lab.authoring.draft import Draft
+from steelyard.lab.authoring.prompts import EMBED, rendered
+from steelyard.lab.authoring.roles import Roles
+from steelyard.stimuli.authored.rejection import CALL_FAILED, TOO_SIMILAR, Rejection
+from steelyard.stimuli.authored.similarity import Vector, closest, local_vector, unit
+from steelyard.trials.exchange import EMBEDDER, Exchange
+from steelyard.trials.judge import Judge
+from steelyard.trials.presentation import Slots
+
+
+class Diversity:
+    """Turns down what lies too close to a text that is there already."""
+
+    def __init__(self, desk: Desk, roles: Roles, texts: Iterable[str]) -> None:
+        """`texts` are the originals, and what was written in earlier sittings."""
+        self._desk = desk
+        self._limit = roles.similarity_limit
+        self._embedder = roles.embedder
+        self._texts = list(dict.fromkeys(texts))
+
+    async def check(self, drafts: Sequence[Draft], accepted: Iterable[str]) -> None:
+        """Compare in the order of the briefs, so that the result does not depend on who replied first."""
+        others = [*self._texts, *accepted]
+        vectors = await self._vectors([*others, *(draft.text for draft in drafts)])
+        kept = [vectors[text] for text in others if text in vectors]
+        for draft in drafts:
+            if draft.text not in vectors:
+                self._missing(draft)
+                continue
+            vector = vectors[draft.text]
+            cosine = closest(vector, kept)
+            if cosine > self._limit:
+                told = (
+                    f"the text is too close to one that is there already "
+                    f"(cosine {cosine:.2f}, at most {self._limit:g}): write something of its own"
+                )
+                draft.reject(Rejection(TOO_SIMILAR, told))
+            else:
+                kept.append(vector)
+
+    def _missing(self, draft: Draft) -> None:
+        assert self._embedder is not None
+        key = _exchange(self._embedder, draft.text).key
+        if key in self._desk.waiting:
+            draft.waiting = self._desk.waiting[key].message
+        else:
+            draft.reject(Rejection(CALL_FAILED, "the text could not be compared: its embedding failed"))
+
+    async def _vectors(self, texts: Sequence[str]) -> Mapping[str, Vector]:
+        if self._embedder is None:
+            return {text: local_vector(text) for text in texts}
+        asked = {text: _exchange(self._embedder, text) for text in texts}
+        replies = await self._desk.ask(asked.values())
+        scores = {text: replies[e.key].scores for text, e in asked.items() if e.key in replies}
+        return {text: unit(numbers) for text, numbers in scores.items() if numbers}
+
+
+def _exchange(judge: Judge, text: str) -> Exchange:
+    return Exchange(
+        role=EMBEDDER,
+        judge=judge,
+        protocol=EMBED,
+        brief="",
+        messages=rendered(judge, EMBED, {"text": text}),
+        decoding=judge.decoding,
+        slots=Slots("", (text,)),
+        wants="embedding",
+    )

@@ -1,0 +1,92 @@
+"""What a person decided about written stimuli, by hand in `stimuli.jsonl`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable
+from dataclasses import fields, replace
+from pathlib import Path
+
+from steelyard.errors import DataError
+from steelyard.lab.run_folder import write_text
+from steelyard.stimuli.stimulus import ACCEPTED, EDITED, PENDING, REVIEWS, Lineage, Stimulus
+from steelyard.stimuli.stimulus_set import StimulusSet
+
+
+def under_review(stimuli: Iterable[Stimulus]) -> tuple[Stimulus, ...]:
+    """What is usable waits for a person; what the checks rejected stays rejected."""
+    return tuple(_with(stimulus, PENDING) if stimulus.judged else stimulus for stimulus in stimuli)
+
+
+def all_accepted(stimuli: Iterable[Stimulus]) -> tuple[Stimulus, ...]:
+    """Accept what waits, and nothing that was rejected."""
+    return tuple(_with(s, ACCEPTED) if s.lineage.review == PENDING else s for s in stimuli)
+
+
+def reviewed(stimuli: Iterable[Stimulus], path: Path, known: Collection[str]) -> tuple[Stimulus, ...]:
+    """The stimuli with the decisions of the file; `known` are those that it must hold."""
+    if not path.exists():
+        return tuple(stimuli)
+    held = {stimulus.id: stimulus for stimulus in StimulusSet.read(path)}
+    decided = []
+    for made in stimuli:
+        if made.id in held:
+            decided.append(_decided(made, held[made.id], f"{path}: stimulus {made.id!r}"))
+        elif made.id in known:
+            raise DataError(
+                f"{path}: stimulus {made.id!r} is missing; restore its line, and to leave it out set its "
+                '"review" to "rejected".'
+            )
+        else:
+            decided.append(made)
+    return tuple(decided)
+
+
+def write_stimuli(path: Path, stimuli: Iterable[Stimulus]) -> None:
+    """Put stimuli into the file, beside those of other probes that are there."""
+    held = {stimulus.id: stimulus for stimulus in StimulusSet.read(path)} if path.exists() else {}
+    held |= {stimulus.id: stimulus for stimulus in stimuli}
+    lines = [json.dumps(stimulus.to_json(), sort_keys=True) for stimulus in StimulusSet.of(held.values())]
+    write_text(path, "".join(line + "\n" for line in lines))
+
+
+def _decided(made: Stimulus, held: Stimulus, where: str) -> Stimulus:
+    """What a person may change is text and review, and the two must go together."""
+    word = held.lineage.review
+    if word is not None and word not in REVIEWS:
+        raise DataError(
+            f'{where}: found "review": {word!r}, expected one of {", ".join(REVIEWS)}; correct it.'
+        )
+    for name in _changed(made, held):
+        raise DataError(
+            f"{where}: {name!r} was changed, expected changes of texts and review only; restore it."
+        )
+    if len(held.texts) != 1 or not isinstance(held.texts[0], str):
+        raise DataError(
+            f"{where}: expected one text in a list under 'texts', found {held.texts!r}; restore it."
+        )
+    if held.texts == made.texts and word == EDITED:
+        raise DataError(f'{where}: says "edited" and its text is unchanged; set "review" to "accepted".')
+    if held.texts != made.texts and word != EDITED:
+        raise DataError(f'{where}: its text was changed; set its "review" to "edited", or restore the text.')
+    if word in (ACCEPTED, EDITED) and not held.texts[0].strip():
+        raise DataError(
+            f'{where}: has no text and can not be {word}; write one, or set "review" to "rejected".'
+        )
+    if word is None and made.lineage.review is not None:
+        raise DataError(f'{where}: "review" was taken away; set it to one of {", ".join(REVIEWS)}.')
+    return replace(_with(made, word), texts=held.texts)
+
+
+def _changed(made: Stimulus, held: Stimulus) -> list[str]:
+    """Names of fields that nobody may edit and somebody did."""
+    own = [f.name for f in fields(Stimulus) if f.name not in ("texts", "lineage")]
+    inner = [f.name for f in fields(Lineage) if f.name != "review"]
+    return [
+        *(name for name in own if getattr(made, name) != getattr(held, name)),
+        *(f"lineage.{name}" for name in inner if getattr(made.lineage, name) != getattr(held.lineage, name)),
+    ]
+
+
+def _with(stimulus: Stimulus, review: str | None) -> Stimulus:
+    return replace(stimulus, lineage=replace(stimulus.lineage, review=review))

@@ -1,0 +1,68 @@
+"""Who writes and who confirms: the models behind `author` and `validator`, with their own decoding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from steelyard.identity import content_hash
+from steelyard.stimuli.authored.similarity import EMBEDDED_LIMIT, LOCAL_LIMIT
+from steelyard.trials.judge import Judge
+from steelyard.trials.presentation import Decoding
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The models of a study that are no judges, and how hard they try."""
+
+    author: Judge
+    """Writes; one protocol for each goal."""
+    validator: Judge
+    """Grades and compares; protocols `grade`, `meaning` and `border`."""
+    fallback: Judge | None = None
+    """Asked where the validator gives no readable answer."""
+    attempts: int = 3
+    """Texts that the author may write for one brief."""
+    temperature_cap: float = 1.2
+    """Temperature of the author's last try."""
+    embedder: Judge | None = None
+    """Embedding model that compares texts; None compares runs of signs."""
+    similarity: float | None = None
+    """Cosine above which a synthetic text is too close to another; None takes the usual limit."""
+
+    @property
+    def similarity_limit(self) -> float:
+        """The limit in force."""
+        usual = LOCAL_LIMIT if self.embedder is None else EMBEDDED_LIMIT
+        return usual if self.similarity is None else self.similarity
+
+    @property
+    def models(self) -> tuple[Judge, ...]:
+        """Everyone who may be called."""
+        every = (self.author, self.validator, self.fallback, self.embedder)
+        return tuple(model for model in every if model is not None)
+
+    @cached_property
+    def hash(self) -> str:
+        """Hash of all that decides who is asked and how; the wording of the prompts does not enter.
+
+        Stimuli are frozen once made, so that a later version with better prompts goes on with a folder.
+        """
+        models = [None if m is None else _identity(m) for m in (self.author, self.validator, self.fallback)]
+        embedder = None if self.embedder is None else _identity(self.embedder)
+        return content_hash([models, embedder, self.attempts, self.temperature_cap, self.similarity])
+
+    def decoding(self, attempt: int) -> Decoding:
+        """The author's sampling at one try: warmer each time, up to the cap, each with a seed of its own."""
+        first = self.author.decoding
+        share = attempt / max(1, self.attempts - 1)
+        temperature = first.temperature
+        if temperature is not None:
+            cap = max(temperature, self.temperature_cap)
+            temperature = round(temperature + share * (cap - temperature), 4)
+        seed = None if first.seed is None else first.seed + attempt
+        return replace(first, temperature=temperature, seed=seed)
+
+
+def _identity(model: Judge) -> list[object]:
+    return [model.address, model.options.get("base_url"), model.decoding]

@@ -1,0 +1,141 @@
+"""Asking the validator: the rubric's score without a word of what is wanted, then what else must hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from steelyard.lab.authoring.answers import said_yes
+from steelyard.lab.authoring.desk import Desk
+from steelyard.lab.authoring.draft import Draft
+from steelyard.lab.authoring.prompts import BORDER, GRADE, MEANING, question_of, rendered, values_of
+from steelyard.lab.authoring.roles import Roles
+from steelyard.stimuli.authored.brief import AMBIGUOUS, LONG, PARAPHRASE, SHORT
+from steelyard.stimuli.authored.rejection import (
+    MEANING_CHANGED,
+    NO_VERDICT,
+    NOT_AT_BORDER,
+    OTHER_SCORE,
+    Rejection,
+)
+from steelyard.trials.exchange import VALIDATOR, Exchange
+from steelyard.trials.judge import Judge
+from steelyard.trials.presentation import Slots
+from steelyard.trials.reply import Reply
+from steelyard.trials.trial import Trial
+from steelyard.verdicts.readers import JsonReader
+from steelyard.verdicts.verdict import Decided
+
+KEEPS_MEANING = (PARAPHRASE, LONG, SHORT)
+"""Goals whose texts must say what the item says."""
+
+Read = Callable[[Draft, Reply], str | None]
+"""The answer in a reply; None where there is none."""
+
+
+class Validation:
+    """Confirms drafts; those that fail are turned down with the reason."""
+
+    def __init__(self, desk: Desk, roles: Roles) -> None:
+        self._desk = desk
+        self._roles = roles
+
+    async def confirm(self, drafts: Sequence[Draft], attempt: int) -> None:
+        """Accept what is as it was asked for."""
+        graded = [draft for draft in drafts if draft.brief.goal != AMBIGUOUS]
+        kept = await self._graded(graded, attempt)
+        await self._same([draft for draft in kept if draft.brief.goal in KEEPS_MEANING], attempt)
+        await self._open([draft for draft in drafts if draft.brief.goal == AMBIGUOUS], attempt)
+        for draft in kept:
+            draft.accepted = draft.open and len(draft.tries) == attempt
+
+    async def _graded(self, drafts: Sequence[Draft], attempt: int) -> list[Draft]:
+        """Those whose score by the rubric is the one that was wanted."""
+        kept = []
+        for draft, score, who in await self._answers(drafts, GRADE, attempt, _score):
+            if score == draft.brief.expected:
+                draft.validation = f"{who} gave {score}, as intended"
+                kept.append(draft)
+            else:
+                told = f"graded by the rubric alone, the text earns {score}, expected {draft.brief.expected}"
+                draft.reject(Rejection(OTHER_SCORE, told))
+        return kept
+
+    async def _same(self, drafts: Sequence[Draft], attempt: int) -> None:
+        for draft, answer, who in await self._answers(drafts, MEANING, attempt, _yes("same")):
+            if answer == "yes":
+                draft.validation += f"; {who} finds the meaning kept"
+            else:
+                told = "the text does not say what the given response says: something was added or lost"
+                draft.reject(Rejection(MEANING_CHANGED, told))
+
+    async def _open(self, drafts: Sequence[Draft], attempt: int) -> None:
+        for draft, answer, who in await self._answers(drafts, BORDER, attempt, _yes("open")):
+            if answer == "yes":
+                draft.validation = f"{who} finds the score open, as intended"
+                draft.accepted = True
+            else:
+                draft.reject(Rejection(NOT_AT_BORDER, "the rubric gives the text a plain score"))
+
+    async def _answers(
+        self, drafts: Sequence[Draft], protocol: str, attempt: int, read: Read
+    ) -> list[tuple[Draft, str, str]]:
+        """Drafts with a readable answer and the model that gave it; the fallback is asked for the rest."""
+        found: dict[str, tuple[Draft, str, str]] = {}
+        still = list(drafts)
+        for judge in (self._roles.validator, self._roles.fallback):
+            if judge is None or not still:
+                break
+            named = replace(judge, name=f"{judge.name}: {protocol}, try {attempt + 1}")
+            asked = {draft.brief.name: _exchange(named, protocol, draft) for draft in still}
+            replies = await self._desk.ask(asked.values())
+            unread = []
+            for draft in still:
+                key = asked[draft.brief.name].key
+                answer = read(draft, replies[key]) if key in replies else None
+                if answer is not None:
+                    found[draft.brief.name] = (draft, answer, judge.address)
+                elif key in self._desk.waiting:
+                    draft.waiting = self._desk.waiting[key].message
+                else:
+                    unread.append(draft)
+            still = unread
+        for draft in still:
+            draft.reject(Rejection(NO_VERDICT, f"no readable answer to the question about its {protocol}"))
+        return [found[draft.brief.name] for draft in drafts if draft.brief.name in found]
+
+
+def _exchange(judge: Judge, protocol: str, draft: Draft) -> Exchange:
+    """The question; the same text is asked about once, whichever try it came from."""
+    stimulus = draft.stimulus
+    scale = question_of(draft.brief, draft.task).scale
+    graded = protocol == GRADE
+    if graded:
+        messages = Trial(judge, GRADE, stimulus, draft.task).messages
+    else:
+        messages = rendered(judge, protocol, values_of(draft.brief, draft.task, text=draft.text))
+    return Exchange(
+        role=VALIDATOR,
+        judge=judge,
+        protocol=protocol,
+        brief=draft.brief.name,
+        messages=messages,
+        decoding=judge.decoding,
+        slots=Slots(stimulus.request, stimulus.texts),
+        answers=scale.answers if graded else (),
+        wants="json" if graded else "text",
+    )
+
+
+def _score(draft: Draft, reply: Reply) -> str | None:
+    verdict = JsonReader()(reply, question_of(draft.brief, draft.task).scale)
+    return verdict.value if isinstance(verdict, Decided) else None
+
+
+def _yes(key: str) -> Read:
+    def read(draft: Draft, reply: Reply) -> str | None:
+        del draft
+        answer = said_yes(reply, key)
+        return None if answer is None else "yes" if answer else "no"
+
+    return read

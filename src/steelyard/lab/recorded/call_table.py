@@ -1,0 +1,208 @@
+"""Recorded calls in columns, sorted as `checked` sorts them, with the lines and hashes made of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from bisect import bisect
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from steelyard.identity import canonical_json, content_hash
+from steelyard.lab.recorded.call import VERDICTS, Call, Pair
+from steelyard.lab.recorded.observations import stimulus_of
+from steelyard.verdicts.recorded_observations import Ints, RecordedObservations, StimulusColumns
+
+ANSWERS = tuple(VERDICTS)
+FIRSTS = ("u", "v")
+MARK = "\ue000"
+"""Begins every place of a text in which a value goes; no name of the format holds it."""
+
+CALL_KEYS = ("answer", "first", "judge", "protocol", "replicate")
+"""Keys of a call beside those of its pair, sorted."""
+FACTS = tuple(f.name for f in fields(Pair))
+
+
+@dataclass(frozen=True, eq=False)
+class CallTable:
+    """One row per call; no two rows are equal in all of judge, protocol, pair, replicate and first."""
+
+    judges: tuple[str, ...]
+    """Sorted names."""
+    protocols: tuple[str, ...]
+    """Sorted names."""
+    pairs: tuple[Pair, ...]
+    """Sorted by name."""
+    judge: Ints
+    protocol: Ints
+    pair: Ints
+    replicate: Ints
+    first: Ints
+    """Index into `FIRSTS`."""
+    answer: Ints
+    """Index into `ANSWERS`."""
+
+    def __len__(self) -> int:
+        return len(self.judge)
+
+    @classmethod
+    def of(cls, calls: Sequence[Call]) -> CallTable:
+        """The table of checked calls."""
+        judges, protocols = sorted({c.judge for c in calls}), sorted({c.protocol for c in calls})
+        pairs = {call.pair.pair: call.pair for call in calls}
+        names = sorted(pairs)
+        numbers = [{name: n for n, name in enumerate(known)} for known in (judges, protocols, names)]
+        return cls.ordered(
+            tuple(judges),
+            tuple(protocols),
+            tuple(pairs[name] for name in names),
+            np.array([numbers[0][call.judge] for call in calls], dtype=np.int64),
+            np.array([numbers[1][call.protocol] for call in calls], dtype=np.int64),
+            np.array([numbers[2][call.pair.pair] for call in calls], dtype=np.int64),
+            np.array([call.replicate for call in calls], dtype=np.int64),
+            np.array([FIRSTS.index(call.first) for call in calls], dtype=np.int64),
+            np.array([ANSWERS.index(call.answer) for call in calls], dtype=np.int64),
+        )
+
+    @classmethod
+    def ordered(
+        cls, judges: tuple[str, ...], protocols: tuple[str, ...], pairs: tuple[Pair, ...], *columns: Ints
+    ) -> CallTable:
+        """Rows in the order of judge, protocol, pair, replicate, first; the names are sorted already."""
+        judge, protocol, pair, replicate, first, _ = columns
+        order = np.lexsort((first, replicate, pair, protocol, judge))
+        return cls(judges, protocols, pairs, *(column[order] for column in columns))
+
+    @property
+    def repeated(self) -> bool:
+        """True where a call stands there twice."""
+        same = np.ones(max(len(self) - 1, 0), dtype=np.bool_)
+        for column in (self.judge, self.protocol, self.pair, self.replicate, self.first):
+            same &= column[1:] == column[:-1]
+        return bool(same.any())
+
+    def observations(self) -> RecordedObservations:
+        """The calls as observations; texts, tokens and prompts are not known."""
+        return RecordedObservations(
+            judges=self.judges,
+            protocols=self.protocols,
+            verdicts=tuple(VERDICTS.values()),
+            shown=StimulusColumns(tuple(map(stimulus_of, self.pairs))),
+            judge=self.judge,
+            protocol=self.protocol,
+            stimulus=self.pair,
+            order=self.first,
+            replicate=self.replicate,
+            verdict=self.answer,
+        )
+
+    def arms(self) -> Iterator[tuple[str, str, slice]]:
+        """Judge, protocol and rows of each arm, in order."""
+        codes = self.judge * len(self.protocols) + self.protocol
+        starts = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(self)] if len(self) else []
+        for start, end in pairwise(starts):
+            yield self.judges[self.judge[start]], self.protocols[self.protocol[start]], slice(start, end)
+
+    def lines(self) -> Iterator[str]:
+        """Text of `observations.jsonl`, an arm at a time; each line is what `Call.to_json` says."""
+        facts = ["".join(f"{text}, " for _, text in _facts(pair, ": ")) for pair in self.pairs]
+        for judge, protocol, rows in self.arms():
+            head = f'{{"judge": {json.dumps(judge)}, "protocol": {json.dumps(protocol)}, '
+            yield "".join(
+                f'{head}{facts[pair]}"first": {first}, "answer": {answer}, "replicate": {replicate}}}\n'
+                for pair, first, answer, replicate in self._values(rows)
+            )
+
+    @cached_property
+    def hashes(self) -> tuple[str, dict[tuple[str, str], str]]:
+        """Content hash of all calls, and of each arm's: those of the lists of `Call.to_json`."""
+        gaps = [_gaps(pair) for pair in self.pairs]
+        whole, arms = _ListHash(), {}
+        for judge, protocol, rows in self.arms():
+            arm = _ListHash()
+            name, prompt = f'"judge":{json.dumps(judge)}', f'"protocol":{json.dumps(protocol)}'
+            middles = [f"{gap[2]}{name}{gap[3]}{prompt}{gap[4]}" for gap in gaps]
+            text = ",".join(
+                f'{{{gaps[pair][0]}"answer":{answer}{gaps[pair][1]}"first":{first}'
+                f'{middles[pair]}"replicate":{replicate}{gaps[pair][5]}}}'
+                for pair, first, answer, replicate in self._values(rows)
+            )
+            arm.add(text)
+            whole.add(text)
+            arms[judge, protocol] = arm.digest()
+        return whole.digest(), arms
+
+    def _values(self, rows: slice) -> Iterable[tuple[int, str, str, int]]:
+        """Pair number, and first, answer and replicate as they are written."""
+        firsts, answers = [f'"{word}"' for word in FIRSTS], [f'"{word}"' for word in ANSWERS]
+        return zip(
+            self.pair[rows].tolist(),
+            map(firsts.__getitem__, self.first[rows].tolist()),
+            map(answers.__getitem__, self.answer[rows].tolist()),
+            self.replicate[rows].tolist(),
+            strict=True,
+        )
+
+    def stimulus_set(self) -> str:
+        """The hash that `StimulusSet` would have; stimuli differ in few things but their names."""
+        forms: dict[tuple[Any, ...], list[str]] = {}
+        return content_hash([_stimulus_hash(pair, forms) for pair in self.pairs])
+
+
+class _ListHash:
+    """`content_hash` of a list that comes in parts."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256(b"[")
+        self._empty = True
+
+    def add(self, text: str) -> None:
+        """Further items, in canonical JSON, parted by commas."""
+        self._hash.update(text.encode("ascii") if self._empty else b"," + text.encode("ascii"))
+        self._empty = False
+
+    def digest(self) -> str:
+        """As `content_hash` writes it; nothing can be added afterwards."""
+        self._hash.update(b"]")
+        return "sha256:" + self._hash.hexdigest()
+
+
+def _facts(pair: Pair, colon: str) -> list[tuple[str, str]]:
+    """What is known of a pair, each as a member of a JSON object, with its key."""
+    known = [(name, getattr(pair, name)) for name in FACTS]
+    return [(name, f'"{name}"{colon}{_json(value)}') for name, value in known if value is not None]
+
+
+def _gaps(pair: Pair) -> list[str]:
+    """What stands before, between and after the sorted keys of a call in canonical JSON, commas included."""
+    gaps: list[list[str]] = [[] for _ in range(len(CALL_KEYS) + 1)]
+    for name, text in sorted(_facts(pair, ":")):
+        gaps[bisect(CALL_KEYS, name)].append(text)
+    first, *between, last = (",".join(gap) for gap in gaps)
+    return [first and f"{first},", *(f",{gap}," if gap else "," for gap in between), last and f",{last}"]
+
+
+@lru_cache(maxsize=100_000)
+def _json(value: str | float) -> str:
+    return json.dumps(value)
+
+
+def _stimulus_hash(pair: Pair, forms: dict[tuple[Any, ...], list[str]]) -> str:
+    names = {"pair": pair.pair, "task": pair.task, "stratum": pair.stratum}
+    marks = {name: None if value is None else f"{MARK}{name}" for name, value in names.items()}
+    rest = (pair.probe, pair.kind, pair.delta, pair.base_level, pair.better)
+    form = (*rest, *(mark is None for mark in marks.values()))
+    if form not in forms:
+        marked = Pair(pair.probe, f"{MARK}pair", pair.kind, marks["task"], marks["stratum"], *rest[2:])
+        forms[form] = re.split(
+            rf'"{re.escape(json.dumps(MARK)[1:-1])}(\w+)"', canonical_json(stimulus_of(marked).content)
+        )
+    parts = forms[form]
+    filled = [json.dumps(names[part]) if place % 2 else part for place, part in enumerate(parts)]
+    return "sha256:" + hashlib.sha256("".join(filled).encode("ascii")).hexdigest()

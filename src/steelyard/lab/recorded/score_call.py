@@ -1,0 +1,103 @@
+"""One recorded score: which item, shown how, and what the judge gave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from steelyard.lab.recorded.call import REASON
+from steelyard.verdicts.verdict import Abstained, Decided, Failed, Unreadable, Verdict
+
+OUTCOMES: dict[str, Verdict] = {
+    "abstain": Abstained(),
+    "unreadable": Unreadable(REASON),
+    "failed": Failed(REASON),
+}
+"""What a call without a score may have come to."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a file says of a single text; every call on it must say the same."""
+
+    probe: str
+    """The probe it was edited for; `original` for an item as it is."""
+    item: str
+    """Name of the item."""
+    variant: str
+    """`original` or `perturbed`; for vacuum the kind of nothing."""
+    edit: str | None = None
+    """What was done to the item, where the file says so; tells edits of one item apart."""
+    level: float | None = None
+    """Strength of a graded edit."""
+    expected: int | None = None
+    """Reference answer; None where nobody has said."""
+    task: str | None = None
+    """Cluster; None where the file names none, so that each item stands for itself."""
+    stratum: str | None = None
+    """Part of the data."""
+    scale: str | None = None
+    """`binary` or a range; None where the file leaves it to the scores."""
+
+    @property
+    def name(self) -> tuple[str, str, str, str, float]:
+        """What tells one text from another."""
+        return (
+            self.item,
+            self.probe,
+            self.variant,
+            self.edit or "",
+            -1.0 if self.level is None else self.level,
+        )
+
+
+@dataclass(frozen=True)
+class ScoreCall:
+    """One line of `observations.jsonl` of an import of scores."""
+
+    judge: str
+    """Name on the datasheet."""
+    protocol: str
+    """`base` or the name of another prompt."""
+    probe: str
+    """The probe that the call was made for; several may tell of one call on an item as it is."""
+    shown: Shown
+    """What was judged."""
+    score: int | None
+    """The score; None where there is none."""
+    outcome: str | None
+    """A key of `OUTCOMES` where there is no score."""
+    replicate: int
+    """0, 1, …"""
+    where: str
+    """File and line, for messages."""
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What no two calls share; calls sort by it."""
+        return self.judge, self.protocol, self.probe, *self.shown.name, self.replicate
+
+    @property
+    def trial(self) -> tuple[object, ...]:
+        """The call itself, under whichever probe it is told."""
+        return self.judge, self.protocol, *self.shown.name, self.replicate
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the call came to."""
+        return OUTCOMES[self.outcome or "failed"] if self.score is None else Decided(str(self.score))
+
+    def to_json(self) -> dict[str, Any]:
+        """The call in the project's own format; what is not known is left out."""
+        known = {f.name: getattr(self.shown, f.name) for f in fields(Shown)}
+        known["probe"] = self.probe
+        if self.shown.probe == "vacuum":
+            known["kind"] = known.pop("variant")
+        return {
+            "judge": self.judge,
+            "protocol": self.protocol,
+            **{name: value for name, value in known.items() if value is not None},
+            "score": self.score,
+            **({} if self.outcome is None else {"outcome": self.outcome}),
+            "replicate": self.replicate,
+        }

@@ -1,0 +1,152 @@
+"""Recorded scores as observations, with the probes that make figures of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from steelyard.errors import DataError, UnknownNameError
+from steelyard.identity import content_hash
+from steelyard.lab.recorded.score_call import ScoreCall, Shown
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.pointwise import METRICS, pointwise_estimates
+from steelyard.probes import vacuum
+from steelyard.probes.probe import POINTWISE, PROBES, Design, Probe, Showing, levels_of
+from steelyard.registry import Spec
+from steelyard.stimuli.expectation import Expectation, Label, Unknown
+from steelyard.stimuli.original import ORIGINAL, PERTURBED
+from steelyard.stimuli.stimulus import Lineage, Stimulus
+from steelyard.stimuli.stimulus_set import StimulusSet
+from steelyard.tasks.scale import parse_scale
+from steelyard.trials.reply import Usage
+from steelyard.verdicts.observation import Observation
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreTable:
+    """Checked calls, sorted."""
+
+    calls: tuple[ScoreCall, ...]
+    """Every call."""
+
+    def __len__(self) -> int:
+        return len(self.calls)
+
+    def __iter__(self) -> Iterator[ScoreCall]:
+        return iter(self.calls)
+
+    def lines(self) -> Iterator[str]:
+        """Text of `observations.jsonl`."""
+        for call in self.calls:
+            yield json.dumps(call.to_json()) + "\n"
+
+    @cached_property
+    def hashes(self) -> tuple[str, dict[tuple[str, str], str]]:
+        """Content hash of all calls, and of those of each judge and protocol."""
+        arms: dict[tuple[str, str], list[object]] = {}
+        for call in self.calls:
+            arms.setdefault((call.judge, call.protocol), []).append(call.to_json())
+        whole = content_hash([call.to_json() for call in self.calls])
+        return whole, {arm: content_hash(rows) for arm, rows in arms.items()}
+
+    @cached_property
+    def stimuli(self) -> dict[Shown, Stimulus]:
+        """Every distinct text as far as it is known; edits of one item and probe are numbered."""
+        count: dict[tuple[str, str, str], int] = {}
+        found: dict[Shown, Stimulus] = {}
+        for shown in sorted({call.shown for call in self.calls}, key=lambda shown: shown.name):
+            place = (shown.item, shown.probe, shown.variant)
+            number = count[place] = count.get(place, -1) + 1
+            found[shown] = stimulus_of(shown, number)
+        return found
+
+    def stimulus_set(self) -> str:
+        """Hash of what was shown."""
+        return StimulusSet.of(self.stimuli.values()).hash
+
+    def observations(self) -> list[Observation]:
+        """One per call, however many probes tell of it; texts, tokens and prompts are not known."""
+        once = {call.trial: call for call in reversed(self.calls)}
+        return [
+            Observation(
+                judge=call.judge,
+                protocol=call.protocol,
+                stimulus=self.stimuli[call.shown],
+                order="uv",
+                replicate=call.replicate,
+                verdict=call.verdict,
+                usage=Usage(),
+                prompt="",
+            )
+            for call in reversed(once.values())
+        ]
+
+    def probes(self) -> list[Probe]:
+        """Registered probes for the base protocol, pooled figures for other names and other protocols."""
+        found = sorted(
+            {(call.protocol, call.probe) for call in self.calls}, key=lambda arm: (arm[0] != "base", arm)
+        )
+        return [_probe(name, protocol) for protocol, name in found]
+
+
+class RecordedProbe:
+    """The figures of recorded scores under one protocol, whatever the probe was called."""
+
+    question = "What do the recorded scores amount to?"
+    metrics: tuple[str, ...] = METRICS
+    levels: tuple[str, ...] = (POINTWISE,)
+
+    def __init__(self, name: str, protocol: str) -> None:
+        self.name = name
+        self.protocol = protocol
+
+    def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
+        """None: the calls were made elsewhere."""
+        del design, protocols
+        return ()
+
+    def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
+        """The figures of the calls under this name."""
+        if self.name == "vacuum":
+            return vacuum.arm_estimates(judge, observations, self.protocol, seed)
+        return pointwise_estimates(judge, self.name, self.protocol, observations, seed)
+
+
+def _probe(name: str, protocol: str) -> Probe:
+    try:
+        registered = PROBES.build(Spec(name))
+    except UnknownNameError:
+        return RecordedProbe(name, protocol)
+    if POINTWISE not in levels_of(registered):
+        raise DataError(
+            f"recorded scores: probe {name!r} compares pairs, found scores of single texts; rename the probe."
+        )
+    return registered if protocol == "base" else RecordedProbe(name, protocol)
+
+
+def stimulus_of(shown: Shown, number: int = 0) -> Stimulus:
+    """The text as far as it is known; what it says is not."""
+    kind = shown.variant
+    name = {ORIGINAL: f"{shown.item}/{ORIGINAL}", PERTURBED: f"{shown.item}/{shown.probe}/{number}"}
+    return Stimulus(
+        id=name.get(kind, f"{shown.item}/{shown.probe}/{kind}-{number}"),
+        probe=shown.probe,
+        kind=kind,
+        cluster=shown.task or shown.item,
+        stratum=shown.stratum or "recorded",
+        request="",
+        texts=("",),
+        expectation=_expectation(shown),
+        lineage=Lineage(parent=shown.item, edit=shown.edit or "recorded elsewhere", author="recorded"),
+        scale=shown.scale,
+        level=shown.level,
+    )
+
+
+def _expectation(shown: Shown) -> Expectation:
+    if shown.expected is not None:
+        return Label(str(shown.expected))
+    vacuum_kind = shown.variant not in (ORIGINAL, PERTURBED)
+    return Label(parse_scale(shown.scale or "binary").answers[0]) if vacuum_kind else Unknown()

@@ -1,0 +1,98 @@
+"""Which probes a study has: those that were named, or those that fit what is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from steelyard.errors import ConfigError
+from steelyard.lab.study import Study
+from steelyard.probes.probe import POINTWISE, PROBES, WrittenProbe, level_of
+from steelyard.registry import Spec
+from steelyard.tasks.pack import pack_item
+from steelyard.tasks.scale import Ordinal
+from steelyard.tasks.task import Task
+
+DEFAULT_PROBES = ("vacuum", "ladder", "criterion")
+"""Probes on the built-in catalogue of pairs."""
+SCORE_PROBES = ("vacuum",)
+"""Probes of single texts on the built-in pack."""
+PAIR_DATA_PROBES = ("position",)
+"""Probes on pairs of the user."""
+SCORE_DATA_PROBES = (
+    "label_flip",
+    "format_invariance_1",
+    "format_invariance_2",
+    "format_invariance_3",
+    "semantic_paraphrase",
+    "verbosity_bias_long",
+    "verbosity_bias_short",
+    "stochastic_stability",
+)
+"""Probes on single texts of the user."""
+ORDINAL_DATA_PROBES = ("synthetic_ordinal",)
+"""Further probes where the scale is ordinal."""
+
+
+def default_probes(task: Task, data: bool) -> tuple[str, ...]:
+    """The probes of a study that names none."""
+    if level_of(task) != POINTWISE:
+        return PAIR_DATA_PROBES if data else DEFAULT_PROBES
+    if not data:
+        return SCORE_PROBES
+    ordinal = ORDINAL_DATA_PROBES if isinstance(task.scale, Ordinal) else ()
+    return (*SCORE_DATA_PROBES, *ordinal)
+
+
+def probe_specs(given: Iterable[str | dict[str, dict[str, Any]]]) -> tuple[Spec, ...]:
+    """The probes as they are written, each once."""
+    specs = [_spec(one) for one in given]
+    for spec in specs:
+        if specs.count(spec) > 1:
+            raise ConfigError(f"probes: {spec.name!r} stands there twice; leave one out.")
+    return tuple(specs)
+
+
+def _spec(given: str | dict[str, dict[str, Any]]) -> Spec:
+    if isinstance(given, str):
+        spec = Spec(given)
+    elif len(given) == 1:
+        spec = Spec(*next(iter(given.items())))
+    else:
+        raise ConfigError(f"probes: expected a name or one name with its options, found {given!r}.")
+    try:
+        PROBES.build(spec)
+    except TypeError as error:
+        raise ConfigError(f"probe {spec.name!r}: wrong options {dict(spec.args)!r} ({error}).") from error
+    return spec
+
+
+def without_unwritten(study: Study, named: bool) -> Study:
+    """The study without probes whose texts nobody writes; they are refused where they were named."""
+    unwritten = unwritten_probes(study)
+    if not unwritten:
+        return study
+    *others, last = unwritten
+    names, one = f"{', '.join(others)} and {last}" if others else last, not others
+    if named:
+        raise ConfigError(
+            f"probe {unwritten[0]!r}: needs a text written for each item of the data, and the study names no "
+            "author; leave the probe out."
+        )
+    note = (
+        f"{names} {'was' if one else 'were'} left out, for {'it needs' if one else 'they need'} texts that "
+        "somebody writes, and the study names no author."
+    )
+    kept = tuple(spec for spec in study.probes if spec.name not in unwritten)
+    return replace(study, probes=kept, notes=(*study.notes, note))
+
+
+def unwritten_probes(study: Study) -> list[str]:
+    """Probes that ask for texts which the built-in pack does not hold."""
+    return [
+        probe.name
+        for probe in study.build_probes()
+        if isinstance(probe, WrittenProbe)
+        and any(pack_item(brief.item) is None for brief in probe.briefs(study.design))
+    ]

@@ -1,0 +1,141 @@
+"""Checks of a written text that cost nothing: they come before any validator is asked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from itertools import pairwise
+
+from steelyard.stimuli.authored.brief import AMBIGUOUS, LABEL_FLIP, LONG, ORDINAL, PARAPHRASE, SHORT, Brief
+from steelyard.stimuli.authored.rejection import (
+    COPY,
+    EMPTY,
+    LEAK,
+    REFUSAL_TEXT,
+    TOO_LONG,
+    TOO_SHORT,
+    Rejection,
+)
+
+LENGTH_RATIOS = {
+    PARAPHRASE: (0.6, 1.6),
+    LONG: (1.3, 3.0),
+    SHORT: (0.3, 0.8),
+    AMBIGUOUS: (0.3, 3.0),
+}
+"""Words of the text for each word of the item's response; a flip may be as long as it needs."""
+
+MOST_SHARED = {PARAPHRASE: 0.6}
+"""Share of a text's word pairs that may stand in the item's response; paraphrases of the pack share 0.15."""
+
+LONGEST_QUOTE = 8
+"""Words in a row that a text may have in common with the rubric."""
+
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\w+(?:['’]\w+)*")
+
+_REFUSALS = re.compile(
+    r"\bas an ai\b"
+    r"|\bi(?:'m| am) (?:sorry|afraid|unable|not able)\b.{0,60}\b(?:can(?:'|no|)t|unable|not able|won't)\b"
+    r"|\bi (?:can(?:'|no|)t|can not|won't|will not|must decline to|am unable to|am not able to)"
+    r" (?:help|assist|comply|fulfil|fulfill|provide|write|rewrite|produce|create|do that|continue)\b",
+    re.I | re.S,
+)
+
+_TASK_TALK = tuple(
+    re.compile(pattern, re.I | re.M)
+    for pattern in (
+        r"\brubrics?\b",
+        r"\b(?:reference|target|expected|gold) (?:label|answer|score)\b",
+        r"\b(?:label|score|rating|grade)\s*(?:is|of|:|=)\s*\d",
+        r"\b(?:rewritten|paraphrased|reworded|longer|shorter|revised) (?:version|text|response|answer)\b",
+        r"^\s*(?:sure|certainly|of course|here(?:'s| is| are))\b[^\n.]{0,80}:\s*$",
+        r"</?(?:text|rewritten|response)>",
+    )
+)
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in lower case, without punctuation; each sign of a script without spaces is one."""
+    return _WORD.findall(text.casefold().replace("’", "'"))
+
+
+def is_refusal(text: str) -> bool:
+    """Whether a text declines to answer."""
+    return _REFUSALS.search(text.replace("’", "'")) is not None
+
+
+def shared_pairs(text: str, source: str) -> float:
+    """Share of the text's pairs of neighbouring words that stand in the source too."""
+    mine, theirs = _pairs(text), _pairs(source)
+    return len(mine & theirs) / len(mine) if mine else 0.0
+
+
+def mechanical(brief: Brief, text: str, rubric: str) -> Rejection | None:
+    """The first thing that is wrong with a text; None where nothing is."""
+    source = brief.item.responses[0]
+    for rejection in _findings(brief.goal, text, source, rubric):
+        if rejection is not None:
+            return rejection
+    return None
+
+
+def _findings(goal: str, text: str, source: str, rubric: str) -> Iterable[Rejection | None]:
+    yield None if words(text) else Rejection(EMPTY, "the text has no words")
+    yield _copied(goal, text, source)
+    if goal not in (LABEL_FLIP, ORDINAL):
+        yield _declined(text, source)
+    yield _leaked(text, source, rubric)
+    yield _sized(goal, text, source)
+
+
+def _copied(goal: str, text: str, source: str) -> Rejection | None:
+    if words(text) == words(source):
+        return Rejection(COPY, "the text is the given response, word for word")
+    share, most = shared_pairs(text, source), MOST_SHARED.get(goal, 1.0)
+    if share > most:
+        return Rejection(
+            COPY,
+            f"{share:.0%} of its word pairs stand in the given response, {most:.0%} may: use other words",
+        )
+    return None
+
+
+def _declined(text: str, source: str) -> Rejection | None:
+    if is_refusal(text) and not is_refusal(source):
+        return Rejection(REFUSAL_TEXT, "the text declines to answer and the given response does not")
+    return None
+
+
+def _leaked(text: str, source: str, rubric: str) -> Rejection | None:
+    for pattern in _TASK_TALK:
+        found = pattern.search(text)
+        if found and not pattern.search(source):
+            quoted = " ".join(found[0].split())
+            return Rejection(LEAK, f"the text speaks of the task itself ({quoted!r})")
+    runs = _runs(text) & _runs(rubric) - _runs(source)
+    if runs:
+        return Rejection(LEAK, f"the text quotes the rubric ({' '.join(min(runs))!r})")
+    return None
+
+
+def _sized(goal: str, text: str, source: str) -> Rejection | None:
+    if goal not in LENGTH_RATIOS:
+        return None
+    low, high = LENGTH_RATIOS[goal]
+    ratio = len(words(text)) / max(1, len(words(source)))
+    if low <= ratio <= high:
+        return None
+    told = (
+        f"the text has {ratio:.2f} times the words of the given response, expected {low:g} to {high:g} times"
+    )
+    return Rejection(TOO_SHORT if ratio < low else TOO_LONG, told)
+
+
+def _pairs(text: str) -> set[tuple[str, str]]:
+    found = words(text)
+    return set(pairwise(found))
+
+
+def _runs(text: str) -> set[tuple[str, ...]]:
+    found = words(text)
+    return {tuple(found[n : n + LONGEST_QUOTE]) for n in range(len(found) - LONGEST_QUOTE + 1)}

@@ -1,0 +1,135 @@
+"""What authors and validators said, and the stimuli that came of it: rows of a run file."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from steelyard.identity import content_hash
+from steelyard.store.replies import StoredFailure, StoredReply, reply_from
+from steelyard.trials.exchange import Exchange, exchange_key
+
+
+@dataclass(frozen=True)
+class StoredExchange(StoredReply):
+    """A reply of an author or a validator, with what it was asked."""
+
+    role: str
+    """`author`, `validator` or `embedder`."""
+    model: str
+    """`provider/model`."""
+    question: str
+    """The protocol of the model."""
+    brief: str
+    """Id of the stimulus that was wanted."""
+    prompt_characters: int
+    """Length of the prompt, for servers that count no tokens."""
+
+
+@dataclass(frozen=True)
+class AuthoredRow:
+    """A stimulus that was written, as it lies in the file."""
+
+    stimulus: str
+    """Its id."""
+    brief: str
+    """Hash of what was asked for."""
+    roles: str
+    """Hash of who was asked, and how."""
+    body: str
+    """Canonical JSON: the stimulus and the tries it took."""
+
+    @property
+    def digest(self) -> str:
+        """Hash of all of it."""
+        return content_hash([self.stimulus, self.brief, self.roles, self.body])
+
+
+def insert_exchange(connection: sqlite3.Connection, exchange: Exchange, row: tuple[Any, ...]) -> None:
+    """Keep an exchange with its reply."""
+    asked = (
+        exchange.key,
+        exchange.role,
+        exchange.judge.fingerprint(exchange.protocol),
+        exchange.prompt_hash,
+        exchange.attempt,
+        exchange.judge.address,
+        exchange.protocol,
+        exchange.brief,
+    )
+    marks = ", ".join("?" * (len(asked) + len(row)))
+    connection.execute(f"INSERT OR IGNORE INTO exchanges VALUES ({marks})", (*asked, *row))
+
+
+def insert_failure(connection: sqlite3.Connection, exchange: Exchange, row: tuple[Any, ...]) -> None:
+    """Keep why an exchange has no reply."""
+    connection.execute(
+        "INSERT INTO exchange_failures (exchange, role, brief, reason, message, attempts, at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (exchange.key, exchange.role, exchange.brief, *row),
+    )
+
+
+def insert_authored(connection: sqlite3.Connection, rows: Sequence[AuthoredRow]) -> None:
+    """Keep stimuli; what is there already stays as it is."""
+    connection.executemany(
+        "INSERT OR IGNORE INTO authored VALUES (?, ?, ?, ?, ?)",
+        [(row.stimulus, row.brief, row.roles, row.body, row.digest) for row in rows],
+    )
+
+
+def read_exchanges(connection: sqlite3.Connection) -> dict[str, StoredExchange]:
+    """Every exchange by its key."""
+    if not _present(connection, "exchanges"):
+        return {}
+    rows = connection.execute(
+        "SELECT key, exchanges.body, attempts, latency_ms, received, role, model, question, brief,"
+        " length(prompts.body) FROM exchanges JOIN prompts ON prompts.hash = exchanges.prompt"
+    )
+    return {
+        key: StoredExchange(reply_from(json.loads(body), latency), attempts, received, *rest)
+        for key, body, attempts, latency, received, *rest in rows
+    }
+
+
+def read_failures(connection: sqlite3.Connection) -> dict[str, StoredFailure]:
+    """The last failure of every exchange without a reply."""
+    if not _present(connection, "exchange_failures"):
+        return {}
+    rows = connection.execute(
+        "SELECT exchange, reason, message, attempts FROM exchange_failures"
+        " WHERE exchange NOT IN (SELECT key FROM exchanges) ORDER BY id"
+    )
+    return {key: StoredFailure(reason, message, attempts) for key, reason, message, attempts in rows}
+
+
+def read_authored(connection: sqlite3.Connection) -> dict[str, AuthoredRow]:
+    """Every authored stimulus by id."""
+    if not _present(connection, "authored"):
+        return {}
+    rows = connection.execute("SELECT stimulus, brief, roles, body FROM authored ORDER BY stimulus")
+    return {row[0]: AuthoredRow(*row) for row in rows}
+
+
+def damaged(connection: sqlite3.Connection) -> Iterator[str]:
+    """One sentence per row that does not match its hash."""
+    if not _present(connection, "exchanges"):
+        return
+    columns = "SELECT key, role, fingerprint, prompt, attempt, body, digest FROM exchanges"
+    for key, role, fingerprint, prompt, attempt, body, digest in connection.execute(columns):
+        if exchange_key(role, fingerprint, prompt, attempt) != key:
+            yield f"exchange {key[:15]}… does not match its key"
+        if content_hash([key, body]) != digest:
+            yield f"reply to exchange {key[:15]}… does not match its digest"
+    for *parts, digest in connection.execute("SELECT stimulus, brief, roles, body, digest FROM authored"):
+        if AuthoredRow(*parts).digest != digest:
+            yield f"authored stimulus {parts[0]} does not match its digest"
+
+
+def _present(connection: sqlite3.Connection, table: str) -> bool:
+    """A file of an earlier format that is only read has no such table."""
+    found = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,))
+    return found.fetchone() is not None

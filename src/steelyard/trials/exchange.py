@@ -1,0 +1,80 @@
+"""One question to a model that writes or checks stimuli: the twin of a trial, outside the measurement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+from steelyard.identity import content_hash
+from steelyard.trials.judge import Judge
+from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
+from steelyard.trials.trial import Trial
+
+AUTHOR = "author"
+"""Writes texts."""
+VALIDATOR = "validator"
+"""Confirms that a text is what was asked for."""
+EMBEDDER = "embedder"
+"""Turns texts into vectors, to compare them."""
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """Role, model, rendered prompt, decoding and attempt: together they are its identity."""
+
+    role: str
+    """`author`, `validator` or `embedder`."""
+    judge: Judge
+    """The model; its protocols are the questions it can be asked."""
+    protocol: str
+    """The question."""
+    brief: str
+    """Name of the stimulus that is wanted; never in the prompt."""
+    messages: tuple[Message, ...]
+    """The rendered prompt."""
+    decoding: Decoding
+    """How to sample, this time."""
+    slots: Slots
+    """The texts behind the prompt."""
+    attempt: int = 0
+    """Which try of its brief this is."""
+    answers: tuple[str, ...] = ()
+    """Admissible answers, where there is a scale."""
+    wants: str = "text"
+    """`json` where the answer has a schema, `embedding` where it is a vector."""
+
+    @cached_property
+    def prompt_hash(self) -> str:
+        """Hash of the rendered prompt and decoding."""
+        return content_hash({"messages": self.messages, "decoding": self.decoding})
+
+    @cached_property
+    def key(self) -> str:
+        """Identity: the same question to the same model in the same try is asked once."""
+        return exchange_key(self.role, self.judge.fingerprint(self.protocol), self.prompt_hash, self.attempt)
+
+    @property
+    def prefix(self) -> tuple[str, ...]:
+        """Sorts exchanges so that prompts which begin alike stand together."""
+        return tuple(message.content for message in self.messages)
+
+    def presentation(self) -> Presentation:
+        """What the provider receives."""
+        return Presentation(
+            messages=self.messages,
+            slots=self.slots,
+            answers=self.answers,
+            decoding=self.decoding,
+            wants=self.wants,
+            trial=self.key.removeprefix("sha256:"),
+        )
+
+
+Call: TypeAlias = Trial | Exchange
+"""Everything that is asked of a provider, paid for and kept."""
+
+
+def exchange_key(role: str, fingerprint: str, prompt: str, attempt: int) -> str:
+    """Identity of an exchange from its parts."""
+    return content_hash([role, fingerprint, prompt, attempt])

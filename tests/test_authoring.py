@@ -1,0 +1,395 @@
+"""Authors and validators over real HTTP: what is asked, checked, turned down, kept and paid for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from authoring_server import ORDINAL_TASK, TASK, Cast, Commission, essays, items, obey, part
+from servers import Answer, ScriptedServer, fails, says
+from steelyard.errors import BudgetError, ConfigError, DataError, RunError
+from steelyard.lab.authoring.author import Authored, author
+from steelyard.lab.authoring.role_config import parse_roles
+from steelyard.lab.authoring.roles import Roles
+from steelyard.lab.limits import Limits
+from steelyard.lab.run_folder import RunFolder
+from steelyard.lab.study import Study
+from steelyard.registry import Spec
+from steelyard.stimuli.authored import rejection
+from steelyard.stimuli.expectation import Label, Unknown
+from steelyard.tasks.item import Item
+from steelyard.tasks.task import Task
+
+QUICK = Limits(concurrency=4, attempts=2, backoff=0.0)
+WRITTEN = ("label_flip", "semantic_paraphrase", "verbosity_bias_long", "verbosity_bias_short")
+
+
+def study(*probes: str, data: Sequence[Item] = items(4), task: Task = TASK) -> Study:
+    return Study("s", 7, "quick", 1, (), tuple(map(Spec, probes)), task, tuple(data))
+
+
+def roles(server: ScriptedServer, fallback: bool = False, **settings: Any) -> Roles:
+    def address(model: str) -> str:
+        return f"openai/{model}?base_url={server.url}"
+
+    validator = {"model": address("checker")}
+    if fallback:
+        validator["fallback"] = address("second")
+    return parse_roles({"model": address("writer"), **settings}, validator)
+
+
+def run(cast: Cast, made: Study, path: Path, fallback: bool = False, **settings: Any) -> Authored:
+    with ScriptedServer(cast) as server:
+        return author(made, roles(server, fallback, **settings), RunFolder(path), QUICK)
+
+
+def states(authored: Authored) -> dict[str, str | None]:
+    return {stimulus.id: stimulus.lineage.review for stimulus in authored.stimuli}
+
+
+def test_every_goal_is_written_and_confirmed(tmp_path: Path) -> None:
+    cast = Cast()
+    made = run(cast, study(*WRITTEN, "answer_ambiguity"), tmp_path / "run")
+    assert set(states(made).values()) == {None}
+    by_id = {stimulus.id: stimulus for stimulus in made.stimuli}
+    assert by_id["sky-0/label_flip/0"].expectation == Label("0")
+    assert "green" in by_id["sky-0/label_flip/0"].texts[0]
+    assert by_id["sky-0/semantic_paraphrase/0"].expectation == Label("1")
+    assert by_id["sky-0/answer_ambiguity/0"].expectation == Unknown()
+    assert {s.lineage.author for s in made.stimuli} == {"openai/writer"}
+    found = by_id["sky-1/verbosity_bias_long/0"].lineage.validation
+    assert found == "openai/checker gave 0, as intended; openai/checker finds the meaning kept"
+    # 20 texts; a grade for each of 16, the meaning of 12, the border of 4
+    assert cast.calls == {"writer": 20, "checker": 16 + 12 + 4}
+    assert made.report[0].sentence() == "label_flip: 4 asked, 4 usable."
+
+
+def test_the_validator_is_not_told_what_is_wanted(tmp_path: Path) -> None:
+    cast = Cast()
+    run(cast, study("label_flip"), tmp_path / "run")
+    grades = [r for r in cast.received if r.body["model"] == "checker"]
+    assert len(grades) == 4
+    for request in grades:
+        text = json.dumps(request.body["messages"])
+        assert TASK.rubric in text
+        assert TASK.instruction in text
+        assert not any(word in text for word in ("label_flip", "sky-", "expected", "rewritten", "intended"))
+
+
+def test_a_validator_that_always_agrees_cannot_let_copies_through(tmp_path: Path) -> None:
+    """It is not even asked: mechanical checks come first."""
+    cast = Cast(write=lambda asked: asked.response.upper() + "!", same=lambda a, b: True)
+    made = run(cast, study(*WRITTEN), tmp_path / "run")
+    assert set(states(made).values()) == {"rejected"}
+    assert cast.calls == {"writer": 4 * 4 * 3}
+    assert {reason for report in made.report for reason in report.rejected} == {rejection.COPY}
+    assert (
+        made.stimuli[0].lineage.validation
+    ) == "copy: the text is the given response, word for word (try 3 of 3)"
+
+
+def test_a_flip_that_does_not_flip_is_rejected(tmp_path: Path) -> None:
+    cast = Cast(write=lambda asked: asked.response.replace("most", "nearly all"))
+    made = run(cast, study("label_flip"), tmp_path / "run")
+    assert set(states(made).values()) == {"rejected"}
+    assert made.report[0].rejected == {rejection.OTHER_SCORE: 4}
+    assert made.report[0].usable == 0
+    assert made.report[0].turned_down == {rejection.OTHER_SCORE: 12}
+    assert "4 rejected (validator gave another score 4)" in made.report[0].sentence()
+
+
+def test_a_text_of_another_meaning_is_rejected(tmp_path: Path) -> None:
+    made = run(Cast(same=lambda a, b: False), study("semantic_paraphrase"), tmp_path / "run")
+    assert made.report[0].rejected == {rejection.MEANING_CHANGED: 4}
+
+
+def test_a_text_with_a_plain_score_is_not_at_the_border(tmp_path: Path) -> None:
+    made = run(Cast(border=False), study("answer_ambiguity"), tmp_path / "run")
+    assert made.report[0].rejected == {rejection.NOT_AT_BORDER: 4}
+
+
+def test_the_next_try_is_warmer_and_knows_what_was_wrong(tmp_path: Path) -> None:
+    asked: list[Commission] = []
+
+    def second_time_right(commission: Commission) -> str:
+        asked.append(commission)
+        return obey(commission) if commission.retried else commission.response
+
+    cast = Cast(write=second_time_right)
+    settings = {"temperature": 0.2, "temperature_cap": 1.0, "seed": 40, "max_tokens": 321, "attempts": 3}
+    made = run(cast, study("label_flip", data=items(1)), tmp_path / "run", **settings)
+    assert states(made) == {"sky-0/label_flip/0": None}
+    assert [round(c.temperature, 6) for c in asked] == [0.2, 0.6]
+    assert "turned down: the text is the given response, word for word. Write" in asked[1].prompt
+    bodies = [r.body for r in cast.received if r.body["model"] == "writer"]
+    assert [(b["seed"], b["max_tokens"]) for b in bodies] == [(40, 321), (41, 321)]
+    grades = [r.body for r in cast.received if r.body["model"] == "checker"]
+    assert {(b["temperature"], b["max_tokens"]) for b in grades} == {(0.0, 512)}
+    assert made.report[0].turned_down == {rejection.COPY: 1}
+    assert made.report[0].rejected == {}
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        says("No.", finish="content_filter"),
+        says("I am sorry, but I cannot grade this."),
+        says('{"score": 7}'),
+    ],
+)
+def test_a_fallback_is_asked_where_the_validator_gives_no_score(tmp_path: Path, refusal: Answer) -> None:
+    cast = Cast()
+
+    def script(request: Any) -> Answer:
+        answer = cast(request)
+        return refusal if request.body["model"] == "checker" else answer
+
+    with ScriptedServer(script) as server:
+        made = author(study("label_flip"), roles(server, fallback=True), RunFolder(tmp_path / "run"), QUICK)
+        alone = author(study("label_flip"), roles(server), RunFolder(tmp_path / "alone"), QUICK)
+    assert set(states(made).values()) == {None}
+    assert made.stimuli[0].lineage.validation == "openai/second gave 0, as intended"
+    assert alone.report[0].rejected == {rejection.NO_VERDICT: 4}
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        (says("I'm sorry, I can't help with that."), rejection.AUTHOR_REFUSED),
+        (says("", finish="content_filter"), rejection.AUTHOR_REFUSED),
+        (says("Here it is: the sky is red."), rejection.NO_TEXT),
+        (says("<text> The sky over", finish="length"), rejection.TRUNCATED),
+        (says("<text>\n \n</text>"), rejection.EMPTY),
+        (fails(400, "maximum context length exceeded"), rejection.CALL_FAILED),
+    ],
+)
+def test_replies_without_a_text_have_reasons(tmp_path: Path, reply: Answer, reason: str) -> None:
+    made = run(Cast(write=lambda _: reply), study("label_flip", data=items(2)), tmp_path / "run", attempts=1)
+    assert made.report[0].rejected == {reason: 2}
+    assert {s.lineage.review for s in made.stimuli} == {"rejected"}
+    assert made.stimuli[0].texts == ("",)
+
+
+def test_rejected_texts_stay_visible_and_are_never_judged(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    made = run(Cast(write=lambda c: c.response), study("label_flip"), folder, attempts=1)
+    lines = [json.loads(line) for line in (folder / "stimuli.jsonl").read_text().splitlines()]
+    kept = {line["id"]: line for line in lines}
+    assert kept["sky-0/label_flip/0"]["lineage"]["review"] == "rejected"
+    assert kept["sky-0/label_flip/0"]["lineage"]["validation"].startswith("copy: ")
+    assert "sky-0/original" in kept
+    judged = replace(study("label_flip"), authored=made.stimuli)
+    probe = judged.build_probes()[0]
+    assert list(probe.showings(judged.design, ["base"])) == []
+
+
+def test_a_finished_author_is_not_asked_again(tmp_path: Path) -> None:
+    cast = Cast()
+    with ScriptedServer(cast) as server:
+        who, folder = roles(server), RunFolder(tmp_path / "run")
+        first = author(study("label_flip"), who, folder, QUICK)
+        calls = cast.keys.total()
+        again = author(study("label_flip"), who, folder, QUICK)
+        assert again.stimuli == first.stimuli
+        assert again.report == first.report
+        assert (again.outcome.calls, cast.keys.total()) == (0, calls)
+        more = author(study("label_flip", "semantic_paraphrase"), who, folder, QUICK)
+        assert [s for s in more.stimuli if s.probe == "label_flip"] == list(first.stimuli)
+        assert cast.keys.total() == calls + 4 + 4 + 4
+        with pytest.raises(ConfigError, match="other settings of author and validator; restore"):
+            author(study("label_flip"), replace(who, attempts=2), folder, QUICK)
+        other = [replace(item, responses=("Changed.",)) for item in items(4)]
+        with pytest.raises(ConfigError, match="item 'sky-0' or its task has changed"):
+            author(study("label_flip", data=other), who, folder, QUICK)
+
+
+def test_an_author_that_cannot_be_reached_stops_and_goes_on(tmp_path: Path) -> None:
+    cast = Cast()
+    broken = True
+
+    def script(request: Any) -> Answer:
+        answer = cast(request)
+        return fails(503) if broken and request.body["model"] == "checker" else answer
+
+    with ScriptedServer(script) as server:
+        who, folder = roles(server), RunFolder(tmp_path / "run")
+        with pytest.raises(
+            RunError, match=r"4 of 4 texts wait for a reply .*503.* is kept, run again to go on"
+        ):
+            author(study("label_flip"), who, folder, QUICK)
+        assert not folder.stimuli.exists()
+        broken = False
+        written = cast.calls["writer"]
+        made = author(study("label_flip"), who, folder, QUICK)
+    assert set(states(made).values()) == {None}
+    assert cast.calls["writer"] == written == 4
+
+
+def test_authors_are_paid_from_the_budget(tmp_path: Path) -> None:
+    cast = Cast()
+    with ScriptedServer(cast) as server:
+        dear = parse_roles(
+            {"model": f"openai/gpt-4o?base_url={server.url}", "max_tokens": 100},
+            f"openai/gpt-4o-mini?base_url={server.url}",
+        )
+        folder = RunFolder(tmp_path / "run")
+        with pytest.raises(
+            BudgetError, match=r"authoring: the budget of \$0.004 is reached .* raise --budget"
+        ):
+            author(study(*WRITTEN), dear, folder, replace(QUICK, budget=0.004))
+        spent = cast.calls["gpt-4o"]
+        assert 0 < spent < 16
+        made = author(study(*WRITTEN), dear, folder, replace(QUICK, budget=1.0))
+    assert cast.calls["gpt-4o"] == 16
+    # 100 + 5 tokens each: 16 texts of gpt-4o ($2.5 and $10 a million), 28 answers of gpt-4o-mini (0.15, 0.6)
+    assert made.outcome.dollars == pytest.approx(16 * (250e-6 + 50e-6) + 28 * (15e-6 + 3e-6))
+
+
+def test_an_unknown_price_refuses_a_budget(tmp_path: Path) -> None:
+    with ScriptedServer(Cast()) as server, pytest.raises(ConfigError, match="author: no price is known"):
+        author(study("label_flip"), roles(server), RunFolder(tmp_path / "r"), replace(QUICK, budget=1.0))
+
+
+def test_synthetic_texts_fill_every_level(tmp_path: Path) -> None:
+    cast = Cast()
+    made = run(cast, study("synthetic_ordinal", data=essays(3), task=ORDINAL_TASK), tmp_path / "run")
+    assert [s.expectation for s in made.stimuli] == [Label(str(n)) for n in range(1, 6)] * 3
+    assert made.report[0].even
+    assert "levels filled evenly (1: 3 of 3, 2: 3 of 3" in made.report[0].sentence()
+    prompts = [r.user for r in cast.received if r.body["model"] == "writer"]
+    # the example for level 2 is the item whose label is 2, and never the item itself
+    second = {part(p, "request"): p for p in prompts if "score 2 on" in p}
+    assert "Observer 1 has written" in second["Which planets does observer 0 know?"]
+    own = second["Which planets does observer 1 know?"]
+    assert "Observer" not in own
+    assert "example" not in own
+
+
+def test_a_level_that_cannot_be_filled_is_said(tmp_path: Path) -> None:
+    def never_five(asked: Commission) -> str:
+        return obey(replace(asked, expected="4")) if asked.expected == "5" else obey(asked)
+
+    data = essays(2)
+    made = run(
+        Cast(write=never_five), study("synthetic_ordinal", data=data, task=ORDINAL_TASK), tmp_path / "r"
+    )
+    report = made.report[0]
+    assert [(b.level, b.filled, b.wanted) for b in report.buckets][-2:] == [("4", 2, 2), ("5", 0, 2)]
+    assert "levels filled unevenly" in report.sentence()
+    assert "2 could not be filled" in report.sentence()
+
+
+def test_synthetic_texts_are_kept_apart(tmp_path: Path) -> None:
+    """The same words for every level but one planet more: too close to each other."""
+
+    def monotonous(asked: Commission) -> str:
+        named = ", ".join(("mercury", "venus", "mars", "jupiter", "saturn")[: int(asked.expected or 1)])
+        filler = (
+            "it is well known to those who look up at night with patience and a good pair of glasses that"
+        )
+        return f"{filler} these wander among the fixed stars and have done so for a long time indeed: {named}"
+
+    data = essays(1)
+    made = run(
+        Cast(write=monotonous), study("synthetic_ordinal", data=data, task=ORDINAL_TASK), tmp_path / "r"
+    )
+    assert made.report[0].rejected[rejection.TOO_SIMILAR] >= 2
+    told = next(s.lineage.validation for s in made.stimuli if s.lineage.review == "rejected")
+    assert told is not None
+    assert "too close to one that is there already (cosine 0.9" in told
+
+
+def test_a_copy_of_an_original_is_too_similar(tmp_path: Path) -> None:
+    data = essays(5)
+    texts = {item.label: item.responses[0] for item in data}
+    cast = Cast(write=lambda asked: texts[asked.expected] + " Yes.")
+    made = run(cast, study("synthetic_ordinal", data=data, task=ORDINAL_TASK), tmp_path / "r", attempts=1)
+    assert made.report[0].rejected == {rejection.TOO_SIMILAR: 25}
+    assert cast.calls["checker"] == 0
+
+
+def review(folder: Path, change: Any) -> None:
+    """Edit the lines of `stimuli.jsonl` by hand."""
+    path = folder / "stimuli.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    kept = [line for line in lines if change(line) is not False]
+    path.write_text("".join(json.dumps(line) + "\n" for line in kept))
+
+
+class TestReview:
+    @pytest.fixture
+    def server(self) -> Any:
+        with ScriptedServer(Cast()) as running:
+            yield running
+
+    def author(self, server: ScriptedServer, path: Path, **options: Any) -> Authored:
+        return author(study("label_flip"), roles(server), RunFolder(path), QUICK, review=True, **options)
+
+    def test_nothing_is_judged_before_acceptance(self, server: ScriptedServer, tmp_path: Path) -> None:
+        made = self.author(server, tmp_path)
+        assert set(states(made).values()) == {"pending"}
+        assert made.report[0].sentence() == "label_flip: 4 asked, 0 usable, 4 waiting for review."
+        with pytest.raises(RunError, match="4 of 4 written stimuli wait for review"):
+            made.require_review(RunFolder(tmp_path))
+        waiting = replace(study("label_flip"), authored=made.stimuli)
+        assert not list(waiting.build_probes()[0].showings(waiting.design, ["base"]))
+
+    def test_decisions_by_hand(self, server: ScriptedServer, tmp_path: Path) -> None:
+        self.author(server, tmp_path)
+        words = {"sky-0": "accepted", "sky-1": "rejected", "sky-2": "edited"}
+
+        def decide(line: dict[str, Any]) -> None:
+            word = words.get(line["lineage"]["parent"])
+            if word and line["probe"] == "label_flip":
+                line["lineage"]["review"] = word
+                if word == "edited":
+                    line["texts"] = ["A person wrote that the sky is green."]
+
+        review(tmp_path, decide)
+        made = self.author(server, tmp_path)
+        assert list(states(made).values()) == ["accepted", "rejected", "edited", "pending"]
+        assert made.stimuli[2].texts == ("A person wrote that the sky is green.",)
+        assert made.report[0].rejected == {"by a person": 1}
+        assert made.pending == 1
+        done = self.author(server, tmp_path, accept_all=True)
+        assert list(states(done).values()) == ["accepted", "rejected", "edited", "accepted"]
+        done.require_review(RunFolder(tmp_path))
+        assert self.author(server, tmp_path).stimuli == done.stimuli
+
+    @pytest.mark.parametrize(
+        ("field", "value", "told"),
+        [
+            ("review", "ok", "found \"review\": 'ok', expected one of pending, accepted, edited, rejected"),
+            ("review", "edited", 'says "edited" and its text is unchanged'),
+            ("texts", ["Other words."], 'its text was changed; set its "review" to "edited"'),
+            ("texts", [], "expected one text in a list"),
+            ("request", "Why?", "'request' was changed, expected changes of texts and review only"),
+            ("review", None, '"review" was taken away'),
+            ("author", "me", "'lineage.author' was changed"),
+        ],
+    )
+    def test_wrong_edits_are_refused_in_a_sentence(
+        self, server: ScriptedServer, tmp_path: Path, field: str, value: Any, told: str
+    ) -> None:
+        self.author(server, tmp_path)
+
+        def edit(line: dict[str, Any]) -> None:
+            if line["id"] == "sky-0/label_flip/0":
+                (line["lineage"] if field in line["lineage"] else line)[field] = value
+
+        review(tmp_path, edit)
+        with pytest.raises(DataError) as caught:
+            self.author(server, tmp_path)
+        assert told in str(caught.value)
+        assert "stimulus 'sky-0/label_flip/0'" in str(caught.value)
+
+    def test_a_line_may_not_vanish(self, server: ScriptedServer, tmp_path: Path) -> None:
+        self.author(server, tmp_path)
+        review(tmp_path, lambda line: line["id"] != "sky-0/label_flip/0")
+        with pytest.raises(DataError, match="'sky-0/label_flip/0' is missing; restore its line"):
+            self.author(server, tmp_path)

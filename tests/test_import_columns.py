@@ -1,0 +1,274 @@
+"""Recorded verdicts in columns: whatever the careful way finds, object by object, the fast way finds too."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from steelyard.datasheet.assemble import assemble
+from steelyard.errors import DataError
+from steelyard.identity import content_hash
+from steelyard.lab.recorded.call_table import CallTable
+from steelyard.lab.recorded.folder import import_verdicts
+from steelyard.lab.recorded.fragments import read_table
+from steelyard.lab.recorded.observations import checked, observations_of
+from steelyard.lab.recorded.styles import read_calls
+from steelyard.lab.shortfalls import speechless, warnings
+from steelyard.metrics.pairs import Pairs, collect
+from steelyard.probes.probe import PROBES
+from steelyard.registry import Spec
+from steelyard.stimuli.stimulus_set import StimulusSet
+from steelyard.verdicts.recorded_observations import among, extent, protocols_of, verdict_counts
+
+NAMES = st.sampled_from(["a", "b", "é-1", 'q"uote', "back\\slash", 'x, "first": ', "z"])
+
+
+@st.composite
+def pair_facts(draw: st.DrawFn) -> dict[str, Any]:
+    probe, kind = draw(
+        st.sampled_from(
+            [
+                ("vacuum", "empty"),
+                ("vacuum", "blank"),
+                ("ladder", "prefix"),
+                ("ladder", "same_subset"),
+                ("position", "natural"),
+            ]
+        )
+    )
+    facts: dict[str, Any] = {"probe": probe, "kind": kind}
+    if draw(st.booleans()):
+        facts["task"] = draw(NAMES).strip()
+    if draw(st.booleans()):
+        facts["stratum"] = draw(st.sampled_from(["s", "ü"]))
+    if kind == "prefix":
+        facts |= {"delta": draw(st.sampled_from([0.5, 1, 2])), "better": draw(st.sampled_from("uv"))}
+    elif kind == "natural":
+        facts["better"] = draw(st.sampled_from(["u", "v", "tie", None]))
+    elif kind == "same_subset":
+        facts |= {"delta": 0, "base_level": draw(st.integers(0, 5))}
+    return facts
+
+
+@st.composite
+def recorded(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Sound lines in the project's own format, keys in the order in which a writer would put them."""
+    facts = {f"p{number}": draw(pair_facts()) for number in range(draw(st.integers(1, 6)))}
+    keys = st.tuples(
+        NAMES.map(str.strip),
+        st.sampled_from(["base", "strict", None]),
+        st.sampled_from(sorted(facts)),
+        st.sampled_from("uv"),
+        st.sampled_from([0, 1, 12, None]),
+    )
+    calls = draw(
+        st.lists(
+            keys,
+            min_size=1,
+            max_size=40,
+            unique_by=lambda key: (key[0], key[1] or "base", *key[2:4], key[4] or 0),
+        )
+    )
+    lines = []
+    for judge, protocol, pair, first, replicate in calls:
+        line: dict[str, Any] = {"judge": judge} | ({} if protocol is None else {"protocol": protocol})
+        line |= {"probe": facts[pair]["probe"], "pair": pair, **facts[pair], "first": first}
+        line["answer"] = draw(st.sampled_from(["1", "2", "tie", "abstain", "unreadable", "failed"]))
+        lines.append(line | ({} if replicate is None else {"replicate": replicate}))
+    return lines
+
+
+def written(folder: Path, lines: list[dict[str, Any]], **style: Any) -> Path:
+    path = folder / "calls.jsonl"
+    path.write_text("".join(json.dumps(line, **style) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def same_pairs(one: Pairs, other: Pairs) -> bool:
+    for f in fields(Pairs):
+        left, right = getattr(one, f.name), getattr(other, f.name)
+        same = (
+            left == right
+            if isinstance(left, tuple)
+            else np.array_equal(left, right, equal_nan=left.dtype.kind == "f")
+        )
+        if not same:
+            return False
+    return True
+
+
+many = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+
+
+@many
+@given(recorded(), st.sampled_from([{}, {"separators": (",", ":")}, {"ensure_ascii": False}]))
+def test_the_fast_way_reads_what_the_careful_way_reads(
+    tmp_path: Path, lines: list[dict[str, Any]], style: dict[str, Any]
+) -> None:
+    path = written(tmp_path, lines, **style)
+    calls = checked(read_calls(path))
+    fast = read_table([path])
+    assert fast is not None
+    bodies = [call.to_json() for call in calls]
+    for table in (fast, CallTable.of(calls)):
+        assert "".join(table.lines()) == "".join(json.dumps(body) + "\n" for body in bodies)
+        whole, arms = table.hashes
+        assert whole == content_hash(bodies)
+        for (judge, protocol), digest in arms.items():
+            mine = [b for b in bodies if (b["judge"], b["protocol"]) == (judge, protocol)]
+            assert digest == content_hash(mine)
+        observations = observations_of(calls)
+        stimuli = {o.stimulus.id: o.stimulus for o in observations}
+        assert table.stimulus_set() == StimulusSet.of(stimuli.values()).hash
+        assert list(table.observations()) == observations
+
+
+@many
+@given(recorded())
+def test_columns_count_as_objects_count(tmp_path: Path, lines: list[dict[str, Any]]) -> None:
+    objects = observations_of(checked(read_calls(written(tmp_path, lines))))
+    columns = CallTable.of(checked(read_calls(tmp_path / "calls.jsonl"))).observations()
+    assert protocols_of(columns) == protocols_of(objects)
+    assert verdict_counts(columns) == verdict_counts(objects)
+    assert extent(columns) == extent(objects)
+    judges = sorted({line["judge"] for line in lines})
+    assert list(warnings(columns)) == list(warnings(objects))
+    assert list(map(str, speechless(judges, columns))) == list(map(str, speechless(judges, objects)))
+    for judge in judges:
+        mine = [o for o in objects if o.judge == judge]
+        for conditions in (
+            {"probe": "ladder", "protocol": "base"},
+            {"kinds": {"prefix"}},
+            {"labelled": True},
+            {"protocol": "none"},
+        ):
+            chosen = among(columns.of_judge(judge), **conditions)
+            assert list(chosen) == list(among(mine, **conditions))
+            for protocol in protocols_of(chosen):
+                assert same_pairs(
+                    collect(among(chosen, protocol=protocol)), collect(among(list(chosen), protocol=protocol))
+                )
+
+
+def test_the_datasheet_is_that_of_the_objects(tmp_path: Path) -> None:
+    """Every figure from a list of observations and from their columns, to the byte."""
+    answers = ["1", "2", "tie", "1", "unreadable", "tie", "1", "abstain", "2", "failed", "1"]
+    shown = [
+        ("vacuum", "empty", {}),
+        ("ladder", "same_subset", {"delta": 0}),
+        ("position", "natural", {"better": "u"}),
+    ]
+    shown += [("ladder", "prefix", {"delta": step, "better": "v"}) for step in (1, 2)]
+    lines = [
+        {
+            "judge": judge,
+            "protocol": protocol,
+            "probe": probe,
+            "pair": f"{kind}{facts.get('delta')}-{n}",
+            "kind": kind,
+            "task": f"t{n % 4}",
+            **facts,
+            "first": first,
+        }
+        for judge in "AB"
+        for protocol in ("base", "strict")
+        for probe, kind, facts in shown
+        for n in range(9)
+        for first in "uv"
+    ]
+    path = written(tmp_path, [{**line, "answer": answers[i * i % 11]} for i, line in enumerate(lines)])
+    imported = import_verdicts([path], "x")
+    specs = [Spec(name) for name in ("vacuum", "ladder", "position")] + [
+        Spec("criterion", {"protocol": "strict"})
+    ]
+    again = assemble(
+        name="x",
+        seed=7,
+        profile="recorded",
+        stimulus_set=imported.datasheet.stimulus_set,
+        judges=imported.datasheet.judges,
+        probes=[PROBES.build(spec) for spec in specs],
+        observations=observations_of(checked(read_calls(path))),
+        run={"calls": len(lines)},
+    )
+    assert imported.datasheet.dumps() == again.dumps()
+
+
+LINE = (
+    '{"judge": "A", "protocol": "base", "probe": "vacuum", "pair": "p", "kind": "empty", "task": "t", '
+    '"first": "u", "answer": "1", "replicate": 0}\n'
+)
+OTHER = LINE.replace('"first": "u"', '"first": "v"')
+ODD: dict[str, Callable[[str], str]] = {
+    "another order of keys": lambda line: json.dumps(dict(reversed(json.loads(line).items()))) + "\n",
+    "other spaces": lambda line: line.replace(', "first": ', ' , "first" :'),
+    "blank lines, byte order mark and carriage returns": lambda line: f"\ufeff\r\n{line.rstrip()}\r\n \r\n",
+    "no task": lambda line: line.replace('"task": "t", ', ""),
+    "another task for the same pair": lambda line: line.replace('"task": "t"', '"task": "w"'),
+    "a key twice in one part": lambda line: line.replace(
+        '"kind": "empty"', '"kind": "empty", "kind": "empty"'
+    ),
+    "a key twice in two parts": lambda line: line.replace('"replicate": 0', '"protocol": "base"'),
+    "an unknown key": lambda line: line.replace('"task"', '"topic"'),
+    "a key of the pair in the tail": lambda line: line.replace('"task": "t", ', "").replace(
+        "}", ', "task": "t"}'
+    ),
+    "a number as a name": lambda line: line.replace('"judge": "A"', '"judge": 1'),
+    "a wrong answer": lambda line: line.replace('"answer": "1"', '"answer": "3"'),
+    "a replicate that is true": lambda line: line.replace('"replicate": 0', '"replicate": true'),
+    "a wrong kind": lambda line: line.replace("empty", "prefix"),
+    "an open brace": lambda line: line.replace("}", ""),
+    "two objects": lambda line: line.replace("\n", LINE),
+    "a nested object": lambda line: line.replace('{"judge": "A"', '{"judge": {"name": "A"'),
+    "a list": lambda line: f"[{line.strip()}]\n",
+    "the same call again": lambda line: LINE,
+    "text that looks like a key": lambda line: line.replace(
+        '"pair": "p"', '"pair": "p, \\"first\\": \\"u\\""'
+    ),
+    "a pair per line": lambda line: (
+        '{"item_id": "i", "judge": "A", "winner_AB": "1", "winner_BA": "1", "gold": "1"}\n'
+    ),
+    "nothing": lambda line: "",
+}
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+@pytest.mark.parametrize("place", ["alone", "first", "last"])
+def test_odd_lines_end_as_the_careful_way_ends(tmp_path: Path, odd: Callable[[str], str], place: str) -> None:
+    changed = odd(OTHER)
+    text = {"alone": changed, "first": changed + LINE, "last": LINE + changed}[place]
+    path = tmp_path / "calls.jsonl"
+    path.write_bytes(text.encode())
+
+    def outcome(read: Callable[[], CallTable]) -> str:
+        try:
+            return read().hashes[0]
+        except DataError as error:
+            return str(error)
+
+    careful = outcome(lambda: CallTable.of(checked(read_calls(path))))
+    assert outcome(lambda: import_verdicts([path]).calls) == careful
+
+
+def test_a_score_among_pairs_is_told_of_by_the_careful_way(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    path.write_text(LINE + '{"judge": "A", "probe": "x", "item": "i", "score": 1}\n')
+    assert read_table([path]) is None
+    with pytest.raises(DataError, match="line 2: found a pointwise score, expected a pairwise verdict"):
+        import_verdicts([path])
+
+
+def test_bytes_that_are_no_text_are_told_of(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    path.write_bytes(LINE.encode() + b"\xff\n")
+    assert read_table([path]) is None
+    with pytest.raises(DataError, match="is not UTF-8 text"):
+        import_verdicts([path])
