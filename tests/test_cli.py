@@ -255,6 +255,17 @@ def test_a_budget_needs_a_price(steelyard) -> None:
     done = steelyard("measure", "-j", judge, "--budget", 1, "--out", "run")
     assert done.returncode == 2
     assert "no price is known" in done.stderr
+    half = steelyard("plan", "-j", judge + "&input_price=2")
+    assert half.returncode == 2
+    assert "expected both or neither" in half.stderr
+
+
+def test_a_stated_price_is_planned_with(steelyard) -> None:
+    judge = "openai/mine?base_url=http://127.0.0.1:9/v1&input_price=2000000&output_price=0"
+    rows = json.loads(steelyard("plan", "-j", judge, "-p", "vacuum", "--json").stdout)["rows"]
+    mine = [row for row in rows if row["judge"].startswith("openai")]
+    assert [row["dollars"] for row in mine] == [2 * row["input_tokens"] for row in mine]
+    assert mine
 
 
 def test_a_study_may_gain_judges_and_probes(steelyard, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from steelyard.lab.recorded.replay import recorded_judge
 from steelyard.providers.provider import PROVIDERS
 from steelyard.registry import Spec
 from steelyard.tasks.scale import Pairwise, Scale, scale_name
-from steelyard.trials.judge import Judge, Protocol
+from steelyard.trials.judge import PRICE_OPTIONS, Judge, Protocol
 from steelyard.trials.presentation import Decoding
 from steelyard.trials.prompt import PAIRWISE_VARIABLES, POINTWISE_VARIABLES, PromptTemplate
 from steelyard.verdicts.readers import READERS
@@ -32,6 +32,9 @@ PLANNED_PROVIDERS = ("anthropic", "google", "bedrock")
 TEXT_READERS = ("choice", "json", "logprob")
 _READER_FORMS = f"expected {', '.join(TEXT_READERS)} or {{regex: pattern}}"
 
+
+WIRE = ("base_url", "api_key_env", "timeout", *PRICE_OPTIONS)
+"""Keys of judges behind HTTP."""
 
 DEEPEST = 20
 """Levels of nesting in a judge's mapping; more would exhaust the stack when it is written or hashed."""
@@ -91,6 +94,8 @@ class JudgeConfig(_Strict):
     base_url: Line | None = None
     api_key_env: Line | None = None
     timeout: float | None = Field(default=None, gt=0)
+    input_price: float | None = Field(default=None, ge=0)
+    output_price: float | None = Field(default=None, ge=0)
     s: float | None = None
     beta: float | None = None
     tau: float | None = None
@@ -239,10 +244,15 @@ def _check_options(config: JudgeConfig, provider: str, where: str) -> None:
     """Refuse a key that this provider would silently ignore."""
     if config.judge is not None:
         raise ConfigError(f"{where}: key 'judge' belongs to recorded judges only; remove it.")
-    wire = {name for name in ("base_url", "api_key_env", "timeout") if getattr(config, name) is not None}
+    wire = {name for name in WIRE if getattr(config, name) is not None}
     if wire and provider in ("embedded", "planted"):
         raise ConfigError(
             f"{where}: key {min(wire)!r} belongs to judges behind HTTP; {provider} judges run in process."
+        )
+    if (config.input_price is None) != (config.output_price is None):
+        raise ConfigError(
+            f"{where}: found one of input_price and output_price, expected both or neither "
+            "(dollars per million tokens); add the other."
         )
     _check_settings(config, config.model, where)
     for name, change in config.protocols.items():
@@ -273,7 +283,7 @@ def _check_extra(extra: dict[str, Any], where: str) -> None:
 
 
 def _options(config: JudgeConfig, provider: str) -> dict[str, Any]:
-    names = ["base_url", "api_key_env", "timeout", *PLANTED_PARAMETERS.get(_model(config), ())]
+    names = [*WIRE, *PLANTED_PARAMETERS.get(_model(config), ())]
     options = {name: getattr(config, name) for name in names if getattr(config, name) is not None}
     options.pop("tau_strict", None)
     if provider == "openai" and "base_url" not in options and os.environ.get("OPENAI_BASE_URL"):

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 
-from steelyard.trials.judge import Judge
+from steelyard.trials.judge import PRICE_OPTIONS, Judge
 from steelyard.trials.reply import Usage
 
+MILLION = 1_000_000
 FREE_PROVIDERS = ("embedded", "planted", "recorded", "vllm", "ollama")
 """Providers that run on the user's own machine."""
 
@@ -29,7 +30,10 @@ class Price:
 
 
 def price_of(judge: Judge) -> Price | None:
-    """The price of a judge's model; None where the table does not know it."""
+    """The price of a judge's model, as its owner or the table states it; None where nobody does."""
+    if all(name in judge.options for name in PRICE_OPTIONS):
+        stated = [float(judge.options[name]) / MILLION for name in PRICE_OPTIONS]
+        return Price(stated[0], stated[1], "stated with the judge")
     if judge.provider in FREE_PROVIDERS:
         return Price(0.0, 0.0, "runs on this machine")
     return _listed(judge.provider, judge.model)
@@ -48,12 +52,11 @@ def _listed(provider: str, model: str) -> Price | None:
     from genai_prices import Usage as Tokens
     from genai_prices import calc_price
 
-    million = 1_000_000
     try:
         cost = calc_price(
-            Tokens(input_tokens=million, output_tokens=million), model_ref=model, provider_id=provider
+            Tokens(input_tokens=MILLION, output_tokens=MILLION), model_ref=model, provider_id=provider
         )
     except LookupError:
         return None
     table = f"genai-prices {version('genai-prices')}"
-    return Price(float(cost.input_price) / million, float(cost.output_price) / million, table)
+    return Price(float(cost.input_price) / MILLION, float(cost.output_price) / MILLION, table)

@@ -73,7 +73,10 @@ class Judge:
         )
 
 
-TRANSPORT_OPTIONS = frozenset({"base_url", "api_key_env", "timeout", "path"})
+PRICE_OPTIONS = ("input_price", "output_price")
+"""Dollars per million tokens, where a judge's owner states them."""
+
+TRANSPORT_OPTIONS = frozenset({"base_url", "api_key_env", "timeout", "path", *PRICE_OPTIONS})
 """Options that say how to reach a model."""
 
 PASSING_OPTIONS = TRANSPORT_OPTIONS - {"base_url"}
