@@ -129,7 +129,7 @@ STUDIES = {
     "not yaml": ("judges: [a, b", "line 1"),
     "list": ("- a\n- b\n", "found a list"),
     "unknown key": ("judge: planted/coin\n", "unknown key 'judge'"),
-    "later key": ("author: {model: openai/x}\n", "'author' is not built yet"),
+    "author alone": ("author: {model: openai/x}\n", "validator: found none, expected a model"),
     "wrong type": ("seed: seven\n", "seed"),
     "no judges": ("judges: []\n", "judges"),
     "bad name": ("name: ../../etc\n", "name"),

@@ -293,7 +293,17 @@ FILES: dict[str, tuple[str, str]] = {
     "scale backwards": ("task: {scale: {ordinal: [6, 1]}}", "task.scale: found '6-1'"),
     "scale of words": ("task: {scale: stars}", "task.scale: found 'stars'"),
     "no such instruction": ("task: {instruction: gone.md}", "task.instruction: cannot read"),
-    "author": ("author: {model: openai/x}", "'author' is not built yet"),
+    "author alone": ("author: {model: openai/x}", "validator: found none, expected a model"),
+    "validator alone": ("validator: {model: openai/x}", "validator: found one without an author"),
+    "review without an author": ("review: true", "review: found one without an author"),
+    "unknown key of the author": (
+        "author: {model: openai/x, mood: 1}\nvalidator: openai/y",
+        "unknown key 'mood'",
+    ),
+    "an author without words": (
+        "author: planted/rater\nvalidator: openai/y",
+        "gives verdicts and writes no text",
+    ),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 from pathlib import Path
@@ -10,8 +11,10 @@ from typing import Any
 import pytest
 import yaml
 
+from authoring_server import GOALS, part
 from commands import Command
 from servers import Answer, Received, ScriptedServer, says
+from steelyard.trials.builtin_prompts import parse_response
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 STUDIES = sorted(EXAMPLES.glob("*.yaml"))
@@ -30,14 +33,41 @@ def pairwise(study: Path) -> bool:
     return task.get("scale", "pairwise") == "pairwise"
 
 
+class Room:
+    """Plays author, validator and judge; texts are nonsense, and their scores are remembered."""
+
+    def __init__(self) -> None:
+        with (EXAMPLES / "behaviours.csv").open(newline="", encoding="utf-8") as file:
+            self.scores = {row["generation"]: int(row["human_consensus"]) for row in csv.DictReader(file)}
+        self.pairs = False
+
+    def __call__(self, request: Received) -> Answer:
+        goal = next((goal for start, goal in GOALS.items() if request.user.startswith(start)), None)
+        if goal is not None:
+            return says(f"<text>\n{self.write(goal, part(request.user, 'response'))}\n</text>")
+        if request.user.startswith("Two responses"):
+            return says('{"same": "yes"}')
+        if self.pairs:
+            return says('{"winner": "1"}')
+        return says(json.dumps({"score": self.scores.get(parse_response(request.user).response, 1)}))
+
+    def write(self, goal: str, response: str) -> str:
+        """Words without sense, as many as the goal wants."""
+        count = len(response.split()) * {"verbosity_bias_long": 2, "verbosity_bias_short": 0.6}.get(goal, 1)
+        text = " ".join(f"word{number}{len(self.scores)}" for number in range(round(count)))
+        label = self.scores[response]
+        self.scores[text] = 1 - label if goal == "label_flip" else label
+        return text
+
+
 def test_there_are_examples_and_each_is_explained() -> None:
-    assert len(STUDIES) >= 4
+    assert len(STUDIES) >= 5
     text = (EXAMPLES / "README.md").read_text()
     for study in STUDIES:
         assert f"`{study.name}`" in text
 
 
-@each_study
+@pytest.mark.parametrize("study", [s for s in STUDIES if s.stem != "authored"], ids=lambda path: path.stem)
 def test_an_example_runs_with_a_planted_judge(command: Command, here: Path, study: Path) -> None:
     judge = "planted/probit" if pairwise(study) else "planted/rater"
     planned = command("plan", f"examples/{study.name}", "--json")
@@ -57,19 +87,21 @@ def test_an_example_runs_with_a_planted_judge(command: Command, here: Path, stud
 
 @each_study
 def test_an_example_runs_over_http_and_a_second_time_for_nothing(
-    command: Command, here: Path, study: Path
+    command: Command, here: Path, study: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def script(request: Received) -> Answer:
-        assert "human_consensus" not in request.user
-        return says('{"winner": "1"}' if pairwise(study) else '{"score": 1}')
-
-    with ScriptedServer(script) as server:
-        judge = f"openai/gpt-4o-mini?base_url={server.url}"
-        planned = json.loads(command("plan", f"examples/{study.name}", "-j", judge, "--json").out)
-        calls = sum(row["calls"] for row in planned["rows"] if row["judge"] == "openai/gpt-4o-mini")
-        done = command("measure", f"examples/{study.name}", "-j", judge, "--out", "run")
+    room = Room()
+    room.pairs = pairwise(study)
+    accept = ["--accept-all"] if study.stem == "authored" else []
+    with ScriptedServer(room) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        planned = json.loads(command("plan", f"examples/{study.name}", "--json").out)
+        baselines = ("coin", "first", "tie", "longest", "constant", "random")
+        calls = sum(row["calls"] for row in planned["rows"] if row["judge"] not in baselines)
+        done = command("measure", f"examples/{study.name}", "--out", "run", *accept)
         assert done.code == 0, done.err
         assert len(server.requests) == calls
-        again = command("measure", f"examples/{study.name}", "-j", judge, "--out", "run")
+        assert not any("human_consensus" in request.user for request in server.requests)
+        again = command("measure", f"examples/{study.name}", "--out", "run", *accept)
         assert "No calls: every trial was answered before" in again.out
         assert len(server.requests) == calls

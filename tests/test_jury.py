@@ -13,7 +13,6 @@ from steelyard.metrics.dawid_skene import dawid_skene
 from steelyard.metrics.jury import (
     Ballots,
     choose_jury,
-    error_correlation,
     juries,
     jury_score,
     majority,
@@ -30,7 +29,7 @@ def simulate(accuracies: list[float], items: int, seed: int) -> Ballots:
     right = generator.random((items, len(accuracies))) < accuracies
     votes = np.where(right, labels[:, None], 1 - labels[:, None])
     names = tuple(f"j{index}" for index in range(len(accuracies)))
-    return Ballots(votes, labels, np.arange(items), names)
+    return Ballots(votes, labels, np.arange(items), names, np.zeros(items, dtype=np.int64))
 
 
 def test_a_tie_is_decided_by_the_rule_that_was_given() -> None:
@@ -60,17 +59,13 @@ def test_every_trio_is_scored_and_the_best_stands_first() -> None:
 def test_one_judge_three_times_errs_as_one() -> None:
     single = simulate([0.7, 0.7], 2000, 3)
     copied = Ballots(
-        np.repeat(single.votes[:, :1], 3, axis=1), single.labels, single.cluster, ("a", "b", "c")
+        np.repeat(single.votes[:, :1], 3, axis=1),
+        single.labels,
+        single.cluster,
+        ("a", "b", "c"),
+        single.scale,
     )
-    assert error_correlation(copied) == pytest.approx(np.ones((3, 3)))
     assert jury_score(copied, ("a", "b", "c")).right == jury_score(copied, ("a",)).right
-    assert error_correlation(single)[0, 1] == pytest.approx(0.0, abs=0.08)
-
-
-def test_errors_of_a_flawless_judge_have_no_correlation() -> None:
-    labels = np.array([0.0, 1.0, 1.0])
-    found = Ballots(np.stack([labels, 1 - labels], axis=1), labels, np.arange(3), ("a", "b"))
-    assert np.isnan(error_correlation(found)).all()
 
 
 def test_the_choosing_half_flatters_and_the_other_half_does_not() -> None:
@@ -87,12 +82,12 @@ def test_the_choosing_half_flatters_and_the_other_half_does_not() -> None:
 
 def test_the_split_keeps_tasks_whole_and_depends_on_the_seed_alone() -> None:
     found = simulate([0.9, 0.8, 0.7, 0.6], 40, 4)
-    grouped = Ballots(found.votes, found.labels, np.arange(40) // 4, found.judges)
+    grouped = Ballots(found.votes, found.labels, np.arange(40) // 4, found.judges, found.scale)
     first, again = choose_jury(grouped, 9), choose_jury(grouped, 9)
     assert first == again
     assert first is not None
     assert (first.chosen.items, first.held_out.items) == (20, 20)
-    one_task = Ballots(found.votes, found.labels, np.zeros(40, dtype=np.int64), found.judges)
+    one_task = Ballots(found.votes, found.labels, np.zeros(40, dtype=np.int64), found.judges, found.scale)
     assert choose_jury(one_task, 9) is None
 
 

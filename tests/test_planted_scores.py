@@ -110,9 +110,10 @@ def test_the_key_tells_one_request_from_another() -> None:
     yes = Item("a", "Is it?", ("Yes.",), "a", label="1")
     no = Item("b", "Isn't it?", ("Yes.",), "b", label="0")
     key = TruthKey.of(original_of(item, TASK) for item in (yes, no))
-    assert key.truth("Is it?", "Yes.") == Truth("1", "a")
-    assert key.truth("Isn't it?", "Yes.") == Truth("0", "b")
-    assert key.truth("Is it?", "No.") is None
+    assert key.truth("Is it?", "Yes.", ("0", "1")) == Truth("1", "a")
+    assert key.truth("Isn't it?", "Yes.", ("0", "1")) == Truth("0", "b")
+    assert key.truth("Is it?", "No.", ("0", "1")) is None
+    assert key.truth("Is it?", "Yes.", ("0", "1", "2")) is None
 
 
 @pytest.mark.parametrize("scale", [Binary(), Ordinal(1, 6)], ids=["binary", "1-6"])

@@ -40,8 +40,9 @@ def test_the_pack_fulfils_the_briefs(probe: str) -> None:
     shown = list(PROBES.build(Spec(probe)).showings(made.design, ["base"]))
     edits = [s.stimulus for s in shown if s.stimulus.probe == probe]
     parents = {s.stimulus.lineage.parent for s in shown if s.stimulus.probe == "original"}
-    assert edits == list(texts)
-    assert {stimulus.lineage.parent for stimulus in edits} == parents
+    assert list(dict.fromkeys(edits)) == list(texts)
+    compared = set() if probe == "synthetic_ordinal" else {stimulus.lineage.parent for stimulus in edits}
+    assert parents == compared
     assert {stimulus.lineage.author for stimulus in texts} == {"pack"}
 
 

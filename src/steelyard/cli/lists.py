@@ -6,21 +6,37 @@ import click
 
 from steelyard.cli.say import plain
 
+FEW = 5
+"""Metrics of a probe that are listed before the rest is left to the documents."""
+
 
 @click.command()
 def probes() -> None:
-    """List the probes with the question each one asks."""
+    """List the probes with the question each one asks, and the suites that stand for several."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
 
-    from steelyard.probes.probe import PROBES
+    from steelyard.probes.probe import PROBES, levels_of
+    from steelyard.probes.suites import SUITES
 
-    table = Table("probe", "question", "metrics", box=box.SIMPLE_HEAD)
+    table = Table("probe", "question", "level", "metrics", box=box.SIMPLE_HEAD)
     for name in PROBES.names():
         probe = PROBES.factory(name)()
-        table.add_row(plain(name), plain(probe.question), plain(", ".join(probe.metrics)))
-    Console().print(table)
+        cells = (name, probe.question, ", ".join(levels_of(probe)), _few(probe.metrics))
+        table.add_row(*map(plain, cells))
+    suites = Table("suite", "question", "stands for", box=box.SIMPLE_HEAD)
+    for suite in SUITES.values():
+        members = ", ".join((*suite.probes, *(f"{name} (ordinal scales)" for name in suite.ordinal)))
+        suites.add_row(plain(suite.name), plain(suite.question), plain(members))
+    console = Console()
+    console.print(table)
+    console.print(suites)
+
+
+def _few(metrics: tuple[str, ...]) -> str:
+    """The first metrics of a long list."""
+    return ", ".join(metrics if len(metrics) <= FEW else (*metrics[: FEW - 2], "…"))
 
 
 JUDGES = (

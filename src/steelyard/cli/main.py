@@ -15,6 +15,7 @@ from steelyard.version import __version__
 COMMANDS = {
     "measure": "steelyard.cli.measure:measure",
     "plan": "steelyard.cli.measure:plan",
+    "generate": "steelyard.cli.generate:generate",
     "report": "steelyard.cli.report:report",
     "compare": "steelyard.cli.compare:compare",
     "gate": "steelyard.cli.gate:gate",
@@ -26,7 +27,7 @@ COMMANDS = {
     "doctor": "steelyard.cli.doctor:doctor",
 }
 
-LATER_COMMANDS = ("generate", "review", "view", "export")
+LATER_COMMANDS = ("review", "view", "export")
 """Commands of the contract that are not built yet."""
 
 

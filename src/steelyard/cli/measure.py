@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +14,10 @@ from steelyard.cli.say import complain, plural, shown, warn
 from steelyard.errors import ConfigError
 
 if TYPE_CHECKING:
+    from steelyard.lab.authoring.commission import Commission
     from steelyard.lab.limits import Limits
     from steelyard.lab.measure import Measured
-    from steelyard.lab.planner import Plan
+    from steelyard.lab.planner import Plan, PlanRow
     from steelyard.lab.run_folder import RunFolder
     from steelyard.lab.runner import Outcome
     from steelyard.lab.study import Study
@@ -29,9 +31,12 @@ if TYPE_CHECKING:
     help='Stop once a rule is decided: "dark_current<0.10".',
 )
 @option("--cap", type=whole(1), metavar="N", help="Pairs to draw for --decide, at most [all].")
+@option("--accept-all", is_flag=True, help="Judge written texts that wait for review, unseen.")
 @option("--dry-run", is_flag=True, help="Print the plan and stop.")
 @option("--json", "as_json", is_flag=True, help="Print datasheet.json instead of the datasheet.")
-def measure(decide: str | None, cap: int | None, dry_run: bool, as_json: bool, **options: Any) -> None:
+def measure(
+    decide: str | None, cap: int | None, accept_all: bool, dry_run: bool, as_json: bool, **options: Any
+) -> None:
     """Measure judges, print the datasheet and write the run folder.
 
     Without arguments: the two embedded judges, the probes vacuum, ladder and criterion, the built-in tasks,
@@ -43,17 +48,19 @@ def measure(decide: str | None, cap: int | None, dry_run: bool, as_json: bool, *
         sys.exit(decide_rule(decide, cap, options, dry_run, as_json))
     if cap is not None:
         raise ConfigError("--cap: belongs to --decide; leave it out, or say what to decide.")
-    study, folder = open_study(options)
+    study, folder, commission = open_study(options, accept_all)
     if dry_run:
-        from steelyard.lab.planner import make_plan
-
-        print_plan(make_plan(study), folder, as_json)
+        print_study_plan(study, folder, as_json, commission)
         return
     from steelyard.cli.progress import LiveProgress
     from steelyard.lab.measure import measure as run
 
+    limits = limits_of(options)
     with LiveProgress() as progress:
-        measured = run(study, folder, limits_of(options), progress)
+        if commission is not None:
+            study, authored = commission.fulfilled(study, folder, limits, progress)
+            authored.require_review(folder)
+        measured = run(study, folder, limits, progress)
     _print(measured, as_json)
     sys.exit(measured.exit_code)
 
@@ -66,10 +73,8 @@ def plan(as_json: bool, **options: Any) -> None:
 
     Takes the arguments of `measure` and counts only what its run folder has not answered yet.
     """
-    from steelyard.lab.planner import make_plan
-
-    study, folder = open_study(options)
-    print_plan(make_plan(study), folder, as_json)
+    study, folder, commission = open_study(options)
+    print_study_plan(study, folder, as_json, commission)
 
 
 def limits_of(options: dict[str, Any]) -> Limits:
@@ -85,9 +90,12 @@ def limits_of(options: dict[str, Any]) -> Limits:
     )
 
 
-def open_study(options: dict[str, Any]) -> tuple[Study, RunFolder]:
-    """The study that the options describe, and its folder; what a user should know of it is said."""
+def open_study(
+    options: dict[str, Any], accept_all: bool = False
+) -> tuple[Study, RunFolder, Commission | None]:
+    """The study that the options describe, its folder, and who writes for it; its notes are printed."""
     from steelyard.cli.data_options import data_overrides
+    from steelyard.lab.authoring.commission import commission_of
     from steelyard.lab.run_folder import RunFolder
     from steelyard.lab.study_file import build_study, load_config
 
@@ -97,10 +105,12 @@ def open_study(options: dict[str, Any]) -> tuple[Study, RunFolder]:
     overrides |= {name: list(options[name]) for name in ("judges", "probes") if options[name]}
     path: Path | None = options["study"]
     config = load_config(path, {**overrides, **data_overrides(options)})
+    commission = commission_of(config, accept_all)
     study = build_study(config, Path() if path is None else path.parent, options["prompt"])
     for note in study.notes:
         warn(note)
-    return study, RunFolder(options["out"]) if options["out"] else RunFolder.default(study)
+    folder = RunFolder(options["out"]) if options["out"] else RunFolder.default(study)
+    return study, folder, commission
 
 
 def _print(measured: Measured, as_json: bool) -> None:
@@ -129,8 +139,21 @@ def calls_made(outcome: Outcome) -> str:
     return "No calls: every trial was answered before."
 
 
-def print_plan(made: Plan, folder: RunFolder, as_json: bool) -> None:
-    """What is still to be paid for, as a table or as JSON."""
+def print_study_plan(study: Study, folder: RunFolder, as_json: bool, commission: Commission | None) -> None:
+    """What is still to be paid for: texts to be written first, then the trials of the judges."""
+    from steelyard.lab.planner import make_plan
+
+    rows: list[PlanRow] = []
+    if commission is not None:
+        study, rows = commission.foreseen(study, folder)
+    print_plan(make_plan(study), folder, as_json, rows)
+    if rows and commission is not None and not as_json:
+        tries = commission.roles.attempts
+        click.echo(f"Author and validator are counted for one try of each text; up to {tries} may be needed.")
+
+
+def print_plan(made: Plan, folder: RunFolder, as_json: bool, before: Sequence[PlanRow] = ()) -> None:
+    """What is still to be paid for, as a table or as JSON; `before` is what comes before any judge."""
     import json
     from dataclasses import asdict
 
@@ -143,7 +166,7 @@ def print_plan(made: Plan, folder: RunFolder, as_json: bool) -> None:
     if folder.database.exists():
         with folder.store() as store:
             answered = store.answered()
-    rows = plan_rows(made, answered)
+    rows = [*before, *plan_rows(made, answered)]
     if as_json:
         body = {
             "stimulus_set": made.stimuli.hash,

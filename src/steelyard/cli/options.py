@@ -76,8 +76,15 @@ STUDY_OPTIONS: tuple[Decorator, ...] = (
     option(
         "--judge", "-j", "judges", multiple=True, metavar="JUDGE", help="Judge to measure; may be repeated."
     ),
-    option("--probe", "-p", "probes", multiple=True, metavar="PROBE", help="Probe to run; may be repeated."),
-    option("--scale", metavar="SCALE", help="Answers: pairwise, binary or a range as 1-6 [pairwise]."),
+    option(
+        "--probe",
+        "-p",
+        "probes",
+        multiple=True,
+        metavar="PROBE",
+        help="Probe or suite to run; may be repeated.",
+    ),
+    option("--scale", metavar="SCALE", help="Answers: pairwise, binary or a range [what probes need]."),
     option(
         "--profile",
         type=click.Choice(["quick", "standard", "full"]),
@@ -112,14 +119,14 @@ DATA_OPTIONS: tuple[Decorator, ...] = (
         "--data",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="Your items, a row each: CSV, TSV, JSONL, JSON, Parquet or XLSX.",
+        help="Your items: CSV, TSV, JSONL, JSON, Parquet or XLSX.",
     ),
     option(
         "--columns",
         metavar="MAP",
-        help="What the columns hold, as in request=prompt,response=answer,label=score.",
+        help="What columns hold: request=prompt,response=text,label=y.",
     ),
-    option("--adapter", metavar="NAME", help="Public benchmark that the data are of, instead of --columns."),
+    option("--adapter", metavar="NAME", help="Public benchmark that the data are of, for --columns."),
     option("--stratify", metavar="COLUMN", help="Column whose values are the strata."),
     option("--sample", type=whole(1), metavar="N", help="Rows to draw, spread over the strata [all]."),
     option(

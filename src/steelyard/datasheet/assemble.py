@@ -11,6 +11,7 @@ from steelyard.metrics.cost import Dollars
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.instrument_estimates import instrument_estimates
 from steelyard.metrics.losses import loss_estimates
+from steelyard.metrics.panel import panel_estimates
 from steelyard.metrics.run_cost import run_costs
 from steelyard.metrics.volatility import volatility_estimates
 from steelyard.probes.probe import PAIRWISE, POINTWISE, Probe
@@ -44,8 +45,10 @@ def assemble(
             estimates += instrument_estimates(judge.name, by_judge[judge.name], seed)
         if prices and judge.name in prices:
             estimates += run_costs(judge.name, by_judge[judge.name], estimates, prices[judge.name], seed)
-        estimates += volatility_estimates(judge.name, estimates, seed)
+        scored = by_judge[judge.name] if level == POINTWISE else ()
+        estimates += volatility_estimates(judge.name, estimates, seed, scored)
         estimates += loss_estimates(judge.name, by_judge[judge.name])
+    measured = {judge.name: by_judge[judge.name] for judge in ordered if not judge.baseline}
     return Datasheet(
         name=name,
         seed=seed,
@@ -57,6 +60,7 @@ def assemble(
         readings=tuple(readings_of(ordered, estimates)),
         run=run,
         level=level,
+        panel=tuple(panel_estimates(measured, estimates, seed)) if level == POINTWISE else (),
     )
 
 

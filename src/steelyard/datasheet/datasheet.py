@@ -64,6 +64,8 @@ class Datasheet:
     """Clock times and latency; the only part that two equal runs may differ in."""
     level: str = "pairwise"
     """`pairwise` where two texts were compared, `pointwise` where single texts were scored."""
+    panel: tuple[Estimate, ...] = ()
+    """Figures of several judges together: juries, correlated errors, each probe over judges."""
 
     @property
     def units(self) -> str:
@@ -103,6 +105,7 @@ class Datasheet:
             ],
             "run": dict(self.run),
             "estimates": [estimate.to_json() for estimate in self.estimates],
+            "panel": [estimate.to_json() for estimate in self.panel],
             "readings": [
                 {"judge": r.judge, "title": r.title, "word": r.word, "sentence": r.sentence}
                 for r in self.readings

@@ -21,6 +21,13 @@ class Figures:
                 return estimate
         return None
 
+    def of_probe(self, probe: str, metric: str, **group: str | float) -> Estimate | None:
+        """The one estimate of a probe and exactly this group."""
+        for estimate in self._estimates:
+            if (estimate.probe, estimate.metric) == (probe, metric) and dict(estimate.group) == group:
+                return estimate
+        return None
+
     def protocols(self, metric: str) -> list[str]:
         """Protocols under which a metric was measured, in order of first appearance."""
         found = [e.group["protocol"] for e in self._estimates if e.metric == metric and "protocol" in e.group]

@@ -145,6 +145,11 @@ METRICS: dict[str, Term] = {
     "self_agreement": Term(
         "self-agreement", "Pairs of repeats of the same input with equal scores; it says nothing of accuracy."
     ),
+    "border_noise": Term(
+        "border noise",
+        "Repeats that differ at the border of the rubric beyond those that differ on unchanged items.",
+        signed=True,
+    ),
     "noise_floor": Term("noise floor", "Pairs of repeats of the same input whose scores differ."),
     "flip_rate": Term("flip rate", "Inputs whose repeats do not all have the same score."),
     "fleiss_kappa": Term("Fleiss κ", "Agreement of repeats beyond chance.", signed=True),
@@ -180,15 +185,60 @@ METRICS: dict[str, Term] = {
     "accuracy_sd": Term(
         "volatility", "Standard deviation of accuracy over probes; part of it is sampling, as the note says."
     ),
+    "accuracy_sd_sampling": Term(
+        "of sampling alone",
+        "Standard deviation that accuracies on so few items show where all true accuracies are equal.",
+    ),
     "accuracy_min": Term("worst probe", "Least accuracy of any probe."),
     "accuracy_max": Term("best probe", "Greatest accuracy of any probe."),
     "cost_per_call": Term("cost per call", "Dollars per call, from counted tokens and listed prices."),
     "cost_per_point": Term("cost per point", "Dollars per percentage point of accuracy on the same trials."),
+    "tokens_input": Term("tokens in", "Tokens of all prompts of the run, as the server counted them."),
+    "tokens_output": Term("tokens out", "Tokens of all replies of the run, as the server counted them."),
+    "cost_input": Term(
+        "dollars in", "Dollars of all prompts of the run, from counted tokens and listed prices."
+    ),
+    "cost_output": Term(
+        "dollars out", "Dollars of all replies of the run, from counted tokens and listed prices."
+    ),
     "cost_per_point_pooled": Term(
         "cost/point, pooled", "Dollars of all probes per percentage point of their mean accuracy."
     ),
     "cost_per_point_mean": Term(
         "cost/point, mean", "Mean over probes of their own cost per percentage point."
+    ),
+    "judges_mean": Term("mean over judges", "Mean of a probe's share over the judges of the run."),
+    "judges_sd": Term(
+        "spread over judges", "Standard deviation of a probe's share over judges; part of it is sampling."
+    ),
+    "judges_sd_sampling": Term(
+        "of sampling alone", "Standard deviation over judges that shares on so few items show by chance."
+    ),
+    "judges_min": Term("least judge", "Least share of any judge on a probe."),
+    "judges_max": Term("greatest judge", "Greatest share of any judge on a probe."),
+    "jury_accuracy": Term(
+        "jury accuracy", "Labelled inputs on which the judges' common verdict is the expected one."
+    ),
+    "chosen_jury_apparent": Term(
+        "best trio where chosen",
+        "Accuracy of the best trio on the half of the tasks that chose it: flattering.",
+    ),
+    "chosen_jury_accuracy": Term(
+        "best trio elsewhere", "Accuracy of the best trio on the half of the tasks that did not choose it."
+    ),
+    "best_judge_accuracy": Term(
+        "best judge elsewhere",
+        "Accuracy of the best single judge on the half of the tasks that did not choose it.",
+    ),
+    "jury_gain": Term(
+        "gain of the trio",
+        "Accuracy of the best trio minus that of the best judge, on the same inputs.",
+        signed=True,
+    ),
+    "error_correlation": Term(
+        "error correlation",
+        "Correlation of two judges' errors over inputs; at 1 they err as one, and a jury gains nothing.",
+        signed=True,
     ),
 }
 
@@ -250,9 +300,28 @@ PROBES: dict[str, str] = {
     "ladder": "Quality ladder",
     "criterion": "Criterion",
     "position": "Natural pairs",
+    "label_flip": "Label flip",
+    "format_invariance_1": "Blank lines",
+    "format_invariance_2": "Runs of spaces",
+    "format_invariance_3": "Indentation",
+    "semantic_paraphrase": "Paraphrase",
+    "verbosity_bias_long": "Longer",
+    "verbosity_bias_short": "Shorter",
+    "typos": "Typing errors",
+    "markdown": "Markdown",
+    "rubric_order": "Rubric order",
+    "score_range": "Other score range",
+    "authority": "Claimed authority",
+    "bandwagon": "Claimed majority",
+    "injection": "Injection",
+    "synthetic_ordinal": "Written levels",
+    "stochastic_stability": "Same input again",
+    "answer_ambiguity": "Border of the rubric",
+    "self_preference": "Self-preference",
     "run": "All calls",
     "cost": "Cost",
     "volatility": "Volatility over probes",
+    "jury": "Juries",
 }
 
 FINDINGS: dict[str, str] = {
@@ -267,3 +336,8 @@ FINDINGS: dict[str, str] = {
 def term(metric: str) -> Term:
     """The entry of a metric; one the glossary does not know is named by its id."""
     return METRICS.get(metric) or Term(metric.replace("_", " "), "")
+
+
+def probe_name(probe: str) -> str:
+    """The heading of a probe; one the glossary does not know is named by its id."""
+    return PROBES.get(probe) or probe.replace("_", " ").capitalize()

@@ -10,6 +10,7 @@ from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.datasheet.glossary import FINDINGS, INTERVALS, term
 from steelyard.datasheet.sections import Row, Section
 from steelyard.datasheet.summary import Summary, summarise
+from steelyard.datasheet.together import TITLE, alone, together
 from steelyard.metrics.estimate import Estimate
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
@@ -27,6 +28,7 @@ def render(datasheet: Datasheet) -> str:
         "## Figures",
         *_figures(summary, summary.measured),
         *(_baselines(summary) if summary.baselines else ()),
+        *_together(summary),
         *_notes(summary),
         *_methods(sheet),
     ]
@@ -115,6 +117,18 @@ def _baselines(summary: Summary) -> Iterator[str]:
     yield table(header, [_row(summary, row, summary.baselines) for row in summary.headlines])
 
 
+def _together(summary: Summary) -> Iterator[str]:
+    tables = together(summary)
+    if tables or alone(summary):
+        yield f"## {TITLE}"
+    for shown in tables:
+        yield f"### {shown.title}"
+        yield escape(shown.question)
+        yield table(shown.header, [[escape(cell) for cell in row] for row in shown.rows])
+    if alone(summary):
+        yield alone(summary)
+
+
 def _notes(summary: Summary) -> Iterator[str]:
     if summary.notes:
         yield "## Undefined figures"
@@ -123,10 +137,11 @@ def _notes(summary: Summary) -> Iterator[str]:
 
 def _methods(datasheet: Datasheet) -> Iterator[str]:
     yield "## How to read it"
-    metrics = dict.fromkeys(estimate.metric for estimate in datasheet.estimates)
+    every = (*datasheet.estimates, *datasheet.panel)
+    metrics = dict.fromkeys(estimate.metric for estimate in every)
     lines = [f"- **{escape(term(m).label)}**: {escape(term(m).meaning)}" for m in metrics if term(m).meaning]
     yield "\n".join(lines) or "No figures were measured."
-    methods = dict.fromkeys(i.method for estimate in datasheet.estimates for i in estimate.intervals[:1])
+    methods = dict.fromkeys(i.method for estimate in every for i in estimate.intervals[:1])
     yield "\n".join(
         f"- interval `{m}`: {escape(INTERVALS.get(m, 'see the note of the figure.'))}" for m in methods
     )

@@ -15,8 +15,12 @@ _PAIRWISE = ("vacuum", "ladder", "criterion", "position")
 _STEPS = ("delta75", "limit_of_detection")
 """Metrics counted in quality steps, which can not lie below zero."""
 
-_WITHOUT_INTERVAL = ("goodness_of_fit", "fit_probability")
-"""Metrics that say how far data lie from a model and estimate nothing."""
+_WITHOUT_INTERVAL = (
+    *("goodness_of_fit", "fit_probability", "tokens_input", "tokens_output", "cost_input", "cost_output"),
+    *("accuracy_sd", "accuracy_sd_sampling", "accuracy_min", "accuracy_max"),
+    *("judges_mean", "judges_sd", "judges_sd_sampling", "judges_min", "judges_max"),
+)
+"""Metrics that count, or describe the data at hand, and estimate nothing."""
 
 NOT_MEASURED = "not measured"
 """Shown where a judge has no such estimate."""
@@ -102,6 +106,8 @@ def _one(estimate: Estimate, number: float) -> str:
         return steps(number)
     if estimate.metric == "unused_levels":
         return f"{number:g}"
+    if estimate.metric.startswith("tokens_"):
+        return f"{number:,.0f}"
     if estimate.metric.startswith("cost_"):
         return dollars(number)
     return decimal(number, signed=term(estimate.metric).signed)

@@ -9,6 +9,7 @@ from steelyard.datasheet.figures_of import Figures
 from steelyard.datasheet.glossary import KINDS
 from steelyard.datasheet.instrument_readings import instrument, resolution_moved
 from steelyard.datasheet.numbers import figure
+from steelyard.datasheet.reliability_readings import accuracy, repeatability, robustness
 from steelyard.metrics.direction_estimates import BY_CHANCE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import DEFAULT_LIMITS
@@ -236,6 +237,9 @@ QUESTIONS: dict[str, Callable[[Figures], tuple[str, str] | None]] = {
     "Criterion": _criterion,
     "Instrument": instrument,
     NATURAL: _natural,
+    "Accuracy": accuracy,
+    "Robustness": robustness,
+    "Repeatability": repeatability,
     "Failures": _failures,
 }
 """What a datasheet answers, in order."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from steelyard.datasheet import numbers
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.glossary import KINDS, PROBES, term
+from steelyard.datasheet.reliability import RELIABILITY, WHOLE, reliability_rows
 from steelyard.metrics.estimate import Estimate
 
 Group = Mapping[str, str | float]
@@ -85,10 +86,10 @@ class Section:
 
 def sections(datasheet: Datasheet) -> tuple[Section, ...]:
     """Every section that has a row."""
-    return tuple(section for section in _all(_Index(datasheet)) if section.rows)
+    return tuple(section for section in _all(Index(datasheet)) if section.rows)
 
 
-class _Index:
+class Index:
     """Estimates by address."""
 
     def __init__(self, datasheet: Datasheet) -> None:
@@ -144,7 +145,7 @@ class _Index:
         return [name for name in names if name != "base"]
 
 
-def _all(index: _Index) -> Iterator[Section]:
+def _all(index: Index) -> Iterator[Section]:
     yield _zero_point(index)
     yield _same_quality(index)
     yield _sensitivity(index)
@@ -155,11 +156,12 @@ def _all(index: _Index) -> Iterator[Section]:
     yield _controls(index)
     for protocol in ("base", *index.protocols()):
         yield _natural(index, protocol)
+    yield _reliability(index)
     yield _failures(index)
     yield from _other_probes(index)
 
 
-def _zero_point(index: _Index) -> Section:
+def _zero_point(index: Index) -> Section:
     rows = list(index.row("dark current", "vacuum", "dark_current", {"protocol": "base"}, headline=True))
     order = list(KINDS)
     kinds = index.values("vacuum", "dark_current", "kind")
@@ -172,7 +174,7 @@ def _zero_point(index: _Index) -> Section:
     return Section("Zero point", f"{question} when there is nothing to judge?", tuple(rows))
 
 
-def _same_quality(index: _Index) -> Section:
+def _same_quality(index: Index) -> Section:
     here: Group = {"protocol": "base", "delta": 0, "kind": "same_subset"}
     rows = list(index.row("raw false preference", "ladder", "raw_false_preference", here, headline=True))
     for metric, label in (
@@ -192,12 +194,12 @@ def _same_quality(index: _Index) -> Section:
     return Section("Same-quality pairs", "What does it prefer when neither text is better?", tuple(rows))
 
 
-def _by_slot(index: _Index, metric: str, here: Group) -> Iterator[Row]:
+def _by_slot(index: Index, metric: str, here: Group) -> Iterator[Row]:
     named = [(f"slot {slot}", {**here, "slot": slot}) for slot in (1, 2)]
     return index.parts("ladder", metric, named, depth=2)
 
 
-def _sensitivity(index: _Index) -> Section:
+def _sensitivity(index: Index) -> Section:
     rows: list[Row] = []
     for step in index.steps("ladder", "target_sensitivity"):
         group: Group = {"protocol": "base", "delta": step}
@@ -207,12 +209,12 @@ def _sensitivity(index: _Index) -> Section:
     return Section("Sensitivity", "How often does it choose the better text?", tuple(rows))
 
 
-def _all_steps(index: _Index, protocol: str) -> Iterator[Row]:
+def _all_steps(index: Index, protocol: str) -> Iterator[Row]:
     """A mixture that depends on the design, so a short report leaves it out."""
     return index.row("all steps", "ladder", "target_sensitivity", {"protocol": protocol}, essential=False)
 
 
-def _criterion(index: _Index) -> Section:
+def _criterion(index: Index) -> Section:
     rows: list[Row] = []
     arms = [str(name) for name in index.values("criterion", "criterion_shift", "protocol")]
     for protocol in arms:
@@ -221,7 +223,7 @@ def _criterion(index: _Index) -> Section:
     return Section("Criterion shift", question, tuple(rows))
 
 
-def _shifts(index: _Index, protocol: str, *, named: bool) -> Iterator[Row]:
+def _shifts(index: Index, protocol: str, *, named: bool) -> Iterator[Row]:
     """The shifts of one arm; where there are several, its first row names it and the others are its parts."""
     for step in index.steps("criterion", "criterion_shift", protocol):
         label = "same quality" if step == 0 else _apart(step)
@@ -245,7 +247,7 @@ def _shifts(index: _Index, protocol: str, *, named: bool) -> Iterator[Row]:
         yield from index.row(label, "criterion", metric, group, depth=int(named), essential=shown)
 
 
-def _arm(index: _Index, protocol: str) -> Section:
+def _arm(index: Index, protocol: str) -> Section:
     here: Group = {"protocol": protocol, "delta": 0, "kind": "same_subset"}
     rows = list(index.row("dark current", "vacuum", "dark_current", {"protocol": protocol}))
     for metric in ("raw_false_preference", "stable_cross_sensitivity", "positional_false_preference"):
@@ -262,7 +264,7 @@ def _arm(index: _Index, protocol: str) -> Section:
     return Section(title, f"The same figures under the {protocol} instruction.", tuple(rows))
 
 
-def _instrument(index: _Index) -> Section:
+def _instrument(index: Index) -> Section:
     """Each figure of the joint fit under base, and below it the other protocols."""
     rows: list[Row] = []
     others = index.protocols()
@@ -278,7 +280,7 @@ def _instrument(index: _Index) -> Section:
     return Section("Instrument model", question, tuple(rows))
 
 
-def _controls(index: _Index) -> Section:
+def _controls(index: Index) -> Section:
     rows: list[Row] = []
     for kind, label in (("different_subset", "raw, other content"), ("filler", "raw, padded")):
         group: Group = {"protocol": "base", "delta": 0, "kind": kind}
@@ -288,7 +290,7 @@ def _controls(index: _Index) -> Section:
     return Section("Controls", "Does other content of the same amount, or padding, sway it?", tuple(rows))
 
 
-def _natural(index: _Index, protocol: str) -> Section:
+def _natural(index: Index, protocol: str) -> Section:
     here: Group = {"protocol": protocol}
     rows: list[Row] = []
     for metric in NATURAL:
@@ -301,7 +303,12 @@ def _natural(index: _Index, protocol: str) -> Section:
     return Section(title, "Does the winner survive a change of order, and agree with people?", tuple(rows))
 
 
-def _failures(index: _Index) -> Section:
+def _reliability(index: Index) -> Section:
+    question = "Is the verdict right, and does it stay when what the rubric asks about stays?"
+    return Section("Reliability", question, tuple(reliability_rows(index)))
+
+
+def _failures(index: Index) -> Section:
     rows: list[Row] = []
     for metric in ("unreadable_rate", "failed_rate"):
         label = term(metric).label
@@ -317,7 +324,7 @@ def _failures(index: _Index) -> Section:
     return Section("Failures", "How many calls gave no verdict? They are never a score.", tuple(rows))
 
 
-def _other_probes(index: _Index) -> Iterator[Section]:
+def _other_probes(index: Index) -> Iterator[Section]:
     addresses: dict[str, list[Address]] = {}
     for address in index.cells:
         addresses.setdefault(address[0], []).append(address)
@@ -330,7 +337,7 @@ def _other_probes(index: _Index) -> Iterator[Section]:
             part = group > {BASE} and metric in whole
             name = term(metric).label
             label = words if part else name if words == "all" else f"{name}, {words}"
-            shown = metric not in DETAILS
+            shown = metric not in DETAILS and (probe in WHOLE or probe not in RELIABILITY)
             rows += index.row(label, probe, metric, dict(group), depth=int(part), essential=shown)
         yield Section(PROBES.get(probe, probe.replace("_", " ").capitalize()), "", tuple(rows))
 

@@ -13,11 +13,14 @@ from steelyard.datasheet import numbers
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.datasheet.sections import Row, Section
 from steelyard.datasheet.summary import Summary, summarise
+from steelyard.datasheet.together import alone, together
 from steelyard.metrics.estimate import Estimate
 
 STYLES = {"clear": "green", "flagged": "bold red", "underpowered": "yellow", "undefined": "magenta"}
 MARKS = {"flagged": "!", "underpowered": "?"}
 """Signs beside a figure that was held against a limit, so that colour never carries the meaning alone."""
+MOST_ROWS = 20
+"""Rows of a table of several judges that a terminal shows."""
 LABEL, NARROW, WIDE = 23, 19, 29
 """Columns for the names of the rows, and for a judge: at least, and at most."""
 
@@ -41,12 +44,13 @@ class _Page:
         self.per_table = max(1, (console.width - LABEL) // NARROW)
 
     def show(self) -> None:
-        """Header, tables of the measured judges, sentences, baselines, legend."""
+        """Header, tables of the measured judges, sentences, baselines, judges together, legend."""
         self._header()
         for judges in _chunks(self.summary.measured, self.per_table):
             self._show_judges(judges)
         self._sentences()
         self._baselines()
+        self._together()
         self._legend()
 
     def _header(self) -> None:
@@ -152,6 +156,23 @@ class _Page:
                     self._text("  " + row.label, "dim"), *(Text(cell.plain, "dim") for cell in cells)
                 )
             self.console.print(table)
+
+    def _together(self) -> None:
+        for shown in together(self.summary):
+            self.console.print()
+            self._line(shown.title, "bold")
+            self._line(shown.question, "dim")
+            table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+            for name in shown.header:
+                table.add_column(self._text(name), overflow="fold")
+            for row in shown.rows[:MOST_ROWS]:
+                table.add_row(*(self._text(cell) for cell in row))
+            self.console.print(table)
+            if len(shown.rows) > MOST_ROWS:
+                self._line(f"{len(shown.rows) - MOST_ROWS} more in the Markdown and HTML reports", "dim")
+        if alone(self.summary):
+            self.console.print()
+            self._line(alone(self.summary), "dim")
 
     def _legend(self) -> None:
         self.console.print()

@@ -32,6 +32,7 @@ def visible_datasheet(datasheet: Datasheet) -> Datasheet:
             replace(judge, name=visible(judge.name), model=visible(judge.model)) for judge in datasheet.judges
         ),
         estimates=tuple(_estimate(estimate) for estimate in datasheet.estimates),
+        panel=tuple(_estimate(estimate) for estimate in datasheet.panel),
         readings=tuple(
             replace(
                 reading,

@@ -36,6 +36,7 @@ def freeze(study: Study) -> str:
         },
         **({} if study.source is None else {"data": _source(study.source)}),
         **({} if study.items_hash is None else {"items": study.items_hash}),
+        **({} if study.writers is None else {"writers": dict(study.writers)}),
         "judges": [asdict(judge) for judge in study.judges],
     }
     return yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=100)
@@ -64,6 +65,7 @@ def thaw(path: Path) -> Study:
             probes,
             task,
             frozen_items=body.get("items"),
+            writers=body.get("writers"),
             source=None if body.get("data") is None else _thaw_source(dict(body["data"])),
         )
     except (KeyError, TypeError, ValueError, AttributeError, ConfigError) as error:

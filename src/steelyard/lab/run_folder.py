@@ -91,18 +91,11 @@ class RunFolder:
     def prepare(self, plan: Plan) -> Plan:
         """Freeze a plan here, or go on with the one that is here; it may gain judges and probes."""
         study = plan.study
-        if self.study.exists():
-            held = thaw(self.study)
-            self._check_source(held, study)
-            if not study.extends(held):
-                differing = _difference(held, study)
-                raise ConfigError(
-                    f"{self.path}: holds another study ({differing} differ); choose another --out."
-                )
-            if held.hash == study.hash:
-                self._check_stimuli(plan)
-                self._keep_plan(plan)
-                return plan
+        held = self.require(study)
+        if held is not None and held.hash == study.hash:
+            self._check_stimuli(plan)
+            self._keep_plan(plan)
+            return plan
         try:
             plan.stimuli.write(self.stimuli)
         except OSError as error:
@@ -110,6 +103,17 @@ class RunFolder:
         write_text(self.study, freeze(study))
         self._keep_plan(plan)
         return plan
+
+    def require(self, study: Study) -> Study | None:
+        """The study that lies here, if any; one that the other does not go on with is refused."""
+        if not self.study.exists():
+            return None
+        held = thaw(self.study)
+        self._check_source(held, study)
+        if not study.extends(held):
+            differing = _difference(held, study)
+            raise ConfigError(f"{self.path}: holds another study ({differing} differ); choose another --out.")
+        return held
 
     def _check_source(self, held: Study, study: Study) -> None:
         """Refuse data that have changed since they were frozen, even where the same items come of them."""
@@ -226,7 +230,7 @@ def _quantile(ordered: list[float], share: float) -> float | None:
 
 
 def _difference(held: Study, wanted: Study) -> str:
-    parts = ("name", "seed", "profile", "replicates", "probes", "judges", "task")
+    parts = ("name", "seed", "profile", "replicates", "probes", "judges", "task", "writers")
     differing = [part for part in parts if getattr(held, part) != getattr(wanted, part)]
     return ", ".join([*differing, *(["items"] if held.items_hash != wanted.items_hash else [])])
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from steelyard.errors import ConfigError
 from steelyard.identity import content_hash
@@ -37,6 +39,8 @@ class Study:
     """Stimuli that a model wrote for this study."""
     source: DataSource | None = None
     """Where the items came from, where they are the user's."""
+    writers: Mapping[str, Any] | None = None
+    """Author and validator with their settings, where models write for the study."""
     notes: tuple[str, ...] = ()
     """What a user should know of how the study was put together, in sentences; decides nothing."""
 
@@ -71,7 +75,11 @@ class Study:
             "replicates": self.replicates,
             "task": self.task,
         }
-        return frame if self.items_hash is None else {**frame, "items": self.items_hash}
+        if self.items_hash is not None:
+            frame["items"] = self.items_hash
+        if self.writers is not None:
+            frame["roles"] = self.writers["roles"]
+        return frame
 
     @property
     def instruments(self) -> dict[str, dict[str, str]]:

@@ -12,6 +12,8 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from steelyard.errors import ConfigError
+from steelyard.lab.authoring.role_config import parse_roles
+from steelyard.lab.authoring.settings import settings_of
 from steelyard.lab.data_source import DataSource, data_source
 from steelyard.lab.judge_config import parse_judge
 from steelyard.lab.judge_defaults import baseline_judges
@@ -20,6 +22,7 @@ from steelyard.lab.study import Study
 from steelyard.lab.study_probes import DEFAULT_PROBES, default_probes, probe_specs, without_unwritten
 from steelyard.lab.task_config import TaskConfig, parse_task, question
 from steelyard.probes.probe import POINTWISE, PROBES, arms_of, level_of
+from steelyard.probes.suites import asks_for_scores, expanded, named_probes
 from steelyard.providers.provider import connect
 from steelyard.tasks.data_config import DataConfig, parse_data
 from steelyard.tasks.item import Item
@@ -29,8 +32,6 @@ from steelyard.trials.judge import Judge
 DEFAULT_JUDGES = ("embedded/smollm2-135m", "embedded/smollm2-135m-likelihood")
 SCORE_JUDGES = ("embedded/smollm2-135m",)
 """Judges of single texts where none is named."""
-LATER_KEYS = ("author", "validator", "review")
-"""Keys of the contract that this version does not act on."""
 
 
 class StudyConfig(BaseModel):
@@ -46,18 +47,15 @@ class StudyConfig(BaseModel):
     task: TaskConfig = TaskConfig()
     data: DataConfig | None = None
     probes: list[str | dict[str, dict[str, Any]]] = Field(default=list(DEFAULT_PROBES), min_length=1)
+    author: str | dict[str, Any] | None = None
+    validator: str | dict[str, Any] | None = None
+    review: bool = False
 
 
 def load_config(path: Path | None, overrides: Mapping[str, Any]) -> StudyConfig:
     """Read a study file (or none) and lay the command line's options over it."""
     body = {} if path is None else read_yaml(path)
     where, folder = ("command line", Path()) if path is None else (str(path), path.parent)
-    for key in LATER_KEYS:
-        if key in body:
-            raise ConfigError(
-                f"{where}: key {key!r} is not built yet: this version has no texts written by models; "
-                "remove the key."
-            )
     body = {**body, **overrides, **_laid_over(body, overrides, where)}
     if "data" in body:
         body["data"] = parse_data(body["data"], where)
@@ -88,11 +86,11 @@ def build_study(config: StudyConfig, folder: Path, prompt: Path | None = None) -
 
     `prompt` is the template of every judge that is prompted and brings none of its own.
     """
-    task = question(config.task, config.data)
-    named = "probes" in config.model_fields_set
+    named = named_probes(config.probes) if "probes" in config.model_fields_set else set()
+    task = question(config.task, config.data, scores=asks_for_scores(config.probes))
     config = _with_defaults(config, task)
-    probes = probe_specs(config.probes)
     items, source = _items(config, folder, task)
+    probes = probe_specs(expanded(config.probes, {task.scale, *(item.scale or task.scale for item in items)}))
     arms = {arm for spec in probes for arm in arms_of(PROBES.build(spec))}
     judges = [parse_judge(_prompted(given, prompt), folder, task.scale, arms) for given in config.judges]
     judges = _distinct(judges, config.judges)
@@ -110,10 +108,16 @@ def build_study(config: StudyConfig, folder: Path, prompt: Path | None = None) -
         task,
         items,
         source=source,
+        writers=_writers(config),
     )
     study.build_probes()  # refuses probes that do not fit the scale
     _check_rubric(study)
-    return without_unwritten(study, named)
+    return study if config.author is not None else without_unwritten(study, named)
+
+
+def _writers(config: StudyConfig) -> dict[str, Any] | None:
+    """Who writes for the study, with every setting in force."""
+    return None if config.author is None else settings_of(parse_roles(config.author, config.validator))
 
 
 def _items(config: StudyConfig, folder: Path, task: Task) -> tuple[tuple[Item, ...], DataSource | None]:
@@ -121,7 +125,7 @@ def _items(config: StudyConfig, folder: Path, task: Task) -> tuple[tuple[Item, .
     if config.data is not None:
         return config.data.load(folder, task.scale, config.seed), data_source(config.data, folder)
     if level_of(task) == POINTWISE:
-        return pack_draw(task.scale, config.profile, config.seed), None
+        return pack_draw(config.task.parsed_scale(), config.profile, config.seed), None
     return (), None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -11,38 +11,23 @@ from steelyard.lab.study import Study
 from steelyard.probes.probe import POINTWISE, PROBES, WrittenProbe, level_of
 from steelyard.registry import Spec
 from steelyard.tasks.pack import pack_item
-from steelyard.tasks.scale import Ordinal
 from steelyard.tasks.task import Task
 
 DEFAULT_PROBES = ("vacuum", "ladder", "criterion")
 """Probes on the built-in catalogue of pairs."""
-SCORE_PROBES = ("vacuum",)
+SCORE_PROBES = ("vacuum", "reliability")
 """Probes of single texts on the built-in pack."""
 PAIR_DATA_PROBES = ("position",)
 """Probes on pairs of the user."""
-SCORE_DATA_PROBES = (
-    "label_flip",
-    "format_invariance_1",
-    "format_invariance_2",
-    "format_invariance_3",
-    "semantic_paraphrase",
-    "verbosity_bias_long",
-    "verbosity_bias_short",
-    "stochastic_stability",
-)
+SCORE_DATA_PROBES = ("reliability",)
 """Probes on single texts of the user."""
-ORDINAL_DATA_PROBES = ("synthetic_ordinal",)
-"""Further probes where the scale is ordinal."""
 
 
 def default_probes(task: Task, data: bool) -> tuple[str, ...]:
-    """The probes of a study that names none."""
+    """The probes and suites of a study that names none."""
     if level_of(task) != POINTWISE:
         return PAIR_DATA_PROBES if data else DEFAULT_PROBES
-    if not data:
-        return SCORE_PROBES
-    ordinal = ORDINAL_DATA_PROBES if isinstance(task.scale, Ordinal) else ()
-    return (*SCORE_DATA_PROBES, *ordinal)
+    return SCORE_DATA_PROBES if data else SCORE_PROBES
 
 
 def probe_specs(given: Iterable[str | dict[str, dict[str, Any]]]) -> tuple[Spec, ...]:
@@ -68,21 +53,22 @@ def _spec(given: str | dict[str, dict[str, Any]]) -> Spec:
     return spec
 
 
-def without_unwritten(study: Study, named: bool) -> Study:
-    """The study without probes whose texts nobody writes; they are refused where they were named."""
+def without_unwritten(study: Study, named: Collection[str]) -> Study:
+    """The study without probes whose texts nobody writes; one that was named itself is refused."""
     unwritten = unwritten_probes(study)
     if not unwritten:
         return study
+    refused = [name for name in unwritten if name in named]
     *others, last = unwritten
     names, one = f"{', '.join(others)} and {last}" if others else last, not others
-    if named:
+    if refused:
         raise ConfigError(
-            f"probe {unwritten[0]!r}: needs a text written for each item of the data, and the study names no "
-            "author; leave the probe out."
+            f"probe {refused[0]!r}: needs a text written for each item of the data, and the study names no "
+            "author; add author and validator to the study file, or leave the probe out."
         )
     note = (
         f"{names} {'was' if one else 'were'} left out, for {'it needs' if one else 'they need'} texts that "
-        "somebody writes, and the study names no author."
+        "somebody writes, and the study names no author; add author and validator to the study file."
     )
     kept = tuple(spec for spec in study.probes if spec.name not in unwritten)
     return replace(study, probes=kept, notes=(*study.notes, note))

@@ -84,17 +84,18 @@ def read_part(value: str | Path, folder: Path, where: str) -> str:
     return text
 
 
-def question(given: TaskConfig, data: DataConfig | None) -> Task:
-    """The task of a study: what is said goes before what the data or the built-in items bring."""
-    base = _base(given, given.parsed_scale(), data)
+def question(given: TaskConfig, data: DataConfig | None, *, scores: bool = False) -> Task:
+    """The task of a study: what is said goes before what the data or the built-in items bring.
+
+    `scores` says that the probes ask for single texts, whether or not a scale is named.
+    """
+    base = _builtin(given, scores) if data is None else _base(given.parsed_scale(), data)
     return replace(
         base, instruction=given.instruction or base.instruction, rubric=given.rubric or base.rubric
     )
 
 
-def _base(given: TaskConfig, scale: Scale | None, data: DataConfig | None) -> Task:
-    if data is None:
-        return _builtin(given, scale)
+def _base(scale: Scale | None, data: DataConfig) -> Task:
     adapted = data.task()
     if adapted is None:
         if scale is None:
@@ -111,9 +112,10 @@ def _base(given: TaskConfig, scale: Scale | None, data: DataConfig | None) -> Ta
     return adapted
 
 
-def _builtin(given: TaskConfig, scale: Scale | None) -> Task:
+def _builtin(given: TaskConfig, scores: bool) -> Task:
     """Pairs of the catalogue, or the pack for scores, whose items bring questions of their own."""
-    if scale is None or isinstance(scale, Pairwise):
+    scale = given.parsed_scale()
+    if isinstance(scale, Pairwise) or (scale is None and not scores):
         return CHECKLIST_TASK
     for part in ("instruction", "rubric"):
         if getattr(given, part) is not None:

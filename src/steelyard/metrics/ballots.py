@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from steelyard.metrics.jury import Ballots, majority
-from steelyard.metrics.pairs import Floats
+from steelyard.metrics.pairs import Floats, Ints
 from steelyard.metrics.scores import Scores
 
 
@@ -18,15 +18,22 @@ def ballots(scores: Mapping[str, Scores], tie: str = "low") -> Ballots:
     number = {name: index for index, name in enumerate(inputs)}
     votes = np.full((len(inputs), len(judges)), np.nan)
     labels = np.full(len(inputs), np.nan)
-    clusters = [""] * len(inputs)
+    clusters, scales = [""] * len(inputs), [""] * len(inputs)
     for column, judge in enumerate(judges):
         columns = scores[judge]
         rows = np.array([number[name] for name in columns.stimuli], dtype=np.int64)
         votes[rows, column] = _answers(columns, tie)
         labels[rows[columns.stimulus]] = columns.expected
-        for row, cluster in zip(rows[columns.stimulus], columns.cluster, strict=True):
-            clusters[row] = columns.clusters[cluster]
-    return Ballots(votes, labels, np.unique(clusters, return_inverse=True)[1].astype(np.int64), judges)
+        ends = zip(columns.low.tolist(), columns.high.tolist(), strict=True)
+        for row, cluster, scale in zip(rows[columns.stimulus], columns.cluster, ends, strict=True):
+            clusters[row], scales[row] = columns.clusters[cluster], f"{scale[0]}-{scale[1]}"
+    return Ballots(votes, labels, _numbers(clusters), judges, _numbers(scales))
+
+
+def _numbers(names: Sequence[str]) -> Ints:
+    """Equal names as equal numbers, in the order of the names."""
+    order = {name: number for number, name in enumerate(sorted(set(names)))}
+    return np.array([order[name] for name in names], dtype=np.int64)
 
 
 def _answers(scores: Scores, tie: str) -> Floats:

@@ -85,20 +85,30 @@ def cost_estimates(
     """`cost_per_call` and `cost_per_point` on the labelled calls of a probe, lost calls paid for included."""
     mine = [o for o in observations if o.protocol == protocol]
     heading = Heading(judge, probe, {"protocol": protocol}, seed)
-    why = NO_PRICE if price is None else NO_TOKENS if _uncounted(mine, price) else None
+    why = unpriced(mine, price)
     if price is None or why:
         return [heading.undefined(metric, why or NO_PRICE) for metric in PER_PROBE]
     scores = probe_scores(probe, protocol, mine)
-    paid = {(o.stimulus.id, o.replicate): price(o.usage) for o in mine}
-    names = [scores.stimuli[number] for number in scores.stimulus]
-    dollars = np.array([paid[key] for key in zip(names, scores.replicate.tolist(), strict=True)])
+    dollars = dollars_of_rows(scores, mine, price)
     edits = ~scores.original if np.any(~scores.original) else scores.original
     return [
-        _per_call(heading, scores.where(edits), dollars[edits]),
+        per_call(heading, scores.where(edits), dollars[edits]),
         _per_point(
             heading, scores.where(edits & scores.labelled), dollars[edits & scores.labelled], len(scores)
         ),
     ]
+
+
+def dollars_of_rows(scores: Scores, observations: Iterable[Observation], price: Dollars) -> Floats:
+    """What each row of the scores cost; all of them are of one protocol."""
+    paid = {(o.stimulus.id, o.replicate): price(o.usage) for o in observations}
+    names = [scores.stimuli[number] for number in scores.stimulus]
+    return np.array([paid[key] for key in zip(names, scores.replicate.tolist(), strict=True)])
+
+
+def unpriced(observations: Sequence[Observation], price: Dollars | None) -> str | None:
+    """Why these calls have no cost; None where they have one."""
+    return NO_PRICE if price is None else NO_TOKENS if _uncounted(observations, price) else None
 
 
 def _uncounted(observations: Sequence[Observation], price: Dollars) -> bool:
@@ -107,7 +117,8 @@ def _uncounted(observations: Sequence[Observation], price: Dollars) -> bool:
     return bool(read) and price(Usage(1, 1)) > 0 and not any(u.input_tokens or u.output_tokens for u in read)
 
 
-def _per_call(heading: Heading, scores: Scores, dollars: Floats) -> Estimate:
+def per_call(heading: Heading, scores: Scores, dollars: Floats) -> Estimate:
+    """Mean dollars of these calls."""
     sums = _sums(scores, np.column_stack([dollars, np.ones(len(scores))]))
     return resampled(heading, "cost_per_call", sums, lambda s: ratio(s[..., 0], s[..., 1]), reason=NO_CALLS)
 

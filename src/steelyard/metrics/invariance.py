@@ -163,14 +163,18 @@ def _excess(heading: Heading, comparisons: Comparisons) -> Estimate:
 
 
 def _limits(mean: ClusterMean, flip: float, floor: float, probability: float) -> Limits:
-    limits = mean.limits(probability)
-    if limits is None:
-        # Units do not differ: each item counts as one trial, for its comparisons may all be one verdict.
-        items = np.rint(mean.sizes).astype(np.int64)
-        alike = Tally(events=0 * items, trials=items, n_calls=0, n_units=0)
-        low, high = score(flip, fallback_size(alike), quantile(alike, probability))
-        limits = low - floor, high - floor
-    return max(-1.0, limits[0]), min(1.0, limits[1])
+    """Student's t over units; above it reaches as far as the share of changed items alone can.
+
+    Changes are rare and large: a sample that happens to hold few of them has little spread as well, and t
+    would rule out too much. Each item counts as one trial, for its comparisons may all be one verdict.
+    """
+    items = np.rint(mean.sizes).astype(np.int64)
+    alike = Tally(events=0 * items, trials=items, n_calls=0, n_units=0)
+    low, high = score(flip, fallback_size(alike), quantile(alike, probability))
+    spread = mean.limits(probability)
+    if spread is not None:
+        low, high = spread[0] + floor, max(high, spread[1] + floor)
+    return max(-1.0, low - floor), min(1.0, high - floor)
 
 
 def _item_counts(scores: Scores, mask: Mask) -> Ints:

@@ -33,10 +33,13 @@ class Ballots:
     """Task of each item."""
     judges: tuple[str, ...]
     """Names of the columns."""
+    scale: Ints
+    """Number of each item's scale: a 1 of one scale is no 1 of another."""
 
     def where(self, mask: Mask) -> Ballots:
         """The items that the mask keeps."""
-        return Ballots(self.votes[mask], self.labels[mask], self.cluster[mask], self.judges)
+        columns = self.votes[mask], self.labels[mask], self.cluster[mask]
+        return Ballots(*columns, self.judges, self.scale[mask])
 
 
 @dataclass(frozen=True)
@@ -83,10 +86,14 @@ def majority(votes: Floats, tie: str = "low") -> Floats:
     return np.where(counts.sum(-1) > 0, decided, np.nan)
 
 
+def jury_verdict(ballots: Ballots, members: Sequence[str], tie: str = "low") -> Floats:
+    """What the majority of these judges says of each item; NaN where it says nothing."""
+    return majority(ballots.votes[:, [ballots.judges.index(name) for name in members]], tie)
+
+
 def jury_score(ballots: Ballots, members: Sequence[str], tie: str = "low") -> JuryScore:
     """How the majority of these judges does."""
-    columns = [ballots.judges.index(name) for name in members]
-    verdict = majority(ballots.votes[:, columns], tie)
+    verdict = jury_verdict(ballots, members, tie)
     scored = ~np.isnan(verdict) & ~np.isnan(ballots.labels)
     right = int(np.count_nonzero(verdict[scored] == ballots.labels[scored]))
     return JuryScore(tuple(members), right, int(scored.sum()))
@@ -98,36 +105,21 @@ def juries(ballots: Ballots, size: int = 3, tie: str = "low") -> list[JuryScore]
     return sorted(scores, key=lambda score: (-(score.accuracy or 0.0), score.judges))
 
 
-def error_correlation(ballots: Ballots) -> Floats:
-    """Correlation of errors between judges over items that both scored; NaN where one never varies.
-
-    Independent errors are what a jury lives from: at a correlation of 1 it is one judge.
-    """
-    wrong = np.where(np.isnan(ballots.votes), np.nan, ballots.votes != ballots.labels[:, None])
-    wrong[np.isnan(ballots.labels)] = np.nan
-    count = len(ballots.judges)
-    table: Floats = np.full((count, count), np.nan)
-    for first in range(count):
-        for second in range(count):
-            table[first, second] = _phi(wrong[:, first], wrong[:, second])
-    return table
+def halves(ballots: Ballots, seed: int, size: int = 3) -> tuple[Ballots, Ballots] | None:
+    """A random half of the tasks and the other half; None where there is one task only."""
+    clusters = np.unique(ballots.cluster).tolist()
+    if len(clusters) < 2:
+        return None
+    rng_for(seed, "jury", size).shuffle(clusters)
+    choosing = np.isin(ballots.cluster, clusters[: len(clusters) // 2])
+    return ballots.where(choosing), ballots.where(~choosing)
 
 
 def choose_jury(ballots: Ballots, seed: int, size: int = 3, tie: str = "low") -> ChosenJury | None:
     """The best jury of a random half of the tasks, on the other half; None with too few judges or tasks."""
-    clusters = np.unique(ballots.cluster).tolist()
-    if len(clusters) < 2 or len(ballots.judges) < size:
+    split = halves(ballots, seed, size)
+    if split is None or len(ballots.judges) < size:
         return None
-    rng_for(seed, "jury", size).shuffle(clusters)
-    choosing = np.isin(ballots.cluster, clusters[: len(clusters) // 2])
-    seen, unseen = ballots.where(choosing), ballots.where(~choosing)
+    seen, unseen = split
     chosen, single = juries(seen, size, tie)[0], juries(seen, 1, tie)[0]
     return ChosenJury(chosen, jury_score(unseen, chosen.judges, tie), jury_score(unseen, single.judges, tie))
-
-
-def _phi(first: Floats, second: Floats) -> float:
-    both = ~np.isnan(first) & ~np.isnan(second)
-    x, y = first[both], second[both]
-    if len(x) < 2 or x.min() == x.max() or y.min() == y.max():
-        return float("nan")
-    return float(np.corrcoef(x, y)[0, 1])

@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import fsum
 
-from steelyard.metrics.cost import CostRow, Dollars, cost_estimates, overall_cost
+from steelyard.metrics.cost import (
+    NO_PRICE,
+    NO_TOKENS,
+    CostRow,
+    Dollars,
+    cost_estimates,
+    dollars_of_rows,
+    overall_cost,
+    per_call,
+    unpriced,
+)
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
+from steelyard.metrics.scores import Scores, collect_scores
+from steelyard.trials.reply import Usage
 from steelyard.verdicts.observation import Observation
 
 PROBE = "cost"
+TOKENS = ("tokens_input", "tokens_output")
+DOLLARS = ("cost_input", "cost_output")
 OVERALL = ("cost_per_point_pooled", "cost_per_point_mean")
 
 
@@ -28,7 +43,40 @@ def run_costs(
     costs = [
         figure for probe in probes for figure in cost_estimates(judge, probe, "base", scored, price, seed)
     ]
-    return [*costs, *overall_estimates(judge, [*estimates, *costs], seed)]
+    totals = total_estimates(judge, [o for o in scored if o.protocol == "base"], price, seed)
+    return [*costs, *totals, *overall_estimates(judge, [*estimates, *costs], seed)]
+
+
+def total_estimates(
+    judge: str, observations: Sequence[Observation], price: Dollars | None, seed: int
+) -> list[Estimate]:
+    """Tokens and dollars of all calls, in and out, and dollars per call; each call is counted once."""
+    heading = Heading(judge, PROBE, {"protocol": "base"}, seed)
+    scores = collect_scores(observations)
+    used = [o.usage for o in observations]
+    tokens = (sum(u.input_tokens for u in used), sum(u.output_tokens for u in used))
+    counted = _sums(heading, scores, TOKENS, tokens)
+    why = unpriced(observations, price)
+    if price is None or why:
+        missing = [heading.undefined(metric, why or NO_PRICE) for metric in (*DOLLARS, "cost_per_call")]
+        return [*([] if why == NO_TOKENS else counted), *missing]
+    paid = (
+        fsum(price(Usage(u.input_tokens, 0)) for u in used),
+        fsum(price(Usage(0, u.output_tokens)) for u in used),
+    )
+    each = per_call(heading, scores, dollars_of_rows(scores, observations, price))
+    return [*counted, *_sums(heading, scores, DOLLARS, paid), each]
+
+
+def _sums(
+    heading: Heading, scores: Scores, metrics: Sequence[str], values: Sequence[float]
+) -> list[Estimate]:
+    """Sums over the calls of a run: counted, not estimated."""
+    behind = {"n_calls": len(scores), "n_units": scores.n_items, "n_clusters": scores.n_clusters}
+    return [
+        heading.estimate(metric, unit="call", value=float(value), **behind)
+        for metric, value in zip(metrics, values, strict=True)
+    ]
 
 
 def overall_estimates(judge: str, estimates: Sequence[Estimate], seed: int) -> list[Estimate]:
@@ -45,9 +93,17 @@ def overall_estimates(judge: str, estimates: Sequence[Estimate], seed: int) -> l
         f"mean of the costs per point of {len(rows)} probes",
     )
     return [
-        heading.estimate(metric, unit="probe", value=value, n_calls=sum(e.n_calls for e in points), note=note)
+        heading.estimate(metric, unit="probe", value=value, **_behind(points), note=note)
         for metric, value, note in zip(OVERALL, (found.pooled, found.mean_of_rows), told, strict=True)
     ]
+
+
+def _behind(points: Sequence[Estimate]) -> dict[str, int]:
+    return {
+        "n_calls": sum(e.n_calls for e in points),
+        "n_units": max(e.n_units for e in points),
+        "n_clusters": max(e.n_clusters for e in points),
+    }
 
 
 def cost_row(estimate: Estimate, accuracy: Estimate) -> CostRow | None:

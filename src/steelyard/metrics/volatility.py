@@ -1,4 +1,4 @@
-"""Volatility: how far a judge's accuracy moves from probe to probe, and a probe's from judge to judge.
+"""Volatility: how far a judge's accuracy moves from probe to probe.
 
 Standard deviations have n − 1 below the line, as in the published tables.
 """
@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from math import sqrt
 from statistics import fmean, stdev
 
-from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading
+from steelyard.metrics.mean_accuracy import mean_limits
+from steelyard.verdicts.observation import Observation
 
 PROBE = "volatility"
-METRICS = ("accuracy_mean", "accuracy_sd", "accuracy_min", "accuracy_max")
+METRICS = ("accuracy_mean", "accuracy_sd", "accuracy_sd_sampling", "accuracy_min", "accuracy_max")
 
 
 @dataclass(frozen=True)
@@ -39,24 +41,21 @@ def spread(values: Sequence[float]) -> Spread:
     return Spread(len(values), fmean(values), sd, min(values), max(values))
 
 
-def volatility_estimates(judge: str, estimates: Iterable[Estimate], seed: int) -> list[Estimate]:
-    """Mean, standard deviation, least and greatest accuracy over probes; nothing for fewer than two."""
+def volatility_estimates(
+    judge: str, estimates: Iterable[Estimate], seed: int, observations: Sequence[Observation] = ()
+) -> list[Estimate]:
+    """Mean, standard deviation, least and greatest accuracy over probes; nothing for fewer than two.
+
+    The mean has an interval where the judge's observations are given.
+    """
     figures: list[Estimate] = []
     mine = [e for e in _accuracies(estimates) if e.judge == judge]
     for protocol in sorted({str(e.group["protocol"]) for e in mine}, key=lambda name: (name != "base", name)):
         arm = [e for e in mine if e.group["protocol"] == protocol]
         if len(arm) > 1:
-            figures += _over_probes(Heading(judge, PROBE, {"protocol": protocol}, seed), arm)
+            heading = Heading(judge, PROBE, {"protocol": protocol}, seed)
+            figures += _over_probes(heading, arm, observations)
     return figures
-
-
-def over_judges(estimates: Iterable[Estimate], protocol: str = "base") -> dict[str, Spread]:
-    """The spread of each probe's accuracy over judges."""
-    values: dict[str, list[float]] = {}
-    for estimate in _accuracies(estimates):
-        if estimate.group["protocol"] == protocol and estimate.value is not None:
-            values.setdefault(estimate.probe, []).append(estimate.value)
-    return {probe: spread(found) for probe, found in values.items()}
 
 
 def _accuracies(estimates: Iterable[Estimate]) -> list[Estimate]:
@@ -68,36 +67,50 @@ def _accuracies(estimates: Iterable[Estimate]) -> list[Estimate]:
     ]
 
 
-def _over_probes(heading: Heading, arm: list[Estimate]) -> list[Estimate]:
-    found = spread([e.value for e in arm if e.value is not None])
-    values = (found.mean, found.sd, found.low, found.high)
-    least, most = (min(arm, key=_value).probe, max(arm, key=_value).probe)
-    notes = (
-        f"over {found.count} probes, each counted once",
-        f"over {found.count} probes; sampling alone would give up to {sqrt(_sampling(arm)):.2f}",
-        f"probe {least}",
-        f"probe {most}",
+def _over_probes(
+    heading: Heading, arm: list[Estimate], observations: Sequence[Observation]
+) -> list[Estimate]:
+    found = spread([share_of(e) for e in arm])
+    least, most = (min(arm, key=share_of).probe, max(arm, key=share_of).probe)
+    over = f"over {found.count} probes"
+    told = (
+        (found.mean, f"{over}, each counted once"),
+        (found.sd, f"{over}; sampling alone would give up to {sampling_sd(arm):.2f}"),
+        (sampling_sd(arm), f"{over}; those that share items vary less"),
+        (found.low, f"probe {least}"),
+        (found.high, f"probe {most}"),
     )
+    limits = mean_limits(heading, [e.probe for e in arm], observations)
+    drawn = (Interval("bootstrap_cluster", *limits),) if limits else ()
     return [
         heading.estimate(
             metric,
             unit="probe",
             value=value,
+            intervals=drawn if metric == "accuracy_mean" else (),
             n_calls=sum(e.n_calls for e in arm),
             n_units=max(e.n_units for e in arm),
             n_clusters=max(e.n_clusters for e in arm),
             note=note,
         )
-        for metric, value, note in zip(METRICS, values, notes, strict=True)
+        for metric, (value, note) in zip(METRICS, told, strict=True)
     ]
 
 
-def _value(estimate: Estimate) -> float:
+def share_of(estimate: Estimate) -> float:
+    """The value of an estimate that has one."""
     return estimate.value or 0.0
 
 
-def _sampling(arm: list[Estimate]) -> float:
-    """Mean sampling variance of the accuracies; probes share items, so the true share of it is less."""
-    return fmean(
-        _value(e) * (1 - _value(e)) / e.denominator * (e.design_effect or 1.0) for e in arm if e.denominator
-    )
+def sampling_sd(found: Sequence[Estimate]) -> float:
+    """Standard deviation that shares of this size show where all true shares are equal.
+
+    The shares are taken as independent. Where they are of the same items they vary together, and the
+    true figure is less.
+    """
+    variances = [
+        share_of(e) * (1 - share_of(e)) / e.denominator * (e.design_effect or 1.0)
+        for e in found
+        if e.denominator
+    ]
+    return sqrt(fmean(variances)) if variances else 0.0

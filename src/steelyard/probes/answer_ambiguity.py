@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 
-from steelyard.probes.probe import Design
+from steelyard.metrics.border import METRICS, border_estimates
+from steelyard.metrics.estimate import Estimate
+from steelyard.probes.probe import Design, Showing
+from steelyard.probes.stochastic_stability import REPLICATES, checked_replicates
 from steelyard.probes.written import Written
 from steelyard.stimuli.authored.brief import Brief
+from steelyard.verdicts.observation import Observation
 
 
 class AnswerAmbiguity(Written):
@@ -14,8 +19,23 @@ class AnswerAmbiguity(Written):
 
     name = "answer_ambiguity"
     question = "How steady is the judge on responses that lie at the border of the rubric?"
+    metrics = METRICS
+
+    def __init__(self, replicates: int = REPLICATES) -> None:
+        """`replicates` is how often a text is shown, at least; a study may ask for more."""
+        self.replicates = checked_replicates(self.name, replicates)
 
     def briefs(self, design: Design) -> Iterable[Brief]:
         """A text without a reference for every item."""
         for item in design.items:
             yield Brief(self.name, item, 0, self.name, None)
+
+    def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
+        """The texts and the items they were made from, each several times over."""
+        return super().showings(
+            replace(design, replicates=max(self.replicates, design.replicates)), protocols
+        )
+
+    def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
+        """Agreement of repeats at the border against that on the unchanged items."""
+        return border_estimates(judge, self.name, "base", observations, seed)

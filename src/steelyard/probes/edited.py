@@ -22,7 +22,7 @@ class Edited:
     question: str
     edit: str
     """What is done to the response, in words."""
-    metrics = METRICS
+    metrics: tuple[str, ...] = METRICS
     levels: tuple[str, ...] = (POINTWISE,)
 
     def text(self, text: str, rng: Random) -> str | None:

@@ -121,6 +121,7 @@ PROBES: Registry[Probe] = Registry(
         "authority": "steelyard.probes.authority:Authority",
         "bandwagon": "steelyard.probes.bandwagon:Bandwagon",
         "injection": "steelyard.probes.injection:Injection",
+        "score_range": "steelyard.probes.score_range:ScoreRange",
     },
 )
 

@@ -12,6 +12,7 @@ from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observation import Observation
 
 REPLICATES = 5
+"""How often an input is shown where repeats are the question."""
 
 
 class StochasticStability:
@@ -23,11 +24,7 @@ class StochasticStability:
     levels = (POINTWISE,)
 
     def __init__(self, replicates: int = REPLICATES) -> None:
-        if isinstance(replicates, bool) or not isinstance(replicates, int) or replicates < 2:
-            raise ConfigError(
-                f"probe 'stochastic_stability': replicates is {replicates!r}, expected a number from 2 on."
-            )
-        self.replicates = replicates
+        self.replicates = checked_replicates(self.name, replicates)
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
         """The items, each as often as the probe or the study asks, whichever is more."""
@@ -38,3 +35,10 @@ class StochasticStability:
         """Agreement of repeats, and accuracy beside it, named as such."""
         mine = [o for o in observations if o.stimulus.probe == ORIGINAL]
         return pointwise_estimates(judge, self.name, "base", mine, seed)
+
+
+def checked_replicates(probe: str, replicates: int) -> int:
+    """A number of repeats that can agree or differ."""
+    if isinstance(replicates, bool) or not isinstance(replicates, int) or replicates < 2:
+        raise ConfigError(f"probe {probe!r}: replicates is {replicates!r}, expected a number from 2 on.")
+    return replicates

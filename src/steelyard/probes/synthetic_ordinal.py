@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 
-from steelyard.probes.probe import Design
+from steelyard.metrics.estimate import Estimate
+from steelyard.probes.probe import Design, Showing, pointwise
 from steelyard.probes.written import Written
 from steelyard.stimuli.authored.brief import Brief
 from steelyard.tasks.scale import Ordinal
+from steelyard.verdicts.observation import Observation
 
 
 class SyntheticOrdinal(Written):
@@ -23,3 +25,14 @@ class SyntheticOrdinal(Written):
             if isinstance(scale, Ordinal):
                 for number, level in enumerate(scale.answers):
                     yield Brief(self.name, item, number, self.name, level)
+
+    def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
+        """The written texts alone: a response for another level is no edit of the item's own."""
+        del protocols
+        texts = [stimulus for stimulus in design.authored.get(self.name, ()) if stimulus.judged]
+        return pointwise(texts, "base", design.replicates)
+
+    def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
+        """Accuracy on the texts, and how well the judge uses the scale."""
+        mine = [o for o in observations if o.stimulus.probe == self.name]
+        return super().estimates(judge, mine, seed)

@@ -16,7 +16,7 @@ class Written:
 
     name: str
     question: str
-    metrics = METRICS
+    metrics: tuple[str, ...] = METRICS
     levels = (POINTWISE,)
 
     def briefs(self, design: Design) -> Iterable[Brief]:

@@ -127,8 +127,8 @@ class Planted:
                 return rng_for(self._rater.seed, "random", presentation.trial).choice(answers)
             case _:
                 request, text = presentation.slots.request, presentation.slots.texts[0]
-                truth = self._key.truth(request, text)
-                if truth is None or truth.label not in answers:
+                truth = self._key.truth(request, text, answers)
+                if truth is None:
                     truth = Truth(answers[0], f"{request}\n{text}")
                 return rate(self._rater, truth, answers, presentation.trial)
 

@@ -11,6 +11,7 @@ from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.original import ORIGINAL, PERTURBED
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.pack import pack
+from steelyard.tasks.scale import parse_scale
 
 
 @dataclass(frozen=True)
@@ -25,19 +26,19 @@ class Truth:
 
 @dataclass(frozen=True)
 class TruthKey:
-    """Looks the label up by the hash of request and text; a text that nobody labelled has none."""
+    """Looks the label up by the hash of request, text and scale; a text that nobody labelled has none."""
 
     truths: Mapping[str, Truth] = field(default_factory=dict)
-    """Hash of request and text to what is known."""
+    """Hash of request, text and answers to what is known."""
 
     @classmethod
     def of(cls, stimuli: Iterable[Stimulus]) -> TruthKey:
         """The key of single texts that have a reference label."""
         return cls(
             {
-                text_hash(stimulus.request, stimulus.texts[0]): Truth(
-                    stimulus.expectation.value, _item(stimulus)
-                )
+                text_hash(
+                    stimulus.request, stimulus.texts[0], parse_scale(stimulus.scale or "").answers
+                ): Truth(stimulus.expectation.value, _item(stimulus))
                 for stimulus in stimuli
                 if isinstance(stimulus.expectation, Label) and len(stimulus.texts) == 1
             }
@@ -47,9 +48,9 @@ class TruthKey:
         """Both keys; where they differ, the other's entry."""
         return TruthKey({**self.truths, **other.truths})
 
-    def truth(self, request: str, text: str) -> Truth | None:
-        """What is known of a text."""
-        return self.truths.get(text_hash(request, text))
+    def truth(self, request: str, text: str, answers: tuple[str, ...]) -> Truth | None:
+        """What is known of a text on the scale of these answers."""
+        return self.truths.get(text_hash(request, text, answers))
 
 
 @cache
@@ -57,7 +58,7 @@ def pack_key() -> TruthKey:
     """The labels of every text of the built-in pack."""
     return TruthKey(
         {
-            text_hash(entry.request, text): Truth(label, entry.id)
+            text_hash(entry.request, text, task.scale.answers): Truth(label, entry.id)
             for task in pack()
             for entry in task.items
             for text, label in entry.labelled()
@@ -65,9 +66,9 @@ def pack_key() -> TruthKey:
     )
 
 
-def text_hash(request: str, text: str) -> str:
-    """Names a text under its request; the same text may be right for one request and wrong for another."""
-    return content_hash([request, text])
+def text_hash(request: str, text: str, answers: tuple[str, ...]) -> str:
+    """Names a text under its request and on its scale; under another it may have another label."""
+    return content_hash([request, text, answers[0], answers[-1]])
 
 
 def _item(stimulus: Stimulus) -> str:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import groupby
 from typing import Any
 
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.glossary import FINDINGS, INTERVALS, PROBES, term
+from steelyard.datasheet.glossary import FINDINGS, INTERVALS, probe_name, term
 from steelyard.datasheet.html.document import document
 from steelyard.datasheet.html.figures import figures
 from steelyard.datasheet.summary import summarise
+from steelyard.datasheet.together import alone, together
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.over_judges import PANEL
 
 
 def render(datasheet: Datasheet) -> str:
@@ -22,31 +25,36 @@ def render(datasheet: Datasheet) -> str:
         sheet=sheet,
         summary=summary,
         figures=figures(summary),
-        every=[(judge, _grouped(sheet, judge.name)) for judge in sheet.judges],
+        together=together(summary),
+        alone=alone(summary),
+        every=[(judge, _grouped(sheet.estimates, judge.name)) for judge in sheet.judges],
+        every_together=_grouped(sheet.panel, PANEL),
         metrics=_metrics(sheet),
         methods=_methods(sheet),
         findings=FINDINGS,
     )
 
 
-def _grouped(datasheet: Datasheet, judge: str) -> list[tuple[str, list[Estimate]]]:
+def _grouped(estimates: Iterable[Estimate], judge: str) -> list[tuple[str, list[Estimate]]]:
     """Estimates of a judge by probe, in the datasheet's order."""
-    mine = [estimate for estimate in datasheet.estimates if estimate.judge == judge]
+    mine = [estimate for estimate in estimates if estimate.judge == judge]
     order = list(dict.fromkeys(estimate.probe for estimate in mine))
     mine.sort(key=lambda estimate: order.index(estimate.probe))
     return [
-        (PROBES.get(probe, probe.replace("_", " ").capitalize()), list(group))
+        (probe_name(probe), list(group))
         for probe, group in groupby(mine, key=lambda estimate: estimate.probe)
     ]
 
 
 def _metrics(datasheet: Datasheet) -> list[tuple[str, str]]:
-    names = dict.fromkeys(estimate.metric for estimate in datasheet.estimates)
+    names = dict.fromkeys(estimate.metric for estimate in (*datasheet.estimates, *datasheet.panel))
     return [(term(name).label, term(name).meaning) for name in names if term(name).meaning]
 
 
 def _methods(datasheet: Datasheet) -> list[tuple[str, str]]:
     names: dict[str, Any] = dict.fromkeys(
-        interval.method for estimate in datasheet.estimates for interval in estimate.intervals
+        interval.method
+        for estimate in (*datasheet.estimates, *datasheet.panel)
+        for interval in estimate.intervals
     )
     return [(name, INTERVALS.get(name, "described in the notes of its figures.")) for name in names]

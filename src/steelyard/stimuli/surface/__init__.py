@@ -5,7 +5,7 @@ from steelyard.stimuli.surface.injection import INJECTIONS, injection
 from steelyard.stimuli.surface.layout import blank_lines, indentation, space_clusters
 from steelyard.stimuli.surface.markdown import add_markdown, markdown, strip_markdown
 from steelyard.stimuli.surface.rubric_order import rubric_order
-from steelyard.stimuli.surface.score_range import position, rescale, rewrite_range
+from steelyard.stimuli.surface.score_range import position, range_table, rescale, rewrite_range
 from steelyard.stimuli.surface.typos import typos
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "injection",
     "markdown",
     "position",
+    "range_table",
     "rescale",
     "rewrite_range",
     "rubric_order",

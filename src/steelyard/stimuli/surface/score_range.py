@@ -52,6 +52,15 @@ def rewrite_range(text: str, source: Ordinal, target: Ordinal) -> str | None:
     return replaced(text, changes)
 
 
+def range_table(source: Ordinal, target: Ordinal) -> str | None:
+    """A line that says how answers of one range are written on the other; None where two would be one."""
+    numbers = [rescale(answer, source, target) for answer in source.answers]
+    if len(set(numbers)) < len(numbers):
+        return None
+    pairs = ", ".join(f"{new} for {old}" for new, old in zip(numbers, source.answers, strict=True))
+    return f"Give the answer on the range from {target.low} to {target.high}: {pairs}."
+
+
 def _unknown(
     text: str, numbers: dict[str, str], ranges: list[tuple[int, int]], places: set[tuple[int, int]]
 ) -> bool:

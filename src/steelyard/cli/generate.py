@@ -1,0 +1,55 @@
+"""`steelyard generate`: written stimuli only, for a look before any judge is paid."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from steelyard.cli.measure import calls_made, limits_of, open_study
+from steelyard.cli.options import StudyCommand, option, study_options
+from steelyard.cli.say import plain, plural, shown
+from steelyard.errors import ConfigError
+
+
+@click.command(cls=StudyCommand, short_help="Have stimuli written, and judge nothing.")
+@study_options
+@option("--accept-all", is_flag=True, help="Accept texts that wait for review, unseen.")
+def generate(accept_all: bool, **options: Any) -> None:
+    """Have the author of a study write its stimuli and the validator confirm them; no judge is called.
+
+    Running it again goes on where it stopped; `measure` with the same arguments judges what was written.
+    """
+    from rich.console import Console
+
+    from steelyard.cli.progress import LiveProgress
+    from steelyard.lab.authoring.briefs import open_briefs
+
+    study, folder, commission = open_study(options, accept_all)
+    if commission is None:
+        raise ConfigError(
+            "generate: the study names no author, so there is nothing to write; add author and validator to "
+            "the study file."
+        )
+    if not open_briefs(study):
+        raise ConfigError(
+            "generate: no probe of the study asks for written texts; add one, such as label_flip."
+        )
+    with LiveProgress() as progress:
+        _, authored = commission.fulfilled(study, folder, limits_of(options), progress)
+    console = Console()
+    for report in authored.report:
+        console.print(plain(report.sentence()), soft_wrap=True)
+    if authored.pending:
+        console.print(plain(_waiting(authored.pending)), soft_wrap=True)
+    made = (
+        calls_made(authored.outcome) if authored.outcome.calls else "No calls: every text was written before."
+    )
+    click.echo(f"{made} Stimuli: {shown(folder.stimuli)}")
+
+
+def _waiting(count: int) -> str:
+    verb = "waits" if count == 1 else "wait"
+    return (
+        f'{plural(count, "text")} {verb} for review: set "review" in the file, or measure with --accept-all.'
+    )

@@ -1,0 +1,73 @@
+"""From a study file's `author`, `validator` and `review` to a study whose texts are written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from steelyard.errors import ConfigError
+from steelyard.lab.authoring.author import Authored, author
+from steelyard.lab.authoring.briefs import open_briefs, stand_ins
+from steelyard.lab.authoring.draft import Written
+from steelyard.lab.authoring.outlook import writing_rows
+from steelyard.lab.authoring.review import all_accepted, reviewed
+from steelyard.lab.authoring.role_config import parse_roles
+from steelyard.lab.authoring.roles import Roles
+from steelyard.lab.limits import Limits
+from steelyard.lab.planner import PlanRow, make_plan
+from steelyard.lab.progress import Progress
+from steelyard.lab.run_folder import RunFolder
+from steelyard.lab.study import Study
+from steelyard.lab.study_file import StudyConfig
+from steelyard.stimuli.stimulus import Stimulus
+
+
+@dataclass(frozen=True)
+class Commission:
+    """Who writes for a study, and whether a person looks before a judge does."""
+
+    roles: Roles
+    """The models."""
+    review: bool = False
+    """True where a text waits for a person."""
+    accept_all: bool = False
+    """True where what waits is accepted unseen."""
+
+    def foreseen(self, study: Study, folder: RunFolder) -> tuple[Study, list[PlanRow]]:
+        """The study with the texts that lie in the folder, and what the others will take to be written.
+
+        Items stand in for texts to be written and for those that wait, so that a plan counts their trials.
+        """
+        held: dict[str, Stimulus] = {}
+        if folder.database.exists():
+            with folder.store(read_only=True) as store:
+                held = {name: Written.of(row).stimulus for name, row in store.authored().items()}
+        briefs = open_briefs(study)
+        made = all_accepted(reviewed([held[b.name] for b in briefs if b.name in held], folder.stimuli, held))
+        missing = [brief for brief in briefs if brief.name not in held]
+        rows = writing_rows(study, self.roles, missing)
+        return replace(study, authored=(*made, *stand_ins(study, missing))), rows
+
+    def fulfilled(
+        self, study: Study, folder: RunFolder, limits: Limits, progress: Progress | None = None
+    ) -> tuple[Study, Authored]:
+        """The study with its texts, written now or before; what would be refused later is refused first."""
+        make_plan(self.foreseen(study, folder)[0])
+        folder.require(study)
+        made = author(
+            study, self.roles, folder, limits, progress, review=self.review, accept_all=self.accept_all
+        )
+        return replace(study, authored=made.stimuli), made
+
+
+def commission_of(config: StudyConfig, accept_all: bool = False) -> Commission | None:
+    """Who writes, as the study file says; None where nobody does."""
+    if config.author is None:
+        for key in ("validator", "review"):
+            if getattr(config, key):
+                raise ConfigError(
+                    f"{key}: found one without an author, who would write; add author: {{model: …}}."
+                )
+        if accept_all:
+            raise ConfigError("--accept-all: the study names no author, so nothing waits; leave it out.")
+        return None
+    return Commission(parse_roles(config.author, config.validator), config.review, accept_all)

@@ -1,0 +1,74 @@
+"""Score range: does the judge find the same level when the numbers of the scale are others?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from steelyard.errors import ConfigError
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.pointwise import pointwise_estimates
+from steelyard.probes.edited import Edited
+from steelyard.probes.probe import Design
+from steelyard.stimuli.original import ORIGINAL, perturbed
+from steelyard.stimuli.stimulus import Stimulus
+from steelyard.stimuli.surface.score_range import range_table, rescale, rewrite_range
+from steelyard.tasks.item import Item
+from steelyard.tasks.scale import Ordinal, parse_scale
+from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.verdict import Decided
+
+
+class ScoreRange(Edited):
+    """Every item of an ordinal scale under the same rubric with other numbers."""
+
+    name = "score_range"
+    question = "Does the judge give the same level when the scale has other numbers?"
+
+    def __init__(self, to: str = "0-10") -> None:
+        """`to` is the other range; it needs at least as many levels as the scale."""
+        scale = parse_scale(to) if isinstance(to, str) else None
+        if not isinstance(scale, Ordinal):
+            raise ConfigError(f"probe 'score_range': to is {to!r}, expected a range such as 0-10.")
+        self.target = scale
+
+    def edits(self, item: Item, design: Design) -> Iterator[Stimulus]:
+        """The same response under the renumbered rubric; none where levels would fall together."""
+        source, target = item.scale or design.task.scale, self.target
+        if not isinstance(source, Ordinal) or source == target or range_table(source, target) is None:
+            return
+        instruction = item.instruction or design.task.instruction
+        renumbered = rewrite_range(instruction, source, target)
+        rubric, edit = _renumbered(item.rubric or design.task.rubric, source, target)
+        moved = replace(item, instruction=renumbered or instruction, rubric=rubric, scale=target)
+        label = None if item.label is None else rescale(item.label, source, target)
+        yield perturbed(moved, design.task, self.name, 0, item.responses[0], edit, label=label)
+
+    def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
+        """The figures after every answer was brought back to the range of the unchanged item."""
+        plain = {o.stimulus.lineage.parent: o.stimulus for o in observations if o.stimulus.probe == ORIGINAL}
+        mine = [o for o in observations if o.stimulus.lineage.parent in plain]
+        moved = [
+            _back(o, plain[o.stimulus.lineage.parent]) if o.stimulus.probe == self.name else o for o in mine
+        ]
+        return pointwise_estimates(judge, self.name, "base", moved, seed)
+
+
+def _renumbered(rubric: str, source: Ordinal, target: Ordinal) -> tuple[str, str]:
+    """The rubric for the other range, and what was done to it in words."""
+    rewritten = rewrite_range(rubric, source, target)
+    span = f"{target.low} to {target.high}"
+    if rewritten is not None:
+        return rewritten, f"rubric renumbered from {span}"
+    table = range_table(source, target) or ""
+    return f"{rubric}\n{table}".strip(), f"answers from {span}, by a table under the rubric"
+
+
+def _back(observation: Observation, original: Stimulus) -> Observation:
+    """The observation as if it had been made on the range of the unchanged item."""
+    source, target = parse_scale(original.scale or ""), parse_scale(observation.stimulus.scale or "")
+    verdict = observation.verdict
+    if isinstance(verdict, Decided) and isinstance(source, Ordinal) and isinstance(target, Ordinal):
+        verdict = Decided(rescale(verdict.value, target, source))
+    shown = replace(observation.stimulus, scale=original.scale, expectation=original.expectation)
+    return replace(observation, stimulus=shown, verdict=verdict)

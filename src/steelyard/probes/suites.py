@@ -1,0 +1,112 @@
+"""Names that stand for several probes; a study holds the probes, never the name."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from steelyard.errors import ConfigError
+from steelyard.probes.probe import PAIRWISE, PROBES, levels_of
+from steelyard.tasks.scale import Ordinal, Scale
+
+Given: TypeAlias = str | dict[str, dict[str, Any]]
+"""A probe or suite as a study file has it: a name, or a name with options."""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A named selection of probes."""
+
+    name: str
+    """What is written in place of the probes."""
+    question: str
+    """What it asks about the judge, in a sentence."""
+    probes: tuple[str, ...]
+    """Probes that fit every scale."""
+    ordinal: tuple[str, ...] = ()
+    """Further probes where an ordinal scale is among those measured."""
+
+    def members(self, scales: Collection[Scale]) -> tuple[str, ...]:
+        """The probes that these scales admit."""
+        graded = any(isinstance(scale, Ordinal) for scale in scales)
+        return self.probes + (self.ordinal if graded else ())
+
+
+_RELIABILITY = (
+    "label_flip",
+    "format_invariance_1",
+    "format_invariance_2",
+    "format_invariance_3",
+    "semantic_paraphrase",
+    "verbosity_bias_long",
+    "verbosity_bias_short",
+    "stochastic_stability",
+)
+
+_BEYOND = (
+    "answer_ambiguity",
+    "typos",
+    "markdown",
+    "rubric_order",
+    "authority",
+    "bandwagon",
+    "injection",
+    "vacuum",
+)
+
+SUITES = {
+    suite.name: suite
+    for suite in (
+        Suite(
+            "reliability",
+            "Does the verdict on single texts follow the rubric, and nothing else?",
+            _RELIABILITY,
+            ("synthetic_ordinal",),
+        ),
+        Suite(
+            "reliability_full",
+            "The same, at the border of the rubric and under typing errors, claims and injections as well?",
+            (*_RELIABILITY, *_BEYOND),
+            ("synthetic_ordinal", "score_range"),
+        ),
+    )
+}
+"""Every suite by its name."""
+
+
+def expanded(given: Iterable[Given], scales: Collection[Scale]) -> Iterator[Given]:
+    """Every suite replaced by its probes; a probe that is named beside a suite stays where it is named."""
+    listed = list(given)
+    named = named_probes(listed)
+    for one in listed:
+        suite = SUITES.get(_name(one))
+        if suite is None:
+            yield one
+        elif not isinstance(one, str):
+            raise ConfigError(
+                f"probes: {suite.name!r} is a suite and takes no options; name the probe that has the option."
+            )
+        else:
+            fresh = [probe for probe in suite.members(scales) if probe not in named]
+            named |= set(fresh)
+            yield from fresh
+
+
+def named_probes(given: Iterable[Given]) -> set[str]:
+    """Names that stand there themselves, not by way of a suite."""
+    return {_name(one) for one in given}
+
+
+def asks_for_scores(given: Iterable[Given]) -> bool:
+    """True where a probe or suite is named that pairs cannot answer."""
+    names = [name for one in given for name in _members(_name(one))]
+    return any(name in PROBES.names() and PAIRWISE not in levels_of(PROBES.factory(name)()) for name in names)
+
+
+def _members(name: str) -> tuple[str, ...]:
+    return SUITES[name].probes if name in SUITES else (name,)
+
+
+def _name(given: Given) -> str:
+    return given if isinstance(given, str) else next(iter(given), "")

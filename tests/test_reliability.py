@@ -1,0 +1,272 @@
+"""The reliability suite on the built-in pack: suites, recovery of planted raters, real servers, no leaks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from servers import Received, ScriptedServer, fails, says
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.errors import ConfigError
+from steelyard.lab.limits import Limits
+from steelyard.lab.measure import measure
+from steelyard.lab.pack_study import pack_draw, pack_scales
+from steelyard.lab.run_folder import RunFolder
+from steelyard.lab.study import Study
+from steelyard.lab.study_file import StudyConfig, build_study
+from steelyard.lab.task_config import TaskConfig
+from steelyard.metrics.estimate import Estimate
+from steelyard.probes.probe import PROBES, Design
+from steelyard.probes.suites import SUITES, asks_for_scores, expanded
+from steelyard.registry import Spec
+from steelyard.stimuli.stimulus import Stimulus
+from steelyard.tasks.item import Item
+from steelyard.tasks.pack import pack_item
+from steelyard.tasks.scale import Binary, Ordinal, Scale, scale_name
+from steelyard.tasks.task import Task
+from steelyard.trials.builtin_prompts import POINTWISE_SYSTEM, POINTWISE_USER, parse_response
+from steelyard.trials.judge import Judge, Protocol
+from steelyard.trials.trial import Trial
+
+EIGHT = (
+    "label_flip",
+    "format_invariance_1",
+    "format_invariance_2",
+    "format_invariance_3",
+    "semantic_paraphrase",
+    "verbosity_bias_long",
+    "verbosity_bias_short",
+    "stochastic_stability",
+)
+KEEP = EIGHT[1:7]
+"""Edits that keep the label."""
+BEYOND = ("typos", "markdown", "rubric_order", "authority", "bandwagon")
+
+
+def pack_study(judges: list[str], probes: list[Any], profile: str, scale: Scale | None = None) -> Study:
+    body = {"name": "r", "seed": 7, "profile": profile, "judges": judges, "probes": probes}
+    task = TaskConfig(scale=None if scale is None else scale_name(scale))
+    return build_study(StudyConfig.model_validate({**body, "task": task}), Path())
+
+
+def run(study: Study, folder: Path) -> Datasheet:
+    return measure(study, RunFolder(folder), Limits()).datasheet
+
+
+def find(sheet: Datasheet, judge: str, probe: str, metric: str, **group: str | float) -> Estimate:
+    (found,) = [e for e in sheet.of(judge, metric, probe) if e.group == {"protocol": "base", **group}]
+    return found
+
+
+# Suites
+
+
+@pytest.mark.parametrize(("scale", "further"), [(Binary(), ()), (Ordinal(1, 6), ("synthetic_ordinal",))])
+def test_the_suite_is_the_eight_and_levels_where_there_are_levels(
+    scale: Scale, further: tuple[str, ...]
+) -> None:
+    assert tuple(expanded(["reliability"], {scale})) == EIGHT + further
+
+
+def test_a_study_holds_the_probes_and_not_the_suite() -> None:
+    short = pack_study(["planted/rater"], ["reliability"], "quick", Binary())
+    long = pack_study(["planted/rater"], list(EIGHT), "quick", Binary())
+    assert short.probes == long.probes == tuple(map(Spec, EIGHT))
+    assert short.hash == long.hash
+
+
+def test_a_probe_named_beside_a_suite_keeps_its_options_and_is_there_once() -> None:
+    given_probes = ["reliability", {"stochastic_stability": {"replicates": 3}}, "typos", "reliability_full"]
+    study = pack_study(["planted/rater"], given_probes, "quick", Binary())
+    names = [spec.name for spec in study.probes]
+    assert len(set(names)) == len(names)
+    assert Spec("stochastic_stability", {"replicates": 3}) in study.probes
+
+
+def test_a_suite_takes_no_options() -> None:
+    with pytest.raises(ConfigError, match="'reliability' is a suite and takes no options"):
+        pack_study(["planted/rater"], [{"reliability": {"replicates": 3}}], "quick")
+
+
+def test_every_member_of_a_suite_is_a_probe_of_single_texts() -> None:
+    for suite in SUITES.values():
+        for name in (*suite.probes, *suite.ordinal):
+            assert "pointwise" in PROBES.factory(name).levels  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("probes", "scores"),
+    [
+        (["vacuum"], False),
+        (["vacuum", "ladder"], False),
+        (["reliability"], True),
+        (["vacuum", {"typos": {}}], True),
+    ],
+)
+def test_which_probes_ask_for_scores(probes: list[Any], scores: bool) -> None:
+    assert asks_for_scores(probes) is scores
+
+
+# Items of the pack
+
+
+@pytest.mark.parametrize(("profile", "size"), [("quick", 8), ("standard", 24)])
+@pytest.mark.parametrize("seed", [1, 7, 12])
+def test_a_draw_without_a_scale_is_half_of_each(profile: str, size: int, seed: int) -> None:
+    items = pack_draw(None, profile, seed)
+    assert [sum(item.scale == scale for item in items) for scale in pack_scales()] == [size // 2] * 2
+    entries = [pack_item(item) for item in items]
+    assert any(entry is not None and entry.ordinal for entry in entries)
+    assert len({item.instruction for item in items}) >= 6
+
+
+# Recovery
+
+
+def test_a_rater_without_error_or_noise(tmp_path: Path) -> None:
+    judge = "planted/rater?sensitivity=1&specificity=1&noise=0"
+    sheet = run(pack_study([judge], ["reliability_full"], "quick"), tmp_path)
+    right = [e for e in sheet.of("planted/rater", "accuracy") if e.value is not None]
+    assert {e.value for e in right} == {1.0}
+    assert {e.probe for e in right} >= {*EIGHT, *BEYOND, "synthetic_ordinal", "injection", "score_range"}
+    assert {e.value for e in sheet.of("planted/rater", "invariance")} == {1.0}
+    assert {e.value for e in sheet.of("planted/rater", "self_agreement")} == {1.0}
+    assert {e.value for e in sheet.of("planted/rater", "excess_flip")} == {0.0}
+    assert find(sheet, "planted/rater", "answer_ambiguity", "border_noise").value == 0.0
+    assert not list(sheet.of("planted/rater", "accuracy", "answer_ambiguity"))
+
+
+def test_a_rater_that_errs_without_noise_errs_on_an_item_and_its_edits_alike(tmp_path: Path) -> None:
+    """It draws once for an item, so an edit that keeps the label keeps the verdict, right or wrong."""
+    judge = "planted/rater?sensitivity=0.8&specificity=0.6&noise=0"
+    sheet = run(pack_study([judge], ["reliability"], "full", Binary()), tmp_path)
+    own = find(sheet, "planted/rater", "stochastic_stability", "accuracy")
+    assert own.value is not None
+    assert own.value < 1
+    assert find(sheet, "planted/rater", "stochastic_stability", "self_agreement").value == 1.0
+    for probe in KEEP:
+        assert find(sheet, "planted/rater", probe, "invariance").value == 1.0
+        assert find(sheet, "planted/rater", probe, "accuracy").value == pytest.approx(own.value)
+    assert not list(sheet.of("planted/rater", "invariance", "label_flip"))
+
+
+def test_planted_rates_are_found(tmp_path: Path) -> None:
+    """A call hits its label with (1 − noise)·rate + noise/2; two repeats differ in noise·(2 − noise)/2."""
+    rater = "planted/rater?sensitivity=0.9&specificity=0.7&noise=0.2"
+    judges = [f"{rater}&seed={seed}" for seed in range(8)]
+    study = pack_study(judges, ["stochastic_stability", "semantic_paraphrase"], "full", Binary())
+    sheet = run(study, tmp_path)
+    positive = sum(item.label == "1" for item in study.items) / len(study.items)
+    rate = 0.9 * positive + 0.7 * (1 - positive)
+    expected = {
+        ("stochastic_stability", "accuracy"): 0.8 * rate + 0.1,
+        ("stochastic_stability", "self_agreement"): 1 - 0.2 * (2 - 0.2) / 2,
+        ("semantic_paraphrase", "accuracy"): 0.8 * rate + 0.1,
+        ("semantic_paraphrase", "excess_flip"): 0.0,
+    }
+    for (probe, metric), value in expected.items():
+        found = [find(sheet, judge.name, probe, metric) for judge in study.judges if not judge.baseline]
+        assert np.mean([e.value for e in found]) == pytest.approx(value, abs=0.03)
+        assert sum(e.intervals[0].low <= value <= e.intervals[0].high for e in found) >= 7
+    assert "flagged" not in {e.finding for e in sheet.estimates if e.metric == "excess_flip"}
+
+
+def test_another_range_is_brought_back_before_it_is_compared(tmp_path: Path) -> None:
+    """A constant 4 on 1–6 is 5 of 0–10, the middle: it goes back to 4 (3.5, halves go up), so all is kept."""
+    study = pack_study(["planted/rater?noise=0"], ["score_range"], "quick", Ordinal(1, 6))
+    sheet = run(study, tmp_path)
+    assert find(sheet, "constant", "score_range", "invariance").value == 1.0
+    lines = (tmp_path / "stimuli.jsonl").read_text().splitlines()
+    shown = [Stimulus.from_json(json.loads(line)) for line in lines]
+    assert {s.scale for s in shown if s.probe == "score_range"} == {"0-10"}
+
+
+# Real servers
+
+
+def by_length(request: Received) -> Any:
+    """A judge that gives the highest score to more than a hundred words, the lowest to fewer."""
+    asked = parse_response(request.user)
+    return says(json.dumps({"score": asked.high if len(asked.response.split()) > 100 else asked.low}))
+
+
+def test_a_judge_that_likes_length_is_flagged(tmp_path: Path) -> None:
+    with ScriptedServer(by_length) as server:
+        judge = f"openai/long?base_url={server.url}"
+        probes = ["verbosity_bias_long", "verbosity_bias_short", "format_invariance_1"]
+        sheet = run(pack_study([judge], probes, "standard"), tmp_path)
+    long = find(sheet, "openai/long", "verbosity_bias_long", "invariance")
+    assert (long.finding, long.value) == ("flagged", pytest.approx(0.0, abs=0.35))
+    assert find(sheet, "openai/long", "format_invariance_1", "invariance").value == 1.0
+    assert "noise and edit are not told apart" in (long.note or "")
+
+
+def test_a_judge_that_fails_every_call_has_no_accuracy(steelyard: Any, tmp_path: Path) -> None:
+    with ScriptedServer(fails(500)) as server:
+        judge = f"openai/broken?base_url={server.url}"
+        command = ("measure", "-p", "reliability", "-j", judge, "--out", "run", "--attempts", "1")
+        done = steelyard(*command, OPENAI_API_KEY="k")
+    assert done.returncode == 1
+    sheet = json.loads((tmp_path / "run" / "datasheet.json").read_text())
+    mine = [e for e in sheet["estimates"] if e["judge"] == "openai/broken"]
+    for metric in ("accuracy", "invariance", "self_agreement", "kappa", "mae"):
+        found = [e for e in mine if e["metric"] == metric]
+        assert found, metric
+        assert {e["value"] for e in found} == {None}
+    assert {e["value"] for e in mine if e["metric"] == "failed_rate"} == {1.0}
+
+
+def test_the_command_runs_once_and_then_makes_no_calls(steelyard: Any, tmp_path: Path) -> None:
+    command = ("measure", "-p", "reliability", "-j", "planted/rater", "--out", "run")
+    done = steelyard(*command)
+    assert done.returncode == 0, done.stderr
+    for words in ("Reliability", "label flip", "verdict kept", "same input again", "written levels"):
+        assert words in done.stdout
+    before = (tmp_path / "run" / "datasheet.json").read_bytes()
+    again = steelyard(*command)
+    assert "No calls: every trial was answered before." in again.stdout
+    assert (tmp_path / "run" / "datasheet.json").read_bytes() == before
+    assert steelyard("report", "run", "--format", "json").stdout.encode() == before
+    calls = steelyard("plan", "-p", "reliability", "-j", "planted/rater", "--out", "new", "--json")
+    rows = [row for row in json.loads(calls.stdout)["rows"] if row["judge"] == "planted/rater"]
+    # Originals are shown once for all probes, and four times more for stability.
+    assert {row["probe"]: row["calls"] for row in rows}["stochastic_stability"] == 8 * 4
+
+
+def test_suites_are_listed(steelyard: Any) -> None:
+    listed = steelyard("probes").stdout
+    assert "suite" in listed
+    assert all(name in listed for name in SUITES)
+
+
+# The judge never sees the key
+
+RULED = (*EIGHT[1:4], *BEYOND, "score_range", "injection", "stochastic_stability")
+WORDS = st.text(alphabet="abc defg\n.,", min_size=20, max_size=120).filter(lambda text: len(text.split()) > 4)
+JUDGE = Judge("j", "planted", "rater", {"base": Protocol(POINTWISE_USER, POINTWISE_SYSTEM)})
+TASK = Task("Rate it from 1 to 6.", "1: bad\n2: poor\n3: fair\n4: good\n5: fine\n6: best", Ordinal(1, 6))
+
+
+@settings(max_examples=25, deadline=None)
+@given(text=WORDS, labels=st.tuples(st.sampled_from("12345"), st.sampled_from("12345")))
+def test_no_prompt_depends_on_the_label_or_names_the_item(text: str, labels: tuple[str, str]) -> None:
+    def prompts(label: str) -> list[str]:
+        item = Item("ITEM-ID", "Why?", (text,), "CLUSTER-ID", label=label, stratum="STRATUM-ID")
+        design = Design(7, task=TASK, items=(item,))
+        trials = [
+            Trial(JUDGE, "base", showing.stimulus, TASK, replicate=showing.replicate)
+            for probe in RULED
+            for showing in PROBES.build(Spec(probe)).showings(design, ["base"])
+        ]
+        return [message.content for trial in trials for message in trial.messages]
+
+    one, other = (prompts(label) for label in labels)
+    assert one == other
+    assert not any(mark in prompt for prompt in one for mark in ("ITEM-ID", "CLUSTER-ID", "STRATUM-ID"))
+    assert not any(probe in prompt for prompt in one for probe in RULED if "_" in probe)

@@ -1,0 +1,364 @@
+"""Several judges in one run: spreads, juries, shared errors, money, and how reports show them."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+from html.parser import HTMLParser
+from io import StringIO
+from itertools import combinations
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from panels import JUDGES, PROBES, Scored, dollars, panel_datasheet
+from scores import call, calls
+from steelyard.datasheet import glossary, html, markdown, terminal
+from steelyard.datasheet.assemble import assemble
+from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
+from steelyard.datasheet.html.cost_curve import cost_curve
+from steelyard.datasheet.html.heatmap import heatmap
+from steelyard.datasheet.summary import summarise
+from steelyard.datasheet.together import ALONE, judges_of, together
+from steelyard.metrics.ballots import ballots
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.jury import halves
+from steelyard.metrics.jury_estimates import jury_estimates
+from steelyard.metrics.scores import collect_scores
+from steelyard.verdicts.observation import Observation
+
+
+def sheet_of(rows: list[Observation], probes: list[str], prices: dict[str, float | None]) -> Datasheet:
+    names = list(dict.fromkeys(row.judge for row in rows))
+    return assemble(
+        name="by hand",
+        seed=7,
+        profile="standard",
+        stimulus_set="sha256:0",
+        judges=[JudgeEntry(name, name, False, {"base": "sha256:1"}) for name in names],
+        probes=[Scored(name) for name in probes],
+        observations=rows,
+        run={},
+        prices={name: dollars(price) for name, price in prices.items()},
+    )
+
+
+def edits(judge: str, probe: str, right: int, of: int = 10) -> list[Observation]:
+    """The first `right` of so many edits are scored right, each of a task of its own."""
+    return [
+        call(f"i{n:02d}", 1 if n < right else 0, 1, probe=probe, judge=judge, cluster=f"t{n:02d}")
+        for n in range(of)
+    ]
+
+
+def printed(datasheet: Datasheet, width: int = 120) -> str:
+    stream = StringIO()
+    terminal.render(datasheet, Console(file=stream, width=width, no_color=True))
+    return stream.getvalue()
+
+
+# RAND harness, Appendix F, Persuade: right of 10 essays for four judges, printed mean and SD in percent.
+APPENDIX_F = {
+    "format_invariance_1": ((2, 3, 4, 5), 35.00, 12.91),
+    "format_invariance_2": ((5, 5, 5, 6), 52.50, 5.00),
+    "semantic_paraphrase": ((5, 6, 6, 7), 60.00, 8.16),
+    "verbosity_bias_long": ((2, 4, 5, 6), 42.50, 17.08),
+}
+
+
+@pytest.fixture(scope="module")
+def published() -> Datasheet:
+    rows = [
+        row
+        for probe, (counts, _, _) in APPENDIX_F.items()
+        for judge, right in zip("abcd", counts, strict=True)
+        for row in edits(judge, probe, right)
+    ]
+    return sheet_of(rows, list(APPENDIX_F), {})
+
+
+@pytest.mark.parametrize("probe", APPENDIX_F)
+def test_the_published_spread_over_judges_comes_out_of_the_datasheet(
+    published: Datasheet, probe: str
+) -> None:
+    counts, mean, sd = APPENDIX_F[probe]
+    found = {e.metric: e for e in published.panel if (e.probe, e.group.get("of")) == (probe, "accuracy")}
+    assert found["judges_mean"].value == pytest.approx(mean / 100)
+    assert found["judges_sd"].value == pytest.approx(sd / 100, abs=6e-5)
+    assert (found["judges_min"].value, found["judges_max"].value) == (min(counts) / 10, max(counts) / 10)
+    assert (judges_of(found["judges_min"]), judges_of(found["judges_max"])) == (("a",), ("d",))
+
+
+def test_the_spread_over_probes_has_its_sampling_share_beside(published: Datasheet) -> None:
+    found = {e.metric: e for e in published.estimates if (e.judge, e.probe) == ("a", "volatility")}
+    # 2, 5, 5, 2 of 10: mean .35, SD √(4·.0225/3) = .1732; sampling √((2·.016 + 2·.025)/4) = .1432, with a
+    # design effect of G/(G − 1) = 10/9 for ten tasks of one call each.
+    assert found["accuracy_mean"].value == pytest.approx(0.35)
+    assert found["accuracy_sd"].value == pytest.approx(0.1732, abs=1e-4)
+    assert found["accuracy_sd_sampling"].value == pytest.approx(0.1432 * (10 / 9) ** 0.5, abs=1e-4)
+    mean = found["accuracy_mean"].interval
+    assert mean is not None
+    assert mean.low is not None
+    assert mean.high is not None
+    assert 0 <= mean.low < 0.35 < mean.high <= 1
+
+
+def test_the_interval_of_a_mean_draws_tasks_with_all_their_probes() -> None:
+    # Two probes on the same tasks, right together: the mean is as uncertain as either probe alone.
+    alike = [row for probe in ("p", "q") for row in edits("a", probe, 5)]
+    other = [*edits("b", "p", 5), *(replace(row, judge="b") for row in reversed_edits("q"))]
+    found = sheet_of([*alike, *other], ["p", "q"], {})
+    together_, opposed = (found.find(name, "accuracy_mean", protocol="base") for name in "ab")
+    assert together_ is not None
+    assert together_.interval is not None
+    assert together_.interval.high == pytest.approx(0.86, abs=0.06)
+    # Opposed probes cancel: whichever tasks are drawn, the mean is one half, and no width is no interval.
+    assert opposed is not None
+    assert (opposed.value, opposed.intervals) == (0.5, ())
+
+
+def reversed_edits(probe: str) -> list[Observation]:
+    return [call(f"i{n:02d}", int(n >= 5), 1, probe=probe, cluster=f"t{n:02d}") for n in range(10)]
+
+
+def test_money_is_counted_once_per_call_and_split_by_direction() -> None:
+    # 20 calls of 100 tokens in and 10 out; $2 per million in, four times as much out.
+    rows = [*calls([1] * 10, [1] * 10), *edits("j", "p", 8)]
+    found = sheet_of(rows, ["p", "stability"], {"j": 2.0})
+    cost = {e.metric: e.value for e in found.estimates if e.probe == "cost"}
+    assert (cost["tokens_input"], cost["tokens_output"]) == (2000, 200)
+    assert cost["cost_input"] == pytest.approx(2000 * 2e-6)
+    assert cost["cost_output"] == pytest.approx(200 * 8e-6)
+    assert cost["cost_per_call"] == pytest.approx(0.00028)
+    # Ten calls each: $.0028 / 80 points and $.0028 / 100 points; pooled over 90 points.
+    assert cost["cost_per_point_mean"] == pytest.approx((0.0028 / 80 + 0.0028 / 100) / 2)
+    assert cost["cost_per_point_pooled"] == pytest.approx(0.0056 / 90)
+
+
+def test_a_judge_that_is_never_right_or_has_no_price_has_no_cost_per_point() -> None:
+    rows = [*edits("wrong", "p", 0), *edits("unknown", "p", 5)]
+    found = sheet_of(rows, ["p"], {"wrong": 1.0, "unknown": None})
+    never, unknown = (
+        found.find(name, "cost_per_point", "p", protocol="base") for name in ("wrong", "unknown")
+    )
+    assert never is not None
+    assert (never.value, never.note) == (None, "no call is right: no amount buys a point")
+    assert unknown is not None
+    assert (unknown.value, unknown.note) == (None, "the price of this model is not known")
+    total = found.find("unknown", "cost_input", "cost", protocol="base")
+    assert total is not None
+    assert total.value is None
+    tokens = found.find("unknown", "tokens_input", "cost", protocol="base")
+    assert tokens is not None
+    assert tokens.value == 1000
+
+
+def test_the_front_of_the_cost_curve_by_hand() -> None:
+    right = {"cheap": 5, "fair": 7, "beaten": 6, "dear": 9, "unpriced": 10}
+    prices = {"cheap": 0.1, "fair": 1.0, "beaten": 2.0, "dear": 9.0, "unpriced": None}
+    rows = [row for name, k in right.items() for probe in ("p", "q") for row in edits(name, probe, k)]
+    figure = cost_curve(summarise(sheet_of(rows, ["p", "q"], prices)))
+    assert figure is not None
+    assert {row[0]: row[3] for row in figure.rows} == {
+        "cheap": "yes",
+        "fair": "yes",
+        "beaten": "no",
+        "dear": "yes",
+        "unpriced": "not measured",
+    }
+    assert figure.omitted == ("unpriced: cost per call is undefined (the price of this model is not known)",)
+
+
+def test_a_free_judge_is_drawn_beside_priced_ones() -> None:
+    rows = [row for name in ("free", "paid") for probe in ("p", "q") for row in edits(name, probe, 6)]
+    figure = cost_curve(summarise(sheet_of(rows, ["p", "q"], {"free": 0.0, "paid": 1.0})))
+    assert figure is not None
+    assert ">free<" in figure.panels[0].svg
+    # Equal accuracy at a price is beaten.
+    assert [row[3] for row in figure.rows] == ["yes", "no"]
+
+
+def noisy(judges: int, items: int, seed: int, *, per_task: int = 1) -> dict[str, list[Observation]]:
+    stream = random.Random(seed)
+    found: dict[str, list[Observation]] = {}
+    for number in range(judges):
+        found[f"j{number}"] = [
+            call(
+                f"i{n:03d}",
+                n % 2 if stream.random() < 0.75 else 1 - n % 2,
+                n % 2,
+                judge=f"j{number}",
+                cluster=f"t{n // per_task:03d}",
+            )
+            for n in range(items)
+        ]
+    return found
+
+
+def by_metric(estimates: list[Estimate], metric: str) -> list[Estimate]:
+    return [e for e in estimates if e.metric == metric]
+
+
+def test_error_correlation_is_that_of_the_columns_of_errors() -> None:
+    rows = noisy(3, 80, 4)
+    scores = {name: collect_scores(mine) for name, mine in rows.items()}
+    found = {judges_of(e): e for e in by_metric(jury_estimates(scores, 7), "error_correlation")}
+    wrong = {name: columns.score != columns.expected for name, columns in scores.items()}
+    assert set(found) == set(combinations(sorted(rows), 2))
+    for (first, second), estimate in found.items():
+        assert estimate.value == pytest.approx(np.corrcoef(wrong[first], wrong[second])[0, 1])
+        assert estimate.interval is not None
+        assert (estimate.interval.low or 0) < (estimate.value or 0) < (estimate.interval.high or 0)
+
+
+def test_copies_of_a_judge_err_as_one_and_a_flawless_judge_has_no_correlation() -> None:
+    rows = noisy(1, 60, 4)["j0"]
+    perfect = [call(f"i{n:03d}", n % 2, n % 2, cluster=f"t{n:03d}") for n in range(60)]
+    scores = {"a": collect_scores(rows), "b": collect_scores(rows), "c": collect_scores(perfect)}
+    found = {judges_of(e): e for e in by_metric(jury_estimates(scores, 7), "error_correlation")}
+    assert found[("a", "b")].value == pytest.approx(1.0)
+    assert found[("a", "c")].value is None
+    assert found[("a", "c")].note == "one of the two judges is always right or always wrong"
+
+
+def test_a_jury_by_hand() -> None:
+    # Labels 1; votes of three judges: right by 3, 2, 1, 0 of them.
+    votes = {"a": [1, 1, 1, 0], "b": [1, 1, 0, 0], "c": [1, 0, 0, 0]}
+    scores = {name: collect_scores(calls(answers, [1] * 4)) for name, answers in votes.items()}
+    found = jury_estimates(scores, 7)
+    whole = next(e for e in found if e.metric == "jury_accuracy" and set(e.group) == {"protocol"})
+    assert (whole.numerator, whole.denominator) == (2, 4)
+    assert whole.note is not None
+    assert "a tied vote goes to the lower answer" in whole.note
+    trio = next(e for e in found if judges_of(e) == ("a", "b", "c"))
+    assert (trio.numerator, trio.denominator) == (2, 4)
+
+
+def test_a_chosen_trio_counts_on_tasks_that_did_not_choose_it() -> None:
+    rows = noisy(5, 80, 6, per_task=4)
+    scores = {name: collect_scores(mine) for name, mine in rows.items()}
+    split = halves(ballots(scores), 7)
+    assert split is not None
+    seen, unseen = split
+    assert not set(seen.cluster) & set(unseen.cluster)
+    found = {e.metric: e for e in jury_estimates(scores, 7) if e.metric != "jury_accuracy"}
+    apparent, honest = found["chosen_jury_apparent"], found["chosen_jury_accuracy"]
+    assert (apparent.denominator, honest.denominator) == (len(seen.votes), len(unseen.votes)) == (40, 40)
+    assert (apparent.n_clusters, honest.n_clusters) == (10, 10)
+    trios = by_metric(jury_estimates(scores, 7), "jury_accuracy")
+    assert len([e for e in trios if len(judges_of(e)) == 3]) == 10
+    gain, single = found["jury_gain"], found["best_judge_accuracy"]
+    assert gain.value == pytest.approx((honest.value or 0) - (single.value or 0))
+
+
+def test_one_task_cannot_choose_a_jury() -> None:
+    rows = noisy(3, 12, 6, per_task=12)
+    found = jury_estimates({name: collect_scores(mine) for name, mine in rows.items()}, 7)
+    chosen = next(e for e in found if e.metric == "chosen_jury_accuracy")
+    assert chosen.value is None
+    assert chosen.note is not None
+    assert "cannot be halved" in chosen.note
+
+
+def test_answers_of_different_scales_are_not_pooled() -> None:
+    # On the binary items j0 is always wrong; on 1-6 it is the best. One table of answers would mix them up.
+    binary = {
+        name: [call(f"b{n}", n % 2 if name else 1 - n % 2, n % 2) for n in range(20)] for name in (0, 1, 2)
+    }
+    graded = {
+        name: [call(f"g{n}", 1 + n % 6, 1 + n % 6, scale="1-6") for n in range(18)] for name in (0, 1, 2)
+    }
+    scores = {f"j{name}": collect_scores([*binary[name], *graded[name]]) for name in (0, 1, 2)}
+    weighted = next(e for e in jury_estimates(scores, 7) if e.group.get("rule") == "dawid_skene")
+    assert (weighted.numerator, weighted.denominator) == (38, 38)
+
+
+def test_one_judge_has_no_panel_and_reports_say_so() -> None:
+    alone = panel_datasheet(["openai/gpt-4o"], items=6, probes=PROBES[:2])
+    assert alone.panel == ()
+    assert together(summarise(alone)) == ()
+    for text in (printed(alone, 300), markdown.render(alone), html.render(alone)):
+        assert ALONE in text
+
+
+@pytest.fixture(scope="module")
+def six() -> Datasheet:
+    return panel_datasheet()
+
+
+def test_the_datasheet_is_the_same_in_whatever_order_replies_came(six: Datasheet) -> None:
+    assert panel_datasheet(shuffle=3).dumps() == six.dumps()
+    assert json.loads(six.dumps())["panel"][0]["judge"] == "panel"
+
+
+def test_every_figure_of_several_judges_has_a_meaning(six: Datasheet) -> None:
+    metrics = {e.metric for e in six.panel}
+    assert not [metric for metric in metrics if not glossary.term(metric).meaning]
+
+
+def test_every_tile_carries_value_interval_and_count(six: Datasheet) -> None:
+    summary = summarise(six)
+    figure = heatmap(summary, "accuracy")
+    assert figure is not None
+    assert figure.header == ("probe", *JUDGES, "planted/constant", "planted/random")
+    assert [row[0] for row in figure.rows] == [glossary.probe_name(name) for name in PROBES]
+    svg = figure.panels[0].svg
+    for judge in JUDGES:
+        estimate = six.find(judge, "accuracy", "label_flip", protocol="base")
+        assert estimate is not None
+        assert f"{estimate.numerator}/{estimate.denominator}<" in svg
+    # An edit that changes the label asks for no invariance.
+    same = heatmap(summary, "invariance")
+    assert same is not None
+    assert "Label flip" not in [row[0] for row in same.rows]
+
+
+def test_a_judge_that_failed_every_call_has_no_tile_value() -> None:
+    lost = [call(f"i{n}", "failed", 1, probe="p", judge="down") for n in range(4)]
+    figure = heatmap(summarise(sheet_of([*lost, *edits("up", "p", 5)], ["p"], {})), "accuracy")
+    assert figure is not None
+    assert ">undefined<" in figure.panels[0].svg
+    assert figure.rows[0][1].startswith("undefined")
+
+
+def test_many_judges_go_into_several_drawings() -> None:
+    rows = [row for n in range(17) for row in edits(f"judge-{n:02d}", "p", 5 + n % 5)]
+    figure = heatmap(summarise(sheet_of(rows, ["p"], {})), "accuracy")
+    assert figure is not None
+    assert len(figure.panels) == 3
+
+
+@pytest.mark.parametrize("render", [markdown.render, html.render, printed])
+def test_reports_name_every_table(six: Datasheet, render: object) -> None:
+    assert callable(render)
+    text = render(six)
+    for title in ("Accuracy over judges", "Invariance over judges", "Juries", "Error correlation"):
+        assert title in text
+    assert "calls/items/tasks" in text
+    assert "pairs/tasks" not in text
+
+
+class _Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.seen.append(tag)
+
+
+def test_names_of_judges_stay_text() -> None:
+    name = "<img src=x onerror=alert(1)>"
+    rows = [row for judge in (name, "b", "c") for probe in ("p", "q") for row in edits(judge, probe, 6)]
+    page = html.render(sheet_of(rows, ["p", "q"], {name: 1.0, "b": 1.0, "c": None}))
+    tags = _Tags()
+    tags.feed(page)
+    assert "img" not in tags.seen
+    assert "&lt;img src=x" in page
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_tables_of_several_judges_fit_the_terminal(six: Datasheet, width: int) -> None:
+    assert max(map(len, printed(six, width).splitlines())) <= width
