@@ -31,6 +31,16 @@ class Plan:
     probes: Mapping[str, frozenset[str]]
     """Trial key to the probes that use it."""
 
+    @property
+    def hashes(self) -> set[str]:
+        """Hashes of the stimuli that are shown."""
+        return {stimulus.hash for stimulus in self.stimuli}
+
+    @property
+    def kept(self) -> StimulusSet:
+        """What lies in the folder: the stimuli that are shown, and those written that may not be."""
+        return StimulusSet.of([*self.stimuli, *(s for s in self.study.authored if not s.judged)])
+
 
 @dataclass(frozen=True)
 class PlanRow:
