@@ -84,7 +84,11 @@ STUDY_OPTIONS: tuple[Decorator, ...] = (
         metavar="PROBE",
         help="Probe or suite to run; may be repeated.",
     ),
-    option("--scale", metavar="SCALE", help="Answers: pairwise, binary or a range [what probes need]."),
+    option(
+        "--scale",
+        metavar="SCALE",
+        help="pairwise, binary or a range as 1-6 [what probes need].",
+    ),
     option(
         "--profile",
         type=click.Choice(["quick", "standard", "full"]),
@@ -124,9 +128,9 @@ DATA_OPTIONS: tuple[Decorator, ...] = (
     option(
         "--columns",
         metavar="MAP",
-        help="What columns hold: request=prompt,response=text,label=y.",
+        help="What its columns hold: request=q,response=a,label=l.",
     ),
-    option("--adapter", metavar="NAME", help="Public benchmark that the data are of, for --columns."),
+    option("--adapter", metavar="NAME", help="Public benchmark that it is of, instead of --columns."),
     option("--stratify", metavar="COLUMN", help="Column whose values are the strata."),
     option("--sample", type=whole(1), metavar="N", help="Rows to draw, spread over the strata [all]."),
     option(
