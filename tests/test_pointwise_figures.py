@@ -395,7 +395,7 @@ def test_nothing_measured_is_undefined_throughout() -> None:
     assert figures[0].note == "no calls in this condition"
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.randoms(use_true_random=False), st.integers(0, 1000))
 def test_arrival_order_does_not_matter(shuffler: random.Random, seed: int) -> None:
     stream = random.Random(seed)
