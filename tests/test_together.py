@@ -324,7 +324,7 @@ def test_a_judge_that_failed_every_call_has_no_tile_value() -> None:
 
 
 def test_many_judges_go_into_several_drawings() -> None:
-    rows = [row for n in range(17) for row in edits(f"judge-{n:02d}", "p", 5 + n % 5)]
+    rows = [row for n in range(30) for row in edits(f"judge-{n:02d}", "p", 5 + n % 5)]
     figure = heatmap(summarise(sheet_of(rows, ["p"], {})), "accuracy")
     assert figure is not None
     assert len(figure.panels) == 3
