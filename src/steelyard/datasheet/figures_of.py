@@ -21,6 +21,14 @@ class Figures:
                 return estimate
         return None
 
+    def by_probe(self, metric: str) -> dict[str, Estimate]:
+        """The base protocol's figure of each whole probe."""
+        return {
+            estimate.probe: estimate
+            for estimate in self._estimates
+            if estimate.metric == metric and dict(estimate.group) == {"protocol": "base"}
+        }
+
     def protocols(self, metric: str) -> list[str]:
         """Protocols under which a metric was measured, in order of first appearance."""
         found = [e.group["protocol"] for e in self._estimates if e.metric == metric and "protocol" in e.group]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from steelyard.datasheet import score_readings
 from steelyard.datasheet.datasheet import JudgeEntry, Reading
 from steelyard.datasheet.figures_of import Figures
 from steelyard.datasheet.glossary import KINDS
@@ -233,6 +234,10 @@ QUESTIONS: dict[str, Callable[[Figures], tuple[str, str] | None]] = {
     "Criterion": _criterion,
     "Instrument": instrument,
     NATURAL: _natural,
+    "Accuracy": score_readings.accuracy,
+    "Edits": score_readings.edits,
+    "Repeats": score_readings.repeats,
+    "Cost": score_readings.cost,
     "Failures": _failures,
 }
 """What a datasheet answers, in order."""
