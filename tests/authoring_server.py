@@ -15,6 +15,9 @@ from dataclasses import dataclass, field
 
 from servers import Answer, Received, hang, says, sends
 from steelyard.errors import DataError
+from steelyard.lab.authoring.role_config import parse_roles
+from steelyard.lab.authoring.roles import Roles
+from steelyard.lab.limits import Limits
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary, Ordinal
 from steelyard.tasks.task import Task
@@ -26,6 +29,10 @@ TASK = Task(
 PLANETS = ("mercury", "venus", "mars", "jupiter", "saturn")
 ORDINAL_TASK = Task("Score the response.", "A point for every planet that is named.", Ordinal(1, 5))
 
+CONCURRENCY = 4
+QUICK = Limits(concurrency=CONCURRENCY, attempts=2, backoff=0.0)
+WRITTEN = ("label_flip", "semantic_paraphrase", "verbosity_bias_long", "verbosity_bias_short")
+
 GOALS = {
     "Rewrite the response below so that the rubric": "label_flip",
     "Say the response below in other words": "semantic_paraphrase",
@@ -34,6 +41,10 @@ GOALS = {
     "Rewrite the response below so that it lies": "answer_ambiguity",
     "Write a new response to the request": "synthetic_ordinal",
 }
+
+
+def roles_at(url: str) -> Roles:
+    return parse_roles(f"openai/writer?base_url={url}", f"openai/checker?base_url={url}")
 
 
 def items(count: int) -> tuple[Item, ...]:

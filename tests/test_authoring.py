@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 
-from authoring_server import ORDINAL_TASK, TASK, Cast, Commission, essays, items, obey, part
+from authoring_server import ORDINAL_TASK, QUICK, TASK, WRITTEN, Cast, Commission, essays, items, obey, part
 from servers import Answer, ScriptedServer, fails, says
 from steelyard.errors import BudgetError, ConfigError, DataError, RunError
 from steelyard.lab.authoring.author import Authored, author
 from steelyard.lab.authoring.role_config import parse_roles
 from steelyard.lab.authoring.roles import Roles
-from steelyard.lab.limits import Limits
 from steelyard.lab.run_folder import RunFolder
 from steelyard.lab.study import Study
 from steelyard.registry import Spec
@@ -24,9 +23,6 @@ from steelyard.stimuli.authored import rejection
 from steelyard.stimuli.expectation import Label, Unknown
 from steelyard.tasks.item import Item
 from steelyard.tasks.task import Task
-
-QUICK = Limits(concurrency=4, attempts=2, backoff=0.0)
-WRITTEN = ("label_flip", "semantic_paraphrase", "verbosity_bias_long", "verbosity_bias_short")
 
 
 def study(*probes: str, data: Sequence[Item] = items(4), task: Task = TASK) -> Study:
@@ -66,7 +62,9 @@ def test_every_goal_is_written_and_confirmed(tmp_path: Path) -> None:
     assert found == "openai/checker gave 0, as intended; openai/checker finds the meaning kept"
     # 20 texts; a grade for each of 16, the meaning of 12, the border of 4
     assert cast.calls == {"writer": 20, "checker": 16 + 12 + 4}
-    assert made.report[0].sentence() == "label_flip: 4 asked, 4 usable."
+    assert {report.sentence() for report in made.report} == {
+        f"{probe}: 4 asked, 4 usable." for probe in (*WRITTEN, "answer_ambiguity")
+    }
 
 
 def test_the_validator_is_not_told_what_is_wanted(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from steelyard.errors import ConfigError
 from steelyard.lab.limits import Limits
 from steelyard.lab.measure import measure
 from steelyard.lab.pack_study import pack_draw, pack_scales
+from steelyard.lab.planner import make_plan
 from steelyard.lab.run_folder import RunFolder
 from steelyard.lab.study import Study
 from steelyard.lab.study_file import StudyConfig, build_study
@@ -34,6 +36,7 @@ from steelyard.trials.builtin_prompts import POINTWISE_SYSTEM, POINTWISE_USER, p
 from steelyard.trials.judge import Judge, Protocol
 from steelyard.trials.trial import Trial
 
+ROOT = Path(__file__).parents[1]
 EIGHT = (
     "label_flip",
     "format_invariance_1",
@@ -124,6 +127,28 @@ def test_a_draw_without_a_scale_is_half_of_each(profile: str, size: int, seed: i
     entries = [pack_item(item) for item in items]
     assert any(entry is not None and entry.ordinal for entry in entries)
     assert len({item.instruction for item in items}) >= 6
+
+
+def test_sizes_of_the_page() -> None:
+    page = (ROOT / "docs" / "probes" / "reliability.md").read_text()
+    rows = [line.strip("|").split("|") for line in page.partition("## Sizes")[2].splitlines() if "|" in line]
+    told = {row[0].strip(): [int(cell.replace(",", "")) for cell in row[1:]] for row in rows[2:5]}
+    profiles = ("quick", "standard", "full")
+    assert told["items"] == [len(pack_draw(None, profile, 7)) for profile in profiles]
+    for suite in SUITES:
+        plans = [make_plan(pack_study(["planted/rater"], [suite], profile)) for profile in profiles]
+        calls = [sum(not trial.judge.baseline for trial in plan.trials) for plan in plans]
+        assert told[f"calls, `{suite}`"] == calls
+
+
+def test_the_example_of_a_probe_in_one_file() -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
+    made: dict[str, Any] = {"__name__": "capitals"}
+    exec(code, made)
+    item = Item("i", "Why?", ("Because.",), "c", label="1")
+    design = Design(7, task=Task("Score it.", "Is it right?", Binary()), items=(item,))
+    shown = [showing.stimulus for showing in made["Capitals"]().showings(design, ["base"])]
+    assert [(s.kind, s.texts[0]) for s in shown] == [("original", "Because."), ("perturbed", "BECAUSE.")]
 
 
 # Recovery

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @option(
     "--decide",
     metavar="RULE",
-    help='Stop as soon as a rule such as "dark_current<0.10" is decided, instead of measuring.',
+    help='Stop once a rule such as "dark_current<0.10" is decided.',
 )
 @option("--cap", type=whole(1), metavar="N", help="Pairs to draw for --decide, at most [all].")
 @option("--accept-all", is_flag=True, help="Judge written texts that wait for review, unseen.")

@@ -87,7 +87,7 @@ STUDY_OPTIONS: tuple[Decorator, ...] = (
     option(
         "--scale",
         metavar="SCALE",
-        help="What the judge answers: pairwise, binary or a range such as 1-6 [what the probes need].",
+        help="pairwise, binary or a range as 1-6 [what probes need].",
     ),
     option(
         "--profile",
@@ -123,14 +123,14 @@ DATA_OPTIONS: tuple[Decorator, ...] = (
         "--data",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="Your items, a row each: CSV, TSV, JSONL, JSON, Parquet or XLSX.",
+        help="Your items: CSV, TSV, JSONL, JSON, Parquet or XLSX.",
     ),
     option(
         "--columns",
         metavar="MAP",
-        help="What the columns hold, as in request=prompt,response=answer,label=score.",
+        help="What its columns hold: request=q,response=a,label=l.",
     ),
-    option("--adapter", metavar="NAME", help="Public benchmark that the data are of, instead of --columns."),
+    option("--adapter", metavar="NAME", help="Public benchmark that it is of, instead of --columns."),
     option("--stratify", metavar="COLUMN", help="Column whose values are the strata."),
     option("--sample", type=whole(1), metavar="N", help="Rows to draw, spread over the strata [all]."),
     option(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from steelyard.metrics.estimate import Estimate
+from steelyard.stimuli.authored.report import ProbeReport
 
 SCHEMA = "steelyard.datasheet/1"
 
@@ -62,6 +63,8 @@ class Datasheet:
     """Findings in words."""
     run: Mapping[str, Any] = field(default_factory=dict)
     """Clock times and latency; the only part that two equal runs may differ in."""
+    authored: tuple[ProbeReport, ...] = ()
+    """What was written for the study, probe by probe; none where nothing had to be."""
     level: str = "pairwise"
     """`pairwise` where two texts were compared, `pointwise` where single texts were scored."""
     panel: tuple[Estimate, ...] = ()
@@ -110,6 +113,7 @@ class Datasheet:
                 {"judge": r.judge, "title": r.title, "word": r.word, "sentence": r.sentence}
                 for r in self.readings
             ],
+            **({"authored": [report.to_json() for report in self.authored]} if self.authored else {}),
         }
 
     def dumps(self) -> str:

@@ -21,13 +21,12 @@ class Figures:
                 return estimate
         return None
 
-    def by_probe(self, metric: str) -> dict[str, Estimate]:
-        """The base protocol's figure of each whole probe."""
-        return {
-            estimate.probe: estimate
-            for estimate in self._estimates
-            if estimate.metric == metric and dict(estimate.group) == {"protocol": "base"}
-        }
+    def of_probe(self, probe: str, metric: str, **group: str | float) -> Estimate | None:
+        """The one estimate of a probe and exactly this group."""
+        for estimate in self._estimates:
+            if (estimate.probe, estimate.metric) == (probe, metric) and dict(estimate.group) == group:
+                return estimate
+        return None
 
     def protocols(self, metric: str) -> list[str]:
         """Protocols under which a metric was measured, in order of first appearance."""

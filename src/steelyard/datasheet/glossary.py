@@ -150,6 +150,11 @@ METRICS: dict[str, Term] = {
         "Repeats that differ at the border of the rubric beyond those that differ on unchanged items.",
         signed=True,
     ),
+    "self_preference": Term(
+        "self-preference",
+        "How much better the judge treats texts of its own family than others with the same reference.",
+        signed=True,
+    ),
     "noise_floor": Term("noise floor", "Pairs of repeats of the same input whose scores differ."),
     "flip_rate": Term("flip rate", "Inputs whose repeats do not all have the same score."),
     "fleiss_kappa": Term("Fleiss κ", "Agreement of repeats beyond chance.", signed=True),

@@ -27,6 +27,7 @@ def render(datasheet: Datasheet) -> str:
         *_readings(summary),
         "## Figures",
         *_figures(summary, summary.measured),
+        *_authored(sheet),
         *(_baselines(summary) if summary.baselines else ()),
         *_together(summary),
         *_notes(summary),
@@ -108,6 +109,12 @@ def cell(summary: Summary, estimate: Estimate | None) -> str:
 
 def _basis(estimate: Estimate | None) -> str:
     return numbers.NOT_MEASURED if estimate is None else numbers.short_basis(estimate)
+
+
+def _authored(datasheet: Datasheet) -> Iterator[str]:
+    if datasheet.authored:
+        yield "## Written stimuli"
+        yield "\n".join(f"- {escape(report.sentence())}" for report in datasheet.authored)
 
 
 def _baselines(summary: Summary) -> Iterator[str]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from steelyard.datasheet import score_readings
 from steelyard.datasheet.datasheet import JudgeEntry, Reading
 from steelyard.datasheet.figures_of import Figures
 from steelyard.datasheet.glossary import KINDS
 from steelyard.datasheet.instrument_readings import instrument, resolution_moved
 from steelyard.datasheet.numbers import figure
+from steelyard.datasheet.reliability_readings import accuracy, repeatability, robustness
+from steelyard.datasheet.run_readings import cost, volatility
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import DEFAULT_LIMITS
 from steelyard.trials.builtin_prompts import GRADED
@@ -234,10 +235,11 @@ QUESTIONS: dict[str, Callable[[Figures], tuple[str, str] | None]] = {
     "Criterion": _criterion,
     "Instrument": instrument,
     NATURAL: _natural,
-    "Accuracy": score_readings.accuracy,
-    "Edits": score_readings.edits,
-    "Repeats": score_readings.repeats,
-    "Cost": score_readings.cost,
+    "Accuracy": accuracy,
+    "Robustness": robustness,
+    "Repeatability": repeatability,
+    "Volatility": volatility,
+    "Cost": cost,
     "Failures": _failures,
 }
 """What a datasheet answers, in order."""

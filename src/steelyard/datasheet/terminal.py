@@ -44,11 +44,12 @@ class _Page:
         self.per_table = max(1, (console.width - LABEL) // NARROW)
 
     def show(self) -> None:
-        """Header, tables of the measured judges, sentences, baselines, judges together, legend."""
+        """Header, tables of the measured judges, sentences, written stimuli, baselines, judges together."""
         self._header()
         for judges in _chunks(self.summary.measured, self.per_table):
             self._show_judges(judges)
         self._sentences()
+        self._authored()
         self._baselines()
         self._together()
         self._legend()
@@ -142,6 +143,14 @@ class _Page:
                 line.append_text(self._text(reading.word, STYLES.get(reading.word, "")))
                 line.append_text(self._text(f": {reading.sentence}"))
                 self.console.print(Padding(line, (0, 0, 0, 2)), highlight=False)
+
+    def _authored(self) -> None:
+        reports = self.summary.datasheet.authored
+        if reports:
+            self.console.print()
+            self._line("Written stimuli", "bold")
+        for report in reports:
+            self.console.print(Padding(self._text(report.sentence()), (0, 0, 0, 2)), highlight=False)
 
     def _baselines(self) -> None:
         rows = self.summary.headlines

@@ -65,17 +65,22 @@ def dearest(price: Price | None, call: Call) -> float:
     """The most that a call can cost: its prompt and the longest answer it may get."""
     if price is None:
         return 0.0
-    return price.dollars(_prompt_tokens(call), call.decoding.max_tokens)
+    return price.dollars(_characters(call) // CHARACTERS_PER_TOKEN, call.decoding.max_tokens)
 
 
 def cost(price: Price | None, call: Call, reply: Reply) -> float:
-    """Dollars for one reply; tokens are estimated where the server counted none."""
+    """Dollars for one reply."""
+    return spent(price, reply, _characters(call))
+
+
+def spent(price: Price | None, reply: Reply, characters: int) -> float:
+    """Dollars for a reply to a prompt of so many characters; tokens that no server counted are estimated."""
     if price is None:
         return 0.0
     usage = reply.usage
     answered = usage.output_tokens or len(reply.text) // CHARACTERS_PER_TOKEN
-    return price.dollars(usage.input_tokens or _prompt_tokens(call), answered)
+    return price.dollars(usage.input_tokens or characters // CHARACTERS_PER_TOKEN, answered)
 
 
-def _prompt_tokens(call: Call) -> int:
-    return sum(len(message.content) for message in call.messages) // CHARACTERS_PER_TOKEN
+def _characters(call: Call) -> int:
+    return sum(len(message.content) for message in call.messages)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from steelyard.errors import ConfigError
@@ -30,7 +31,9 @@ def freeze_plan(plan: Plan) -> list[PlannedTrial]:
 
 def thaw_plan(study: Study, planned: list[PlannedTrial], path: Path) -> Plan:
     """The plan from the stimuli of a folder; files that are not those of the plan are refused."""
-    stimuli = StimulusSet.read(path)
+    held = StimulusSet.read(path)
+    stimuli = held.judged
+    study = replace(study, authored=tuple(stimulus for stimulus in held if not stimulus.judged))
     by_hash = {stimulus.hash: stimulus for stimulus in stimuli}
     judges = {judge.name: judge for judge in study.judges}
     if set(by_hash) != {row.stimulus for row in planned}:

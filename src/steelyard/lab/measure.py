@@ -12,6 +12,7 @@ from typing import Any
 
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.errors import ConfigError, SteelyardError, UsageError
+from steelyard.lab.authoring.spending import authoring_cost
 from steelyard.lab.limits import Limits
 from steelyard.lab.observe import observe
 from steelyard.lab.planner import make_plan
@@ -55,7 +56,10 @@ def measure(study: Study, folder: RunFolder, limits: Limits, progress: Progress 
     with folder.locked():
         folder.prepare(plan)
         with folder.store() as store:
-            outcome = conduct(Runner(store, limits, progress), lambda runner: runner.run(plan.trials))
+            outcome = conduct(
+                Runner(store, limits, progress, authoring_cost(store).dollars),
+                lambda runner: runner.run(plan.trials),
+            )
             observations = observe(plan, store)
             datasheet = folder.publish(plan, store)
     names = [judge.name for judge in study.judges]

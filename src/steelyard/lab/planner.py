@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from steelyard.lab.prices import price_of
 from steelyard.lab.study import Study
 from steelyard.probes.probe import Showing
+from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
@@ -31,6 +32,16 @@ class Plan:
     probes: Mapping[str, frozenset[str]]
     """Trial key to the probes that use it."""
 
+    @property
+    def hashes(self) -> set[str]:
+        """Hashes of the stimuli that are shown."""
+        return {stimulus.hash for stimulus in self.stimuli}
+
+    @property
+    def kept(self) -> StimulusSet:
+        """What lies in the folder: the stimuli that are shown, and those written that may not be."""
+        return StimulusSet.of([*self.stimuli, *(s for s in self.study.authored if not s.judged)])
+
 
 @dataclass(frozen=True)
 class PlanRow:
@@ -50,12 +61,13 @@ def make_plan(study: Study) -> Plan:
     """Build every trial of every judge; a trial that two probes want is made once."""
     trials: dict[str, Trial] = {}
     wanted: dict[str, set[str]] = {}
+    repertoire = _Repertoire(study)
     for judge in study.judges:
-        for probe in study.build_probes():
-            for showing in probe.showings(study.design, judge.protocols):
+        for probe, showings in repertoire.of(judge):
+            for showing in showings:
                 trial = _trial(judge, showing, study)
                 trials.setdefault(trial.key, trial)
-                wanted.setdefault(trial.key, set()).add(probe.name)
+                wanted.setdefault(trial.key, set()).add(probe)
     stimuli = {trial.stimulus.id: trial.stimulus for trial in trials.values()}
     return Plan(
         study,
@@ -63,6 +75,30 @@ def make_plan(study: Study) -> Plan:
         tuple(trials.values()),
         {key: frozenset(names) for key, names in wanted.items()},
     )
+
+
+class _Repertoire:
+    """What each probe shows, built once for all judges that have the same protocols."""
+
+    def __init__(self, study: Study) -> None:
+        self._study = study
+        self._built: dict[frozenset[str], list[tuple[str, list[Showing]]]] = {}
+        self._stimuli: dict[str, Stimulus] = {}
+
+    def of(self, judge: Judge) -> list[tuple[str, list[Showing]]]:
+        """Probe and showings, in the order of the study."""
+        protocols = frozenset(judge.protocols)
+        if protocols not in self._built:
+            self._built[protocols] = [
+                (probe.name, [self._shared(s) for s in probe.showings(self._study.design, judge.protocols)])
+                for probe in self._study.build_probes()
+            ]
+        return self._built[protocols]
+
+    def _shared(self, showing: Showing) -> Showing:
+        """The same stimulus object wherever it is shown, so that it is hashed once."""
+        first = self._stimuli.setdefault(showing.stimulus.id, showing.stimulus)
+        return replace(showing, stimulus=first) if first == showing.stimulus else showing
 
 
 def _trial(judge: Judge, showing: Showing, study: Study) -> Trial:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
+from typing import Any
 
 from steelyard.trials.judge import PRICE_OPTIONS, Judge
 from steelyard.trials.reply import Usage
@@ -31,12 +32,17 @@ class Price:
 
 def price_of(judge: Judge) -> Price | None:
     """The price of a judge's model, as its owner or the table states it; None where nobody does."""
-    if all(name in judge.options for name in PRICE_OPTIONS):
-        stated = [float(judge.options[name]) / MILLION for name in PRICE_OPTIONS]
+    return price_at(judge.provider, judge.model, judge.options)
+
+
+def price_at(provider: str, model: str, options: Mapping[str, Any]) -> Price | None:
+    """The price of a model by its name, and by what is stated among its options."""
+    if all(name in options for name in PRICE_OPTIONS):
+        stated = [float(options[name]) / MILLION for name in PRICE_OPTIONS]
         return Price(stated[0], stated[1], "stated with the judge")
-    if judge.provider in FREE_PROVIDERS:
+    if provider in FREE_PROVIDERS:
         return Price(0.0, 0.0, "runs on this machine")
-    return _listed(judge.provider, judge.model)
+    return _listed(provider, model)
 
 
 def dollars_of(judge: Judge) -> Callable[[Usage], float] | None:

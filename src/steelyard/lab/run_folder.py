@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,9 @@ from steelyard.datasheet import html, markdown
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.errors import ConfigError, RunError, StoreError
+from steelyard.lab.authoring.draft import Written
+from steelyard.lab.authoring.spending import authoring_cost
+from steelyard.lab.authoring.tally import tally
 from steelyard.lab.budget import cost
 from steelyard.lab.frozen_plan import freeze_plan, thaw_plan
 from steelyard.lab.frozen_study import freeze, thaw
@@ -93,11 +96,12 @@ class RunFolder:
         study = plan.study
         held = self.require(study)
         if held is not None and held.hash == study.hash:
+            self._check_written(plan)
             self._check_stimuli(plan)
             self._keep_plan(plan)
             return plan
         try:
-            plan.stimuli.write(self.stimuli)
+            plan.kept.write(self.stimuli)
         except OSError as error:
             raise _unwritable(self.path, error) from error
         write_text(self.study, freeze(study))
@@ -123,6 +127,18 @@ class RunFolder:
         if changed is not None:
             raise ConfigError(
                 f"{self.path}: {changed} has changed since this study was frozen (its SHA-256 is another); "
+                "restore the file, or choose another --out."
+            )
+
+    def _check_written(self, plan: Plan) -> None:
+        """Refuse to judge other written stimuli than those that were frozen."""
+        if not plan.study.authored:
+            return
+        with self.store(read_only=True) as store:
+            frozen = {row.stimulus for row in store.planned()} if store.has_plan else plan.hashes
+        if frozen != plan.hashes:
+            raise ConfigError(
+                f"{self.stimuli}: written stimuli were changed after the study was frozen; "
                 "restore the file, or choose another --out."
             )
 
@@ -153,7 +169,7 @@ class RunFolder:
         return plan
 
     def _check_stimuli(self, plan: Plan) -> None:
-        frozen = StimulusSet.read(self.stimuli)
+        frozen = StimulusSet.read(self.stimuli).judged
         if frozen.hash != plan.stimuli.hash:
             raise ConfigError(
                 f"{self.stimuli}: the stimuli differ from those this version builds "
@@ -190,7 +206,7 @@ def build_datasheet(plan: Plan, store: RunStore) -> Datasheet:
         JudgeEntry(j.name, j.address, j.baseline, {name: j.fingerprint(name) for name in sorted(j.protocols)})
         for j in study.judges
     )
-    return assemble(
+    sheet = assemble(
         name=study.name,
         seed=study.seed,
         profile=study.profile,
@@ -201,6 +217,7 @@ def build_datasheet(plan: Plan, store: RunStore) -> Datasheet:
         run=run_facts(plan, store),
         prices={judge.name: dollars_of(judge) for judge in study.judges if not judge.baseline},
     )
+    return replace(sheet, authored=tally(map(Written.of, store.authored().values()), plan.kept))
 
 
 def run_facts(plan: Plan, store: RunStore) -> dict[str, Any]:
@@ -218,7 +235,14 @@ def run_facts(plan: Plan, store: RunStore) -> dict[str, Any]:
         "input_tokens": sum(stored.reply.usage.input_tokens for _, stored in measured),
         "output_tokens": sum(stored.reply.usage.output_tokens for _, stored in measured),
         "dollars": round(sum(cost(prices[t.judge.name], t, stored.reply) for t, stored in measured), 6),
+        **_authoring_facts(store),
     }
+
+
+def _authoring_facts(store: RunStore) -> dict[str, Any]:
+    """What writing and confirming stimuli took; nothing where nothing was written."""
+    found = authoring_cost(store)
+    return {"authoring": {**asdict(found), "dollars": round(found.dollars, 6)}} if found.calls else {}
 
 
 def _clock(seconds: float) -> str:

@@ -122,6 +122,7 @@ PROBES: Registry[Probe] = Registry(
         "bandwagon": "steelyard.probes.bandwagon:Bandwagon",
         "injection": "steelyard.probes.injection:Injection",
         "score_range": "steelyard.probes.score_range:ScoreRange",
+        "self_preference": "steelyard.probes.self_preference:SelfPreference",
     },
 )
 

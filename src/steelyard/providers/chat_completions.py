@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import aiohttp
+from yarl import URL
 
 from steelyard.errors import CallError, TransientError
 from steelyard.providers.chat_endpoint import Endpoint
 from steelyard.providers.chat_errors import excerpt, failure, is_filtered, parse_error, sent_at
-from steelyard.providers.chat_reply import garbled, parse_body, read_reply
-from steelyard.providers.chat_request import Dialect, effective, request_body
+from steelyard.providers.chat_reply import garbled, parse_body, read_embedding, read_reply
+from steelyard.providers.chat_request import Dialect, effective, embedding_body, request_body
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply
@@ -73,10 +74,12 @@ class ChatCompletions:
 
     async def ask(self, presentation: Presentation) -> Reply:
         """Make one attempt at one call, in the server's dialect."""
+        if presentation.wants == "embedding":
+            return await self._embed(presentation)
         while True:
             dialect = self._dialect
             body = request_body(self._judge.model, presentation, dialect)
-            answer = await self._post(body, presentation.trial)
+            answer = await self._post(self._endpoint.calls, body, presentation.trial)
             if answer.status == 200:
                 reply = self._read(answer)
                 return replace(
@@ -86,6 +89,15 @@ class ChatCompletions:
             if learnt is None:
                 return self._refused(answer)
             self._dialect = self._dialect.merged(learnt)
+
+    async def _embed(self, presentation: Presentation) -> Reply:
+        """The vector of the one text that is shown."""
+        body = embedding_body(self._judge.model, presentation)
+        answer = await self._post(self._endpoint.embeddings, body, presentation.trial)
+        if answer.status != 200:
+            return self._refused(answer)
+        vector = read_embedding(parse_body(answer.text, self._where), self._where)
+        return replace(vector, latency_ms=answer.latency_ms)
 
     def _objection(self, answer: _Answer, dialect: Dialect, body: dict[str, Any]) -> Dialect | None:
         """What a refusal teaches about the server's dialect."""
@@ -113,13 +125,13 @@ class ChatCompletions:
         now = sent_at(answer.headers, time.time())
         raise failure(answer.status, error, answer.headers, self._where, now)
 
-    async def _post(self, body: dict[str, Any], trial: str) -> _Answer:
+    async def _post(self, address: URL, body: dict[str, Any], trial: str) -> _Answer:
         if self._session is None:
             raise RuntimeError("open() must come before ask()")
         started = time.perf_counter()
         try:
             async with self._session.post(
-                self._endpoint.calls,
+                address,
                 data=json.dumps(body).encode(),
                 headers={"Idempotency-Key": trial} if trial else None,
                 allow_redirects=False,

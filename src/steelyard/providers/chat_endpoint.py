@@ -64,6 +64,11 @@ class Endpoint:
         return (self.base_url / "chat" / "completions").with_query(self.base_url.query)
 
     @property
+    def embeddings(self) -> URL:
+        """Where vectors are asked for."""
+        return (self.base_url / "embeddings").with_query(self.base_url.query)
+
+    @property
     def place(self) -> str:
         """The address for messages, without the query, which may hold a secret."""
         return str(self.base_url.with_query(None))

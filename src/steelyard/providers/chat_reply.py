@@ -37,6 +37,24 @@ def read_reply(body: dict[str, Any], where: str) -> Reply:
         raise garbled(where, f"a body of unexpected shape ({type(error).__name__})") from error
 
 
+def read_embedding(body: dict[str, Any], where: str) -> Reply:
+    """The one vector in a parsed body, as scores."""
+    data = body.get("data")
+    first = data[0] if isinstance(data, list) and data and isinstance(data[0], dict) else {}
+    numbers = first.get("embedding")
+    vector = [_finite(number) for number in numbers] if isinstance(numbers, list) else []
+    scores = tuple(number for number in vector if number is not None)
+    if not scores or len(scores) < len(vector):
+        raise garbled(where, f"no embedding in {excerpt(json.dumps(body))!r}")
+    served = body.get("model")
+    return Reply(
+        "",
+        scores=scores,
+        usage=_usage(body.get("usage")),
+        served_model=printable(served) if isinstance(served, str) else None,
+    )
+
+
 def garbled(where: str, found: str) -> TransientError:
     """The error for a reply that is not what the protocol says."""
     return TransientError(

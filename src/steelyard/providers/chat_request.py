@@ -65,6 +65,11 @@ def request_body(model: str, presentation: Presentation, dialect: Dialect) -> di
     return body | dict(decoding.extra)
 
 
+def embedding_body(model: str, presentation: Presentation) -> dict[str, Any]:
+    """The JSON body of a call for the vector of a text."""
+    return {"model": model, "input": presentation.slots.texts[0]} | dict(presentation.decoding.extra)
+
+
 def effective(presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
     """The parameters in force instead of ours; None stands for the server's own choice."""
     decoding, changed = presentation.decoding, dict[str, Any]()

@@ -32,4 +32,5 @@ def natural_pair(item: Item, probe: str) -> Stimulus:
         rubric=item.rubric,
         reference=item.reference,
         instruction=item.instruction,
+        authors=item.authors,
     )

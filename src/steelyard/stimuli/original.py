@@ -25,6 +25,7 @@ def original_of(item: Item, task: Task) -> Stimulus:
         text=item.responses[0],
         expectation=reference_of(item),
         lineage=Lineage(parent=item.id, edit="none", author="source"),
+        authors=item.authors,
     )
 
 
@@ -67,6 +68,7 @@ def pointwise_stimulus(
     expectation: Expectation,
     lineage: Lineage,
     level: float | None = None,
+    authors: tuple[str, ...] | None = None,
 ) -> Stimulus:
     """One text in the item's place: its request, rubric, cluster and scale."""
     return Stimulus(
@@ -84,6 +86,7 @@ def pointwise_stimulus(
         instruction=item.instruction,
         scale=scale_name(item.scale or task.scale),
         level=level,
+        authors=authors,
     )
 
 

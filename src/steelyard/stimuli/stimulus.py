@@ -29,7 +29,7 @@ class Lineage:
 PENDING, ACCEPTED, EDITED, REJECTED = REVIEWS = ("pending", "accepted", "edited", "rejected")
 """States of a stimulus that is looked at before it is judged."""
 
-ADDITIONS = ("instruction", "scale", "level")
+ADDITIONS = ("instruction", "scale", "level", "authors")
 """Fields that are left out where they say nothing: pairs have the hash they had without them."""
 
 
@@ -73,6 +73,8 @@ class Stimulus:
     """Scale as it is written (`binary`, `1-6`); every stimulus of one text names its own."""
     level: float | None = None
     """Graded strength of an edit, where it has one."""
+    authors: tuple[str, ...] | None = None
+    """Models that wrote the texts, one for each, where that is known; never shown to a judge."""
 
     @cached_property
     def hash(self) -> str:
@@ -108,6 +110,8 @@ class Stimulus:
         expected = dict(body["expectation"])
         expectation = types[expected.pop("type")](**expected)
         rest = {key: value for key, value in body.items() if key not in ("expectation", "lineage", "texts")}
+        if "authors" in rest:
+            rest["authors"] = tuple(rest["authors"])
         return cls(
             **rest, texts=tuple(body["texts"]), expectation=expectation, lineage=Lineage(**body["lineage"])
         )

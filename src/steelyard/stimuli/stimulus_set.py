@@ -35,6 +35,11 @@ class StimulusSet:
         """Content hash of the whole set."""
         return content_hash([stimulus.hash for stimulus in self.stimuli])
 
+    @property
+    def judged(self) -> StimulusSet:
+        """Those that may be shown to a judge."""
+        return StimulusSet(tuple(stimulus for stimulus in self.stimuli if stimulus.judged))
+
     def __iter__(self) -> Iterator[Stimulus]:
         return iter(self.stimuli)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard.identity import content_hash
+from steelyard.identity import canonical_json, content_hash
 from steelyard.store.replies import StoredFailure, StoredReply, reply_from
 from steelyard.trials.exchange import Exchange, exchange_key
+from steelyard.trials.judge import PRICE_OPTIONS
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,8 @@ class StoredExchange(StoredReply):
     """`author`, `validator` or `embedder`."""
     model: str
     """`provider/model`."""
+    prices: Mapping[str, float]
+    """Options of the model that state its price."""
     question: str
     """The protocol of the model."""
     brief: str
@@ -57,6 +60,7 @@ def insert_exchange(connection: sqlite3.Connection, exchange: Exchange, row: tup
         exchange.prompt_hash,
         exchange.attempt,
         exchange.judge.address,
+        canonical_json({name: v for name, v in exchange.judge.options.items() if name in PRICE_OPTIONS}),
         exchange.protocol,
         exchange.brief,
     )
@@ -86,13 +90,27 @@ def read_exchanges(connection: sqlite3.Connection) -> dict[str, StoredExchange]:
     if not _present(connection, "exchanges"):
         return {}
     rows = connection.execute(
-        "SELECT key, exchanges.body, attempts, latency_ms, received, role, model, question, brief,"
-        " length(prompts.body) FROM exchanges JOIN prompts ON prompts.hash = exchanges.prompt"
+        "SELECT key, exchanges.body, attempts, latency_ms, received, role, model, prices, question, brief,"
+        " prompts.body FROM exchanges JOIN prompts ON prompts.hash = exchanges.prompt"
     )
     return {
-        key: StoredExchange(reply_from(json.loads(body), latency), attempts, received, *rest)
-        for key, body, attempts, latency, received, *rest in rows
+        key: StoredExchange(
+            reply_from(json.loads(body), latency),
+            attempts,
+            received,
+            role,
+            model,
+            json.loads(prices),
+            question,
+            brief,
+            _characters(prompt),
+        )
+        for key, body, attempts, latency, received, role, model, prices, question, brief, prompt in rows
     }
+
+
+def _characters(prompt: str) -> int:
+    return sum(len(message["content"]) for message in json.loads(prompt)["messages"])
 
 
 def read_failures(connection: sqlite3.Connection) -> dict[str, StoredFailure]:

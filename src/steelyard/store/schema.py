@@ -64,6 +64,7 @@ MIGRATIONS = (
         prompt TEXT NOT NULL REFERENCES prompts (hash),
         attempt INTEGER NOT NULL,
         model TEXT NOT NULL,     -- provider and model
+        prices TEXT NOT NULL,    -- JSON: what was stated about its price
         question TEXT NOT NULL,  -- the protocol of the model
         brief TEXT NOT NULL,     -- the stimulus that was wanted
         body TEXT NOT NULL,      -- canonical JSON of the reply

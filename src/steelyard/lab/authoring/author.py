@@ -11,12 +11,12 @@ from steelyard.lab.authoring.briefs import open_briefs
 from steelyard.lab.authoring.desk import Desk, StoppedError
 from steelyard.lab.authoring.diversity import Diversity
 from steelyard.lab.authoring.draft import Draft, Written, brief_hash
-from steelyard.lab.authoring.exemplars import exemplars
-from steelyard.lab.authoring.prompts import question_of, rendered, values_of
-from steelyard.lab.authoring.report import ProbeReport, report_of
+from steelyard.lab.authoring.prompts import question_of
 from steelyard.lab.authoring.review import all_accepted, reviewed, under_review, write_stimuli
 from steelyard.lab.authoring.roles import Roles
+from steelyard.lab.authoring.tally import tally
 from steelyard.lab.authoring.validation import Validation
+from steelyard.lab.authoring.writing import author_exchange
 from steelyard.lab.limits import Limits
 from steelyard.lab.measure import check_prices, conduct
 from steelyard.lab.progress import Progress
@@ -26,12 +26,10 @@ from steelyard.lab.study import Study
 from steelyard.stimuli.authored.brief import ORDINAL, Brief
 from steelyard.stimuli.authored.checks import mechanical
 from steelyard.stimuli.authored.rejection import CALL_FAILED, Rejection
+from steelyard.stimuli.authored.report import ProbeReport
 from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import PENDING, Stimulus
 from steelyard.store.authoring import AuthoredRow
-from steelyard.trials.exchange import AUTHOR, Exchange
-from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Slots
 
 
 @dataclass(frozen=True)
@@ -86,8 +84,9 @@ def author(
         made = reviewed(under_review(made) if review else made, folder.stimuli, held)
         made = all_accepted(made) if accept_all else made
         parents = {brief.item.id: original_of(brief.item, study.task) for brief in briefs}
-        write_stimuli(folder.stimuli, [*parents.values(), *made])
-    return Authored(made, report_of(briefs, written, made), runner.outcome)
+        beside = () if folder.study.exists() else parents.values()  # a frozen set gains no original
+        write_stimuli(folder.stimuli, [*beside, *made])
+    return Authored(made, tally(written.values(), made), runner.outcome)
 
 
 def _check(
@@ -167,7 +166,10 @@ class _Work:
         """One text for each draft, or why there is none; checks that cost nothing come at once."""
         model = self._roles.author
         named = replace(model, name=f"{model.name}, try {attempt + 1}")
-        asked = {draft.brief.name: self._exchange(named, draft, attempt) for draft in drafts}
+        asked = {
+            draft.brief.name: author_exchange(named, draft, attempt, self._roles, self._study)
+            for draft in drafts
+        }
         replies = await self._desk.ask(asked.values())
         for draft in drafts:
             key = asked[draft.brief.name].key
@@ -187,21 +189,6 @@ class _Work:
         rejection = mechanical(draft.brief, found, rubric)
         if rejection is not None:
             draft.reject(rejection)
-
-    def _exchange(self, model: Judge, draft: Draft, attempt: int) -> Exchange:
-        brief = draft.brief
-        shown = exemplars(brief, self._study.items, self._study.seed) if brief.goal == ORDINAL else ()
-        values = values_of(brief, draft.task, exemplars=shown, feedback=draft.feedback)
-        return Exchange(
-            role=AUTHOR,
-            judge=model,
-            protocol=brief.goal,
-            brief=brief.name,
-            messages=rendered(model, brief.goal, values),
-            decoding=self._roles.decoding(attempt),
-            slots=Slots(brief.item.request, brief.item.responses),
-            attempt=attempt,
-        )
 
     def _row(self, draft: Draft) -> AuthoredRow:
         return draft.written().row(brief_hash(draft.brief, self._study.task), self._roles.hash)

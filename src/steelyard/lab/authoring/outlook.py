@@ -2,58 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from steelyard.lab.authoring.exemplars import exemplars
-from steelyard.lab.authoring.prompts import BORDER, GRADE, MEANING, rendered, values_of
+from steelyard.lab.authoring.draft import Draft
 from steelyard.lab.authoring.roles import Roles
-from steelyard.lab.authoring.validation import KEEPS_MEANING
-from steelyard.lab.planner import ANSWER_TOKENS, CHARACTERS_PER_TOKEN, HTTP_SECONDS_PER_CALL, PlanRow
+from steelyard.lab.authoring.validation import questions_about, validator_exchange
+from steelyard.lab.authoring.writing import author_exchange
+from steelyard.lab.planner import CHARACTERS_PER_TOKEN, HTTP_SECONDS_PER_CALL, PlanRow
 from steelyard.lab.prices import price_of
 from steelyard.lab.study import Study
-from steelyard.stimuli.authored.brief import AMBIGUOUS, LONG, ORDINAL, SHORT, Brief
+from steelyard.stimuli.authored.brief import LONG, ORDINAL, SHORT, Brief
+from steelyard.trials.exchange import Exchange
 from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Message
-from steelyard.trials.trial import Trial
 
-LENGTHS = {LONG: 2.0, SHORT: 0.6}
-"""Expected length of a text against the item's own; the same length otherwise."""
+LENGTHS = {LONG: 2.0, SHORT: 0.5}
+"""Length of a text for each character of the item's response; 1 otherwise."""
+ANSWER_TOKENS = 12
+"""Expected length of a validator's answer."""
+SIDE_BY_SIDE = 8
+"""Calls in flight that a forecast of time reckons with."""
+
+
+@dataclass(frozen=True)
+class _Expected:
+    exchange: Exchange
+    output_tokens: int
 
 
 def writing_rows(study: Study, roles: Roles, briefs: Sequence[Brief]) -> list[PlanRow]:
-    """Expected effort of author and validator for each probe, where every first try is good enough."""
-    rows = []
-    for probe in dict.fromkeys(brief.probe for brief in briefs):
-        wanted = [brief for brief in briefs if brief.probe == probe]
-        written = sum(LENGTHS.get(brief.goal, 1.0) * len(brief.item.responses[0]) for brief in wanted)
-        asked = [_commission(study, roles, brief) for brief in wanted]
-        rows.append(_row(roles.author, probe, asked, written / CHARACTERS_PER_TOKEN))
-        questions = [messages for brief in wanted for messages in _questions(study, roles, brief)]
-        rows.append(_row(roles.validator, probe, questions, ANSWER_TOKENS["json"] * len(questions)))
+    """Expected effort by role and probe, where every first try is good enough."""
+    groups: dict[tuple[str, str], list[_Expected]] = {}
+    for brief in briefs:
+        draft = Draft(brief, study.task, roles.author.address, text=brief.item.responses[0])
+        for expected in _calls(draft, roles, study):
+            groups.setdefault((expected.exchange.judge.name, brief.probe), []).append(expected)
+    rows = [_row(judge, probe, expected) for (judge, probe), expected in groups.items()]
+    synthetic = sum(brief.goal == ORDINAL for brief in briefs)
+    if synthetic and roles.embedder is not None:
+        rows.append(_embedding_row(study, roles.embedder, synthetic))
     return sorted(rows, key=lambda row: row.judge)
 
 
-def _commission(study: Study, roles: Roles, brief: Brief) -> tuple[Message, ...]:
-    """What the author is sent at the first try."""
-    shown = exemplars(brief, study.items, study.seed) if brief.goal == ORDINAL else ()
-    return rendered(roles.author, brief.goal, values_of(brief, study.task, exemplars=shown))
+def _calls(draft: Draft, roles: Roles, study: Study) -> Iterator[_Expected]:
+    length = len(draft.text) * LENGTHS.get(draft.brief.goal, 1.0) / CHARACTERS_PER_TOKEN
+    yield _Expected(author_exchange(roles.author, draft, 0, roles, study), round(length))
+    for question in questions_about(draft.brief.goal):
+        yield _Expected(validator_exchange(roles.validator, question, draft), ANSWER_TOKENS)
 
 
-def _questions(study: Study, roles: Roles, brief: Brief) -> Iterable[tuple[Message, ...]]:
-    """What the validator is sent; the item's own response stands in for the text."""
-    text = brief.item.responses[0]
-    if brief.goal == AMBIGUOUS:
-        yield rendered(roles.validator, BORDER, values_of(brief, study.task, text=text))
-        return
-    stimulus = brief.fulfilled(text, study.task, roles.author.address)
-    yield Trial(roles.validator, GRADE, stimulus, study.task).messages
-    if brief.goal in KEEPS_MEANING:
-        yield rendered(roles.validator, MEANING, values_of(brief, study.task, text=text))
+def _row(judge: str, probe: str, expected: Sequence[_Expected]) -> PlanRow:
+    characters = sum(len(m.content) for each in expected for m in each.exchange.messages)
+    tokens_in = round(characters / CHARACTERS_PER_TOKEN)
+    tokens_out = sum(each.output_tokens for each in expected)
+    price = price_of(expected[0].exchange.judge)
+    dollars = None if price is None else price.dollars(tokens_in, tokens_out)
+    seconds = HTTP_SECONDS_PER_CALL / SIDE_BY_SIDE * len(expected)
+    return PlanRow(judge, probe, len(expected), tokens_in, tokens_out, dollars, seconds)
 
 
-def _row(model: Judge, probe: str, asked: Sequence[tuple[Message, ...]], tokens_out: float) -> PlanRow:
-    characters = sum(len(message.content) for messages in asked for message in messages)
-    tokens_in, price = round(characters / CHARACTERS_PER_TOKEN), price_of(model)
-    dollars = None if price is None else price.dollars(tokens_in, round(tokens_out))
-    seconds = HTTP_SECONDS_PER_CALL / 8 * len(asked)
-    return PlanRow(model.name, probe, len(asked), tokens_in, round(tokens_out), dollars, seconds)
+def _embedding_row(study: Study, embedder: Judge, synthetic: int) -> PlanRow:
+    """A vector for every original and every synthetic text."""
+    lengths = [len(item.responses[0]) for item in study.items]
+    mean = sum(lengths) / len(lengths)
+    tokens = round((sum(lengths) + mean * synthetic) / CHARACTERS_PER_TOKEN)
+    price, calls = price_of(embedder), len(lengths) + synthetic
+    dollars = None if price is None else price.dollars(tokens, 0)
+    return PlanRow(
+        embedder.name, ORDINAL, calls, tokens, 0, dollars, HTTP_SECONDS_PER_CALL / SIDE_BY_SIDE * calls
+    )

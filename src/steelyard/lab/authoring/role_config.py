@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from steelyard.errors import ConfigError, UsageError
 from steelyard.lab.authoring.prompts import author_protocols, embedder_protocols, validator_protocols
 from steelyard.lab.authoring.roles import Roles
-from steelyard.lab.judge_config import as_mapping, parse_judge
+from steelyard.lab.judge_config import WIRE, as_mapping, parse_judge
 from steelyard.providers.provider import connect
 from steelyard.tasks.scale import Binary
 from steelyard.trials.judge import Judge, Protocol
@@ -20,7 +20,7 @@ from steelyard.trials.judge import Judge, Protocol
 WORDLESS = ("embedded", "planted", "recorded")
 """Providers that give verdicts and write no text."""
 
-SENT = ("model", "base_url", "api_key_env", "timeout", "extra", "temperature", "max_tokens", "seed")
+TAKEN = ("model", *WIRE, "extra", "temperature", "max_tokens", "seed")
 """Settings that every model takes."""
 
 Given = str | Mapping[str, Any]
@@ -36,6 +36,8 @@ class ModelConfig(BaseModel):
     base_url: str | None = None
     api_key_env: str | None = None
     timeout: float | None = Field(default=None, gt=0)
+    input_price: float | None = Field(default=None, ge=0)
+    output_price: float | None = Field(default=None, ge=0)
     extra: dict[str, Any] = {}
 
 
@@ -121,7 +123,7 @@ def _model(
             f"{where}: {config.model!r} gives verdicts and writes no text; "
             "name a model behind a server, such as openai/NAME?base_url=…."
         )
-    body = {key: value for key, value in config.model_dump().items() if key in SENT and value is not None}
+    body = {key: value for key, value in config.model_dump().items() if key in TAKEN and value is not None}
     if isinstance(config, RoleConfig):
         body["temperature"] = config.temperature
     try:

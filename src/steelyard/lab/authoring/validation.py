@@ -29,6 +29,14 @@ from steelyard.verdicts.verdict import Decided
 KEEPS_MEANING = (PARAPHRASE, LONG, SHORT)
 """Goals whose texts must say what the item says."""
 
+
+def questions_about(goal: str) -> tuple[str, ...]:
+    """What a validator is asked about a text, in order."""
+    if goal == AMBIGUOUS:
+        return (BORDER,)
+    return (GRADE, MEANING) if goal in KEEPS_MEANING else (GRADE,)
+
+
 Read = Callable[[Draft, Reply], str | None]
 """The answer in a reply; None where there is none."""
 
@@ -42,10 +50,9 @@ class Validation:
 
     async def confirm(self, drafts: Sequence[Draft], attempt: int) -> None:
         """Accept what is as it was asked for."""
-        graded = [draft for draft in drafts if draft.brief.goal != AMBIGUOUS]
-        kept = await self._graded(graded, attempt)
-        await self._same([draft for draft in kept if draft.brief.goal in KEEPS_MEANING], attempt)
-        await self._open([draft for draft in drafts if draft.brief.goal == AMBIGUOUS], attempt)
+        kept = await self._graded(_asked(drafts, GRADE), attempt)
+        await self._same(_asked(kept, MEANING), attempt)
+        await self._open(_asked(drafts, BORDER), attempt)
         for draft in kept:
             draft.accepted = draft.open and len(draft.tries) == attempt
 
@@ -87,7 +94,7 @@ class Validation:
             if judge is None or not still:
                 break
             named = replace(judge, name=f"{judge.name}: {protocol}, try {attempt + 1}")
-            asked = {draft.brief.name: _exchange(named, protocol, draft) for draft in still}
+            asked = {draft.brief.name: validator_exchange(named, protocol, draft) for draft in still}
             replies = await self._desk.ask(asked.values())
             unread = []
             for draft in still:
@@ -105,7 +112,7 @@ class Validation:
         return [found[draft.brief.name] for draft in drafts if draft.brief.name in found]
 
 
-def _exchange(judge: Judge, protocol: str, draft: Draft) -> Exchange:
+def validator_exchange(judge: Judge, protocol: str, draft: Draft) -> Exchange:
     """The question; the same text is asked about once, whichever try it came from."""
     stimulus = draft.stimulus
     scale = question_of(draft.brief, draft.task).scale
@@ -125,6 +132,10 @@ def _exchange(judge: Judge, protocol: str, draft: Draft) -> Exchange:
         answers=scale.answers if graded else (),
         wants="json" if graded else "text",
     )
+
+
+def _asked(drafts: Sequence[Draft], question: str) -> list[Draft]:
+    return [draft for draft in drafts if question in questions_about(draft.brief.goal)]
 
 
 def _score(draft: Draft, reply: Reply) -> str | None:

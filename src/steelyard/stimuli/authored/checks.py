@@ -35,11 +35,13 @@ _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\w+(?:['’]\w+)*
 
 _REFUSALS = re.compile(
     r"\bas an ai\b"
-    r"|\bi(?:'m| am) (?:sorry|afraid|unable|not able)\b.{0,60}\b(?:can(?:'|no|)t|unable|not able|won't)\b"
-    r"|\bi (?:can(?:'|no|)t|can not|won't|will not|must decline to|am unable to|am not able to)"
-    r" (?:help|assist|comply|fulfil|fulfill|provide|write|rewrite|produce|create|do that|continue)\b",
-    re.I | re.S,
+    r"|^\W*i(?:'m| am) sorry,? (?:but )?i can(?:'|no|)t\W*$"
+    r"|\bi (?:can(?:'|no|)t|can not|won't|will not|must decline to|am unable to|am not able to) (?:"
+    r"(?:help|assist)(?: you)? (?:with|in|here|further)|comply with|fulfill? (?:this|that|your)|rewrite\b"
+    r"|(?:write|provide|create|produce|do|continue) (?:this|that|such)\b)",
+    re.I,
 )
+"""A model declining its task; a person declining a refund is not meant."""
 
 _TASK_TALK = tuple(
     re.compile(pattern, re.I | re.M)

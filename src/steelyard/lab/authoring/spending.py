@@ -1,0 +1,38 @@
+"""What authors and validators have cost, from their replies in the run file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from steelyard.lab.budget import spent
+from steelyard.lab.prices import Price, price_at
+from steelyard.store.authoring import StoredExchange
+from steelyard.store.run_store import RunStore
+
+
+@dataclass(frozen=True)
+class AuthoringCost:
+    """Calls, tokens and money for everything that was written and confirmed."""
+
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    dollars: float
+    """0 where no price is known."""
+
+
+def authoring_cost(store: RunStore) -> AuthoringCost:
+    """All exchanges of a run file together."""
+    kept = store.exchanges().values()
+    dollars = sum(spent(_price(e), e.reply, e.prompt_characters) for e in kept)
+    return AuthoringCost(
+        len(kept),
+        sum(e.reply.usage.input_tokens for e in kept),
+        sum(e.reply.usage.output_tokens for e in kept),
+        dollars,
+    )
+
+
+def _price(exchange: StoredExchange) -> Price | None:
+    provider, _, model = exchange.model.partition("/")
+    return price_at(provider, model, exchange.prices)

@@ -1,0 +1,51 @@
+"""Counting what authors made, probe by probe."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from steelyard.lab.authoring.draft import Written
+from steelyard.stimuli.authored.brief import ORDINAL
+from steelyard.stimuli.authored.report import BY_A_PERSON, Bucket, ProbeReport
+from steelyard.stimuli.expectation import Label
+from steelyard.stimuli.stimulus import PENDING, REJECTED, Stimulus
+
+
+def tally(written: Iterable[Written], stimuli: Iterable[Stimulus]) -> tuple[ProbeReport, ...]:
+    """One report for each probe, by name; `stimuli` hold what people decided."""
+    decided = {stimulus.id: stimulus for stimulus in stimuli}
+    probes: dict[str, list[tuple[Written, Stimulus]]] = {}
+    for text in written:
+        current = decided.get(text.stimulus.id)
+        if current is not None:
+            probes.setdefault(current.probe, []).append((text, current))
+    return tuple(_probe(probe, probes[probe]) for probe in sorted(probes))
+
+
+def _probe(probe: str, made: list[tuple[Written, Stimulus]]) -> ProbeReport:
+    rejected = Counter(
+        text.tries[-1].reason if text.rejected else BY_A_PERSON
+        for text, stimulus in made
+        if stimulus.lineage.review == REJECTED
+    )
+    return ProbeReport(
+        probe,
+        len(made),
+        sum(stimulus.judged for _, stimulus in made),
+        sum(stimulus.lineage.review == PENDING for _, stimulus in made),
+        dict(sorted(rejected.items())),
+        dict(sorted(Counter(each.reason for text, _ in made for each in text.tries).items())),
+        _buckets([stimulus for _, stimulus in made]) if probe == ORDINAL else (),
+    )
+
+
+def _buckets(stimuli: Iterable[Stimulus]) -> tuple[Bucket, ...]:
+    """How evenly the levels are filled."""
+    wanted: Counter[str] = Counter()
+    filled: Counter[str] = Counter()
+    for stimulus in stimuli:
+        if isinstance(stimulus.expectation, Label):
+            wanted[stimulus.expectation.value] += 1
+            filled[stimulus.expectation.value] += stimulus.lineage.review != REJECTED
+    return tuple(Bucket(level, filled[level], wanted[level]) for level in sorted(wanted, key=int))

@@ -1,0 +1,88 @@
+"""What was asked of authors, what they made, and why the rest was turned down: counts and sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+BY_A_PERSON = "by a person"
+"""Reason of a rejection that no check made."""
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """One level of an ordinal scale."""
+
+    level: str
+    """The score that texts were written for."""
+    filled: int
+    """Texts that were confirmed at it."""
+    wanted: int
+    """Texts that were asked for."""
+
+
+@dataclass(frozen=True)
+class ProbeReport:
+    """The texts of one probe."""
+
+    probe: str
+    """Its name."""
+    asked: int
+    """Texts that were asked for."""
+    usable: int
+    """Texts that may be judged."""
+    pending: int
+    """Texts that wait for a person."""
+    rejected: Mapping[str, int]
+    """Reason to the number of texts that came to nothing, `by a person` included."""
+    turned_down: Mapping[str, int]
+    """Reason to the number of tries that were turned down, mended ones included."""
+    buckets: tuple[Bucket, ...] = ()
+    """Levels of a synthetic scale, lowest first."""
+
+    @property
+    def even(self) -> bool:
+        """True where every level has as many texts as the others."""
+        return len({bucket.filled for bucket in self.buckets}) <= 1
+
+    def to_json(self) -> dict[str, Any]:
+        """One entry under `authored` in `datasheet.json`."""
+        body: dict[str, Any] = {
+            "probe": self.probe,
+            "asked": self.asked,
+            "usable": self.usable,
+            "rejected": dict(self.rejected),
+            "turned_down": dict(self.turned_down),
+        }
+        if self.buckets:
+            body["levels"] = {b.level: {"filled": b.filled, "wanted": b.wanted} for b in self.buckets}
+        return body
+
+    def sentence(self) -> str:
+        """All of it in a line."""
+        parts = [f"{self.asked} asked", f"{self.usable} usable"]
+        if self.pending:
+            parts.append(f"{self.pending} waiting for review")
+        if self.rejected:
+            parts.append(f"{sum(self.rejected.values())} rejected ({_counted(self.rejected)})")
+        if self.turned_down:
+            parts.append(f"{sum(self.turned_down.values())} tries turned down ({_counted(self.turned_down)})")
+        told = f"{self.probe}: {', '.join(parts)}"
+        return f"{told}; {self.levels}." if self.buckets else f"{told}."
+
+    @property
+    def levels(self) -> str:
+        """How evenly the levels of a synthetic scale are filled; empty where there are none."""
+        if not self.buckets:
+            return ""
+        filled = ", ".join(f"{b.level}: {b.filled} of {b.wanted}" for b in self.buckets)
+        missing = sum(bucket.wanted - bucket.filled for bucket in self.buckets)
+        if self.even and not missing:
+            return f"levels filled evenly ({filled})"
+        spread = "evenly" if self.even else "unevenly"
+        return f"levels filled {spread} ({filled}), {missing} could not be filled"
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{reason} {count}" for reason, count in counts.items())

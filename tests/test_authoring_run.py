@@ -1,0 +1,245 @@
+"""Authoring as part of a run: killed processes, judges afterwards, budget, plan, the folder's memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from authoring_server import (
+    CONCURRENCY,
+    ORDINAL_TASK,
+    QUICK,
+    TASK,
+    Cast,
+    Commission,
+    essays,
+    items,
+    obey,
+    roles_at,
+)
+from servers import ScriptedServer, fails, says
+from steelyard.errors import ConfigError, RunError
+from steelyard.lab.authoring.author import author
+from steelyard.lab.authoring.briefs import open_briefs, stand_ins
+from steelyard.lab.authoring.outlook import writing_rows
+from steelyard.lab.authoring.role_config import parse_roles
+from steelyard.lab.authoring.spending import authoring_cost
+from steelyard.lab.judge_config import parse_judge
+from steelyard.lab.measure import Measured, measure
+from steelyard.lab.planner import make_plan, plan_rows
+from steelyard.lab.run_folder import RunFolder, build_datasheet
+from steelyard.lab.study import Study
+from steelyard.registry import Spec
+from steelyard.stimuli.authored import rejection
+from steelyard.stimuli.stimulus import Stimulus
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from authoring_server import ORDINAL_TASK, QUICK, TASK, WRITTEN, essays, items, roles_at
+from steelyard.lab.authoring.author import author
+from steelyard.lab.run_folder import RunFolder
+from steelyard.lab.study import Study
+from steelyard.registry import Spec
+
+probes = ("synthetic_ordinal",) if sys.argv[3] == "ordinal" else WRITTEN
+task, data = (ORDINAL_TASK, essays(3)) if sys.argv[3] == "ordinal" else (TASK, items(4))
+study = Study("s", 7, "quick", 1, (), tuple(map(Spec, probes)), task, data)
+author(study, roles_at(sys.argv[1]), RunFolder(Path(sys.argv[2])), QUICK)
+"""
+
+
+def start(environment: dict[str, str], url: str, folder: Path, kind: str) -> subprocess.Popen[bytes]:
+    path = os.pathsep.join([str(Path(__file__).parent), environment.get("PYTHONPATH", "")])
+    arguments = [sys.executable, "-c", SCRIPT, url, str(folder), kind]
+    return subprocess.Popen(arguments, env={**environment, "PYTHONPATH": path})
+
+
+def last_try_good(asked: Commission) -> str:
+    """Turned down twice: what a new start replays has to bring it to the same third question."""
+    return obey(asked) if asked.temperature > 1.1 else asked.response or "nothing of the kind"
+
+
+@pytest.mark.parametrize(("kind", "patience"), [("written", 60), ("ordinal", 20)])
+def test_kill_9_repeats_only_what_was_in_flight(
+    tmp_path: Path, environment: dict[str, str], kind: str, patience: int
+) -> None:
+    cast = Cast(write=last_try_good, patience=patience)
+    with ScriptedServer(cast) as server:
+        process = start(environment, server.url, tmp_path / "killed", kind)
+        for _ in range(CONCURRENCY):
+            assert cast.hanging.acquire(timeout=60)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        assert not (tmp_path / "killed" / "stimuli.jsonl").exists()
+        cast.patience = None
+        assert start(environment, server.url, tmp_path / "killed", kind).wait(60) == 0
+        repeated = [key for key, count in cast.keys.items() if count > 1]
+        assert len(repeated) == CONCURRENCY
+        assert max(cast.keys.values()) == 2
+        total = cast.keys.total()
+        assert start(environment, server.url, tmp_path / "killed", kind).wait(60) == 0
+        assert cast.keys.total() == total
+        assert start(environment, server.url, tmp_path / "undisturbed", kind).wait(60) == 0
+        assert cast.keys.total() == 2 * total - CONCURRENCY
+    killed, whole = ((tmp_path / n / "stimuli.jsonl").read_bytes() for n in ("killed", "undisturbed"))
+    assert killed == whole
+
+
+def study_with_judge(server: ScriptedServer, *probes: str, model: str = "grader") -> Study:
+    judge = parse_judge(f"openai/{model}?base_url={server.url}", Path(), TASK.scale)
+    return Study("s", 7, "quick", 1, (judge,), tuple(map(Spec, probes)), TASK, items(4))
+
+
+def judged(study: Study, stimuli: tuple[Stimulus, ...], folder: RunFolder) -> Measured:
+    return measure(replace(study, authored=stimuli), folder, QUICK)
+
+
+def test_from_items_to_a_datasheet(tmp_path: Path) -> None:
+    """The author fails at one item of four; the judge sees the other three and never the rejected text."""
+    copies = "What colour is the sky over town 2?"
+    cast = Cast(write=lambda asked: asked.response if asked.request == copies else obey(asked))
+    folder = RunFolder(tmp_path / "run")
+    with ScriptedServer(cast) as server:
+        study = study_with_judge(server, "label_flip")
+        who = roles_at(server.url)
+        made = author(study, who, folder, QUICK)
+        first = judged(study, made.stimuli, folder)
+        again = author(study, who, folder, QUICK)
+        second = judged(study, again.stimuli, folder)
+    # three texts and the three items that they were made from
+    assert (cast.calls["grader"], first.outcome.calls, second.outcome.calls) == (6, 6, 0)
+    accuracy = first.datasheet.find("openai/grader", "accuracy", "label_flip", protocol="base")
+    assert accuracy is not None
+    assert (accuracy.numerator, accuracy.denominator) == (3, 3)
+    assert [report.to_json() for report in first.datasheet.authored] == [
+        {
+            "probe": "label_flip",
+            "asked": 4,
+            "usable": 3,
+            "rejected": {rejection.COPY: 1},
+            "turned_down": {rejection.COPY: 3},
+        }
+    ]
+    body = json.loads((folder.path / "datasheet.json").read_text())
+    assert body["authored"] == [report.to_json() for report in first.datasheet.authored]
+    assert body["run"]["authoring"]["calls"] == 3 + 3 + 3
+    for page in ("datasheet.md", "datasheet.html"):
+        assert "copy 1" in (folder.path / page).read_text()
+    kept = [json.loads(line) for line in folder.stimuli.read_text().splitlines()]
+    assert {line["lineage"]["review"] for line in kept if line["id"] == "sky-2/label_flip/0"} == {"rejected"}
+    with folder.store(read_only=True) as store:
+        rebuilt = build_datasheet(folder.load(), store)
+        assert store.verify() == []
+    assert rebuilt.dumps() == first.datasheet.dumps()
+
+
+def test_stimuli_may_not_change_once_they_were_judged(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    with ScriptedServer(Cast()) as server:
+        study, who = study_with_judge(server, "label_flip"), roles_at(server.url)
+        judged(study, author(study, who, folder, QUICK).stimuli, folder)
+        lines = [json.loads(line) for line in folder.stimuli.read_text().splitlines()]
+        next(line for line in lines if line["probe"] == "label_flip")["lineage"]["review"] = "rejected"
+        folder.stimuli.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        changed = author(study, who, folder, QUICK).stimuli
+        with pytest.raises(ConfigError, match="written stimuli were changed after the study was frozen"):
+            judged(study, changed, folder)
+
+
+def test_judges_and_authors_share_one_budget(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    with ScriptedServer(Cast()) as server:
+        study = study_with_judge(server, "label_flip", model="gpt-4o-mini")
+        who = parse_roles(
+            f"openai/mine?base_url={server.url}&input_price=3&output_price=20",
+            f"openai/gpt-4o-mini?base_url={server.url}",
+        )
+        made = author(study, who, folder, QUICK)
+        # 100 + 5 tokens each: 4 texts at the stated $3 and $20 a million, 4 grades of gpt-4o-mini (0.15, 0.6)
+        written = 4 * (300e-6 + 100e-6) + 4 * (15e-6 + 3e-6)
+        with folder.store() as store:
+            assert authoring_cost(store).dollars == pytest.approx(written)
+        tight = replace(QUICK, budget=written + 1e-6)
+        stopped = measure(replace(study, authored=made.stimuli), folder, tight)
+        assert "the budget of" in str(stopped.errors[0])
+        assert stopped.outcome.calls == 0
+        done = judged(study, made.stimuli, folder)
+    assert done.outcome.dollars == pytest.approx(written + 8 * (15e-6 + 3e-6))
+    assert done.datasheet.run["authoring"]["dollars"] == pytest.approx(written, abs=1e-6)
+    assert done.datasheet.run["dollars"] == pytest.approx(8 * (15e-6 + 3e-6), abs=1e-6)
+
+
+def test_a_plan_counts_authors_validators_and_judges(tmp_path: Path) -> None:
+    cast = Cast()
+    with ScriptedServer(cast) as server:
+        study = study_with_judge(server, "label_flip", "semantic_paraphrase", model="gpt-4o-mini")
+        who = parse_roles(f"openai/gpt-4o?base_url={server.url}", f"openai/gpt-4o-mini?base_url={server.url}")
+        rows = writing_rows(study, who, open_briefs(study))
+        assert {(row.judge, row.probe): row.calls for row in rows} == {
+            ("author", "label_flip"): 4,
+            ("validator", "label_flip"): 4,
+            ("author", "semantic_paraphrase"): 4,
+            ("validator", "semantic_paraphrase"): 8,
+        }
+        assert all(row.dollars for row in rows)
+        expected = replace(study, authored=stand_ins(study, open_briefs(study)))
+        assert sum(row.calls for row in plan_rows(make_plan(expected))) == 4 + 4 + 4
+        assert cast.keys.total() == 0
+        author(study, who, RunFolder(tmp_path / "run"), QUICK)
+        calls = {"author": cast.calls["gpt-4o"], "validator": cast.calls["gpt-4o-mini"]}
+        for role, count in calls.items():
+            assert count == sum(row.calls for row in rows if row.judge == role)
+
+
+def test_embeddings_of_a_server_compare_synthetic_texts(tmp_path: Path) -> None:
+    cast = Cast()
+    study = Study("s", 7, "quick", 1, (), (Spec("synthetic_ordinal"),), ORDINAL_TASK, essays(2))
+    with ScriptedServer(cast) as server:
+        settings = {"model": f"openai/writer?base_url={server.url}", "attempts": 1}
+        settings["embeddings"] = f"openai/vectors?base_url={server.url}"
+        checker = f"openai/checker?base_url={server.url}"
+        loose = parse_roles({**settings, "similarity": 1.0}, checker)
+        made = author(study, loose, RunFolder(tmp_path / "loose"), QUICK)
+        assert made.report[0].usable == 10
+        assert cast.calls["vectors"] == 2 + 10
+        rows = writing_rows(study, loose, open_briefs(study))
+        assert [row.calls for row in rows if row.judge == "embeddings"] == [12]
+        tight = parse_roles({**settings, "similarity": 0.01}, checker)
+        none = author(study, tight, RunFolder(tmp_path / "tight"), QUICK)
+        assert none.report[0].rejected == {rejection.TOO_SIMILAR: 10}
+        calls = cast.calls["vectors"]
+        author(study, tight, RunFolder(tmp_path / "tight"), QUICK)
+        assert cast.calls["vectors"] == calls
+    sent = [r.body for r in cast.received if r.path.endswith("/v1/embeddings")]
+    assert sent[0]["model"] == "vectors"
+    assert set(sent[0]) == {"model", "input"}
+
+
+@pytest.mark.parametrize("answer", [says("no vector"), fails(400, "input is too strange")])
+def test_a_text_without_an_embedding_is_never_called_different(tmp_path: Path, answer: object) -> None:
+    cast = Cast()
+    study = Study("s", 7, "quick", 1, (), (Spec("synthetic_ordinal"),), ORDINAL_TASK, essays(1))
+
+    def script(request: object) -> object:
+        usual = cast(request)  # type: ignore[arg-type]
+        return answer if request.path.endswith("/embeddings") else usual  # type: ignore[attr-defined]
+
+    with ScriptedServer(script) as server:  # type: ignore[arg-type]
+        who = parse_roles(
+            {"model": f"openai/w?base_url={server.url}", "embeddings": f"openai/v?base_url={server.url}"},
+            f"openai/c?base_url={server.url}",
+        )
+        folder = RunFolder(tmp_path / "run")
+        if answer == fails(400, "input is too strange"):
+            assert author(study, who, folder, QUICK).report[0].rejected == {rejection.CALL_FAILED: 5}
+        else:
+            with pytest.raises(RunError, match="no embedding in"):
+                author(study, who, folder, QUICK)

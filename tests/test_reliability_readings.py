@@ -1,0 +1,95 @@
+"""Sentences about the reliability probes: each says what its figures' words allow."""
+
+from __future__ import annotations
+
+from steelyard.datasheet.figures_of import Figures
+from steelyard.datasheet.reliability_readings import accuracy, repeatability, robustness
+from steelyard.metrics.estimate import Estimate, Interval
+
+
+def row(probe: str, metric: str, value: float | None, finding: str | None = None, **group: str) -> Estimate:
+    return Estimate(
+        "J",
+        probe,
+        metric,
+        {"protocol": "base", **group},
+        "call",
+        value,
+        None if value is None else round(100 * value),
+        None if value is None else 100,
+        () if value is None else (Interval("wilson", value - 0.1, value + 0.1),),
+        finding=finding,
+        note="no call has a verdict" if value is None else None,
+    )
+
+
+def read(*rows: Estimate) -> Figures:
+    return Figures("J", rows)
+
+
+def test_a_flagged_edit_leads() -> None:
+    word, said = robustness(
+        read(
+            row("typos", "excess_flip", 0.01, "clear"),
+            row("verbosity_bias_long", "excess_flip", 0.25, "flagged"),
+            row("markdown", "excess_flip", 0.05, "underpowered"),
+            row("label_flip", "excess_flip", 0.9, "flagged"),
+        )
+    ) or ("", "")
+    assert word == "flagged"
+    assert said.startswith("its verdict is moved by longer (+0.25 [+0.15, +0.35]); ")
+    assert "its verdict is not moved by typing errors" in said
+    assert "undecided for want of items: Markdown" in said
+    # 1 − .95³ = .1426
+    assert said.endswith("each is tested alone: 1 flag or more of 3 would come by chance in 14% of runs")
+
+
+def test_flags_that_chance_does_not_explain_need_no_warning() -> None:
+    # 1 − .95³ − 3·.05·.95² = .0073
+    flagged = [row(probe, "excess_flip", 0.25, "flagged") for probe in ("typos", "markdown")]
+    _, said = robustness(read(*flagged, row("injection", "excess_flip", 0.0, "clear"))) or ("", "")
+    assert "by chance" not in said
+
+
+def test_all_clear_is_clear() -> None:
+    assert robustness(read(row("typos", "excess_flip", 0.0, "clear"))) == (
+        "clear",
+        "its verdict is not moved by typing errors",
+    )
+
+
+def test_without_repeats_kept_verdicts_carry_the_word() -> None:
+    figures = read(row("typos", "excess_flip", None), row("typos", "invariance", 0.7, "flagged"))
+    word, said = robustness(figures) or ("", "")
+    assert (word, said) == ("flagged", "its verdict is moved by typing errors (0.70 [0.60, 0.80])")
+
+
+def test_accuracy_on_items_and_on_flips() -> None:
+    figures = read(row("stochastic_stability", "accuracy", 0.9), row("label_flip", "accuracy", 0.8))
+    word, said = accuracy(figures) or ("", "")
+    assert word == "measured"
+    assert "in 90 of 100 calls on unchanged items, 0.90 [0.80, 1.00]" in said
+    assert said.endswith("follows a flipped label in 80 of 100, 0.80 [0.70, 0.90]")
+
+
+def test_unchanged_items_of_another_probe() -> None:
+    figures = read(row("typos", "accuracy", 0.6, kind="original"))
+    assert "in 60 of 100 calls" in (accuracy(figures) or ("", ""))[1]
+
+
+def test_a_judge_without_verdicts_has_no_accuracy() -> None:
+    figures = read(
+        row("stochastic_stability", "accuracy", None), row("stochastic_stability", "self_agreement", None)
+    )
+    assert accuracy(figures) == repeatability(figures) == ("undefined", "no call has a verdict")
+
+
+def test_repeats() -> None:
+    word, said = repeatability(read(row("stochastic_stability", "self_agreement", 1.0))) or ("", "")
+    assert word == "measured"
+    assert "in 100 of 100 pairs of repeats" in said
+
+
+def test_a_pairwise_judge_is_not_asked() -> None:
+    figures = read(row("ladder", "target_sensitivity", 0.9))
+    assert accuracy(figures) is robustness(figures) is repeatability(figures) is None
