@@ -199,7 +199,7 @@ def test_the_same_datasheet_gives_the_same_page(document: str) -> None:
     assert html.render(example()) == document
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_any_estimate_may_be_missing_or_undefined(data: st.DataObject) -> None:
     kept = []
