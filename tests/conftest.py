@@ -7,9 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from commands import Command, Done
 from steelyard.cli.main import main
+
+settings.register_profile("steelyard", deadline=None, database=None, derandomize=True)
+settings.load_profile("steelyard")  # A busy machine fails no test, and a test says the same twice.
 
 Steelyard = Callable[..., "subprocess.CompletedProcess[str]"]
 

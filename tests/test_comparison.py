@@ -25,7 +25,7 @@ from steelyard.trials.reply import Usage
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
 
-quiet = settings(database=None, deadline=None, derandomize=True, max_examples=80)
+quiet = settings(max_examples=80)
 counts = st.integers(0, 60)
 VERDICTS: dict[str, Verdict] = {
     "1": Decided("1"), "2": Decided("2"), "t": Tie(), "a": Abstained(),

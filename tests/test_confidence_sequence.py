@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import comb, exp, pi
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
@@ -39,7 +39,6 @@ def test_evidence_by_hand() -> None:
     assert exp(log_evidence(1, 2, 0.5)) == pytest.approx((pi / 8) / pi / 0.25)
 
 
-@settings(deadline=None)
 @given(st.integers(1, 60), st.data())
 def test_evidence_is_the_mixture_over_alternatives(units: int, data: st.DataObject) -> None:
     total = data.draw(st.integers(0, units))
@@ -50,7 +49,6 @@ def test_evidence_is_the_mixture_over_alternatives(units: int, data: st.DataObje
     )
 
 
-@settings(deadline=None)
 @given(st.integers(1, 300), st.data())
 def test_limits_are_where_the_evidence_reaches_the_level(units: int, data: st.DataObject) -> None:
     total = data.draw(st.integers(0, 2 * units)) / 2

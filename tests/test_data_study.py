@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+import steelyard
 from commands import Command, Done
 from steelyard.lab.study_file import build_study, load_config
 
@@ -321,3 +322,19 @@ def test_an_ordinal_scale_may_be_written_as_a_range_or_as_a_mapping(command: Com
         plans.append(command("plan", "study.yaml", "--json"))
     assert plans[0].code == 0, plans[0].err
     assert plans[0].out == plans[1].out
+
+
+def test_the_same_from_python(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    columns = dict(part.split("=") for part in MAP.split(","))
+    sheet = steelyard.measure(
+        RATER[1],
+        task={"rubric": "rubric.md", "scale": "binary"},
+        data={"path": "a.csv", "columns": columns},
+        probes=["stochastic_stability"],
+        out="run",
+    )
+    accuracy = sheet.find("planted/rater", "accuracy", "stochastic_stability", protocol="base")
+    assert accuracy is not None
+    assert (accuracy.numerator, accuracy.denominator) == (30, 30)
+    assert sheet.name == "a"

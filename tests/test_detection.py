@@ -28,7 +28,7 @@ from steelyard.metrics.profile_limits import held_at
 from steelyard.providers.planted_model import Parameters
 from steelyard.providers.planted_rates import expected_rates
 
-quiet = settings(database=None, deadline=None, derandomize=True, max_examples=40)
+quiet = settings(max_examples=40)
 thetas = st.tuples(
     st.floats(0.2, 3), st.floats(-1.5, 1.5), st.floats(0, 2), st.floats(0.05, 2), st.floats(0, 0.06)
 ).map(np.array)

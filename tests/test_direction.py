@@ -21,7 +21,7 @@ from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.verdict import Decided
 from strategies import find, interval, make, pairs_of_equals, shuffled, stack, swap_contents, swap_slots
 
-quiet = settings(database=None, deadline=None, derandomize=True, max_examples=60)
+quiet = settings(max_examples=60)
 AT_ZERO = {"delta": 0, "kind": "same_subset"}
 
 
@@ -294,6 +294,19 @@ def test_a_coin_is_not_called_mixed() -> None:
         answers = ["".join(row) for row in generator.choice(["1", "2"], (60, 2))]
         called += position_test(decompose(make(answers, tasks=10))).reading(few_commits=False) == "mixed"
     assert called <= 4
+
+
+@pytest.mark.parametrize("metric", ["stable_cross_sensitivity", "positional_false_preference"])
+def test_what_a_coin_does_is_flagged_neither_as_wording_nor_as_position(metric: str) -> None:
+    # Each cell holds half of the pairs, far beyond the limit of .10; slots are balanced to a call.
+    coin = find(estimates_of(make(["11", "22", "12", "21"] * 30)), metric, **AT_ZERO)
+    assert (coin.value, coin.finding, coin.reading) == (0.5, "underpowered", "by chance")
+    assert "p = " in (coin.note or "")
+    steady = ["12", "21"] * 30 if metric == "stable_cross_sensitivity" else ["11"] * 60
+    assert find(estimates_of(make(steady)), metric, **AT_ZERO).finding == "flagged"
+    assert find(estimates_of(make(["tt"] * 240)), metric, **AT_ZERO).finding == "clear"
+    # The tests are declared for the base protocol; elsewhere the share stands without a word.
+    assert find(estimates_of(make(steady), "strict"), metric, **AT_ZERO).finding is None
 
 
 def test_figures_do_not_depend_on_the_order_of_rows() -> None:

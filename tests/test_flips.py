@@ -19,7 +19,7 @@ from steelyard.metrics.natural import natural_estimates
 from steelyard.metrics.pairs import Pairs
 from strategies import find, make, shuffled, swap_contents, swap_slots
 
-quiet = settings(database=None, deadline=None, derandomize=True, max_examples=20)
+quiet = settings(max_examples=20)
 WINNERS = st.tuples(*[st.integers(0, 2)] * 2)
 AT_ZERO = {"delta": 0, "kind": "same_subset"}
 

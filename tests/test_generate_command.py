@@ -111,7 +111,7 @@ def test_generate_writes_and_judges_nothing_and_review_comes_first(
 
     path = tmp_path / "run" / "stimuli.jsonl"
     lines = [json.loads(line) for line in path.read_text().splitlines()]
-    states = iter(["accepted", "accepted", "edited"])
+    states = iter(["accepted", "rejected", "edited"])
     for line in lines:
         if line["lineage"]["review"] == "pending":
             line["lineage"]["review"] = next(states, "pending")
@@ -121,9 +121,9 @@ def test_generate_writes_and_judges_nothing_and_review_comes_first(
     assert "1 of 4 written stimuli wait" in command("measure", "study.yaml", "--out", "run").err
     judged = command("measure", "study.yaml", "--out", "run", "--accept-all")
     assert judged.code == 0, judged.err
-    assert cast.calls == {"writer": 4, "checker": 4, "grader": 4 * 5 + 4}
+    assert cast.calls == {"writer": 4, "checker": 4, "grader": 4 * 5 + 3}
     held = [json.loads(line)["lineage"]["review"] for line in path.read_text().splitlines()]
-    assert sorted(filter(None, held)) == ["accepted", "accepted", "accepted", "edited"]
+    assert sorted(filter(None, held)) == ["accepted", "accepted", "edited", "rejected"]
     again = command("measure", "study.yaml", "--out", "run")
     assert again.code == 0, again.err
     assert "No calls" in again.out

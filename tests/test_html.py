@@ -32,7 +32,8 @@ from example_datasheet import (
 from steelyard.datasheet import html, markdown
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.html.figures import figures
-from steelyard.datasheet.html.labels import LONGEST, Box, place, short_names, spread
+from steelyard.datasheet.html.labels import Box, place, spread
+from steelyard.datasheet.short_names import LONGEST, short_names
 from steelyard.datasheet.summary import summarise
 
 HOSTILE = "<script>alert(1)</script>\" onload='x' {{ 7*7 }}"
@@ -198,7 +199,7 @@ def test_the_same_datasheet_gives_the_same_page(document: str) -> None:
     assert html.render(example()) == document
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_any_estimate_may_be_missing_or_undefined(data: st.DataObject) -> None:
     kept = []

@@ -105,7 +105,7 @@ def same_pairs(one: Pairs, other: Pairs) -> bool:
     return True
 
 
-many = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+many = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 
 
 @many

@@ -27,7 +27,7 @@ from steelyard.providers.planted_rates import expected_pair_rates
 from strategies import interval, make, shuffled, stack, swap_contents, swap_slots
 
 HEADING = Heading("J", "ladder", {"protocol": "base"}, 7)
-few = settings(database=None, deadline=None, derandomize=True, max_examples=6)
+few = settings(max_examples=6)
 
 
 def estimates(pairs: Pairs, refits: int = 0) -> dict[str, Estimate]:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import multinomial_proportions_confint, proportion_confint
 
@@ -23,7 +23,6 @@ from steelyard.metrics.tally import Tally
 from steelyard.metrics.vacuum_estimates import vacuum_estimates
 from strategies import find, interval, make, shuffled
 
-quiet = settings(database=None, deadline=None, derandomize=True)
 counts = st.integers(1, 400).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 
 
@@ -31,14 +30,12 @@ def tally_of(events: list[int], trials: list[int], unreadable: int = 0, failed: 
     return Tally(np.array(events), np.array(trials), sum(trials), sum(trials), unreadable, failed)
 
 
-@quiet
 @given(counts)
 def test_wilson_agrees_with_statsmodels(count: tuple[int, int]) -> None:
     expected = proportion_confint(*count, method="wilson")
     assert wilson(*count) == pytest.approx(np.clip(expected, 0, 1), abs=1e-12)
 
 
-@quiet
 @given(st.lists(st.integers(0, 60), min_size=4, max_size=4).filter(any))
 def test_goodman_agrees_with_statsmodels(cells: list[int]) -> None:
     expected = np.clip(multinomial_proportions_confint(cells, method="goodman"), 0, 1)
@@ -46,13 +43,11 @@ def test_goodman_agrees_with_statsmodels(cells: list[int]) -> None:
     assert np.allclose(ours, expected, atol=1e-9)
 
 
-@quiet
 @given(counts)
 def test_clopper_pearson_agrees_with_statsmodels(count: tuple[int, int]) -> None:
     assert clopper_pearson(*count) == pytest.approx(proportion_confint(*count, method="beta"), abs=1e-9)
 
 
-@quiet
 @given(counts)
 def test_limits_hold_the_share_and_stay_in_range(count: tuple[int, int]) -> None:
     low, high = wilson(*count)

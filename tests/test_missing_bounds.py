@@ -17,7 +17,7 @@ from steelyard.metrics.natural import natural_estimates
 from steelyard.metrics.pairs import Pairs
 from strategies import find, make
 
-quiet = settings(database=None, deadline=None, derandomize=True, max_examples=10)
+quiet = settings(max_examples=10)
 AT_ZERO = {"delta": 0, "kind": "same_subset"}
 BY_SLOT = [
     (metric, {**AT_ZERO, "slot": slot})

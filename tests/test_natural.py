@@ -14,7 +14,7 @@ from steelyard.metrics.natural import CELLS, natural_estimates
 from steelyard.metrics.pairs import Pairs
 from strategies import find, make, pairs_of_equals, swap_contents, swap_slots
 
-quiet = settings(database=None, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+quiet = settings(suppress_health_check=[HealthCheck.too_slow])
 
 
 def estimates(pairs: Pairs, labelled: Pairs | None = None) -> list:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from servers import Received, ScriptedServer, fails, says
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.errors import ConfigError
+from steelyard.errors import ConfigError, UnknownNameError
 from steelyard.lab.limits import Limits
 from steelyard.lab.measure import measure
 from steelyard.lab.pack_study import pack_draw, pack_scales
@@ -95,6 +95,27 @@ def test_a_probe_named_beside_a_suite_keeps_its_options_and_is_there_once() -> N
 def test_a_suite_takes_no_options() -> None:
     with pytest.raises(ConfigError, match="'reliability' is a suite and takes no options"):
         pack_study(["planted/rater"], [{"reliability": {"replicates": 3}}], "quick")
+
+
+def test_a_suite_that_is_misspelt() -> None:
+    with pytest.raises(UnknownNameError, match="unknown probe 'relability': did you mean the suite 'reliab"):
+        pack_study(["planted/rater"], ["relability"], "quick")
+
+
+def test_a_suite_on_data_leaves_out_what_nobody_writes(steelyard: Any, tmp_path: Path) -> None:
+    """Its probes were not named one by one; a probe that was is refused."""
+    rows = "".join(f"Question {n}?,Answer number {n}.,{n % 2}\n" for n in range(6))
+    (tmp_path / "d.csv").write_text(f"request,response,label\n{rows}")
+    (tmp_path / "r.md").write_text("An even number is wrong.\n")
+    data = ("--data", "d.csv", "--columns", "request=request,response=response,label=label")
+    study = ("plan", *data, "--rubric", "r.md", "--scale", "binary", "-j", "planted/rater", "--json")
+    done = steelyard(*study, "-p", "reliability")
+    assert done.returncode == 0, done.stderr
+    assert {row["probe"] for row in json.loads(done.stdout)["rows"]} == {*EIGHT[1:4], EIGHT[7]}
+    assert "verbosity_bias_short were left out" in done.stderr
+    named = steelyard(*study, "-p", "reliability", "-p", "label_flip")
+    assert named.returncode == 2
+    assert "probe 'label_flip': needs a text written for each item" in named.stderr
 
 
 def test_every_member_of_a_suite_is_a_probe_of_single_texts() -> None:
@@ -295,3 +316,13 @@ def test_no_prompt_depends_on_the_label_or_names_the_item(text: str, labels: tup
     assert one == other
     assert not any(mark in prompt for prompt in one for mark in ("ITEM-ID", "CLUSTER-ID", "STRATUM-ID"))
     assert not any(probe in prompt for prompt in one for probe in RULED if "_" in probe)
+
+
+def test_no_prompt_of_the_pack_says_why_or_names_its_item() -> None:
+    study = pack_study(["planted/rater"], ["reliability_full"], "standard")
+    entries = [entry for item in study.items if (entry := pack_item(item)) is not None]
+    marks = {text for e in entries for text in (e.id, e.why, e.label_flip.why)}
+    trials = [trial for trial in make_plan(study).trials if not trial.judge.baseline]
+    prompts = {message.content for trial in trials for message in trial.messages}
+    assert len(prompts) > 500
+    assert not [mark for mark in marks for prompt in prompts if mark in prompt]

@@ -17,7 +17,7 @@ from steelyard.metrics.ladder_estimates import ladder_estimates
 from steelyard.metrics.pairs import Pairs
 from strategies import find, interval, letters, make, shuffled, stack, swap_contents
 
-quiet = settings(database=None, deadline=None, derandomize=True, max_examples=60)
+quiet = settings(max_examples=60)
 z = NormalDist().inv_cdf
 
 

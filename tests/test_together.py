@@ -324,10 +324,13 @@ def test_a_judge_that_failed_every_call_has_no_tile_value() -> None:
 
 
 def test_many_judges_go_into_several_drawings() -> None:
-    rows = [row for n in range(17) for row in edits(f"judge-{n:02d}", "p", 5 + n % 5)]
+    rows = [row for n in range(18) for row in edits(f"judge-{n:02d}", "p", 5 + n % 5)]
     figure = heatmap(summarise(sheet_of(rows, ["p"], {})), "accuracy")
     assert figure is not None
-    assert len(figure.panels) == 3
+    widths = [int(panel.svg.split('width="')[1].split('"')[0]) for panel in figure.panels]
+    assert len(widths) > 1
+    assert max(widths) <= 1100
+    assert all(sum(f">judge-{n:02d}<" in panel.svg for panel in figure.panels) == 1 for n in range(18))
 
 
 @pytest.mark.parametrize("render", [markdown.render, html.render, printed])

@@ -10,6 +10,8 @@ from steelyard.datasheet.glossary import KINDS
 from steelyard.datasheet.instrument_readings import instrument, resolution_moved
 from steelyard.datasheet.numbers import figure
 from steelyard.datasheet.reliability_readings import accuracy, repeatability, robustness
+from steelyard.datasheet.run_readings import cost, volatility
+from steelyard.metrics.direction_estimates import BY_CHANCE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import DEFAULT_LIMITS
 from steelyard.trials.builtin_prompts import GRADED
@@ -120,9 +122,11 @@ def _surface(figures: Figures) -> tuple[str, str] | None:
     if stable is None or stable.value is None:
         return _undefined(stable)
     chance = "" if stable.chance is None else f", {stable.chance:.2f} expected of independent calls"
+    noise = "; too near to that to be told from noise"
+    rest = noise if stable.reading == BY_CHANCE else more_calls(stable)
     sentence = (
         f"keeps to one of two equally good wordings in both orders for {stable.numerator} of "
-        f"{stable.denominator} pairs, {figure(stable)}{chance}{more_calls(stable)}"
+        f"{stable.denominator} pairs, {figure(stable)}{chance}{rest}"
     )
     return stable.finding or "undefined", sentence
 
@@ -237,6 +241,8 @@ QUESTIONS: dict[str, Callable[[Figures], tuple[str, str] | None]] = {
     "Accuracy": accuracy,
     "Robustness": robustness,
     "Repeatability": repeatability,
+    "Volatility": volatility,
+    "Cost": cost,
     "Failures": _failures,
 }
 """What a datasheet answers, in order."""

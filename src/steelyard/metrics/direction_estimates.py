@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
 from steelyard.metrics.direction import CELLS, SLOTS, Decomposition, chance_lines, decompose, undecomposed
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.findings import ALPHA, FLAGGED, UNDERPOWERED
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.pairs import Pairs
-from steelyard.metrics.proportion import proportion
+from steelyard.metrics.position import PositionTest, position_test
+from steelyard.metrics.proportion import join, proportion
 from steelyard.metrics.tally import both_orders, decided, excluded, neither, readable, tally
 
 SPLIT = ("positional_false_preference", "one_sided_commit")
 """Cells whose commits went into one slot, which is recorded."""
+BY_CHANCE = "by chance"
+"""Reading of a cell that calls which ignore each other would fill as well."""
 
 
 def direction_estimates(heading: Heading, pairs: Pairs) -> list[Estimate]:
@@ -42,9 +47,26 @@ def _decomposition_estimates(heading: Heading, pairs: Pairs) -> list[Estimate]:
     parts = decompose(pairs)
     if not parts.complete.any():
         return _undefined(heading, pairs, parts)
-    cells = [_cell(heading, parts, metric, notes=_left_out(pairs, parts)) for metric in CELLS]
-    by_slot = [_cell(heading.within(slot=slot), parts, metric, slot) for metric in SPLIT for slot in SLOTS]
-    return [*cells, *by_slot, _other_conflict(heading, parts)]
+    count, notes, test = len(CELLS), left_out(pairs, parts), position_test(parts)
+    cells = [cell_estimate(heading, metric, parts, metric, cells=count, notes=notes) for metric in CELLS]
+    by_slot = [
+        cell_estimate(heading.within(slot=slot), metric, parts, metric, slot)
+        for metric in SPLIT
+        for slot in SLOTS
+    ]
+    return [*(_as_tested(cell, test) for cell in cells), *by_slot, _other_conflict(heading, parts)]
+
+
+def _as_tested(cell: Estimate, test: PositionTest) -> Estimate:
+    """A coin fills these cells too: beyond the limit, a cell is flagged only where its test agrees."""
+    name, p = {
+        "stable_cross_sensitivity": ("stable excess", test.stable_p),
+        "positional_false_preference": ("position test", test.p),
+    }.get(cell.metric, ("", 0.0))
+    if cell.finding != FLAGGED or p <= ALPHA:
+        return cell
+    note = join([cell.note, f"beyond the limit, as independent calls would be: {name} p = {p:.2g}"])
+    return replace(cell, finding=UNDERPOWERED, reading=BY_CHANCE, note=note)
 
 
 def _undefined(heading: Heading, pairs: Pairs, parts: Decomposition) -> list[Estimate]:
@@ -57,19 +79,27 @@ def _undefined(heading: Heading, pairs: Pairs, parts: Decomposition) -> list[Est
     ]
 
 
-def _left_out(pairs: Pairs, parts: Decomposition) -> list[str]:
+def left_out(pairs: Pairs, parts: Decomposition) -> list[str]:
+    """A remark on pairs that were shown in one order only."""
     dropped = len(pairs) - len(parts.pairs)
     return [f"{dropped} pairs shown in one order only are left out"] if dropped else []
 
 
-def _cell(
+def cell_estimate(
     heading: Heading,
-    parts: Decomposition,
     metric: str,
+    parts: Decomposition,
+    cell: str,
     slot: int | None = None,
+    *,
+    cells: int | None = None,
     notes: Iterable[str] = (),
 ) -> Estimate:
-    rows = parts.cell(metric) if slot is None else parts.in_slot(metric, slot)
+    """The share of pairs in a cell, or in the part of it whose commits went into one slot.
+
+    `cells` is the number of cells for which the interval holds at once.
+    """
+    rows = parts.cell(cell) if slot is None else parts.in_slot(cell, slot)
     counts = tally(parts.pairs, rows, parts.complete, calls_per_trial=2)
     designed = len(parts.pairs)
     return proportion(
@@ -77,9 +107,9 @@ def _cell(
         metric,
         counts,
         unit="pair",
-        cells=len(CELLS) if slot is None else None,
-        bounds=(counts.k / designed, (counts.k + parts.possible(metric, slot)) / designed),
-        chance=chance_lines(parts).get((metric, slot)),
+        cells=cells,
+        bounds=(counts.k / designed, (counts.k + parts.possible(cell, slot)) / designed),
+        chance=chance_lines(parts).get((cell, slot)),
         notes=notes,
     )
 

@@ -30,10 +30,13 @@ class Limit:
     """Group keys an estimate must show for the limit to apply."""
 
 
+_EQUALS = {"kind": "same_subset", "protocol": "base"}
+"""Where position and wording are tested, declared before the data."""
+
 DEFAULT_LIMITS: Mapping[str, Limit] = {
     "dark_current": Limit(0.10),
-    "positional_false_preference": Limit(0.10, group={"kind": "same_subset"}),
-    "stable_cross_sensitivity": Limit(0.10, group={"kind": "same_subset"}),
+    "positional_false_preference": Limit(0.10, group=_EQUALS),
+    "stable_cross_sensitivity": Limit(0.10, group=_EQUALS),
     "target_sensitivity": Limit(0.80, "min", {"delta": 1}),
 }
 """Limits that a datasheet is read against unless a policy sets others."""

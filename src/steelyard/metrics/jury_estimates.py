@@ -78,7 +78,10 @@ def _trios(heading: Heading, votes: Ballots) -> Iterator[Estimate]:
 
 
 def _chosen(heading: Heading, votes: Ballots) -> list[Estimate]:
-    """The best trio of one half of the tasks, on that half and on the other, beside the best judge."""
+    """The best trio of one half of the tasks, on that half and on the other, beside the best judge.
+
+    Three judges make one trio, which nothing has chosen: it has no figure that flatters it.
+    """
     if len(votes.judges) < SIZE:
         return []
     split, chosen = halves(votes, heading.seed, SIZE), choose_jury(votes, heading.seed, SIZE, TIE)
@@ -88,8 +91,9 @@ def _chosen(heading: Heading, votes: Ballots) -> list[Estimate]:
     trio, single = chosen.held_out.judges, chosen.best_single.judges
     jury, best = jury_verdict(unseen, trio, TIE), jury_verdict(unseen, single, TIE)
     here = heading.within(**members(trio))
+    flattering = _share(here, "chosen_jury_apparent", seen, jury_verdict(seen, trio, TIE), CHOOSING)
     return [
-        _share(here, "chosen_jury_apparent", seen, jury_verdict(seen, trio, TIE), CHOOSING),
+        *([flattering] if len(votes.judges) > SIZE else []),
         _share(here, "chosen_jury_accuracy", unseen, jury, HELD_OUT),
         _share(heading.within(**members(single)), "best_judge_accuracy", unseen, best, HELD_OUT),
         _gain(here, unseen, jury, best),

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from steelyard.metrics.direction import Decomposition, chance_lines, decompose, undecomposed
-from steelyard.metrics.direction_estimates import tie_rate
+from steelyard.metrics.direction import decompose, undecomposed
+from steelyard.metrics.direction_estimates import cell_estimate, left_out, tie_rate
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.flip_estimates import flip_estimates
 from steelyard.metrics.heading import Heading
@@ -56,29 +56,11 @@ def _cells(heading: Heading, pairs: Pairs) -> list[Estimate]:
     if not parts.complete.any():
         why, missing = undecomposed(pairs, parts), excluded(pairs)
         return [heading.undefined(metric, why, "pair", missing) for metric in CELLS]
-    return [_cell(heading, parts, metric, _left_out(pairs, parts)) for metric in CELLS]
-
-
-def _cell(heading: Heading, parts: Decomposition, metric: str, notes: list[str]) -> Estimate:
-    cell, slot = CELLS[metric]
-    rows = parts.cell(cell) if slot is None else parts.in_slot(cell, slot)
-    counts = tally(parts.pairs, rows, parts.complete, calls_per_trial=2)
-    designed = len(parts.pairs)
-    return proportion(
-        heading,
-        metric,
-        counts,
-        unit="pair",
-        cells=len(CELLS),
-        bounds=(counts.k / designed, (counts.k + parts.possible(cell, slot)) / designed),
-        chance=chance_lines(parts).get((cell, slot)),
-        notes=notes,
-    )
-
-
-def _left_out(pairs: Pairs, parts: Decomposition) -> list[str]:
-    dropped = len(pairs) - len(parts.pairs)
-    return [f"{dropped} pairs shown in one order only are left out"] if dropped else []
+    count, notes = len(CELLS), left_out(pairs, parts)
+    return [
+        cell_estimate(heading, metric, parts, cell, slot, cells=count, notes=notes)
+        for metric, (cell, slot) in CELLS.items()
+    ]
 
 
 def right(pairs: Pairs) -> tuple[Mask, Mask]:
@@ -125,5 +107,5 @@ def _accuracy_both(heading: Heading, pairs: Pairs) -> Estimate:
     designed = len(parts.pairs)
     bounds = (counts.k / designed, (counts.k + possible) / designed)
     return proportion(
-        heading, "accuracy_both", counts, unit="pair", bounds=bounds, notes=_left_out(pairs, parts)
+        heading, "accuracy_both", counts, unit="pair", bounds=bounds, notes=left_out(pairs, parts)
     )

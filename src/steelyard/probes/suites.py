@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, TypeAlias
 
-from steelyard.errors import ConfigError
+from steelyard.errors import ConfigError, UnknownNameError
 from steelyard.probes.probe import PAIRWISE, PROBES, levels_of
 from steelyard.tasks.scale import Ordinal, Scale
 
@@ -82,6 +83,7 @@ def expanded(given: Iterable[Given], scales: Collection[Scale]) -> Iterator[Give
     for one in listed:
         suite = SUITES.get(_name(one))
         if suite is None:
+            _refuse_misspelt(_name(one))
             yield one
         elif not isinstance(one, str):
             raise ConfigError(
@@ -102,6 +104,13 @@ def asks_for_scores(given: Iterable[Given]) -> bool:
     """True where a probe or suite is named that pairs cannot answer."""
     names = [name for one in given for name in _members(_name(one))]
     return any(name in PROBES.names() and PAIRWISE not in levels_of(PROBES.factory(name)()) for name in names)
+
+
+def _refuse_misspelt(name: str) -> None:
+    """A name that is no probe and nearly a suite; other unknown names are the registry's to refuse."""
+    close = [] if name in PROBES.names() else get_close_matches(name, [*SUITES, *PROBES.names()], n=1)
+    if close and close[0] in SUITES:
+        raise UnknownNameError(f"unknown probe {name!r}: did you mean the suite {close[0]!r}?")
 
 
 def _members(name: str) -> tuple[str, ...]:

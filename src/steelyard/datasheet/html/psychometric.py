@@ -134,10 +134,12 @@ def _curve(summary: Summary, judge: str, protocol: str, name: str) -> Curve:
 
 
 def _on_axes(summary: Summary, front: Sequence[Spec]) -> list[Spec]:
-    """The layers over the baselines and the 75 % line, on axes that leave room for names on the right."""
+    """The layers over the baselines and the 75 % line, on axes that leave room for names on both sides."""
     steps = _steps(summary)
+    low, high = steps[0] - 0.25, steps[-1] + 0.25 * (steps[-1] - steps[0] + 1)
+    room = _room(summary)
     axis = {"title": "quality steps apart", "values": steps, "format": "~f", "grid": False}
-    scale = {"domain": [steps[0] - 0.25, steps[-1] + 0.18 * (steps[-1] - steps[0] + 1)], "nice": False}
+    scale = {"domain": [low - (high - low) * room / (1 - room), high], "nice": False}
     x: Spec = {"field": "x", "type": "quantitative", "scale": scale, "axis": axis}
     y = rate_axis("y", None)
     grey = mark("line", color=colour("muted"), strokeWidth=0.8)
@@ -145,6 +147,13 @@ def _on_axes(summary: Summary, front: Sequence[Spec]) -> list[Spec]:
     line = layer([{"y": 0.75}], mark("rule", color=colour("accent"), strokeWidth=1.2), y=y)
     placed = [{**spec, "encoding": {"x": x, "y": y, **spec["encoding"]}} for spec in [*back, *front]]
     return [line, *placed]
+
+
+def _room(summary: Summary) -> float:
+    """Share of the width that names of protocols take on the left; the same in every panel."""
+    curves = [_curves(summary, judge) for judge in summary.measured]
+    names = [curve.name for several in curves if len(several) > 1 for curve in several]
+    return min(0.45, (7 * max(map(len, names)) + 6) / WIDTH) if names else 0.0
 
 
 def _drawn(curve: Curve, look: Look, number: int) -> list[Spec]:
@@ -162,14 +171,14 @@ def _drawn(curve: Curve, look: Look, number: int) -> list[Spec]:
 
 
 def _start_names(curves: Sequence[Curve], look: Look) -> Spec:
-    """Names below the first point of each curve, moved apart."""
+    """Names to the left of the first point of each curve, moved apart."""
     starts = [curve.rows[0] for curve in curves]
-    heights = spread([(1 - row["y"]) * HEIGHT + 16 for row in starts], low=10, high=HEIGHT - 6)
+    heights = spread([(1 - row["y"]) * HEIGHT for row in starts], low=6, high=HEIGHT - 8)
     rows = [
-        {"x": row["x"] + 0.12, "y": 1 - height / HEIGHT, "text": curve.name}
+        {"x": row["x"] - 0.15, "y": 1 - height / HEIGHT, "text": curve.name}
         for curve, row, height in zip(curves, starts, heights, strict=True)
     ]
-    return layer(rows, mark("text", align="left", color=colour(look.role), fontWeight=600), text=TEXT)
+    return layer(rows, mark("text", align="right", color=colour(look.role), fontWeight=600), text=TEXT)
 
 
 def _end_names(curves: Sequence[Curve]) -> Spec:
