@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from dataclasses import replace
@@ -316,3 +317,28 @@ def test_a_text_without_an_embedding_is_never_called_different(tmp_path: Path, a
         else:
             with pytest.raises(RunError, match="no embedding in"):
                 author(study, who, folder, QUICK)
+
+
+def test_damage_to_what_authors_said_is_found(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    study = Study("s", 7, "quick", 1, (), (Spec("label_flip"),), TASK, items(2))
+    with ScriptedServer(Cast()) as server:
+        author(study, roles_at(server.url), folder, QUICK)
+    with folder.store() as store:
+        kept = store.exchanges()
+        assert store.verify() == []
+        some = sorted(kept)[:2]
+        assert store.exchanges(some) == {key: kept[key] for key in some}
+        assert {(e.role, e.question) for e in kept.values()} == {
+            ("author", "label_flip"),
+            ("validator", "grade"),
+        }
+    with sqlite3.connect(folder.database) as connection:
+        connection.execute("UPDATE exchanges SET body = replace(body, 'blue', 'grey')")
+        connection.execute("UPDATE exchanges SET attempt = 5 WHERE role = 'validator'")
+        connection.execute("UPDATE authored SET roles = 'nobody'")
+    connection.close()
+    with folder.store() as store:
+        told = store.verify()
+    assert sum("does not match its digest" in line for line in told) == 1 + 2
+    assert sum("does not match its key" in line for line in told) == 2

@@ -13,8 +13,9 @@ from steelyard.lab.judge_run import JudgeRun
 from steelyard.lab.limits import Limits
 from steelyard.lab.prices import price_of
 from steelyard.lab.progress import Progress, Silent, Tick
+from steelyard.store.replies import StoredReply
 from steelyard.store.run_store import RunStore
-from steelyard.trials.exchange import Call
+from steelyard.trials.exchange import Call, Exchange
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
 
@@ -82,7 +83,7 @@ class Runner:
 
     async def follow(self, agendas: Sequence[Agenda]) -> Outcome:
         """Run each judge's batches; embedded judges in turn, all others side by side."""
-        stored = {**self.store.replies(), **self.store.exchanges()}
+        stored = self._stored([call for agenda in agendas for call in agenda.trials])
         lanes: dict[str, list[JudgeRun]] = {}
         for agenda in agendas:
             judge, price = agenda.judge, price_of(agenda.judge)
@@ -98,6 +99,12 @@ class Runner:
                 group.create_task(_in_turn(runs))
         self.outcome.dollars = self.budget.spent
         return self.outcome
+
+    def _stored(self, calls: Sequence[Call]) -> dict[str, StoredReply]:
+        """What was answered before; of the two kinds of calls only those that are wanted are read."""
+        written = [call.key for call in calls if isinstance(call, Exchange)]
+        found: dict[str, StoredReply] = dict(self.store.exchanges(written)) if written else {}
+        return found if len(written) == len(calls) else {**found, **self.store.replies()}
 
     def replied(self, judge: Judge, dollars: float) -> None:
         """Count a trial whose reply is on disk."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,13 +85,17 @@ def insert_authored(connection: sqlite3.Connection, rows: Sequence[AuthoredRow])
     )
 
 
-def read_exchanges(connection: sqlite3.Connection) -> dict[str, StoredExchange]:
-    """Every exchange by its key."""
+def read_exchanges(
+    connection: sqlite3.Connection, keys: Iterable[str] | None = None
+) -> dict[str, StoredExchange]:
+    """Exchanges by their keys: these, or all of them."""
     if not _present(connection, "exchanges"):
         return {}
+    chosen = "" if keys is None else " WHERE key IN (SELECT value FROM json_each(?))"
     rows = connection.execute(
         "SELECT key, exchanges.body, attempts, latency_ms, received, role, model, prices, question, brief,"
-        " prompts.body FROM exchanges JOIN prompts ON prompts.hash = exchanges.prompt"
+        " prompts.body FROM exchanges JOIN prompts ON prompts.hash = exchanges.prompt" + chosen,
+        () if keys is None else (json.dumps(list(keys)),),
     )
     return {
         key: StoredExchange(

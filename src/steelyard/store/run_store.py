@@ -189,10 +189,10 @@ class RunStore:
             )
             return {key: StoredFailure(reason, message, attempts) for key, reason, message, attempts in rows}
 
-    def exchanges(self) -> dict[str, StoredExchange]:
-        """Every reply of an author or a validator, by the key of the exchange."""
+    def exchanges(self, keys: Iterable[str] | None = None) -> dict[str, StoredExchange]:
+        """Replies of authors and validators by the keys of their exchanges: these, or all of them."""
         with self._readable():
-            return authoring.read_exchanges(self._reader)
+            return authoring.read_exchanges(self._reader, keys)
 
     def exchange_failures(self) -> dict[str, StoredFailure]:
         """The last failure of every exchange without a reply."""

@@ -39,14 +39,14 @@ class Desk:
             await self.runner.follow(self._agendas(fresh))
         if self.runner.outcome.stopped:
             raise StoppedError("stopped")
-        stored, failures = self._store.exchanges(), self._store.exchange_failures()
+        stored, failures = self._store.exchanges(wanted), self._store.exchange_failures()
         for key in wanted:
             if key in failures and failures[key].reason in WORTH_ANOTHER_TRY:
                 self.waiting[key] = failures[key]
         return {key: stored[key].reply for key in wanted if key in stored}
 
     def _agendas(self, exchanges: list[Exchange]) -> list[Agenda]:
-        answered = self._store.exchanges()
+        answered = self._store.exchanges([exchange.key for exchange in exchanges])
         groups: dict[str, list[Exchange]] = {}
         for exchange in exchanges:
             groups.setdefault(exchange.judge.name, []).append(exchange)
