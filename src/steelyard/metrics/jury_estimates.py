@@ -63,11 +63,14 @@ def _share(heading: Heading, metric: str, votes: Ballots, verdict: Floats, note:
 
 
 def _weighted(votes: Ballots) -> Floats:
-    """Dawid and Skene's verdicts; answers of different scales are kept apart."""
-    apart = 1 + np.nanmax(np.abs(votes.votes), initial=0.0)
-    shift = 2 * apart * votes.scale
-    fitted = dawid_skene(votes.votes + shift[:, None])
-    return np.full(len(shift), np.nan) if fitted is None else fitted.verdict - shift
+    """Dawid and Skene's verdicts, each scale alone: a judge may be sharp on one and dull on another."""
+    verdict = np.full(len(votes.votes), np.nan)
+    for scale in np.unique(votes.scale):
+        mask = votes.scale == scale
+        fitted = dawid_skene(votes.votes[mask])
+        if fitted is not None:
+            verdict[mask] = fitted.verdict
+    return verdict
 
 
 def _trios(heading: Heading, votes: Ballots) -> Iterator[Estimate]:

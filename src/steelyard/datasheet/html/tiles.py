@@ -88,8 +88,9 @@ class Grid:
         return self.top + len(self.rows) * TALL
 
     def heading(self, name: str) -> list[str]:
-        """A name in at most two lines as wide as a tile."""
-        lines = wrap(name, max(4, int((self.broad - 4) / BOLD)))
+        """A name in at most two lines as wide as a tile, broken after its provider rather than anywhere."""
+        letters = max(4, int((self.broad - 4) / BOLD))
+        lines = wrap(name if len(name) <= letters else name.replace("/", "/ "), letters)
         return lines if len(lines) < 3 else [lines[0], lines[1][:-1] + "…"]
 
     def left(self, column: int) -> int:
