@@ -192,6 +192,7 @@ def commission(goal: str, request: Received) -> Commission:
 
 
 def part(prompt: str, name: str) -> str:
-    """The material under one mark."""
-    found = re.search(rf"^=+ {name}\n(.*?)\n=+ ", prompt, re.S | re.M)
+    """The material under one mark; marks are the longest runs of their sign."""
+    fence = max(re.findall("=+", prompt), key=len)
+    found = re.search(rf"^{fence} {name}\n(.*?)\n{fence} ", prompt, re.S | re.M)
     return found[1] if found else ""

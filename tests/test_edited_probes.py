@@ -7,15 +7,17 @@ import pytest
 from steelyard.errors import ConfigError
 from steelyard.probes.probe import PROBES, Design
 from steelyard.registry import Spec
+from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.item import Item
 from steelyard.tasks.pack import pack_items
-from steelyard.tasks.scale import Binary
+from steelyard.tasks.scale import Binary, Ordinal, Scale
 from steelyard.tasks.task import Task
 
 TASK = Task("Score it.", "Is it right?", Binary())
 RULED = ("format_invariance_1", "format_invariance_2", "format_invariance_3", "typos", "markdown")
 RULED += ("authority", "bandwagon", "injection", "rubric_order")
+"""Probes that keep scale and reference of an item."""
 
 
 def shown(probe: str, items: tuple[Item, ...], **options: object) -> list[Stimulus]:
@@ -77,6 +79,37 @@ def test_only_the_rubric_is_reordered() -> None:
         assert after.rubric != before.rubric
 
 
+SIX = Ordinal(1, 6)
+
+
+@pytest.mark.parametrize(
+    ("rubric", "renumbered", "words"),
+    [
+        ("1: bad\n2: poor\n3: fair\n4: good\n5: fine\n6: best", "0: bad\n2: poor\n4: fair", "renumbered"),
+        (
+            "A 4 or more is good.",
+            "A 4 or more is good.\nGive the answer on the range from 0 to 10: 0 for 1, 2",
+            "table",
+        ),
+    ],
+)
+def test_a_rubric_on_another_range(rubric: str, renumbered: str, words: str) -> None:
+    task = Task("Rate it from 1 to 6.", rubric, SIX)
+    item = Item("i", "Why?", ("Because.",), "c", label="4")
+    showings = PROBES.build(Spec("score_range")).showings(Design(7, task=task, items=(item,)), ["base"])
+    edit = next(s.stimulus for s in showings if s.stimulus.probe == "score_range")
+    assert (edit.scale, edit.instruction, edit.expectation) == ("0-10", "Rate it from 0 to 10.", Label("6"))
+    assert (edit.rubric or "").startswith(renumbered)
+    assert words in edit.lineage.edit
+    assert edit.texts == item.responses
+
+
+@pytest.mark.parametrize(("scale", "to"), [(Binary(), "0-10"), (SIX, "1-6"), (SIX, "1-5")])
+def test_a_range_that_cannot_hold_the_levels_is_not_shown(scale: Scale, to: str) -> None:
+    item = Item("i", "Why?", ("Because.",), "c", label="1", scale=scale)
+    assert shown("score_range", (item,), to=to) == []
+
+
 def test_repeats_of_the_items() -> None:
     items = pack_items()[:3]
     design = Design(7, task=TASK, items=items, replicates=2)
@@ -92,6 +125,10 @@ def test_repeats_of_the_items() -> None:
     [
         ("stochastic_stability", {"replicates": 1}),
         ("stochastic_stability", {"replicates": True}),
+        ("answer_ambiguity", {"replicates": 0}),
+        ("score_range", {"to": "binary"}),
+        ("score_range", {"to": "high to low"}),
+        ("score_range", {"to": 10}),
         ("typos", {"levels": []}),
         ("typos", {"levels": [0.1, 2]}),
         ("typos", {"levels": "many"}),

@@ -32,7 +32,8 @@ from example_datasheet import (
 from steelyard.datasheet import html, markdown
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.html.figures import figures
-from steelyard.datasheet.html.labels import LONGEST, Box, place, short_names, spread
+from steelyard.datasheet.html.labels import Box, place, spread
+from steelyard.datasheet.short_names import LONGEST, short_names
 from steelyard.datasheet.summary import summarise
 
 HOSTILE = "<script>alert(1)</script>\" onload='x' {{ 7*7 }}"

@@ -316,3 +316,13 @@ def test_no_prompt_depends_on_the_label_or_names_the_item(text: str, labels: tup
     assert one == other
     assert not any(mark in prompt for prompt in one for mark in ("ITEM-ID", "CLUSTER-ID", "STRATUM-ID"))
     assert not any(probe in prompt for prompt in one for probe in RULED if "_" in probe)
+
+
+def test_no_prompt_of_the_pack_says_why_or_names_its_item() -> None:
+    study = pack_study(["planted/rater"], ["reliability_full"], "standard")
+    entries = [entry for item in study.items if (entry := pack_item(item)) is not None]
+    marks = {text for e in entries for text in (e.id, e.why, e.label_flip.why)}
+    trials = [trial for trial in make_plan(study).trials if not trial.judge.baseline]
+    prompts = {message.content for trial in trials for message in trial.messages}
+    assert len(prompts) > 500
+    assert not [mark for mark in marks for prompt in prompts if mark in prompt]

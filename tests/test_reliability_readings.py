@@ -39,7 +39,16 @@ def test_a_flagged_edit_leads() -> None:
     assert word == "flagged"
     assert said.startswith("its verdict is moved by longer (+0.25 [+0.15, +0.35]); ")
     assert "its verdict is not moved by typing errors" in said
-    assert said.endswith("undecided for want of items: Markdown")
+    assert "undecided for want of items: Markdown" in said
+    # 1 − .95³ = .1426
+    assert said.endswith("each is tested alone: 1 flag or more of 3 would come by chance in 14% of runs")
+
+
+def test_flags_that_chance_does_not_explain_need_no_warning() -> None:
+    # 1 − .95³ − 3·.05·.95² = .0073
+    flagged = [row(probe, "excess_flip", 0.25, "flagged") for probe in ("typos", "markdown")]
+    _, said = robustness(read(*flagged, row("injection", "excess_flip", 0.0, "clear"))) or ("", "")
+    assert "by chance" not in said
 
 
 def test_all_clear_is_clear() -> None:

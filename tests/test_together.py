@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import random
 from dataclasses import replace
 from html.parser import HTMLParser
 from io import StringIO
 from itertools import combinations
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +18,8 @@ from rich.console import Console
 
 from panels import JUDGES, PROBES, Scored, dollars, panel_datasheet
 from scores import call, calls
+from servers import Answer, Received, ScriptedServer, says
+from steelyard.datasheet import csv as table
 from steelyard.datasheet import glossary, html, markdown, terminal
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
@@ -23,10 +28,12 @@ from steelyard.datasheet.html.heatmap import heatmap
 from steelyard.datasheet.summary import summarise
 from steelyard.datasheet.together import ALONE, judges_of, together
 from steelyard.metrics.ballots import ballots
+from steelyard.metrics.dawid_skene import dawid_skene
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.jury import halves
 from steelyard.metrics.jury_estimates import jury_estimates
 from steelyard.metrics.scores import collect_scores
+from steelyard.trials.builtin_prompts import parse_response
 from steelyard.verdicts.observation import Observation
 
 
@@ -262,17 +269,36 @@ def test_one_task_cannot_choose_a_jury() -> None:
     assert "cannot be halved" in chosen.note
 
 
+def mixed_scales(seed: int) -> dict[str, list[Observation]]:
+    """The judge that is sharp on yes and no guesses on 1 to 3, and another the other way round."""
+    stream = random.Random(seed)
+    found: dict[str, list[Observation]] = {"a": [], "b": [], "c": []}
+    scales = (("binary", (0, 1), (0.95, 0.6, 0.6)), ("1-3", (1, 2, 3), (0.45, 0.95, 0.6)))
+    for scale, answers, sharp in scales:
+        for n in range(60):
+            label = answers[n % len(answers)]
+            for (judge, rows), share in zip(found.items(), sharp, strict=True):
+                others = [answer for answer in answers if answer != label]
+                given = label if stream.random() < share else stream.choice(others)
+                rows.append(call(f"{scale}{n:02d}", given, label, scale=scale, judge=judge))
+    return found
+
+
 def test_answers_of_different_scales_are_not_pooled() -> None:
-    # On the binary items j0 is always wrong; on 1-6 it is the best. One table of answers would mix them up.
-    binary = {
-        name: [call(f"b{n}", n % 2 if name else 1 - n % 2, n % 2) for n in range(20)] for name in (0, 1, 2)
-    }
-    graded = {
-        name: [call(f"g{n}", 1 + n % 6, 1 + n % 6, scale="1-6") for n in range(18)] for name in (0, 1, 2)
-    }
-    scores = {f"j{name}": collect_scores([*binary[name], *graded[name]]) for name in (0, 1, 2)}
+    scores = {name: collect_scores(rows) for name, rows in mixed_scales(3).items()}
     weighted = next(e for e in jury_estimates(scores, 7) if e.group.get("rule") == "dawid_skene")
-    assert (weighted.numerator, weighted.denominator) == (38, 38)
+    apart = 0
+    for binary in (True, False):
+        votes = ballots({name: columns.where(columns.binary == binary) for name, columns in scores.items()})
+        votes = votes.where(~np.isnan(votes.labels))
+        fitted = dawid_skene(votes.votes)
+        assert fitted is not None
+        apart += int(np.count_nonzero(fitted.verdict == votes.labels))
+    pooled = dawid_skene(ballots(scores).votes)
+    assert pooled is not None
+    # Taking a 1 for a 1 whatever the scale costs the model many verdicts.
+    assert np.count_nonzero(pooled.verdict == ballots(scores).labels) < apart - 10
+    assert weighted.numerator == apart
 
 
 def test_one_judge_has_no_panel_and_reports_say_so() -> None:
@@ -324,10 +350,13 @@ def test_a_judge_that_failed_every_call_has_no_tile_value() -> None:
 
 
 def test_many_judges_go_into_several_drawings() -> None:
-    rows = [row for n in range(17) for row in edits(f"judge-{n:02d}", "p", 5 + n % 5)]
+    rows = [row for n in range(18) for row in edits(f"judge-{n:02d}", "p", 5 + n % 5)]
     figure = heatmap(summarise(sheet_of(rows, ["p"], {})), "accuracy")
     assert figure is not None
-    assert len(figure.panels) == 3
+    widths = [int(panel.svg.split('width="')[1].split('"')[0]) for panel in figure.panels]
+    assert len(widths) > 1
+    assert max(widths) <= 1100
+    assert all(sum(f">judge-{n:02d}<" in panel.svg for panel in figure.panels) == 1 for n in range(18))
 
 
 @pytest.mark.parametrize("render", [markdown.render, html.render, printed])
@@ -362,3 +391,63 @@ def test_names_of_judges_stay_text() -> None:
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_tables_of_several_judges_fit_the_terminal(six: Datasheet, width: int) -> None:
     assert max(map(len, printed(six, width).splitlines())) <= width
+
+
+def lengthy(request: Received) -> Answer:
+    """A judge that likes more than sixty words."""
+    asked = parse_response(request.user)
+    return says(json.dumps({"score": asked.high if len(asked.response.split()) > 60 else asked.low}))
+
+
+def test_tokens_and_prices_flow_from_the_server_into_every_report(steelyard: Any, tmp_path: Path) -> None:
+    with ScriptedServer(lengthy) as server:
+        judges = [
+            f"openai/{name}?base_url={server.url}&input_price={price}&output_price={4 * price}"
+            for name, price in (("cheap", 1), ("dear", 10))
+        ]
+        options = ["-p", "label_flip", "-p", "format_invariance_1", "--profile", "quick"]
+        chosen = [part for judge in judges for part in ("-j", judge)]
+        sheets = []
+        for run, width in (("one", "1"), ("many", "8")):
+            command = ("measure", *options, *chosen, "--out", run, "--concurrency", width)
+            done = steelyard(*command, OPENAI_API_KEY="k")
+            assert done.returncode == 0, done.stderr
+            sheets.append(json.loads((tmp_path / run / "datasheet.json").read_text()))
+    for title in ("Accuracy over judges", "Juries", "Error correlation", "dollars in"):
+        assert title in done.stdout
+    first, second = ({key: part for key, part in sheet.items() if key != "run"} for sheet in sheets)
+    assert first == second
+    cost = {(e["judge"], e["metric"]): e for e in first["estimates"] if e["probe"] == "cost"}
+    for name, price in (("openai/cheap", 1), ("openai/dear", 10)):
+        calls_made = cost[name, "tokens_input"]["n_calls"]
+        # The server counts 100 tokens in and 5 out for every call.
+        assert cost[name, "tokens_input"]["value"] == 100 * calls_made
+        assert cost[name, "cost_output"]["value"] == pytest.approx(5 * calls_made * 4 * price / 1e6)
+        assert cost[name, "cost_per_call"]["value"] == pytest.approx((100 + 20) * price / 1e6)
+    # Both judges answer alike: they err as one, and the dearer is beaten.
+    correlation = next(e for e in first["panel"] if e["metric"] == "error_correlation")
+    assert correlation["value"] == pytest.approx(1.0)
+    page = (tmp_path / "many" / "datasheet.html").read_text(encoding="utf-8")
+    assert 'id="fig-heat-accuracy"' in page
+    assert 'id="fig-cost"' in page
+
+
+def test_a_flat_table_keeps_what_a_figure_is_about(six: Datasheet) -> None:
+    rows = list(csv.DictReader(StringIO(table.render(six))))
+    pairs = [row for row in rows if row["metric"] == "error_correlation"]
+    assert len(pairs) == 15
+    assert {row["judge"] for row in pairs} == {"panel"}
+    assert all(row["judge_1"] and row["judge_2"] and not row["judge_3"] for row in pairs)
+    assert {row["of"] for row in rows if row["metric"] == "judges_mean"} == {"accuracy", "invariance"}
+
+
+def test_a_flat_table_tells_the_strength_of_an_edit_from_the_level_of_an_interval() -> None:
+    rows = [
+        call(f"i{n}", 1, 1, probe="typos", level=level, number=int(100 * level), judge="j")
+        for n in range(6)
+        for level in (0.1, 0.3)
+    ]
+    found = list(csv.DictReader(StringIO(table.render(sheet_of(rows, ["typos"], {})))))
+    graded = [row for row in found if row["metric"] == "accuracy" and row["edit_level"]]
+    assert {row["edit_level"] for row in graded} == {"0.1", "0.3"}
+    assert {row["level"] for row in graded} == {"0.95"}

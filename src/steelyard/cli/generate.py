@@ -8,7 +8,7 @@ import click
 
 from steelyard.cli.measure import calls_made, limits_of, open_study
 from steelyard.cli.options import StudyCommand, option, study_options
-from steelyard.cli.say import plain, plural, shown
+from steelyard.cli.say import plain, plural, shown, warn
 from steelyard.errors import ConfigError
 
 
@@ -40,6 +40,8 @@ def generate(accept_all: bool, **options: Any) -> None:
     console = Console()
     for report in authored.report:
         console.print(plain(report.sentence()), soft_wrap=True)
+    for shortfall in authored.shortfalls:
+        warn(shortfall)
     if authored.pending:
         console.print(plain(_waiting(authored.pending)), soft_wrap=True)
     made = (

@@ -60,6 +60,8 @@ def measure(
         if commission is not None:
             study, authored = commission.fulfilled(study, folder, limits, progress)
             authored.require_review(folder)
+            for shortfall in authored.shortfalls:
+                warn(shortfall)
         measured = run(study, folder, limits, progress)
     _print(measured, as_json)
     sys.exit(measured.exit_code)
@@ -107,7 +109,7 @@ def open_study(
     config = load_config(path, {**overrides, **data_overrides(options)})
     commission = commission_of(config, accept_all)
     study = build_study(config, Path() if path is None else path.parent, options["prompt"])
-    for note in study.notes:
+    for note in (*study.notes, *(commission.roles.cautions(study.judges) if commission else ())):
         warn(note)
     folder = RunFolder(options["out"]) if options["out"] else RunFolder.default(study)
     return study, folder, commission

@@ -13,7 +13,10 @@ COLUMNS = (
     *("method", "level", "low", "high", "n_calls", "n_units", "n_clusters", "design_effect"),
     *("unreadable", "failed", "censored", "chance", "finding", "minimum_detectable", "note"),
     *("calls_needed", "reading"),
+    *("edit_level", "scale", "of", "rule", "judge_1", "judge_2", "judge_3"),
 )
+"""`level` is that of the interval, `edit_level` the strength of a graded edit; the last five are of figures
+of several judges."""
 
 
 def render(datasheet: Datasheet) -> str:
@@ -21,9 +24,9 @@ def render(datasheet: Datasheet) -> str:
     stream = io.StringIO(newline="")
     writer = csv.DictWriter(stream, COLUMNS, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
-    for estimate in datasheet.estimates:
+    for estimate in (*datasheet.estimates, *datasheet.panel):
         body = estimate.to_json()
-        row = {**body, **body["group"], **body["excluded"]}
+        row = {**body, **body["group"], **body["excluded"], "edit_level": body["group"].get("level")}
         for interval in body["intervals"] or [{}]:
             writer.writerow({**row, **interval})
     return stream.getvalue()

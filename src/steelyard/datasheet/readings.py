@@ -10,6 +10,7 @@ from steelyard.datasheet.glossary import KINDS
 from steelyard.datasheet.instrument_readings import instrument, resolution_moved
 from steelyard.datasheet.numbers import figure
 from steelyard.datasheet.reliability_readings import accuracy, repeatability, robustness
+from steelyard.datasheet.run_readings import cost, volatility
 from steelyard.metrics.direction_estimates import BY_CHANCE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import DEFAULT_LIMITS
@@ -243,6 +244,8 @@ QUESTIONS: dict[str, Callable[[Figures], tuple[str, str] | None]] = {
     "Accuracy": accuracy,
     "Robustness": robustness,
     "Repeatability": repeatability,
+    "Volatility": volatility,
+    "Cost": cost,
     "Failures": _failures,
 }
 """What a datasheet answers, in order."""

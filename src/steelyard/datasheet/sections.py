@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from steelyard.datasheet import numbers
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.glossary import KINDS, PROBES, term
+from steelyard.datasheet.glossary import KINDS, probe_name, term
 from steelyard.datasheet.reliability import RELIABILITY, WHOLE, reliability_rows
 from steelyard.metrics.estimate import Estimate
 
@@ -52,6 +52,8 @@ DETAILS = frozenset(
     }
 )
 """Figures of a pointwise probe that a short report leaves out."""
+COST = "cost"
+"""Under this name stand the tokens and dollars of all calls together."""
 RUN = "run"
 """Under this name stand the figures of all calls together."""
 
@@ -127,6 +129,11 @@ class Index:
         """True where a measured judge shows something other than zero."""
         cells = [row.cells.items() for row in rows]
         return any(cell.value for items in cells for name, cell in items if name in self.measured)
+
+    def free(self, probe: str, metric: str, group: frozenset[tuple[str, str | float]]) -> bool:
+        """True for a cost that is nothing for every measured judge."""
+        cells = self.cells[probe, metric, group].items()
+        return metric.startswith("cost_") and all(e.value == 0 for name, e in cells if name in self.measured)
 
     def values(self, probe: str, metric: str, key: str) -> list[str | float]:
         """Values of a group key over the estimates of a metric, in order of first appearance."""
@@ -338,8 +345,9 @@ def _other_probes(index: Index) -> Iterator[Section]:
             name = term(metric).label
             label = words if part else name if words == "all" else f"{name}, {words}"
             shown = metric not in DETAILS and (probe in WHOLE or probe not in RELIABILITY)
+            shown = (shown or probe == COST) and not index.free(probe, metric, group)
             rows += index.row(label, probe, metric, dict(group), depth=int(part), essential=shown)
-        yield Section(PROBES.get(probe, probe.replace("_", " ").capitalize()), "", tuple(rows))
+        yield Section(probe_name(probe), "", tuple(rows))
 
 
 def _apart(step: float) -> str:

@@ -177,7 +177,7 @@ class _Page:
             self.console.print(table)
 
     def _together(self) -> None:
-        for shown in together(self.summary):
+        for shown in together(self.summary, short=True):
             self.console.print()
             self._line(shown.title, "bold")
             self._line(shown.question, "dim")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.errors import ConfigError, SteelyardError, UsageError
+from steelyard.errors import ConfigError, RunError, SteelyardError, UsageError
 from steelyard.lab.authoring.spending import authoring_cost
 from steelyard.lab.limits import Limits
 from steelyard.lab.observe import observe
@@ -53,6 +53,11 @@ def measure(study: Study, folder: RunFolder, limits: Limits, progress: Progress 
     """
     check_prices(study.judges, limits)
     plan = make_plan(study)  # before the folder exists: what is refused leaves nothing behind
+    if not plan.trials:
+        raise RunError(
+            f"{folder.path}: nothing to judge, since no probe has a stimulus that may be shown; "
+            "look at what was rejected in stimuli.jsonl, or add a probe."
+        )
     with folder.locked():
         folder.prepare(plan)
         with folder.store() as store:

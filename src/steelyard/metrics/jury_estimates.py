@@ -63,11 +63,14 @@ def _share(heading: Heading, metric: str, votes: Ballots, verdict: Floats, note:
 
 
 def _weighted(votes: Ballots) -> Floats:
-    """Dawid and Skene's verdicts; answers of different scales are kept apart."""
-    apart = 1 + np.nanmax(np.abs(votes.votes), initial=0.0)
-    shift = 2 * apart * votes.scale
-    fitted = dawid_skene(votes.votes + shift[:, None])
-    return np.full(len(shift), np.nan) if fitted is None else fitted.verdict - shift
+    """Dawid and Skene's verdicts, each scale alone: a judge may be sharp on one and dull on another."""
+    verdict = np.full(len(votes.votes), np.nan)
+    for scale in np.unique(votes.scale):
+        mask = votes.scale == scale
+        fitted = dawid_skene(votes.votes[mask])
+        if fitted is not None:
+            verdict[mask] = fitted.verdict
+    return verdict
 
 
 def _trios(heading: Heading, votes: Ballots) -> Iterator[Estimate]:
@@ -78,7 +81,10 @@ def _trios(heading: Heading, votes: Ballots) -> Iterator[Estimate]:
 
 
 def _chosen(heading: Heading, votes: Ballots) -> list[Estimate]:
-    """The best trio of one half of the tasks, on that half and on the other, beside the best judge."""
+    """The best trio of one half of the tasks, on that half and on the other, beside the best judge.
+
+    Three judges make one trio, which nothing has chosen: it has no figure that flatters it.
+    """
     if len(votes.judges) < SIZE:
         return []
     split, chosen = halves(votes, heading.seed, SIZE), choose_jury(votes, heading.seed, SIZE, TIE)
@@ -88,8 +94,9 @@ def _chosen(heading: Heading, votes: Ballots) -> list[Estimate]:
     trio, single = chosen.held_out.judges, chosen.best_single.judges
     jury, best = jury_verdict(unseen, trio, TIE), jury_verdict(unseen, single, TIE)
     here = heading.within(**members(trio))
+    flattering = _share(here, "chosen_jury_apparent", seen, jury_verdict(seen, trio, TIE), CHOOSING)
     return [
-        _share(here, "chosen_jury_apparent", seen, jury_verdict(seen, trio, TIE), CHOOSING),
+        *([flattering] if len(votes.judges) > SIZE else []),
         _share(here, "chosen_jury_accuracy", unseen, jury, HELD_OUT),
         _share(heading.within(**members(single)), "best_judge_accuracy", unseen, best, HELD_OUT),
         _gain(here, unseen, jury, best),

@@ -27,10 +27,7 @@ class ScoreRange(Edited):
 
     def __init__(self, to: str = "0-10") -> None:
         """`to` is the other range; it needs at least as many levels as the scale."""
-        scale = parse_scale(to) if isinstance(to, str) else None
-        if not isinstance(scale, Ordinal):
-            raise ConfigError(f"probe 'score_range': to is {to!r}, expected a range such as 0-10.")
-        self.target = scale
+        self.target = _range(to)
 
     def edits(self, item: Item, design: Design) -> Iterator[Stimulus]:
         """The same response under the renumbered rubric; none where levels would fall together."""
@@ -52,6 +49,16 @@ class ScoreRange(Edited):
             _back(o, plain[o.stimulus.lineage.parent]) if o.stimulus.probe == self.name else o for o in mine
         ]
         return pointwise_estimates(judge, self.name, "base", moved, seed)
+
+
+def _range(to: object) -> Ordinal:
+    try:
+        scale = parse_scale(to) if isinstance(to, str) else None
+    except ConfigError:
+        scale = None
+    if not isinstance(scale, Ordinal):
+        raise ConfigError(f"probe 'score_range': to is {to!r}, expected a range such as 0-10.")
+    return scale
 
 
 def _renumbered(rubric: str, source: Ordinal, target: Ordinal) -> tuple[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from steelyard.datasheet import numbers
 from steelyard.datasheet.html.figure import Figure, Panel, cell, looks, spoken
-from steelyard.datasheet.html.labels import LETTER
 from steelyard.datasheet.html.tiles import Grid, Tile, draw_tiles
 from steelyard.datasheet.summary import Summary
 from steelyard.datasheet.together import judges_of
@@ -31,8 +30,7 @@ def correlated(summary: Summary) -> Figure | None:
         for row, first in enumerate(names)
         for column, second in enumerate(names[:row])
     ]
-    side = round(LETTER * max(map(len, labels))) + 14
-    grid = Grid(labels[1:], labels[:-1], tiles, apart=len(labels), side=side, broad=88)
+    grid = Grid(labels[1:], labels[:-1], tiles, apart=len(labels))
     svg = draw_tiles(grid, title=TITLE, label=spoken(HEADER, rows))
     return Figure("correlated", TITLE, CAPTION, (Panel(svg),), HEADER, tuple(rows), wide=len(names) > 6)
 

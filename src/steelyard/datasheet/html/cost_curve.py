@@ -114,10 +114,11 @@ class Axes:
 
 
 def cost_curve(summary: Summary) -> Figure | None:
-    """Judges by price and accuracy; None where fewer than two were measured on several probes."""
+    """Judges by price and accuracy; None for fewer than two, or where all are known to cost nothing."""
     look, offers, rows, omitted = looks(summary), [], [], []
     named = [(judge.name, *_two(summary, judge.name)) for judge in summary.measured]
-    if sum(accuracy is not None for _, accuracy, _ in named) < 2:
+    free = all(cost is not None and cost.value == 0 for _, _, cost in named)
+    if free or sum(accuracy is not None for _, accuracy, _ in named) < 2:
         return None
     for name, accuracy, cost in named:
         if numbers.defined(accuracy) and numbers.defined(cost):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from steelyard.datasheet import numbers
 from steelyard.datasheet.datasheet import JudgeEntry
-from steelyard.datasheet.html.labels import short_names
+from steelyard.datasheet.short_names import short_names
 from steelyard.datasheet.summary import Summary
 from steelyard.metrics.estimate import Estimate
 

@@ -10,8 +10,6 @@ LETTER, LINE = 7.0, 16.0
 """Width of a letter and height of a line, in pixels, at the figure's font size."""
 LIFTS = (0.0, *(side * lines for lines in (0.7, 1.2, 2.0, 3.0, 4.0, 5.0, 6.0) for side in (-1, 1)))
 """How far a label may move up or down, in lines, nearest first."""
-LONGEST = 24
-"""Letters after which a name is cut; the table carries it whole."""
 
 
 @dataclass(frozen=True)
@@ -48,28 +46,6 @@ class Label:
     """`left`, `center` or `right` of the anchor."""
     far: bool
     """True where a thin line should lead back to the point."""
-
-
-def short_names(names: Sequence[str]) -> dict[str, str]:
-    """Names that fit and still differ: without the provider, cut at an end or in the middle, or numbered."""
-    if any(len(name) > LONGEST for name in names):
-        bare = {name: name.rpartition("/")[2] or name for name in names}
-        if len(set(bare.values())) == len(bare) and all(len(short) <= LONGEST for short in bare.values()):
-            return bare
-    for cut in (_cut_end, _cut_middle):
-        shortened = {name: cut(name) for name in names}
-        if len(set(shortened.values())) == len(shortened):
-            return shortened
-    return {name: f"{number}: {_cut_end(name)}" for number, name in enumerate(dict.fromkeys(names), start=1)}
-
-
-def _cut_end(name: str) -> str:
-    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
-
-
-def _cut_middle(name: str) -> str:
-    half = LONGEST // 2
-    return name if len(name) <= LONGEST else name[: half - 1] + "…" + name[-half:]
 
 
 def place(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from textwrap import wrap
 
 from steelyard.datasheet.html.chart import Spec, colour, draw, layer, mark
@@ -14,6 +15,10 @@ GAP = 2
 """Between two tiles."""
 APART = 22
 """Between the measured judges and the baselines."""
+NARROWEST = 92
+"""Width of a tile that its heading may ask for, in pixels."""
+LETTER, BOLD, SMALL = 7.8, 8.6, 5.6
+"""Width of a letter of a row's name, of a heading and of the small line, in the widest font of the page."""
 LINE = 15
 """Height of a line of a heading."""
 FAINTEST, STRONGEST = 0.05, 0.58
@@ -50,15 +55,27 @@ class Grid:
     """Cells; one that is missing stays empty."""
     apart: int
     """Columns before the gap that sets the rest apart; as many as there are for no gap."""
-    side: int
-    """Room for the names of the rows, in pixels."""
-    broad: int = 112
-    """Width of a tile, in pixels."""
+
+    @cached_property
+    def side(self) -> int:
+        """Room for the names of the rows, in pixels."""
+        return round(LETTER * max(map(len, self.rows), default=0)) + 14
+
+    @cached_property
+    def broad(self) -> int:
+        """Width of a tile, in pixels: as wide as its longest line, or half a heading."""
+        beside = max((SMALL * len(tile.beside) for tile in self.tiles), default=0)
+        heading = max((BOLD * len(name) for name in self.columns), default=0)
+        return round(max(beside + 12, min(heading, NARROWEST)))
 
     @property
     def width(self) -> int:
         """Width of the drawing."""
         return self.side + len(self.columns) * self.broad + (APART if self.apart < len(self.columns) else 0)
+
+    def capacity(self, room: int) -> int:
+        """Columns that fit into so many pixels; at least one."""
+        return max(1, (room - self.side - APART) // self.broad)
 
     @property
     def top(self) -> int:
@@ -71,8 +88,9 @@ class Grid:
         return self.top + len(self.rows) * TALL
 
     def heading(self, name: str) -> list[str]:
-        """A name in at most two lines as wide as a tile."""
-        lines = wrap(name, max(4, (self.broad - 8) // 7))
+        """A name in at most two lines as wide as a tile, broken after its provider rather than anywhere."""
+        letters = max(4, int((self.broad - 4) / BOLD))
+        lines = wrap(name if len(name) <= letters else name.replace("/", "/ "), letters)
         return lines if len(lines) < 3 else [lines[0], lines[1][:-1] + "…"]
 
     def left(self, column: int) -> int:

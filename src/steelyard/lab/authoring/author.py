@@ -48,6 +48,16 @@ class Authored:
         """Texts that wait for a person."""
         return sum(stimulus.lineage.review == PENDING for stimulus in self.stimuli)
 
+    @property
+    def shortfalls(self) -> tuple[str, ...]:
+        """Probes for which nothing usable was written, in sentences."""
+        return tuple(
+            f"probe {report.probe!r}: none of the {report.asked} texts written for it can be used "
+            f"({report.reasons}); it is not measured."
+            for report in self.report
+            if report.asked and not report.usable and not report.pending
+        )
+
     def require_review(self, folder: RunFolder) -> None:
         """Refuse to judge while a text waits for a person."""
         if self.pending:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -41,6 +42,21 @@ class Roles:
         """Everyone who may be called."""
         every = (self.author, self.validator, self.fallback, self.embedder)
         return tuple(model for model in every if model is not None)
+
+    def cautions(self, judges: Iterable[Judge]) -> Iterator[str]:
+        """What a reader of the figures should know of who wrote and who confirmed."""
+        if self.validator.address == self.author.address:
+            yield (
+                f"validator: {self.validator.address} confirms what it has written itself; "
+                "name another model to have it checked."
+            )
+        for judge in judges:
+            if judge.address in (self.author.address, self.validator.address):
+                role = "wrote" if judge.address == self.author.address else "confirmed"
+                yield (
+                    f"judge {judge.name}: is measured on texts that {judge.address} {role}, and may find "
+                    "what it expects; name other models as author and validator."
+                )
 
     @cached_property
     def hash(self) -> str:

@@ -46,6 +46,11 @@ class ProbeReport:
         """True where every level has as many texts as the others."""
         return len({bucket.filled for bucket in self.buckets}) <= 1
 
+    @property
+    def reasons(self) -> str:
+        """Why texts were rejected, with counts."""
+        return _counted(self.rejected)
+
     def to_json(self) -> dict[str, Any]:
         """One entry under `authored` in `datasheet.json`."""
         body: dict[str, Any] = {
@@ -65,7 +70,7 @@ class ProbeReport:
         if self.pending:
             parts.append(f"{self.pending} waiting for review")
         if self.rejected:
-            parts.append(f"{sum(self.rejected.values())} rejected ({_counted(self.rejected)})")
+            parts.append(f"{sum(self.rejected.values())} rejected ({self.reasons})")
         if self.turned_down:
             parts.append(f"{sum(self.turned_down.values())} tries turned down ({_counted(self.turned_down)})")
         told = f"{self.probe}: {', '.join(parts)}"
