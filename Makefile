@@ -5,6 +5,9 @@ READY := $(VENV)/.ready
 READY_DEV := $(VENV)/.ready-dev
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
+# Tests start the program hundreds of times: let Python keep what it compiled.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test calibrate check format docs setup clean
 
 setup: $(READY_DEV)

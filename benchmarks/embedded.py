@@ -15,7 +15,6 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from steelyard.lab.judge_run import _prefix_order
 from steelyard.lab.planner import make_plan
 from steelyard.lab.study_file import StudyConfig, build_study
 from steelyard.providers.embedded_chat import DEFAULT_SYSTEM
@@ -27,7 +26,7 @@ from steelyard.trials.trial import Trial
 def trials(count: int) -> list[Trial]:
     study = build_study(StudyConfig(judges=["embedded/smollm2-135m"], probes=["ladder"]), Path())
     mine = [trial for trial in make_plan(study).trials if trial.judge.provider == "embedded"]
-    return sorted(mine, key=_prefix_order)[:count]
+    return sorted(mine, key=lambda trial: trial.prefix)[:count]
 
 
 async def ours(chosen: list[Trial]) -> tuple[float, list[str]]:

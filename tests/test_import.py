@@ -197,7 +197,7 @@ def test_a_judge_without_any_verdict_ends_with_1(steelyard, tmp_path: Path) -> N
 def test_the_position_probe_needs_recorded_pairs(steelyard) -> None:
     done = steelyard("measure", "-j", "planted/tie", "-p", "position")
     assert done.returncode == 2
-    assert "holds no natural pairs; use `steelyard import`" in done.stderr
+    assert "holds no natural pairs; give data with two responses a row, use `steelyard import`" in done.stderr
 
 
 WRONG = [

@@ -64,6 +64,20 @@ def test_the_table_of_prompts(prompt: str) -> None:
     assert f"| `{prompt}` | {' | '.join(flips)} | {net} |" in PAGE
 
 
+def test_the_words_of_prompts() -> None:
+    words = {
+        judge: [
+            e.finding
+            for (j, _, name), e in figures("verdicts.jsonl").items()
+            if (j, name) == (judge, "net_slot_preference")
+        ]
+        for judge in ("GPT-4", "Falcon")
+    }
+    assert words == {"GPT-4": ["clear"] * 12, "Falcon": ["flagged"] * 12}
+    assert "`clear` under all\ntwelve" in PAGE
+    assert "Falcon is `flagged` under all twelve" in PAGE
+
+
 def test_the_second_stage_overturns_the_first() -> None:
     found = figures("verdicts.jsonl")
     for prompt, flips in (("Swap", (0, 308)), ("Swap(stage1)", (295, 34))):

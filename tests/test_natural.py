@@ -7,10 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
+from statsmodels.stats.multitest import multipletests
 
 from steelyard.datasheet.datasheet import JudgeEntry
 from steelyard.datasheet.readings import readings_of
-from steelyard.metrics.natural import CELLS, natural_estimates
+from steelyard.metrics.multiplicity import holm
+from steelyard.metrics.natural import CELLS, natural_estimates, prompt_family
 from steelyard.metrics.pairs import Pairs
 from strategies import find, make, pairs_of_equals, swap_contents, swap_slots
 
@@ -143,3 +145,25 @@ def test_natural_pairs_are_read_under_every_prompt_and_flagged_under_base_alone(
     without = natural_estimates("J", "cot", pairs, pairs, 7)
     titles = [r.title for r in readings_of([JudgeEntry("J", "recorded/x", False, {})], without)]
     assert titles == ["Natural pairs, cot"]
+
+
+def test_prompts_without_a_base_are_one_family() -> None:
+    # Eight tasks all leaning one way: p = 2/2^8 = .0078. Six of eight: P(|sum| >= 4) = 2·(1+8+28)/256 = .289.
+    strong, weak = ["11"] * 8, ["11"] * 6 + ["22"] * 2
+    prompts = {"a": make(strong, tasks=8, kind="natural"), "b": make(weak, tasks=8, kind="natural")}
+    assert prompt_family(prompts) == pytest.approx({"a": 2 * 2 / 256, "b": 74 / 256})
+    assert prompt_family({**prompts, "base": prompts["a"]}) == {}
+    words = {
+        name: find(natural_estimates("J", name, pairs, pairs, 7, p), "net_slot_preference")
+        for (name, pairs), p in zip(prompts.items(), prompt_family(prompts).values(), strict=True)
+    }
+    assert {name: e.finding for name, e in words.items()} == {"a": "flagged", "b": "underpowered"}
+    assert "p = 0.016 among all prompts of the judge (Holm)" in (words["a"].note or "")
+    # Eight such prompts: 8 · .0078 > .05, so none is flagged.
+    many = prompt_family({f"p{n}": prompts["a"] for n in range(8)})
+    assert set(many.values()) == {8 * 2 / 256}
+
+
+def test_holm_agrees_with_statsmodels() -> None:
+    p = [0.01, 0.04, 0.03, 0.005, 0.9]
+    assert holm(p) == pytest.approx(list(multipletests(p, method="holm")[1]))

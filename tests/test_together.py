@@ -451,3 +451,9 @@ def test_a_flat_table_tells_the_strength_of_an_edit_from_the_level_of_an_interva
     graded = [row for row in found if row["metric"] == "accuracy" and row["edit_level"]]
     assert {row["edit_level"] for row in graded} == {"0.1", "0.3"}
     assert {row["level"] for row in graded} == {"0.95"}
+
+
+def test_what_nobody_has_is_not_printed_for_every_edit(six: Datasheet) -> None:
+    # No input was judged twice, so no edit has an excess over repeats; the full reports still say why.
+    assert "excess flips" not in printed(six)
+    assert "excess flips" in markdown.render(six)

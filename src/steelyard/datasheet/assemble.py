@@ -47,7 +47,7 @@ def assemble(
             estimates += run_costs(judge.name, by_judge[judge.name], estimates, prices[judge.name], seed)
         scored = by_judge[judge.name] if level == POINTWISE else ()
         estimates += volatility_estimates(judge.name, estimates, seed, scored)
-        estimates += loss_estimates(judge.name, by_judge[judge.name])
+        estimates += loss_estimates(judge.name, by_judge[judge.name], seed)
     measured = {judge.name: by_judge[judge.name] for judge in ordered if not judge.baseline}
     return Datasheet(
         name=name,

@@ -14,6 +14,7 @@ from steelyard.datasheet.run_readings import cost, volatility
 from steelyard.metrics.direction_estimates import BY_CHANCE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import DEFAULT_LIMITS
+from steelyard.metrics.losses import UNEVEN
 from steelyard.trials.builtin_prompts import GRADED
 
 NATURAL = "Natural pairs"
@@ -48,7 +49,7 @@ def _resolutions(figures: Figures) -> Iterator[Reading]:
 
 
 def _other_prompts(figures: Figures) -> Iterator[Reading]:
-    """Natural pairs under protocols other than base, which are told and never flagged."""
+    """Natural pairs under protocols other than base."""
     for protocol in figures.protocols("order_consistency"):
         reading = None if protocol == "base" else _natural(figures, protocol)
         if reading is not None:
@@ -208,7 +209,9 @@ def _failures(figures: Figures) -> tuple[str, str] | None:
         f"{rate.metric.removesuffix('_rate')} {rate.numerator} of {rate.denominator} calls" for rate in known
     ]
     needed = max(known, key=lambda rate: (rate.finding == "underpowered", rate.calls_needed or 0))
-    return word, f"{', '.join(parts)}; none of them counts as a score{more_calls(needed)}"
+    uneven = " and ".join(rate.metric.removesuffix("_rate") for rate in known if rate.reading == UNEVEN)
+    depends = f"; {uneven} calls depend on what is shown, so the rest may mislead" if uneven else ""
+    return word, f"{', '.join(parts)}; none of them counts as a score{depends}{more_calls(needed)}"
 
 
 def more_calls(estimate: Estimate) -> str:

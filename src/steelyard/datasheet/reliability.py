@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from steelyard.datasheet import numbers
@@ -46,7 +47,9 @@ def reliability_rows(index: Index) -> Iterator[Row]:
     for probe in EDITS:
         yield from index.row(_label(probe), probe, "accuracy", _BASE, headline=True)
         yield from index.row("verdict kept", probe, "invariance", _BASE, depth=1)
-        yield from index.row(term("excess_flip").label, probe, "excess_flip", _BASE, depth=1)
+        for row in index.row(term("excess_flip").label, probe, "excess_flip", _BASE, depth=1):
+            # Without repeats nobody has one: a short report need not say so for every edit.
+            yield replace(row, essential=any(map(numbers.defined, row.cells.values())))
         for level in sorted(index.values(probe, "invariance", "level"), key=float):
             words = f"kept, {numbers.condition({'level': level})}"
             yield from index.row(words, probe, "invariance", {**_BASE, "level": level}, depth=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from textwrap import fill
 
 from rich.console import Console
 from rich.padding import Padding
@@ -102,10 +103,15 @@ class _Page:
         table.add_row(title)
         for row in section.rows:
             self._row(table, row, judges, width)
-        first = [section.rows[0].cells.get(judge.name) for judge in judges]
-        basis = [numbers.NOT_MEASURED if cell is None else numbers.short_basis(cell) for cell in first]
+        basis = [self._basis(section, judge.name) for judge in judges]
         behind = f"  calls/{self.summary.datasheet.units}/tasks"
         table.add_row(self._text(behind, "dim"), *(self._text(text, "dim") for text in basis))
+
+    def _basis(self, section: Section, judge: str) -> str:
+        """What stands behind a judge's first figure of a section that is defined."""
+        cells = [cell for row in section.rows if (cell := row.cells.get(judge)) is not None]
+        first = next((cell for cell in cells if numbers.defined(cell)), cells[0] if cells else None)
+        return numbers.NOT_MEASURED if first is None else numbers.short_basis(first)
 
     def _absence(self, section: Section, judge: str) -> Text:
         """One word for a section in which a judge has no figure at all."""
@@ -113,7 +119,11 @@ class _Page:
         return self._cell(next((cell for cell in cells if cell is not None), None), LABEL)
 
     def _row(self, table: Table, row: Row, judges: Sequence[JudgeEntry], width: int) -> None:
-        label = self._text("  " * (row.depth + 1) + row.label, "dim" if row.depth == 2 else "")
+        first, rest = "  " * (row.depth + 1), "  " * (row.depth + 2)
+        lines = fill(
+            row.label, LABEL - 1, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
+        )
+        label = self._text(lines, "dim" if row.depth == 2 else "")
         table.add_row(label, *(self._cell(row.cells.get(judge.name), width) for judge in judges))
 
     def _cell(self, estimate: Estimate | None, width: int) -> Text:

@@ -8,6 +8,7 @@ alone. In integers
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -18,8 +19,10 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.flip_estimates import flip_estimates
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.missing import missing_rates
-from steelyard.metrics.net_slot import net_slot_preference
+from steelyard.metrics.multiplicity import holm
+from steelyard.metrics.net_slot import DECLARED_PROTOCOL, net_slot_preference
 from steelyard.metrics.pairs import ABSENT, FIRST, SECOND, Ints, Pairs
+from steelyard.metrics.position import position_test
 from steelyard.metrics.proportion import proportion
 from steelyard.metrics.tally import Mask, excluded, neither, readable, tally
 
@@ -36,12 +39,29 @@ NO_GOLD = "no pair says which text is better"
 NO_BETTER = "no pair has a better text"
 
 
-def natural_estimates(judge: str, protocol: str, pairs: Pairs, labelled: Pairs, seed: int) -> list[Estimate]:
-    """Every figure of natural pairs; `labelled` are those of which people said which text is better."""
+def prompt_family(prompts: Mapping[str, Pairs]) -> dict[str, float]:
+    """The position test's p of each prompt, corrected for their number; empty where `base` is among them.
+
+    Verdicts recorded elsewhere often name every prompt: then none is the study's own, and all of them
+    together are the family that was declared.
+    """
+    if DECLARED_PROTOCOL in prompts:
+        return {}
+    tests = [position_test(decompose(pairs)).p for pairs in prompts.values()]
+    return dict(zip(prompts, holm(tests), strict=True))
+
+
+def natural_estimates(
+    judge: str, protocol: str, pairs: Pairs, labelled: Pairs, seed: int, corrected: float | None = None
+) -> list[Estimate]:
+    """Every figure of natural pairs; `labelled` are those of which people said which text is better.
+
+    `corrected` is the position test's p among the judge's prompts, see `prompt_family`.
+    """
     heading = Heading(judge, "position", {"protocol": protocol}, seed)
     return [
         *_cells(heading, pairs),
-        net_slot_preference(heading, pairs),
+        net_slot_preference(heading, pairs, corrected),
         *flip_estimates(heading, pairs),
         tie_rate(heading, pairs),
         _accuracy(heading, labelled),

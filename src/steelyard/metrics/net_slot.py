@@ -21,8 +21,11 @@ DECLARED_PROTOCOL = "base"
 """The only arm whose position test may flag: one test, declared before the data."""
 
 
-def net_slot_preference(heading: Heading, pairs: Pairs) -> Estimate:
-    """Slot-1 commits less slot-2 commits per call of complete pairs, with the position test."""
+def net_slot_preference(heading: Heading, pairs: Pairs, corrected: float | None = None) -> Estimate:
+    """Slot-1 commits less slot-2 commits per call of complete pairs, with the position test.
+
+    `corrected` is the test's p within a declared family of prompts, of which none is `base`.
+    """
     parts = decompose(pairs)
     complete = parts.pairs.where(parts.complete)
     if not len(complete):
@@ -30,7 +33,8 @@ def net_slot_preference(heading: Heading, pairs: Pairs) -> Estimate:
     test = position_test(parts)
     units = slot_units(complete)
     declared = heading.group.get("protocol") == DECLARED_PROTOCOL
-    word = difference_word(units.limits(1 - ALPHA), test.p) if declared else None
+    p = test.p if declared else corrected
+    word = None if p is None else difference_word(units.limits(1 - ALPHA), p)
     return heading.estimate(
         METRIC,
         unit="call",
@@ -46,7 +50,7 @@ def net_slot_preference(heading: Heading, pairs: Pairs) -> Estimate:
         chance=0.0,
         finding=word,
         minimum_detectable=units.detectable,
-        note=_note(test, complete, declared),
+        note=_note(test, complete, _standing(declared, corrected)),
         calls_needed=units.calls_needed if word == UNDERPOWERED else None,
         reading=test.reading(few_commits=few_commits(complete)),
     )
@@ -75,13 +79,21 @@ def _intervals(heading: Heading, units: SlotBalance) -> tuple[Interval, ...]:
     return tuple(intervals)
 
 
-def _note(test: PositionTest, complete: Pairs, declared: bool) -> str | None:
+def _standing(declared: bool, corrected: float | None) -> str:
+    if declared:
+        return ""
+    if corrected is None:
+        return "not the declared test, so nothing is flagged"
+    return f"p = {corrected:.2g} among all prompts of the judge (Holm)"
+
+
+def _note(test: PositionTest, complete: Pairs, standing: str) -> str | None:
     these = "" if test.flipped == "tasks" else ONE_TASK if tasks(complete) == 1 else "these tasks only"
     return join(
         [
             f"position test p = {test.p:.2g} (signs of {test.flipped} flipped)",
             f"stable excess p = {test.stable_p:.2g}",
             these,
-            "" if declared else "not the declared test, so nothing is flagged",
+            standing,
         ]
     )

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.natural import natural_estimates
+from steelyard.metrics.natural import natural_estimates, prompt_family
 from steelyard.metrics.pairs import collect
 from steelyard.probes.probe import PAIRWISE, Design, Showing, both_orders, select
 from steelyard.stimuli.natural import natural_pair
@@ -52,9 +52,12 @@ class Position:
         """The figures of every protocol under which natural pairs were judged."""
         mine = among(observations, self.name)
         protocols = sorted(protocols_of(mine), key=lambda name: (name != "base", name))
+        chosen = {protocol: select(mine, self.name, protocol) for protocol in protocols}
+        pairs = {protocol: collect(rows) for protocol, rows in chosen.items()}
+        corrected = prompt_family(pairs)
         estimates: list[Estimate] = []
-        for protocol in protocols:
-            chosen = select(mine, self.name, protocol)
-            labelled = among(chosen, labelled=True)
-            estimates += natural_estimates(judge, protocol, collect(chosen), collect(labelled), seed)
+        for protocol, rows in chosen.items():
+            labelled = collect(among(rows, labelled=True))
+            p = corrected.get(protocol)
+            estimates += natural_estimates(judge, protocol, pairs[protocol], labelled, seed, p)
         return estimates

@@ -1,0 +1,129 @@
+"""Do lost calls depend on what is shown? If they do, the figures of the calls that are left may be biased.
+
+Lost calls are counted by condition (probe, protocol, kind, step) and compared with an even spread by
+Pearson's statistic. Its p is exact by simulation: stimuli are dealt to the conditions again, the lost calls
+of one stimulus staying together, because a text that is refused once is refused again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.identity import seed_for
+from steelyard.stimuli.stimulus import Stimulus
+from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.recorded_observations import RecordedObservations
+from steelyard.verdicts.verdict import NOT_RUN, Failed, Unreadable
+
+DEALS = 1999
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LossTest:
+    """Outcome of the test."""
+
+    p: float
+    """Share of deals, the real one counted in, that are spread at least as unevenly."""
+    worst: str
+    """Condition that adds most to the unevenness by losing more than its share."""
+    lost: int
+    """Calls lost there."""
+    calls: int
+    """Calls made there."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Calls:
+    """One row per call that was tried."""
+
+    conditions: tuple[str, ...]
+    """Names that `condition` is an index into."""
+    condition: Ints
+    unit: Ints
+    """Stimulus under a protocol."""
+    lost: NDArray[np.bool_]
+
+
+def loss_test(
+    observations: Sequence[Observation], kind: type[Unreadable | Failed], seed: int
+) -> LossTest | None:
+    """The test for one kind of loss; None with one condition, or where all or none are lost."""
+    calls = _tried(observations, kind)
+    made = np.bincount(calls.condition, minlength=len(calls.conditions))
+    if np.count_nonzero(made) < 2 or calls.lost.all() or not calls.lost.any():
+        return None
+    where_lost = calls.condition[calls.lost]
+    lost = np.bincount(where_lost, minlength=len(made)).astype(np.float64)
+    parts = _parts(lost, made)
+    dealt = _deals(calls, len(made), seed)
+    reached = np.count_nonzero(_parts(dealt, made).sum(axis=1) >= parts.sum() - 1e-9)
+    worst = int(np.argmax(np.where(lost * made.sum() > made * lost.sum(), parts, -1.0)))
+    p = (1 + reached) / (1 + DEALS)
+    return LossTest(p, calls.conditions[worst], int(lost[worst]), int(made[worst]))
+
+
+def _parts(lost: Floats, made: Ints) -> Floats:
+    """Each condition's part of Pearson's statistic; the last axis runs over conditions."""
+    seen = made > 0
+    even = np.where(seen, made * lost.sum(axis=-1, keepdims=True) / made.sum(), 1.0)
+    parts: Floats = np.where(seen, (lost - even) ** 2 / even, 0.0)
+    return parts
+
+
+def _deals(calls: _Calls, conditions: int, seed: int) -> Floats:
+    """Lost calls by condition (deals × conditions) when stimuli change places between conditions."""
+    _, first, unit = np.unique(calls.unit, return_index=True, return_inverse=True)
+    places = np.bincount(calls.condition[first], minlength=conditions)
+    losses = np.bincount(unit, weights=calls.lost).astype(np.int64)
+    sizes, numbers = np.unique(losses[losses > 0], return_counts=True)
+    chance = np.random.default_rng(seed_for(seed, "losses"))
+    dealt = np.zeros((DEALS, conditions))
+    for row in dealt:
+        left = places.copy()
+        for size, number in zip(sizes, numbers, strict=True):
+            drawn = chance.multivariate_hypergeometric(left, int(number))
+            left -= drawn
+            row += size * drawn
+    return dealt
+
+
+def _tried(observations: Sequence[Observation], kind: type[Unreadable | Failed]) -> _Calls:
+    if isinstance(observations, RecordedObservations):
+        return _from_columns(observations, kind)
+    tried = [o for o in observations if o.verdict != Failed(NOT_RUN)]
+    named = [_condition(o.stimulus, o.protocol) for o in tried]
+    conditions = sorted(set(named))
+    number = {name: index for index, name in enumerate(conditions)}
+    units: dict[tuple[str, str], int] = {}
+    unit = [units.setdefault((o.stimulus.unit, o.protocol), len(units)) for o in tried]
+    return _Calls(
+        tuple(conditions),
+        np.array([number[name] for name in named], dtype=np.int64),
+        np.array(unit, dtype=np.int64),
+        np.array([isinstance(o.verdict, kind) for o in tried], dtype=np.bool_),
+    )
+
+
+def _from_columns(rows: RecordedObservations, kind: type[Unreadable | Failed]) -> _Calls:
+    """The same from columns, without an object for each call."""
+    wide = len(rows.protocols)
+    unit = rows.stimulus * wide + rows.protocol
+    seen, back = np.unique(unit, return_inverse=True)
+    named = [_condition(rows.shown.stimuli[u // wide], rows.protocols[u % wide]) for u in seen]
+    conditions = sorted(set(named))
+    number = {name: index for index, name in enumerate(conditions)}
+    lost = np.array([isinstance(verdict, kind) for verdict in rows.verdicts], dtype=np.bool_)
+    home = np.array([number[name] for name in named], dtype=np.int64)
+    return _Calls(tuple(conditions), home[back], unit, lost[rows.verdict])
+
+
+def _condition(stimulus: Stimulus, protocol: str) -> str:
+    step = "" if stimulus.delta is None else f"Δ{stimulus.delta:g}"
+    arm = "" if protocol == "base" else protocol
+    return ", ".join(part for part in (stimulus.probe, stimulus.kind, step, arm) if part)

@@ -1,0 +1,133 @@
+"""Lost calls: told from an even spread, with the level that is promised."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from steelyard.datasheet.datasheet import JudgeEntry
+from steelyard.datasheet.readings import readings_of
+from steelyard.metrics.loss_test import loss_test
+from steelyard.metrics.losses import loss_estimates
+from steelyard.stimuli.expectation import NoPreference
+from steelyard.stimuli.stimulus import Lineage, Stimulus
+from steelyard.trials.reply import Usage
+from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.recorded_observations import RecordedObservations, StimulusColumns
+from steelyard.verdicts.verdict import NOT_RUN, Failed, Tie, Unreadable, Verdict
+
+LOST = Unreadable("no answer found")
+
+
+def stimulus(kind: str, number: int) -> Stimulus:
+    name = f"{kind}-{number:03d}"
+    return Stimulus(
+        name,
+        "vacuum",
+        kind,
+        f"t{number % 5}",
+        "general",
+        "?",
+        ("", ""),
+        NoPreference(),
+        Lineage(name, "none"),
+    )
+
+
+def calls(lost: dict[str, int], units: int, *, protocol: str = "base") -> list[Observation]:
+    """Both orders of `units` pairs of each kind; both are lost for the first `lost[kind]` pairs."""
+    return [
+        Observation("J", protocol, stimulus(kind, n), order, 0, LOST if n < bad else Tie(), Usage(), "")
+        for kind, bad in lost.items()
+        for n, order in product(range(units), ("uv", "vu"))
+    ]
+
+
+def with_verdict(observations: list[Observation], verdict: Verdict, count: int) -> list[Observation]:
+    return [replace(o, verdict=verdict) for o in observations[:count]] + observations[count:]
+
+
+def test_p_by_hand() -> None:
+    # Two of two blank pairs are lost and none of two empty ones. Of the 6 ways to choose two of four pairs,
+    # 2 are as uneven: both blank or both empty. p is near 1/3.
+    test = loss_test(calls({"blank": 2, "empty": 0}, 2), Unreadable, 7)
+    assert test is not None
+    assert test.p == pytest.approx(1 / 3, abs=0.04)
+    assert (test.worst, test.lost, test.calls) == ("vacuum, blank", 4, 4)
+
+
+def test_losses_in_one_condition_are_flagged_though_they_are_few() -> None:
+    observations = calls({"blank": 8, "empty": 0, "identical": 0}, 20)
+    observations += [o for n in range(40) for o in calls({f"kind{n}": 0}, 20)]
+    rate = loss_estimates("J", observations, 7)[0]
+    assert rate.value is not None
+    assert rate.value < 0.02
+    assert (rate.finding, rate.reading, rate.calls_needed) == ("flagged", "uneven", None)
+    assert "most in vacuum, blank: 16 of 40" in (rate.note or "")
+    reading = next(readings_of([JudgeEntry("J", "m", False, {})], loss_estimates("J", observations, 7)))
+    assert reading.word == "flagged"
+    assert "unreadable calls depend on what is shown" in reading.sentence
+
+
+def test_an_even_spread_is_read_against_the_limit_alone() -> None:
+    rate = loss_estimates("J", calls({"blank": 2, "empty": 2}, 40), 7)[0]
+    assert rate.reading is None
+    assert "even over conditions: p = 1" in (rate.note or "")
+
+
+@pytest.mark.parametrize(
+    "observations",
+    [
+        calls({"blank": 3}, 10),
+        calls({"blank": 10, "empty": 10}, 10),
+        calls({"blank": 0, "empty": 0}, 10),
+        with_verdict(calls({"blank": 0, "empty": 0}, 10), Failed(NOT_RUN), 15),
+        [],
+    ],
+    ids=["one condition", "all lost", "none lost", "never tried", "no calls"],
+)
+def test_where_there_is_nothing_to_test(observations: list[Observation]) -> None:
+    assert loss_test(observations, Unreadable, 7) is None
+    assert loss_test(observations, Failed, 7) is None
+
+
+def test_prompts_are_conditions_too() -> None:
+    observations = [*calls({"empty": 9}, 20, protocol="strict"), *calls({"empty": 0}, 20)]
+    test = loss_test(observations, Unreadable, 7)
+    assert test is not None
+    assert test.p <= 0.005
+    assert test.worst == "vacuum, empty, strict"
+
+
+def test_even_losses_are_flagged_in_at_most_five_percent() -> None:
+    # Pairs are lost whole, which would deceive a test that dealt single calls.
+    chance, flagged, runs = np.random.default_rng(5), 0, 120
+    for run in range(runs):
+        bad = chance.multivariate_hypergeometric([20, 20, 20], 9)
+        test = loss_test(calls(dict(zip("abc", map(int, bad), strict=True)), 20), Unreadable, run)
+        flagged += test is not None and test.p <= 0.05
+    # Three standard errors of a true 5 % are .06.
+    assert flagged / runs <= 0.11
+
+
+def test_columns_give_the_same_as_objects() -> None:
+    observations = calls({"blank": 4, "empty": 1, "identical": 0}, 15)
+    shown = tuple(sorted({o.stimulus.id: o.stimulus for o in observations}.values(), key=lambda s: s.id))
+    number = {s.id: index for index, s in enumerate(shown)}
+    size = len(observations)
+    columns = RecordedObservations(
+        judges=("J",),
+        protocols=("base",),
+        verdicts=(Tie(), LOST),
+        shown=StimulusColumns(shown),
+        judge=np.zeros(size, dtype=np.int64),
+        protocol=np.zeros(size, dtype=np.int64),
+        stimulus=np.array([number[o.stimulus.id] for o in observations]),
+        order=np.array([int(o.order == "vu") for o in observations]),
+        replicate=np.zeros(size, dtype=np.int64),
+        verdict=np.array([int(o.verdict == LOST) for o in observations]),
+    )
+    assert loss_test(columns, Unreadable, 7) == loss_test(observations, Unreadable, 7)
