@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-import yaml
+from steelyard.tasks.builtin_yaml import load_builtin
 
 ELEMENTS = 5
 """Required elements of a checklist, and so the highest quality level."""
@@ -46,7 +46,7 @@ class Checklist:
 
 def parse_checklist(text: str) -> Checklist:
     """Read one catalogue file."""
-    data = yaml.safe_load(text)
+    data = load_builtin(text)
     elements = tuple(
         Element(e["key"], e["means"], tuple(e["keywords"]), tuple(e["wordings"]), e["weak"])
         for e in data["elements"]

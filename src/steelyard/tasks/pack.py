@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-import yaml
 from pydantic import BaseModel, ConfigDict
 
+from steelyard.tasks.builtin_yaml import load_builtin
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Scale, parse_scale
 from steelyard.tasks.task import Task
@@ -139,12 +139,9 @@ class _TaskFile(_Strict):
 
 def parse_pack_task(text: str) -> PackTask:
     """Read one file of the pack; an unknown or missing key is an error."""
-    body = _TaskFile.model_validate(yaml.load(text, Loader=_LOADER))
+    body = _TaskFile.model_validate(load_builtin(text))
     items = tuple(_pack_item(entry) for entry in body.items)
     return PackTask(body.id, body.instruction, body.rubric, parse_scale(body.scale), items)
-
-
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def _pack_item(entry: _ItemEntry) -> PackItem:

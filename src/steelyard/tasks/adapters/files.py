@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from importlib.resources import files
 
-import yaml
 from pydantic import BaseModel, ConfigDict
 
 from steelyard.registry import Registry
@@ -13,6 +12,7 @@ from steelyard.tasks.adapters.adapter import Adapter, Opener, Reader
 from steelyard.tasks.adapters.behaviours import behaviours
 from steelyard.tasks.adapters.folders import read_folders
 from steelyard.tasks.adapters.votes import items_of_votes
+from steelyard.tasks.builtin_yaml import load_builtin
 from steelyard.tasks.scale import parse_scale
 from steelyard.tasks.sources.read import read_table
 from steelyard.tasks.task import Task
@@ -60,7 +60,7 @@ class AdapterFile(BaseModel):
 def read_adapter(name: str) -> Adapter:
     """The adapter of one file."""
     text = files("steelyard.tasks.adapters").joinpath(f"{name}.yaml").read_text("utf-8")
-    body = AdapterFile.model_validate(yaml.safe_load(text))
+    body = AdapterFile.model_validate(load_builtin(text))
     return Adapter(
         name=name,
         title=body.title,

@@ -1,0 +1,14 @@
+"""Reading the YAML files that ship inside, by the fast loader where PyYAML has it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def load_builtin(text: str) -> Any:
+    """The content of a built-in file; files of users are read with messages in mind instead."""
+    return yaml.load(text, Loader=_LOADER)
