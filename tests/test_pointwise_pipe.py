@@ -20,7 +20,7 @@ from steelyard.lab.pack_study import pack_task
 from steelyard.lab.planner import make_plan
 from steelyard.lab.study_file import build_study, load_config
 from steelyard.providers.embedded_prompts import EMBEDDED_SCORE_PROMPT
-from steelyard.tasks.scale import Ordinal, parse_scale
+from steelyard.tasks.scale import Ordinal
 from steelyard.trials.judge import Judge, Protocol
 from steelyard.trials.trial import Trial
 
@@ -161,8 +161,8 @@ def pack_trials(scale: str) -> list[Trial]:
     """Every trial of every fitting probe that needs no author, on the whole pack."""
     judges = ["planted/rater", {"name": "chat", "model": "openai/m", "base_url": "http://127.0.0.1:9/v1"}]
     probes = ["vacuum", "label_flip", "semantic_paraphrase", "format_invariance_1", "stochastic_stability"]
-    config = load_config(None, {"judges": judges, "probes": probes, "profile": "full"})
-    return list(make_plan(build_study(config, Path(), pack_task(parse_scale(scale)))).trials)
+    asked = {"judges": judges, "probes": probes, "profile": "full", "task": {"scale": scale}}
+    return list(make_plan(build_study(load_config(None, asked), Path())).trials)
 
 
 @pytest.mark.parametrize("scale", ["binary", "1-6"])
