@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,6 +125,11 @@ def _from_columns(rows: RecordedObservations, kind: type[Unreadable | Failed]) -
 
 
 def _condition(stimulus: Stimulus, protocol: str) -> str:
-    step = "" if stimulus.delta is None else f"Δ{stimulus.delta:g}"
+    return _named(stimulus.probe, stimulus.kind, stimulus.delta, protocol)
+
+
+@cache
+def _named(probe: str, kind: str, delta: float | None, protocol: str) -> str:
+    step = "" if delta is None else f"Δ{delta:g}"
     arm = "" if protocol == "base" else protocol
-    return ", ".join(part for part in (stimulus.probe, stimulus.kind, step, arm) if part)
+    return ", ".join(part for part in (probe, kind, step, arm) if part)
