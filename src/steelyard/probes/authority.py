@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from random import Random
 
-from steelyard.probes.edited import Edited
+from steelyard.probes.retouched import Retouched
 from steelyard.stimuli.surface.claims import authority
 
 
-class Authority(Edited):
+class Authority(Retouched):
     """Every item with an expert's blessing added."""
 
     name = "authority"

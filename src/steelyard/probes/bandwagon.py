@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from random import Random
 
-from steelyard.probes.edited import Edited
+from steelyard.probes.retouched import Retouched
 from steelyard.stimuli.surface.claims import bandwagon
 
 
-class Bandwagon(Edited):
+class Bandwagon(Retouched):
     """Every item with the applause of many added."""
 
     name = "bandwagon"

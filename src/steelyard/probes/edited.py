@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from random import Random
 
-from steelyard.identity import rng_for
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.pointwise import METRICS, pointwise_estimates
 from steelyard.probes.probe import POINTWISE, Design, Showing, pointwise
-from steelyard.stimuli.original import original_of, perturbed
+from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.item import Item
 from steelyard.verdicts.observation import Observation
 
 
-class Edited:
-    """Every item with its response edited by a rule; a subclass names the probe and makes the edit."""
+class Edited(ABC):
+    """Every item edited by a rule; a subclass names the probe and makes the edits."""
 
     name: str
     question: str
     edit: str
-    """What is done to the response, in words."""
+    """What is done to the item, in words."""
     metrics: tuple[str, ...] = METRICS
     levels: tuple[str, ...] = (POINTWISE,)
 
-    def text(self, text: str, rng: Random) -> str | None:
-        """The edited response; None where the edit would change nothing."""
-        raise NotImplementedError
-
+    @abstractmethod
     def edits(self, item: Item, design: Design) -> Iterator[Stimulus]:
-        """The edits of one item; most probes make one."""
-        edited = self.text(item.responses[0], rng_for(design.seed, self.name, item.id))
-        if edited is not None:
-            yield perturbed(item, design.task, self.name, 0, edited, self.edit)
+        """The edits of one item; none where nothing would change."""
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
         """Every item that can be edited, as it is and edited."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from random import Random
 
-from steelyard.probes.edited import Edited
+from steelyard.probes.retouched import Retouched
 from steelyard.stimuli.surface.layout import blank_lines
 
 
-class FormatInvariance1(Edited):
+class FormatInvariance1(Retouched):
     """Every item with blank lines between its lines or sentences."""
 
     name = "format_invariance_1"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from random import Random
 
-from steelyard.probes.edited import Edited
+from steelyard.probes.retouched import Retouched
 from steelyard.stimuli.surface.layout import space_clusters
 
 
-class FormatInvariance2(Edited):
+class FormatInvariance2(Retouched):
     """Every item with clusters of spaces between some of its words."""
 
     name = "format_invariance_2"

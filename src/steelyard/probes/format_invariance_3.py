@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from random import Random
 
-from steelyard.probes.edited import Edited
+from steelyard.probes.retouched import Retouched
 from steelyard.stimuli.surface.layout import indentation
 
 
-class FormatInvariance3(Edited):
+class FormatInvariance3(Retouched):
     """Every item with its lines indented."""
 
     name = "format_invariance_3"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from random import Random
 
-from steelyard.probes.edited import Edited
+from steelyard.probes.retouched import Retouched
 from steelyard.stimuli.surface.markdown import markdown
 
 
-class Markdown(Edited):
+class Markdown(Retouched):
     """Every item in the other form, plain or formatted."""
 
     name = "markdown"
