@@ -243,6 +243,15 @@ def test_a_jury_by_hand() -> None:
     assert (trio.numerator, trio.denominator) == (2, 4)
 
 
+def test_votes_that_were_lost_are_told_and_bound_the_jury() -> None:
+    # Labels 1. Nobody answers the third input; the second lacks one vote and is right by the other two.
+    votes = {"a": [1, 1, "failed", 0], "b": [1, 1, "failed", 0], "c": [1, "unreadable", "failed", 0]}
+    scores = {name: collect_scores(calls(answers, [1] * 4)) for name, answers in votes.items()}
+    whole = next(e for e in jury_estimates(scores, 7) if e.metric == "jury_accuracy")
+    assert (whole.numerator, whole.denominator, whole.bounds) == (2, 3, (0.5, 0.75))
+    assert "2 of 4 inputs lack the vote of a member" in (whole.note or "")
+
+
 def test_a_chosen_trio_counts_on_tasks_that_did_not_choose_it() -> None:
     rows = noisy(5, 80, 6, per_task=4)
     scores = {name: collect_scores(mine) for name, mine in rows.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -42,24 +42,38 @@ def jury_estimates(scores: Mapping[str, Scores], seed: int) -> list[Estimate]:
         return []
     heading = Heading(PANEL, PROBE, {"protocol": "base"}, seed)
     return [
-        _share(heading, "jury_accuracy", votes, jury_verdict(votes, votes.judges, TIE), TIES),
-        _share(heading.within(rule="dawid_skene"), "jury_accuracy", votes, _weighted(votes), WITHOUT_LABELS),
+        _share(heading, "jury_accuracy", votes, votes.judges, jury_verdict(votes, votes.judges, TIE), TIES),
+        _share(
+            heading.within(rule="dawid_skene"),
+            "jury_accuracy",
+            votes,
+            votes.judges,
+            _weighted(votes),
+            WITHOUT_LABELS,
+        ),
         *_trios(heading, votes),
         *_chosen(heading, votes),
         *_correlations(heading, votes),
     ]
 
 
-def _share(heading: Heading, metric: str, votes: Ballots, verdict: Floats, note: str) -> Estimate:
-    """Inputs whose verdict is the label; an input without a verdict is not counted."""
+def _share(
+    heading: Heading, metric: str, votes: Ballots, jury: Sequence[str], verdict: Floats, note: str
+) -> Estimate:
+    """Inputs whose verdict is the label. One without a verdict is left to the bounds; lost votes are told."""
     scored = ~np.isnan(verdict)
+    columns = [votes.judges.index(name) for name in jury]
+    lost = int(np.isnan(votes.votes[:, columns]).any(axis=1).sum())
     right = scored & (verdict == votes.labels)
     units = np.unique(votes.cluster, return_inverse=True)[1]
     trials = unit_sums(units, scored)
     kept = trials > 0
     count = int(scored.sum())
     tally = Tally(unit_sums(units, right)[kept], trials[kept], n_calls=count, n_units=count)
-    return proportion(heading, metric, tally, unit="input", notes=[note])
+    inputs, decided = len(verdict), int(right.sum())
+    bounds = (decided / inputs, (decided + inputs - count) / inputs)
+    told = f"{lost} of {inputs} inputs lack the vote of a member" if lost else None
+    return proportion(heading, metric, tally, unit="input", bounds=bounds, notes=filter(None, [note, told]))
 
 
 def _weighted(votes: Ballots) -> Floats:
@@ -77,7 +91,7 @@ def _trios(heading: Heading, votes: Ballots) -> Iterator[Estimate]:
     """Every jury of three on all inputs, by name."""
     for trio in combinations(votes.judges, SIZE):
         here = heading.within(**members(trio))
-        yield _share(here, "jury_accuracy", votes, jury_verdict(votes, trio, TIE), TIES)
+        yield _share(here, "jury_accuracy", votes, trio, jury_verdict(votes, trio, TIE), TIES)
 
 
 def _chosen(heading: Heading, votes: Ballots) -> list[Estimate]:
@@ -94,11 +108,11 @@ def _chosen(heading: Heading, votes: Ballots) -> list[Estimate]:
     trio, single = chosen.held_out.judges, chosen.best_single.judges
     jury, best = jury_verdict(unseen, trio, TIE), jury_verdict(unseen, single, TIE)
     here = heading.within(**members(trio))
-    flattering = _share(here, "chosen_jury_apparent", seen, jury_verdict(seen, trio, TIE), CHOOSING)
+    flattering = _share(here, "chosen_jury_apparent", seen, trio, jury_verdict(seen, trio, TIE), CHOOSING)
     return [
         *([flattering] if len(votes.judges) > SIZE else []),
-        _share(here, "chosen_jury_accuracy", unseen, jury, HELD_OUT),
-        _share(heading.within(**members(single)), "best_judge_accuracy", unseen, best, HELD_OUT),
+        _share(here, "chosen_jury_accuracy", unseen, trio, jury, HELD_OUT),
+        _share(heading.within(**members(single)), "best_judge_accuracy", unseen, single, best, HELD_OUT),
         _gain(here, unseen, jury, best),
     ]
 
