@@ -105,7 +105,7 @@ def test_sampling_alone_makes_volatility(judge: str, mean: float, spread: float,
 
 
 def test_how_many_texts_synthetic_ordinal_had() -> None:
-    # Appendix F: mean, minimum and maximum over the four judges; Appendix E: Llama's maximum; Appendix D: MAE.
+    # Appendix F has mean, minimum and maximum over the four judges, E Llama's maximum, D the errors.
     assert [f"{100 * events / 31:.2f}" for events in (18, 24, 22)] == ["58.06", "77.42", "70.97"]
     assert f"{100 * (18 / 31 + 24 / 31 + 22 / 31 + 21 / 32) / 4:.2f}" == "68.02"
     assert [f"{errors / n:.3f}" for errors, n in ((15, 31), (7, 31), (9, 31), (11, 32))] == [
