@@ -71,7 +71,7 @@ def pointwise_estimates(
     plain = scores.where(scores.original)
     estimates = [accuracy(heading, subject)]
     if len(edits) and len(plain):
-        # Without a verdict on an edit, figures of the items alone would stand where the probe's are looked for.
+        # Without a verdict on an edit, figures of the items alone would stand in its place.
         if np.any(edits.readable):
             estimates.append(accuracy(heading.within(kind=ORIGINAL), plain))
         estimates += invariance_estimates(heading, scores)
