@@ -171,6 +171,11 @@ def arms_of(probe: Probe) -> tuple[str, ...]:
     return getattr(probe, "arms", ())
 
 
+def shows_unchanged(probe: Probe) -> bool:
+    """True for a probe of the items as they are, which has a member `unchanged`; others need an edit."""
+    return getattr(probe, "unchanged", False)
+
+
 def covers(spec: Spec, held: Spec) -> bool:
     """True where the first probe shows all that the second does: they are equal, or it has further arms."""
     if spec == held or spec.name != held.name:
