@@ -19,7 +19,13 @@ from steelyard.lab.judge_config import parse_judge
 from steelyard.lab.judge_defaults import baseline_judges
 from steelyard.lab.pack_study import pack_draw
 from steelyard.lab.study import Study
-from steelyard.lab.study_probes import DEFAULT_PROBES, default_probes, probe_specs, without_unwritten
+from steelyard.lab.study_probes import (
+    DEFAULT_PROBES,
+    default_probes,
+    probe_specs,
+    without_idle,
+    without_unwritten,
+)
 from steelyard.lab.task_config import TaskConfig, parse_task, question
 from steelyard.probes.probe import POINTWISE, PROBES, arms_of, level_of
 from steelyard.probes.suites import asks_for_scores, expanded, named_probes
@@ -113,6 +119,7 @@ def build_study(config: StudyConfig, folder: Path, prompt: Path | None = None) -
     )
     study.build_probes()  # refuses probes that do not fit the scale
     _check_rubric(study)
+    study = without_idle(study, named)
     return study if config.author is not None else without_unwritten(study, named)
 
 
