@@ -161,6 +161,11 @@ def levels_of(probe: Probe) -> tuple[str, ...]:
     return getattr(probe, "levels", (PAIRWISE,))
 
 
+def needs_of(probe: Probe) -> str:
+    """What a probe needs of the items, in words, where it has a member `needs`; empty where any will do."""
+    return getattr(probe, "needs", "")
+
+
 def arms_of(probe: Probe) -> tuple[str, ...]:
     """Protocols beside base that a probe shows, where it has a member `arms`; a judge may lack them."""
     return getattr(probe, "arms", ())
