@@ -81,7 +81,8 @@ def test_what_clearing_costs() -> None:
     assert [most_cleared(10, 12, 0.1), most_cleared(10, 4, 0.1)] == [1, -1]
     assert [most_cleared(24, 12, 0.1), most_cleared(24, 4, 0.1)] == [12, 3]
     assert [most_cleared(10, 12, 0.05), most_cleared(24, 12, 0.05)] == [-1, 3]
-    assert [most_cleared(10, 6, 0.1), most_cleared(10, 10, 0.2)] == [0, 7]
+    assert [most_cleared(10, 6, 0.1), most_cleared(24, 6, 0.1)] == [0, 5]
+    assert [most_cleared(10, 10, 0.2), most_cleared(24, 10, 0.2)] == [7, 28]
     # With no event: 13 tasks of 12 calls for .05, and 11 of 4 for one kind against .10.
     assert calls_needed(seen(0, 10, 12), Limit(0.05)) == 156
     assert calls_needed(seen(0, 10, 4), Limit(0.1)) == 44
