@@ -120,9 +120,9 @@ def _print(measured: Measured, as_json: bool) -> None:
 
     from steelyard.datasheet import terminal
 
-    if as_json:
+    if measured.datasheet is not None and as_json:
         click.echo(measured.datasheet.dumps(), nl=False)
-    else:
+    elif measured.datasheet is not None:
         terminal.render(measured.datasheet, Console())
         click.echo(f"\n{calls_made(measured.outcome)} Page: {shown(measured.folder.page)}")
     for warning in measured.warnings:

@@ -52,6 +52,8 @@ class _Page:
             line = self._text(f"{name}  ", "bold")
             line.append_text(self._text(f"{side.judge}{model}"))
             line.append_text(self._text(f"  {side.folder}", "dim"))
+            if side.partial:
+                line.append_text(self._text(f"  {side.partial}", STYLES["underpowered"]))
             self.console.print(line, highlight=False)
         facts = (f"stimuli matched by {self.sheet.matched}", f"margin {self.sheet.margin:g}")
         self._line(" · ".join((*facts, self.sheet.version)), "dim")

@@ -153,6 +153,7 @@ class JudgeRun:
         if self.stopped.is_set():
             return
         self.stopped.set()
+        self.runner.outcome.given_up.add(self.judge.name)
         if isinstance(error, (UnreachableError, BudgetError)):
             self.runner.outcome.stopped.append(error)
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +18,7 @@ from steelyard.lab.authoring.draft import Written
 from steelyard.lab.authoring.spending import authoring_cost
 from steelyard.lab.authoring.tally import tally
 from steelyard.lab.budget import cost
+from steelyard.lab.coverage import covered
 from steelyard.lab.frozen_plan import freeze_plan, thaw_plan
 from steelyard.lab.frozen_study import freeze, thaw
 from steelyard.lab.observe import observe
@@ -34,6 +35,8 @@ except ImportError:  # not on Windows, where runs are not guarded against each o
 
 RUNS = "steelyard-runs"
 """Folder of the runs that were given no --out."""
+SHEETS = ("datasheet.json", "datasheet.md", "datasheet.html")
+"""Files of a published datasheet."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ class RunFolder:
     @property
     def page(self) -> Path:
         """The datasheet as one HTML file."""
-        return self.path / "datasheet.html"
+        return self.path / SHEETS[-1]
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -186,17 +189,26 @@ class RunFolder:
         finally:
             store.close()
 
-    def publish(self, plan: Plan, store: RunStore) -> Datasheet:
-        """Build the datasheet from the store and write every format."""
+    def publish(self, plan: Plan, store: RunStore) -> Datasheet | None:
+        """Build the datasheet from the store and write every format; without a reply there is none."""
+        if not covered(plan.trials, store).own.answered:
+            self._retract()
+            return None
         datasheet = build_datasheet(plan, store)
         self.write(datasheet)
         return datasheet
 
+    def _retract(self) -> None:
+        """Remove a datasheet that no reply in the store stands behind."""
+        for name in SHEETS:
+            with suppress(OSError):
+                (self.path / name).unlink(missing_ok=True)
+
     def write(self, datasheet: Datasheet) -> None:
         """The datasheet as JSON, Markdown and one HTML page."""
-        write_text(self.path / "datasheet.json", datasheet.dumps())
-        write_text(self.path / "datasheet.md", markdown.render(datasheet))
-        write_text(self.page, html.render(datasheet))
+        renderers = (Datasheet.dumps, markdown.render, html.render)
+        for name, render in zip(SHEETS, renderers, strict=True):
+            write_text(self.path / name, render(datasheet))
 
 
 def build_datasheet(plan: Plan, store: RunStore) -> Datasheet:
@@ -227,9 +239,11 @@ def run_facts(plan: Plan, store: RunStore) -> dict[str, Any]:
     times = sorted(stored.received for _, stored in measured)
     latencies = sorted(stored.reply.latency_ms for _, stored in measured)
     prices = {judge.name: price_of(judge) for judge in plan.study.judges}
+    coverage = covered(plan.trials, store)
     return {
         "started": _clock(times[0]) if times else None,
-        "finished": _clock(times[-1]) if times else None,
+        "finished": _clock(times[-1]) if times and not coverage.told.partial else None,
+        **coverage.to_json(),
         "latency_ms": {"p50": _quantile(latencies, 0.5), "p95": _quantile(latencies, 0.95)},
         "calls": len(measured),
         "input_tokens": sum(stored.reply.usage.input_tokens for _, stored in measured),

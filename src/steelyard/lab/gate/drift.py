@@ -40,6 +40,8 @@ def drift_checks(
         rows = compare_judges(old, _counterpart(old, judge), new, new.pick(judge), margin).rows
         chosen, unpaired = _chosen(policy, rows)
         checks += [_check(judge, row, margin) for row in read_together(chosen, margin)]
+        reference_partial = old.partial(_counterpart(old, judge).name)
+        notes += [f"{reference}: {reference_partial}"] if reference_partial else []
         notes += [
             f"{judge}: {metric} is no share of units and was not checked for drift" for metric in unpaired
         ]
