@@ -163,7 +163,7 @@ STUDIES: dict[str, dict[str, Any]] = {
         "judges": ["planted/rater?noise=0.1", "planted/constant"],
         "task": {"scale": "binary"},
         "replicates": 2,
-        "probes": ["label_flip", "format_invariance_1", "stochastic_stability", "vacuum", "score_range"],
+        "probes": ["label_flip", "format_invariance_1", "stochastic_stability", "vacuum"],
     },
 }
 
