@@ -92,7 +92,7 @@ class Runner:
             paid = [trial for trial in agenda.trials if trial.key in stored]
             self.budget.spent += sum(cost(price, trial, stored[trial.key].reply) for trial in paid)
             lane = "embedded" if judge.provider == "embedded" else f"judge {judge.name}"
-            run = JudgeRun(self, judge, agenda.batches)
+            run = JudgeRun(self, agenda, bool(paid))
             self._runs.append(run)
             self.progress.begin(judge.name, len(agenda.trials), len(paid))
             lanes.setdefault(lane, []).append(run)

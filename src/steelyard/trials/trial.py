@@ -64,6 +64,11 @@ class Trial:
         return self.judge.decoding
 
     @property
+    def item(self) -> str:
+        """What is asked about; calls on one item may fail alike."""
+        return self.stimulus.unit
+
+    @property
     def prefix(self) -> tuple[str, ...]:
         """Sorts trials so that those which share a prompt's beginning stand together."""
         return (self.stimulus.request, *self.slot_texts, self.protocol, self.key)
