@@ -61,10 +61,11 @@ def _silence(judge: str, tried: Mapping[Verdict, int], replied: bool) -> RunErro
     for verdict, number in tried.items():
         if isinstance(verdict, (Unreadable, Failed)):
             reasons[verdict.reason] += number
-    cure = "the replies and correct the prompt, the reader or the server" if replied else "the server"
+    look = "look at the replies and correct the prompt, the reader or the server"
+    cure = look if replied else f"look at the server, then {AGAIN}"
     return RunError(
         f"judge {judge}: no readable verdict in {sum(tried.values())} calls ({_told(reasons)}), "
-        f"no figure defined; look at {cure}."
+        f"no figure defined; {cure}."
     )
 
 
