@@ -34,6 +34,7 @@ from steelyard.providers.provider import connect
 from steelyard.tasks.data_config import DataConfig, parse_data
 from steelyard.tasks.item import Item
 from steelyard.tasks.task import Task
+from steelyard.trials.builtin_prompts import NAMED_USER
 from steelyard.trials.judge import Judge
 
 DEFAULT_JUDGES = ("embedded/smollm2-135m", "embedded/smollm2-135m-likelihood")
@@ -182,7 +183,7 @@ def _prompted(given: str | dict[str, Any], prompt: Path | None) -> str | dict[st
     unprompted = model.startswith(("planted/", "recorded/")) or model.endswith("-likelihood")
     if unprompted or "prompt" in body or any(part.startswith("prompt=") for part in query.split("&")):
         return given
-    return {**body, "prompt": str(prompt.absolute())}
+    return {**body, "prompt": str(prompt if str(prompt) in NAMED_USER else prompt.absolute())}
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
