@@ -39,7 +39,7 @@ def _observation(trial: Trial, stored: StoredReply | None, verdict: Verdict) -> 
         replicate=trial.replicate,
         verdict=verdict,
         usage=stored.reply.usage if stored else Usage(),
-        prompt=trial.prompt_hash,
+        prompt=trial.wording_hash,
     )
 
 

@@ -146,9 +146,10 @@ class RunFolder:
             )
 
     def _keep_plan(self, plan: Plan) -> None:
-        """Once per study, whatever interrupted the first attempt."""
+        """Once per study, whatever interrupted the first attempt; again where its calls are others."""
         with self.store() as store:
-            if store.study != plan.study.hash or not store.has_plan:
+            frozen = {row.trial for row in store.planned()} if store.has_plan else set()
+            if store.study != plan.study.hash or frozen != {trial.key for trial in plan.trials}:
                 store.freeze(plan.study.hash, freeze_plan(plan))
 
     def load(self) -> Plan:
