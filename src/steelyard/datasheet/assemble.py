@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -26,7 +26,7 @@ from steelyard.metrics.run_cost import run_costs
 from steelyard.metrics.volatility import METRICS as SPREADS
 from steelyard.metrics.volatility import PROBE as VOLATILITY
 from steelyard.metrics.volatility import volatility_estimates
-from steelyard.probes.probe import PAIRWISE, POINTWISE, Probe
+from steelyard.probes.probe import PAIRWISE, POINTWISE, Probe, shows_unchanged
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.recorded_observations import RecordedObservations
 from steelyard.version import __version__
@@ -49,6 +49,7 @@ def assemble(
     shown = next((mine[0].stimulus for mine in by_judge.values() if mine), None)
     level = POINTWISE if shown is not None and len(shown.texts) == 1 else PAIRWISE
     ordered = tuple(sorted(judges, key=lambda judge: judge.baseline))
+    unchanged = {probe.name for probe in probes if shows_unchanged(probe)}
     faults = Faults()
     estimates: list[Estimate] = []
     for judge in ordered:
@@ -57,7 +58,7 @@ def assemble(
         if not judge.baseline:
             estimates += bench.instrument()
         if prices and judge.name in prices:
-            estimates += bench.costs(estimates, prices[judge.name])
+            estimates += bench.costs(estimates, prices[judge.name], unchanged)
         estimates += bench.volatility(estimates, level)
         estimates += bench.losses()
     measured = {judge.name: by_judge[judge.name] for judge in ordered if not judge.baseline}
@@ -107,9 +108,11 @@ class _Bench:
             estimates += self.faults.estimates(*place, [RATIO], partial(arms.ratios, protocol))
         return estimates
 
-    def costs(self, estimates: Sequence[Estimate], price: Dollars | None) -> list[Estimate]:
+    def costs(
+        self, estimates: Sequence[Estimate], price: Dollars | None, unchanged: Collection[str]
+    ) -> list[Estimate]:
         """Tokens and dollars."""
-        make = partial(run_costs, self.judge, self.observations, estimates, price, self.seed)
+        make = partial(run_costs, self.judge, self.observations, estimates, price, self.seed, unchanged)
         return self.faults.estimates(self._heading(COST), "costs", COSTS, make)
 
     def volatility(self, estimates: Sequence[Estimate], level: str) -> list[Estimate]:

@@ -198,6 +198,7 @@ METRICS: dict[str, Term] = {
     "accuracy_max": Term("best probe", "Greatest accuracy of any probe."),
     "cost_per_call": Term("cost per call", "Dollars per call, from counted tokens and listed prices."),
     "cost_per_point": Term("cost per point", "Dollars per percentage point of accuracy on the same trials."),
+    "cost_total": Term("dollars", "Dollars of the probe's labelled calls, lost ones included."),
     "tokens_input": Term("tokens in", "Tokens of all prompts of the run, as the server counted them."),
     "tokens_output": Term("tokens out", "Tokens of all replies of the run, as the server counted them."),
     "cost_input": Term(

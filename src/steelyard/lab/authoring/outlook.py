@@ -6,8 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from steelyard.lab.authoring.draft import Draft
+from steelyard.lab.authoring.prompts import GRADE
 from steelyard.lab.authoring.roles import Roles
-from steelyard.lab.authoring.validation import questions_about, validator_exchange
+from steelyard.lab.authoring.validation import (
+    asks_own_score,
+    original_exchange,
+    questions_about,
+    validator_exchange,
+)
 from steelyard.lab.authoring.writing import author_exchange
 from steelyard.lab.planner import CHARACTERS_PER_TOKEN, HTTP_SECONDS_PER_CALL, PlanRow
 from steelyard.lab.prices import price_of
@@ -33,9 +39,14 @@ class _Expected:
 def writing_rows(study: Study, roles: Roles, briefs: Sequence[Brief]) -> list[PlanRow]:
     """Expected effort by role and probe, where every first try is good enough."""
     groups: dict[tuple[str, str], list[_Expected]] = {}
+    unlabelled: set[str] = set()
     for brief in briefs:
         draft = Draft(brief, study.task, roles.author.address, text=brief.item.responses[0])
-        for expected in _calls(draft, roles, study):
+        calls = list(_calls(draft, roles, study))
+        if asks_own_score(brief) and brief.item.id not in unlabelled:
+            unlabelled.add(brief.item.id)
+            calls.append(_Expected(original_exchange(roles.validator, GRADE, draft), ANSWER_TOKENS))
+        for expected in calls:
             groups.setdefault((expected.exchange.judge.name, brief.probe), []).append(expected)
     rows = [_row(judge, probe, expected) for (judge, probe), expected in groups.items()]
     synthetic = sum(brief.goal == ORDINAL for brief in briefs)
@@ -56,7 +67,7 @@ def _row(judge: str, probe: str, expected: Sequence[_Expected]) -> PlanRow:
     tokens_in = round(characters / CHARACTERS_PER_TOKEN)
     tokens_out = sum(each.output_tokens for each in expected)
     price = price_of(expected[0].exchange.judge)
-    dollars = None if price is None else price.dollars(tokens_in, tokens_out)
+    dollars = None if price is None else price.dollars(tokens_in, tokens_out, len(expected))
     seconds = HTTP_SECONDS_PER_CALL / SIDE_BY_SIDE * len(expected)
     return PlanRow(judge, probe, len(expected), tokens_in, tokens_out, dollars, seconds)
 
@@ -67,7 +78,7 @@ def _embedding_row(study: Study, embedder: Judge, synthetic: int) -> PlanRow:
     mean = sum(lengths) / len(lengths)
     tokens = round((sum(lengths) + mean * synthetic) / CHARACTERS_PER_TOKEN)
     price, calls = price_of(embedder), len(lengths) + synthetic
-    dollars = None if price is None else price.dollars(tokens, 0)
+    dollars = None if price is None else price.dollars(tokens, 0, calls)
     return PlanRow(
         embedder.name, ORDINAL, calls, tokens, 0, dollars, HTTP_SECONDS_PER_CALL / SIDE_BY_SIDE * calls
     )
