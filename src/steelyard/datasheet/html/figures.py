@@ -40,14 +40,15 @@ SCORES: Mapping[str, Maker] = {
 """Figures of judges of single texts: by probe, by price, and by the errors they share."""
 
 
-def figures(summary: Summary, faults: Faults) -> tuple[Figure, ...]:
+def figures(summary: Summary, faults: Faults | None = None) -> tuple[Figure, ...]:
     """The figures of the study's level; none of pairs where no pairwise probe was run."""
+    guard = Faults() if faults is None else faults
     sheet = summary.datasheet
     if sheet.level == "pairwise" and not any(estimate.probe in PAIRWISE for estimate in sheet.estimates):
         return ()
     makers = PAIRS if sheet.level == "pairwise" else SCORES
     made = (
-        faults.guarded("", f"figure {name}", partial(make, summary), partial(_undrawn, name))
+        guard.guarded("", f"figure {name}", partial(make, summary), partial(_undrawn, name))
         for name, make in makers.items()
     )
     return tuple(figure for figure in made if figure is not None)

@@ -25,7 +25,7 @@ def render(datasheet: Datasheet, faults: Faults | None = None) -> str:
         "page.html.j2",
         sheet=sheet,
         summary=summary,
-        figures=figures(summary, Faults() if faults is None else faults),
+        figures=figures(summary, faults),
         together=together(summary),
         alone=alone(summary),
         every=[(judge, _grouped(sheet.estimates, judge.name)) for judge in sheet.judges],
