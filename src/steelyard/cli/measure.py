@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from steelyard.lab.limits import Limits
     from steelyard.lab.measure import Measured
     from steelyard.lab.planner import Plan, PlanRow
+    from steelyard.lab.progress import Progress
     from steelyard.lab.run_folder import RunFolder
     from steelyard.lab.runner import Outcome
     from steelyard.lab.study import Study
@@ -57,6 +58,7 @@ def measure(
 
     limits = limits_of(options)
     with LiveProgress() as progress:
+        study = with_reference(study, folder, limits, progress)
         if commission is not None:
             study, authored = commission.fulfilled(study, folder, limits, progress)
             authored.require_review(folder)
@@ -77,6 +79,16 @@ def plan(as_json: bool, **options: Any) -> None:
     """
     study, folder, commission = open_study(options)
     print_study_plan(study, folder, as_json, commission)
+
+
+def with_reference(study: Study, folder: RunFolder, limits: Limits, progress: Progress) -> Study:
+    """The study with a judge's verdicts as labels, where it names one for that; what is missing is said."""
+    from steelyard.lab.reference_run import referenced
+
+    labelled = referenced(study, folder, limits, progress)
+    for note in labelled.notes if study.reference else ():
+        warn(note)
+    return labelled
 
 
 def limits_of(options: dict[str, Any]) -> Limits:
@@ -144,8 +156,10 @@ def calls_made(outcome: Outcome) -> str:
 def print_study_plan(study: Study, folder: RunFolder, as_json: bool, commission: Commission | None) -> None:
     """What is still to be paid for: texts to be written first, then the trials of the judges."""
     from steelyard.lab.planner import make_plan
+    from steelyard.lab.reference_run import foreseen
 
     rows: list[PlanRow] = []
+    study = foreseen(study, folder)
     if commission is not None:
         study, rows = commission.foreseen(study, folder)
     print_plan(make_plan(study), folder, as_json, rows)

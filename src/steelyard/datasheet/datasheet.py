@@ -67,6 +67,8 @@ class Datasheet:
     """What was written for the study, probe by probe; none where nothing had to be."""
     level: str = "pairwise"
     """`pairwise` where two texts were compared, `pointwise` where single texts were scored."""
+    reference: str | None = None
+    """Judge whose verdicts on the unchanged items are the labels; None where they are the data's own."""
     panel: tuple[Estimate, ...] = ()
     """Figures of several judges together: juries, correlated errors, each probe over judges."""
 
@@ -74,6 +76,16 @@ class Datasheet:
     def units(self) -> str:
         """What was shown: pairs or items."""
         return "pairs" if self.level == "pairwise" else "items"
+
+    @property
+    def reference_told(self) -> str:
+        """What accuracy is held against, where that is a judge; empty where it is not."""
+        if self.reference is None:
+            return ""
+        return (
+            f"verdicts of judge {self.reference} on the originals: accuracy is agreement with it, and its "
+            "own on the originals says nothing"
+        )
 
     def find(
         self, judge: str, metric: str, probe: str | None = None, **group: str | float
@@ -101,6 +113,7 @@ class Datasheet:
                 "version": self.version,
                 "profile": self.profile,
                 "level": self.level,
+                **({} if self.reference is None else {"reference": self.reference_told}),
             },
             "judges": [
                 {"name": j.name, "model": j.model, "baseline": j.baseline, "protocols": dict(j.protocols)}

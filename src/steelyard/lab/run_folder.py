@@ -217,7 +217,8 @@ def build_datasheet(plan: Plan, store: RunStore) -> Datasheet:
         run=run_facts(plan, store),
         prices={judge.name: dollars_of(judge) for judge in study.judges if not judge.baseline},
     )
-    return replace(sheet, authored=tally(map(Written.of, store.authored().values()), plan.kept))
+    written = tally(map(Written.of, store.authored().values()), plan.kept)
+    return replace(sheet, authored=written, reference=study.reference)
 
 
 def run_facts(plan: Plan, store: RunStore) -> dict[str, Any]:
@@ -254,7 +255,7 @@ def _quantile(ordered: list[float], share: float) -> float | None:
 
 
 def _difference(held: Study, wanted: Study) -> str:
-    parts = ("name", "seed", "profile", "replicates", "probes", "judges", "task", "writers")
+    parts = ("name", "seed", "profile", "replicates", "probes", "judges", "task", "reference", "writers")
     differing = [part for part in parts if getattr(held, part) != getattr(wanted, part)]
     return ", ".join([*differing, *(["items"] if held.items_hash != wanted.items_hash else [])])
 

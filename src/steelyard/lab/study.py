@@ -39,6 +39,8 @@ class Study:
     """Stimuli that a model wrote for this study."""
     source: DataSource | None = None
     """Where the items came from, where they are the user's."""
+    reference: str | None = None
+    """Judge whose verdicts on the items are their labels, where nobody else gave any."""
     writers: Mapping[str, Any] | None = None
     """Author and validator with their settings, where models write for the study."""
     notes: tuple[str, ...] = ()
@@ -77,6 +79,8 @@ class Study:
         }
         if self.items_hash is not None:
             frame["items"] = self.items_hash
+        if self.reference is not None:
+            frame["reference"] = self.reference
         if self.writers is not None:
             frame["roles"] = self.writers["roles"]
         return frame

@@ -18,6 +18,7 @@ from steelyard.lab.data_source import DataSource, data_source
 from steelyard.lab.judge_config import parse_judge
 from steelyard.lab.judge_defaults import baseline_judges
 from steelyard.lab.pack_study import pack_draw
+from steelyard.lab.reference import check_reference, foretold
 from steelyard.lab.study import Study
 from steelyard.lab.study_probes import (
     DEFAULT_PROBES,
@@ -115,12 +116,21 @@ def build_study(config: StudyConfig, folder: Path, prompt: Path | None = None) -
         task,
         items,
         source=source,
+        reference=_reference(config),
         writers=_writers(config),
     )
     study.build_probes()  # refuses probes that do not fit the scale
     _check_rubric(study)
-    study = without_idle(study, named)
-    return study if config.author is not None else without_unwritten(study, named)
+    check_reference(study)
+    fitting = without_idle(foretold(study), named)
+    fitting = fitting if config.author is not None else without_unwritten(fitting, named)
+    return replace(study, probes=fitting.probes, notes=fitting.notes)
+
+
+def _reference(config: StudyConfig) -> str | None:
+    """The judge that labels the data, where one is named."""
+    given = None if config.data is None else config.data.reference
+    return None if given is None else given.judge
 
 
 def _writers(config: StudyConfig) -> dict[str, Any] | None:

@@ -38,6 +38,15 @@ class ResponsesConfig(BaseModel):
     """Format, where the ending of the name does not tell."""
 
 
+class ReferenceConfig(BaseModel):
+    """Whose verdicts stand in for labels that nobody gave."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    judge: str = Field(min_length=1)
+    """Name of a judge of the study; its verdict on an item is the item's reference."""
+
+
 class DataConfig(BaseModel):
     """What is judged, and which of it."""
 
@@ -57,6 +66,8 @@ class DataConfig(BaseModel):
     """What the labels of the file mean on the scale, where they are not written as its answers."""
     responses: ResponsesConfig | None = None
     """Second file, where prompts and responses are apart."""
+    reference: ReferenceConfig | None = None
+    """A judge whose verdicts on the rows are their labels, where the file has none."""
     where: dict[str, Value | list[Value]] | None = None
     """Rows to keep: column to value or values."""
     format: Format | None = None
@@ -105,7 +116,11 @@ def parse_data(body: Mapping[str, Any], where: str) -> DataConfig:
         raise ConfigError(f"{where}: {_sentence(error)}") from error
 
 
-_PARTS: dict[str, type[BaseModel]] = {"columns": Columns, "responses": ResponsesConfig}
+_PARTS: dict[str, type[BaseModel]] = {
+    "columns": Columns,
+    "responses": ResponsesConfig,
+    "reference": ReferenceConfig,
+}
 
 
 def _sentence(error: ValidationError) -> str:

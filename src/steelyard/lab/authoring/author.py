@@ -20,6 +20,7 @@ from steelyard.lab.authoring.writing import author_exchange
 from steelyard.lab.limits import Limits
 from steelyard.lab.measure import check_prices, conduct
 from steelyard.lab.progress import Progress
+from steelyard.lab.reference import reference_cost
 from steelyard.lab.run_folder import RunFolder
 from steelyard.lab.runner import Outcome, Runner
 from steelyard.lab.study import Study
@@ -83,7 +84,7 @@ def author(
     with folder.locked(), folder.store() as store:
         held = store.authored()
         _check(held, briefs, study, roles, folder)
-        runner = Runner(store, limits, progress)
+        runner = Runner(store, limits, progress, reference_cost(study, store))
         fresh = [brief for brief in briefs if brief.name not in held]
         if fresh:
             work = _Work(study, roles, runner, fresh, [Written.of(row) for row in held.values()])
