@@ -21,7 +21,7 @@ from steelyard.lab.prices import price_of
 from steelyard.lab.progress import Progress
 from steelyard.lab.run_folder import RunFolder
 from steelyard.lab.runner import Outcome, Runner
-from steelyard.lab.shortfalls import speechless, stops, warnings
+from steelyard.lab.shortfalls import speechless, stops, uncomputed, warnings
 from steelyard.lab.study import Study
 from steelyard.trials.judge import Judge
 
@@ -76,8 +76,10 @@ def measure(study: Study, folder: RunFolder, limits: Limits, progress: Progress 
             datasheet = folder.publish(plan, store)
     names = [judge.name for judge in study.judges]
     errors = [*stops(outcome, coverage.told), *speechless(names, observations, outcome.given_up)]
-    told = tuple(warnings(observations)) if datasheet else ()
-    return Measured(folder, datasheet, outcome, tuple(errors), told)
+    if datasheet is None:
+        return Measured(folder, None, outcome, tuple(errors), ())
+    errors += uncomputed(datasheet.faults)
+    return Measured(folder, datasheet, outcome, tuple(errors), tuple(warnings(observations)))
 
 
 def conduct(runner: Runner, work: Callable[[Runner], Coroutine[Any, Any, Outcome]]) -> Outcome:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from steelyard.errors import BudgetError, InterruptedRunError, RunError, SteelyardError
 from steelyard.lab.coverage import Coverage
 from steelyard.lab.runner import Outcome
+from steelyard.metrics.faults import Fault
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.recorded_observations import verdict_counts
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
@@ -67,6 +68,24 @@ def _silence(judge: str, tried: Mapping[Verdict, int], replied: bool) -> RunErro
         f"judge {judge}: no readable verdict in {sum(tried.values())} calls ({_told(reasons)}), "
         f"no figure defined; {cure}."
     )
+
+
+def uncomputed(faults: Iterable[Fault]) -> Iterator[SteelyardError]:
+    """The figures that a fault of the program took, in one sentence."""
+    judges: dict[tuple[str, str], list[str]] = {}
+    for fault in faults:
+        judges.setdefault((fault.figure, fault.cause), []).append(fault.judge)
+    told = [f"{figure}{_whose(names)} ({cause.rstrip('.')})" for (figure, cause), names in judges.items()]
+    if told:
+        yield RunError(
+            f"could not be computed: {', '.join(told)}; every other figure stands and every reply is kept; "
+            "please report it."
+        )
+
+
+def _whose(judges: Iterable[str]) -> str:
+    names = [name for name in dict.fromkeys(judges) if name]
+    return f" of {' and '.join(names)}" if names else ""
 
 
 def warnings(observations: Sequence[Observation]) -> Iterator[str]:
