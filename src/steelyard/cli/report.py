@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from steelyard.cli.options import option
-from steelyard.cli.say import plural, shown, warn
+from steelyard.cli.say import complain, plural, shown, warn
+from steelyard.cli.sheet import print_sheet
 
 if TYPE_CHECKING:
     from steelyard.datasheet.datasheet import Datasheet
@@ -24,12 +26,12 @@ if TYPE_CHECKING:
 @option("--verify", is_flag=True, help="Re-hash the run file first.")
 def report(folder: Path, form: str | None, verify: bool) -> None:
     """Rebuild every figure of a run folder from its store and write the datasheet files anew."""
-    from steelyard.errors import StoreError
+    from steelyard.errors import RunError, StoreError
+    from steelyard.lab.coverage import covered
     from steelyard.lab.observe import observe
     from steelyard.lab.recorded.folder import ImportFolder
     from steelyard.lab.run_folder import RunFolder, build_datasheet
-    from steelyard.lab.runner import Outcome
-    from steelyard.lab.shortfalls import stops, warnings
+    from steelyard.lab.shortfalls import unasked, warnings
 
     run = RunFolder(folder)
     imported = ImportFolder(folder)
@@ -43,27 +45,39 @@ def report(folder: Path, form: str | None, verify: bool) -> None:
         if damage:
             found = plural(len(damage), "damaged row")
             raise StoreError(f"{run.database}: {found}, the first: {damage[0]}; restore a copy.")
+        coverage = covered(plan.trials, store)
+        if not coverage.own.answered:
+            raise RunError(f"{folder}: no call has a reply yet, so there is no datasheet; measure first.")
         datasheet = build_datasheet(plan, store)
-        losses = [*warnings(observe(plan, store)), *stops(Outcome(), observe(plan, store))]
+        losses = [*warnings(observe(plan, store)), *unasked(coverage.told)]
     _publish(run, datasheet, [str(loss) for loss in losses], form)
 
 
 def _publish(run: RunFolder, datasheet: Datasheet, losses: Sequence[str], form: str | None) -> None:
-    """Write the files where the folder allows it, warn of losses, print."""
-    from rich.console import Console
-
-    from steelyard.datasheet import csv, html, markdown, terminal
+    """Write the files where the folder allows it, warn of losses, print; exit 1 after a fault."""
+    from steelyard.datasheet import csv, html, markdown
     from steelyard.errors import StoreError
+    from steelyard.lab.shortfalls import uncomputed
 
     try:
-        run.write(datasheet)
+        datasheet = run.write(datasheet)
     except StoreError as error:
         warn(error)
     for loss in losses:
         warn(loss)
+    faults = [*uncomputed(datasheet.faults)]
     if form is None:
-        terminal.render(datasheet, Console())
+        faults += print_sheet(datasheet)
         click.echo(f"\nPage: {shown(run.page)}")
-        return
-    renderers = {"html": html.render, "md": markdown.render, "csv": csv.render, "json": type(datasheet).dumps}
-    click.echo(renderers[form](datasheet), nl=False)
+    else:
+        renderers = {
+            "html": html.render,
+            "md": markdown.render,
+            "csv": csv.render,
+            "json": type(datasheet).dumps,
+        }
+        click.echo(renderers[form](datasheet), nl=False)
+    for fault in faults:
+        complain(fault)
+    if faults:
+        sys.exit(1)

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.faults import Fault
 from steelyard.stimuli.authored.report import ProbeReport
 
 SCHEMA = "steelyard.datasheet/1"
+
+
+def partial_words(asked: int, planned: int) -> str:
+    """How reports name a run some of whose calls were never asked."""
+    return f"Partial: {asked:,} of {planned:,} calls"
 
 
 @dataclass(frozen=True)
@@ -67,13 +73,39 @@ class Datasheet:
     """What was written for the study, probe by probe; none where nothing had to be."""
     level: str = "pairwise"
     """`pairwise` where two texts were compared, `pointwise` where single texts were scored."""
+    reference: str | None = None
+    """Judge whose verdicts on the unchanged items are the labels; None where they are the data's own."""
     panel: tuple[Estimate, ...] = ()
     """Figures of several judges together: juries, correlated errors, each probe over judges."""
+    faults: tuple[Fault, ...] = ()
+    """What could not be computed; its figures are undefined, with the cause in their notes."""
 
     @property
     def units(self) -> str:
         """What was shown: pairs or items."""
         return "pairs" if self.level == "pairwise" else "items"
+
+    @property
+    def partial(self) -> str | None:
+        """`Partial: 183 of 660 calls` where some were never asked; None for a whole run."""
+        if not self.run.get("partial"):
+            return None
+        return partial_words(self.run["asked"], self.run["planned"])
+
+    def unfinished(self, judge: str) -> str | None:
+        """The same for the calls of one judge."""
+        behind = self.run.get("unfinished", {}).get(judge)
+        return partial_words(behind["asked"], behind["planned"]) if behind else None
+
+    @property
+    def reference_told(self) -> str:
+        """What accuracy is held against, where that is a judge; empty where it is not."""
+        if self.reference is None:
+            return ""
+        return (
+            f"verdicts of judge {self.reference} on the originals: accuracy is agreement with it, and its "
+            "own on the originals says nothing"
+        )
 
     def find(
         self, judge: str, metric: str, probe: str | None = None, **group: str | float
@@ -101,6 +133,7 @@ class Datasheet:
                 "version": self.version,
                 "profile": self.profile,
                 "level": self.level,
+                **({} if self.reference is None else {"reference": self.reference_told}),
             },
             "judges": [
                 {"name": j.name, "model": j.model, "baseline": j.baseline, "protocols": dict(j.protocols)}
@@ -114,6 +147,7 @@ class Datasheet:
                 for r in self.readings
             ],
             **({"authored": [report.to_json() for report in self.authored]} if self.authored else {}),
+            **({"faults": [asdict(fault) for fault in self.faults]} if self.faults else {}),
         }
 
     def dumps(self) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,14 @@ from steelyard.lab.authoring.draft import Written
 from steelyard.lab.authoring.spending import authoring_cost
 from steelyard.lab.authoring.tally import tally
 from steelyard.lab.budget import cost
+from steelyard.lab.coverage import covered
 from steelyard.lab.frozen_plan import freeze_plan, thaw_plan
 from steelyard.lab.frozen_study import freeze, thaw
 from steelyard.lab.observe import observe
 from steelyard.lab.planner import Plan, make_plan
 from steelyard.lab.prices import dollars_of, price_of
 from steelyard.lab.study import Study
+from steelyard.metrics.faults import Faults
 from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.store.run_store import RunStore
 
@@ -34,6 +37,8 @@ except ImportError:  # not on Windows, where runs are not guarded against each o
 
 RUNS = "steelyard-runs"
 """Folder of the runs that were given no --out."""
+SHEETS = ("datasheet.json", "datasheet.md", "datasheet.html")
+"""Files of a published datasheet."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,7 @@ class RunFolder:
     @property
     def page(self) -> Path:
         """The datasheet as one HTML file."""
-        return self.path / "datasheet.html"
+        return self.path / SHEETS[-1]
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -143,9 +148,10 @@ class RunFolder:
             )
 
     def _keep_plan(self, plan: Plan) -> None:
-        """Once per study, whatever interrupted the first attempt."""
+        """Once per study, whatever interrupted the first attempt; again where its calls are others."""
         with self.store() as store:
-            if store.study != plan.study.hash or not store.has_plan:
+            frozen = {row.trial for row in store.planned()} if store.has_plan else set()
+            if store.study != plan.study.hash or frozen != {trial.key for trial in plan.trials}:
                 store.freeze(plan.study.hash, freeze_plan(plan))
 
     def load(self) -> Plan:
@@ -186,17 +192,33 @@ class RunFolder:
         finally:
             store.close()
 
-    def publish(self, plan: Plan, store: RunStore) -> Datasheet:
-        """Build the datasheet from the store and write every format."""
-        datasheet = build_datasheet(plan, store)
-        self.write(datasheet)
-        return datasheet
+    def publish(self, plan: Plan, store: RunStore) -> Datasheet | None:
+        """Build the datasheet from the store and write every format; without a reply there is none."""
+        if covered(plan.trials, store).own.answered:
+            return self.write(build_datasheet(plan, store))
+        for name in SHEETS:  # no reply stands behind what may lie there
+            with suppress(OSError):
+                (self.path / name).unlink(missing_ok=True)
+        return None
 
-    def write(self, datasheet: Datasheet) -> None:
-        """The datasheet as JSON, Markdown and one HTML page."""
+    def write(self, datasheet: Datasheet) -> Datasheet:
+        """Write JSON, Markdown and one HTML page; the datasheet comes back with what could not be drawn."""
         write_text(self.path / "datasheet.json", datasheet.dumps())
-        write_text(self.path / "datasheet.md", markdown.render(datasheet))
-        write_text(self.page, html.render(datasheet))
+        faults = Faults()
+        for path, render in (
+            (self.path / "datasheet.md", partial(markdown.render, datasheet)),
+            (self.page, partial(html.render, datasheet, faults)),
+        ):
+            text = faults.guarded("", path.name, render, lambda _: None)
+            if text is None:
+                path.unlink(missing_ok=True)  # one of an earlier sitting would tell of other figures
+            else:
+                write_text(path, text)
+        if not faults.found:
+            return datasheet
+        told = replace(datasheet, faults=(*datasheet.faults, *faults.found))
+        write_text(self.path / "datasheet.json", told.dumps())
+        return told
 
 
 def build_datasheet(plan: Plan, store: RunStore) -> Datasheet:
@@ -217,7 +239,8 @@ def build_datasheet(plan: Plan, store: RunStore) -> Datasheet:
         run=run_facts(plan, store),
         prices={judge.name: dollars_of(judge) for judge in study.judges if not judge.baseline},
     )
-    return replace(sheet, authored=tally(map(Written.of, store.authored().values()), plan.kept))
+    written = tally(map(Written.of, store.authored().values()), plan.kept)
+    return replace(sheet, authored=written, reference=study.reference)
 
 
 def run_facts(plan: Plan, store: RunStore) -> dict[str, Any]:
@@ -227,9 +250,11 @@ def run_facts(plan: Plan, store: RunStore) -> dict[str, Any]:
     times = sorted(stored.received for _, stored in measured)
     latencies = sorted(stored.reply.latency_ms for _, stored in measured)
     prices = {judge.name: price_of(judge) for judge in plan.study.judges}
+    coverage = covered(plan.trials, store)
     return {
         "started": _clock(times[0]) if times else None,
-        "finished": _clock(times[-1]) if times else None,
+        "finished": _clock(times[-1]) if times and not coverage.told.partial else None,
+        **coverage.to_json(),
         "latency_ms": {"p50": _quantile(latencies, 0.5), "p95": _quantile(latencies, 0.95)},
         "calls": len(measured),
         "input_tokens": sum(stored.reply.usage.input_tokens for _, stored in measured),
@@ -254,7 +279,7 @@ def _quantile(ordered: list[float], share: float) -> float | None:
 
 
 def _difference(held: Study, wanted: Study) -> str:
-    parts = ("name", "seed", "profile", "replicates", "probes", "judges", "task", "writers")
+    parts = ("name", "seed", "profile", "replicates", "probes", "judges", "task", "reference", "writers")
     differing = [part for part in parts if getattr(held, part) != getattr(wanted, part)]
     return ", ".join([*differing, *(["items"] if held.items_hash != wanted.items_hash else [])])
 
