@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from steelyard.lab.authoring.diversity import originals
 from steelyard.lab.authoring.draft import Draft
 from steelyard.lab.authoring.prompts import GRADE
 from steelyard.lab.authoring.roles import Roles
@@ -67,18 +68,18 @@ def _row(judge: str, probe: str, expected: Sequence[_Expected]) -> PlanRow:
     tokens_in = round(characters / CHARACTERS_PER_TOKEN)
     tokens_out = sum(each.output_tokens for each in expected)
     price = price_of(expected[0].exchange.judge)
-    dollars = None if price is None else price.dollars(tokens_in, tokens_out)
+    dollars = None if price is None else price.dollars(tokens_in, tokens_out, len(expected))
     seconds = HTTP_SECONDS_PER_CALL / SIDE_BY_SIDE * len(expected)
     return PlanRow(judge, probe, len(expected), tokens_in, tokens_out, dollars, seconds)
 
 
 def _embedding_row(study: Study, embedder: Judge, synthetic: int) -> PlanRow:
     """A vector for every original and every synthetic text."""
-    lengths = [len(item.responses[0]) for item in study.items]
+    lengths = [len(text) for text in dict.fromkeys(originals(study))]
     mean = sum(lengths) / len(lengths)
     tokens = round((sum(lengths) + mean * synthetic) / CHARACTERS_PER_TOKEN)
     price, calls = price_of(embedder), len(lengths) + synthetic
-    dollars = None if price is None else price.dollars(tokens, 0)
+    dollars = None if price is None else price.dollars(tokens, 0, calls)
     return PlanRow(
         embedder.name, ORDINAL, calls, tokens, 0, dollars, HTTP_SECONDS_PER_CALL / SIDE_BY_SIDE * calls
     )
