@@ -1,4 +1,4 @@
-"""The documents say what is true: generated parts are current, links lead somewhere, sizes are those of the designs."""
+"""The documents say what is true: generated parts are current, links lead somewhere, sizes hold."""
 
 from __future__ import annotations
 
