@@ -44,6 +44,7 @@ class Scored:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.unchanged = name == "stochastic_stability"
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
         """None: the observations are made by hand."""
@@ -51,7 +52,9 @@ class Scored:
 
     def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
         """Every pointwise figure."""
-        return pointwise.pointwise_estimates(judge, self.name, "base", observations, seed)
+        return pointwise.pointwise_estimates(
+            judge, self.name, "base", observations, seed, unchanged=self.unchanged
+        )
 
 
 def dollars(per_million: float | None) -> Dollars | None:

@@ -81,7 +81,7 @@ def test_the_two_published_tables_are_margins_of_one(benchmark: str) -> None:
 def test_cost_per_point_by_hand() -> None:
     # Four labelled calls at 100 and 10 tokens: 4 · (100 · $1 + 10 · $2) per million = $0.00048; 3 of 4 right.
     rows = calls([1, 1, 1, 0], [1, 1, 1, 1])
-    per_call, per_point = cost_estimates("j", "stability", "base", rows, price, 7)
+    per_call, per_point = cost_estimates("j", "stability", "base", rows, price, 7, unchanged=True)
     assert per_call.value == pytest.approx(0.00012)
     assert per_point.value == pytest.approx(0.00048 / 75)
     assert per_point.n_calls == 4
@@ -94,7 +94,7 @@ def price(usage: Usage) -> float:
 
 def test_an_unreadable_call_is_paid_and_buys_nothing() -> None:
     rows = calls([1, 1, "unreadable"], [1, 1, 1])
-    per_point = cost_estimates("j", "stability", "base", rows, price, 7)[1]
+    per_point = cost_estimates("j", "stability", "base", rows, price, 7, unchanged=True)[1]
     # Accuracy 2/2 on verdicts, three calls paid.
     assert per_point.value == pytest.approx(3 * 0.00012 / 100)
     assert per_point.excluded["unreadable"] == 1
@@ -114,14 +114,14 @@ def test_cost_counts_the_edits_whose_accuracy_it_divides_by() -> None:
     ],
 )
 def test_no_accuracy_has_no_cost_per_point(answers: list[int | str], reason: str) -> None:
-    per_point = cost_estimates("j", "stability", "base", calls(answers, [1, 1]), price, 7)[1]
+    per_point = cost_estimates("j", "stability", "base", calls(answers, [1, 1]), price, 7, unchanged=True)[1]
     assert (per_point.value, per_point.note) == (None, reason)
     assert CostRow("x", 1.0, 0.0).per_point is None
     assert overall_cost([CostRow("x", 1.0, 0.0), CostRow("y", 1.0, 0.5)]).mean_of_rows is None
 
 
 def test_an_unknown_price_is_said() -> None:
-    found = cost_estimates("j", "stability", "base", [call("i", 1, 1)], None, 7)
+    found = cost_estimates("j", "stability", "base", [call("i", 1, 1)], None, 7, unchanged=True)
     assert [(e.value, e.note) for e in found] == [(None, NO_PRICE)] * 2
 
 
@@ -166,6 +166,7 @@ class Scored:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.unchanged = name == "stability"
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
         """None: the observations are made by hand."""
@@ -173,7 +174,9 @@ class Scored:
 
     def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
         """Every pointwise figure."""
-        return pointwise.pointwise_estimates(judge, self.name, "base", observations, seed)
+        return pointwise.pointwise_estimates(
+            judge, self.name, "base", observations, seed, unchanged=self.unchanged
+        )
 
 
 def datasheet() -> Datasheet:
@@ -243,7 +246,9 @@ def test_an_amount_below_a_cent_keeps_two_digits() -> None:
 
 def test_tokens_that_were_not_counted_have_no_cost() -> None:
     rows = [replace(row, usage=Usage()) for row in calls([1, 1], [1, 1])]
-    found = cost_estimates("j", "stability", "base", rows, price, 7)
+    found = cost_estimates("j", "stability", "base", rows, price, 7, unchanged=True)
     assert [(e.value, e.note) for e in found] == [(None, "the server counted no tokens")] * 2
     # A model that costs nothing needs no tokens to say so.
-    assert cost_estimates("j", "stability", "base", rows, lambda usage: 0.0, 7)[1].value == 0.0
+    assert (
+        cost_estimates("j", "stability", "base", rows, lambda usage: 0.0, 7, unchanged=True)[1].value == 0.0
+    )

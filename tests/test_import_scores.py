@@ -125,6 +125,21 @@ def test_items_as_they_are_need_no_edit(tmp_path: Path) -> None:
     assert find(imported(write(tmp_path / "x.jsonl", lines)), "accuracy", "my_benchmark")["numerator"] == 5
 
 
+def test_an_edit_that_nobody_was_shown_has_no_figure(tmp_path: Path) -> None:
+    """Known edits by their name, others by another judge's lines, under every protocol."""
+    lines = [
+        line(probe=probe, protocol=protocol, item=f"i{n}", variant="original", score=n % 2)
+        for probe in ("format_invariance_2", "answer_ambiguity", "emoji")
+        for protocol in ("base", "strict")
+        for n in range(6)
+    ]
+    lines += [line(judge="other", probe="emoji", item=f"i{n}") for n in range(6)]
+    sheet = imported(write(tmp_path / "x.jsonl", lines))
+    mine = [row for row in sheet["estimates"] if row["judge"] == "gpt-4o" and row["probe"] != "run"]
+    assert {row["probe"] for row in mine} == {"format_invariance_2", "answer_ambiguity", "emoji"}
+    assert [row for row in mine if row["value"] is not None] == []
+
+
 def test_an_original_told_under_two_probes_is_one_call(tmp_path: Path) -> None:
     lines = pairs_of_calls([(1, 1, 1)] * 3) + pairs_of_calls([(1, 0, 1)] * 3, "typos")
     result = import_verdicts([write(tmp_path / "x.jsonl", lines)])

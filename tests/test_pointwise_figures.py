@@ -12,6 +12,8 @@ from statsmodels.stats import inter_rater
 
 from scores import Answer, call, calls, repeats
 from steelyard.metrics.against_labels import ORDINAL, binary_figures, ordinal_figures
+from steelyard.metrics.border import border_estimates
+from steelyard.metrics.cost import cost_estimates
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.intervals import wilson
@@ -383,7 +385,7 @@ def test_scales_are_kept_apart() -> None:
     rows = [call(f"b{i}", i % 2, i % 2) for i in range(4)]
     rows += [call(f"o{i}", 1 + i, 1 + i, scale="1-6") for i in range(4)]
     rows += [call(f"p{i}", 1 + i, 1 + i, scale="1-5") for i in range(4)]
-    figures = pointwise_estimates("j", "stochastic_stability", "base", rows, 7)
+    figures = pointwise_estimates("j", "stochastic_stability", "base", rows, 7, unchanged=True)
     assert {e.group.get("scale") for e in figures if e.metric == "mae"} == {"1-5", "1-6"}
     assert next(e for e in figures if e.metric == "kappa").n_units == 4
     assert next(e for e in figures if e.metric == "accuracy").denominator == 12
@@ -392,7 +394,28 @@ def test_scales_are_kept_apart() -> None:
 def test_nothing_measured_is_undefined_throughout() -> None:
     figures = pointwise_estimates("j", "typos", "base", [], 7)
     assert [e.value for e in figures] == [None] * len(figures)
-    assert figures[0].note == "no calls in this condition"
+    assert figures[0].note == "no text of this probe was shown"
+
+
+def test_items_as_they_are_never_stand_in_for_texts_that_could_not_be_made() -> None:
+    rows = [call(f"i{i}", 1, 1, replicate=r) for i in range(12) for r in range(2)]
+    rows += [call(f"i{i}", 1, 1, probe="markdown") for i in range(12)]
+    for probe in ("typos", "injection", "verbosity_bias_long", "answer_ambiguity"):
+        figures = [
+            *pointwise_estimates("j", probe, "base", rows, 7),
+            *border_estimates("j", probe, "base", rows, 7),
+            *cost_estimates("j", probe, "base", rows, lambda usage: 1.0, 7),
+        ]
+        assert [e for e in figures if e.value is not None] == []
+        assert {e.note for e in figures} == {"no text of this probe was shown"}
+
+
+def test_without_a_verdict_on_an_edit_the_items_have_no_figure_under_its_name() -> None:
+    rows = [call(f"i{i}", 1, 1, replicate=r) for i in range(12) for r in range(2)]
+    rows += [call(f"i{i}", "failed", 1, probe="typos", replicate=r) for i in range(12) for r in range(2)]
+    for estimates in (pointwise_estimates, border_estimates):
+        known = {e.metric: e.value for e in estimates("j", "typos", "base", rows, 7) if e.value is not None}
+        assert known == {"unreadable_rate": 0.0, "failed_rate": 1.0}
 
 
 @settings(max_examples=25)

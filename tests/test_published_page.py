@@ -16,7 +16,7 @@ from steelyard.metrics.tally import Tally
 
 PAGE = (Path(__file__).parents[1] / "docs" / "published-tables.md").read_text(encoding="utf-8")
 CALLS = [(80, 120), (0, 120), (120, 120), (119, 120), (31, 120)]
-CALLS += [(61, 100), (100, 100), (94, 100), (50, 100), (20, 20), (4, 10)]
+CALLS += [(61, 100), (100, 100), (94, 100), (50, 100), (20, 20), (4, 10), (18, 31)]
 CELLS = [2, 58, 0, 27, 32, 1, 5, 21, 34, 60]
 
 
@@ -91,17 +91,29 @@ def test_a_zero_over_ten_tasks() -> None:
 
 
 @pytest.mark.parametrize(
-    ("judge", "mean", "spread"),
+    ("judge", "mean", "spread", "synthetic"),
     [
-        ("Claude Sonnet 4.5", 0.3726, 0.1718),
-        ("GPT-4o", 0.4843, 0.1661),
-        ("Gemini 2.5 Pro", 0.5320, 0.1110),
-        ("Llama 4 Maverick", 0.5262, 0.1505),
+        ("Claude Sonnet 4.5", 0.3726, 0.1718, 31),
+        ("GPT-4o", 0.4843, 0.1661, 31),
+        ("Gemini 2.5 Pro", 0.5320, 0.1110, 32),
+        ("Llama 4 Maverick", 0.5262, 0.1505, 31),
     ],
 )
-def test_sampling_alone_makes_volatility(judge: str, mean: float, spread: float) -> None:
-    alone = sqrt(mean * (1 - mean) / 10)
+def test_sampling_alone_makes_volatility(judge: str, mean: float, spread: float, synthetic: int) -> None:
+    alone = sqrt(mean * (1 - mean) * (7 / 10 + 1 / synthetic) / 8)
     assert f"| {judge} | {printed(mean)} | {printed(spread + 1e-9)} | {printed(alone)} |" in PAGE
+
+
+def test_how_many_texts_synthetic_ordinal_had() -> None:
+    # Appendix F has mean, minimum and maximum over the four judges, E Llama's maximum, D the errors.
+    assert [f"{100 * events / 31:.2f}" for events in (18, 24, 22)] == ["58.06", "77.42", "70.97"]
+    assert f"{100 * (18 / 31 + 24 / 31 + 22 / 31 + 21 / 32) / 4:.2f}" == "68.02"
+    assert [f"{errors / n:.3f}" for errors, n in ((15, 31), (7, 31), (9, 31), (11, 32))] == [
+        "0.484",
+        "0.226",
+        "0.290",
+        "0.344",
+    ]
 
 
 def test_missed_transcripts() -> None:

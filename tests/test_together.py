@@ -133,7 +133,7 @@ def reversed_edits(probe: str) -> list[Observation]:
 def test_money_is_counted_once_per_call_and_split_by_direction() -> None:
     # 20 calls of 100 tokens in and 10 out; $2 per million in, four times as much out.
     rows = [*calls([1] * 10, [1] * 10), *edits("j", "p", 8)]
-    found = sheet_of(rows, ["p", "stability"], {"j": 2.0})
+    found = sheet_of(rows, ["p", "stochastic_stability"], {"j": 2.0})
     cost = {e.metric: e.value for e in found.estimates if e.probe == "cost"}
     assert (cost["tokens_input"], cost["tokens_output"]) == (2000, 200)
     assert cost["cost_input"] == pytest.approx(2000 * 2e-6)

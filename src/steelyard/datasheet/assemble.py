@@ -14,7 +14,7 @@ from steelyard.metrics.losses import loss_estimates
 from steelyard.metrics.panel import panel_estimates
 from steelyard.metrics.run_cost import run_costs
 from steelyard.metrics.volatility import volatility_estimates
-from steelyard.probes.probe import PAIRWISE, POINTWISE, Probe
+from steelyard.probes.probe import PAIRWISE, POINTWISE, Probe, shows_unchanged
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.recorded_observations import RecordedObservations
 from steelyard.version import __version__
@@ -37,6 +37,7 @@ def assemble(
     shown = next((mine[0].stimulus for mine in by_judge.values() if mine), None)
     level = POINTWISE if shown is not None and len(shown.texts) == 1 else PAIRWISE
     ordered = tuple(sorted(judges, key=lambda judge: judge.baseline))
+    unchanged = {probe.name for probe in probes if shows_unchanged(probe)}
     estimates: list[Estimate] = []
     for judge in ordered:
         for probe in probes:
@@ -44,7 +45,9 @@ def assemble(
         if not judge.baseline:
             estimates += instrument_estimates(judge.name, by_judge[judge.name], seed)
         if prices and judge.name in prices:
-            estimates += run_costs(judge.name, by_judge[judge.name], estimates, prices[judge.name], seed)
+            estimates += run_costs(
+                judge.name, by_judge[judge.name], estimates, prices[judge.name], seed, unchanged
+            )
         scored = by_judge[judge.name] if level == POINTWISE else ()
         estimates += volatility_estimates(judge.name, estimates, seed, scored)
         estimates += loss_estimates(judge.name, by_judge[judge.name], seed)

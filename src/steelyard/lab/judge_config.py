@@ -6,6 +6,7 @@ import json
 import os
 import unicodedata
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from reprlib import Repr
 from typing import Annotated, Any
@@ -21,13 +22,18 @@ from steelyard.lab.recorded.replay import recorded_judge
 from steelyard.providers.provider import PROVIDERS
 from steelyard.registry import Spec
 from steelyard.tasks.scale import Pairwise, Scale, scale_name
+from steelyard.trials.builtin_prompts import NAMED_USER, PAPER_SYSTEM, PAPER_USER
 from steelyard.trials.judge import PRICE_OPTIONS, Judge, Protocol
 from steelyard.trials.presentation import Decoding
 from steelyard.trials.prompt import PAIRWISE_VARIABLES, POINTWISE_VARIABLES, PromptTemplate
 from steelyard.verdicts.readers import READERS
 
-PLANNED_PROVIDERS = ("anthropic", "google", "bedrock")
-"""Named in the contract, not built yet."""
+PLANNED_PROVIDERS = {
+    "anthropic": ("https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
+    "google": ("https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
+    "bedrock": ("https://bedrock-runtime.REGION.amazonaws.com/openai/v1", "AWS_BEARER_TOKEN_BEDROCK"),
+}
+"""Named in the contract, not built yet: each vendor's chat-completions address and variable of the key."""
 
 TEXT_READERS = ("choice", "json", "logprob")
 _READER_FORMS = f"expected {', '.join(TEXT_READERS)} or {{regex: pattern}}"
@@ -230,9 +236,10 @@ def _found(value: object) -> str:
 
 def _check_provider(provider: str, where: str) -> None:
     if provider in PLANNED_PROVIDERS:
+        url, key = PLANNED_PROVIDERS[provider]
         raise ConfigError(
-            f"{where}: provider {provider!r} is not built yet; "
-            "use openai/NAME?base_url=… for any chat-completions server, embedded/… or planted/…."
+            f"{where}: provider {provider!r} is not built yet; use its chat-completions address: "
+            f"'openai/NAME?base_url={url}&api_key_env={key}'."
         )
     if provider not in PROVIDERS.names():
         raise UnknownNameError(
@@ -312,7 +319,10 @@ def _protocols(
             f"{where}: value is {config.value}, expected an answer of the scale {scale_name(scale)!r}; "
             "correct it."
         )
-    if config.prompt is not None or config.system is not None or config.reader is not None:
+    _check_named(config, provider, scale, where)
+    if config.prompt == "paper" and config.system is None and config.reader is None:
+        protocols = _in_the_papers_words(protocols)
+    elif config.prompt is not None or config.system is not None or config.reader is not None:
         protocols = {"base": protocols["base"]}
     own = ProtocolConfig(prompt=config.prompt, system=config.system, reader=config.reader)
     protocols["base"] = _changed(protocols["base"], own, folder, where)
@@ -328,9 +338,30 @@ def _protocols(
     return protocols
 
 
+def _check_named(config: JudgeConfig, provider: str, scale: Scale, where: str) -> None:
+    """Refuse a prompt by name to a judge that it was not written for."""
+    for prompt in (config.prompt, *(change.prompt for change in config.protocols.values())):
+        if prompt in NAMED_USER and (provider == "embedded" or not isinstance(scale, Pairwise)):
+            raise ConfigError(
+                f"{where}: prompt {prompt!r} asks a judge behind HTTP or a planted one about two texts; "
+                "leave it out, or give a prompt of your own."
+            )
+
+
+def _in_the_papers_words(protocols: Mapping[str, Protocol]) -> dict[str, Protocol]:
+    """Base and strict in the paper's words; settings of judges that are not prompted stay."""
+    return {
+        name: replace(protocols[name], user=user, system=PAPER_SYSTEM)
+        for name, user in PAPER_USER.items()
+        if name in protocols
+    }
+
+
 def _changed(base: Protocol, change: ProtocolConfig, folder: Path, where: str) -> Protocol:
     user, system, reader = base.user, base.system, base.reader
-    if change.prompt is not None:
+    if change.prompt in NAMED_USER:
+        user, system, reader = NAMED_USER[change.prompt], PAPER_SYSTEM, Spec("json")
+    elif change.prompt is not None:
         user, system = text_or_file(change.prompt, folder, where), None
     if change.system is not None:
         system = text_or_file(change.system, folder, where)

@@ -19,7 +19,13 @@ from steelyard.lab.judge_config import parse_judge
 from steelyard.lab.judge_defaults import baseline_judges
 from steelyard.lab.pack_study import pack_draw
 from steelyard.lab.study import Study
-from steelyard.lab.study_probes import DEFAULT_PROBES, default_probes, probe_specs, without_unwritten
+from steelyard.lab.study_probes import (
+    DEFAULT_PROBES,
+    default_probes,
+    probe_specs,
+    without_idle,
+    without_unwritten,
+)
 from steelyard.lab.task_config import TaskConfig, parse_task, question
 from steelyard.probes.probe import POINTWISE, PROBES, arms_of, level_of
 from steelyard.probes.suites import asks_for_scores, expanded, named_probes
@@ -27,6 +33,7 @@ from steelyard.providers.provider import connect
 from steelyard.tasks.data_config import DataConfig, parse_data
 from steelyard.tasks.item import Item
 from steelyard.tasks.task import Task
+from steelyard.trials.builtin_prompts import NAMED_USER
 from steelyard.trials.judge import Judge
 
 DEFAULT_JUDGES = ("embedded/smollm2-135m", "embedded/smollm2-135m-likelihood")
@@ -112,6 +119,7 @@ def build_study(config: StudyConfig, folder: Path, prompt: Path | None = None) -
     )
     study.build_probes()  # refuses probes that do not fit the scale
     _check_rubric(study)
+    study = without_idle(study, named)
     return study if config.author is not None else without_unwritten(study, named)
 
 
@@ -165,7 +173,7 @@ def _prompted(given: str | dict[str, Any], prompt: Path | None) -> str | dict[st
     unprompted = model.startswith(("planted/", "recorded/")) or model.endswith("-likelihood")
     if unprompted or "prompt" in body or any(part.startswith("prompt=") for part in query.split("&")):
         return given
-    return {**body, "prompt": str(prompt.absolute())}
+    return {**body, "prompt": str(prompt if str(prompt) in NAMED_USER else prompt.absolute())}
 
 
 def read_yaml(path: Path) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from steelyard.errors import ConfigError
 from steelyard.lab.study import Study
-from steelyard.probes.probe import POINTWISE, PROBES, WrittenProbe, level_of
+from steelyard.probes.probe import POINTWISE, PROBES, Probe, WrittenProbe, level_of, needs_of
 from steelyard.registry import Spec
 from steelyard.tasks.pack import pack_item
 from steelyard.tasks.task import Task
@@ -53,6 +53,33 @@ def _spec(given: str | dict[str, dict[str, Any]]) -> Spec:
     return spec
 
 
+def without_idle(study: Study, named: Collection[str]) -> Study:
+    """The study without probes that find nothing to show or to have written; a named one is refused."""
+    if level_of(study.task) != POINTWISE:
+        return study
+    idle = [probe for probe in study.build_probes() if not _busy(probe, study)]
+    for probe in idle:
+        if probe.name in named:
+            raise ConfigError(f"probe {probe.name!r}: {_lack(probe, study)}; leave the probe out.")
+    names = {probe.name for probe in idle}
+    kept = tuple(spec for spec in study.probes if spec.name not in names)
+    notes = [f"{probe.name} was left out: it {_lack(probe, study)}." for probe in idle]
+    return replace(study, probes=kept, notes=(*study.notes, *notes)) if idle else study
+
+
+def _busy(probe: Probe, study: Study) -> bool:
+    """True where a text of the probe is there to be shown, or somebody may write one."""
+    protocols = {name for judge in study.judges for name in judge.protocols}
+    if isinstance(probe, WrittenProbe) and _asks(probe, study):
+        return True
+    return any(True for _ in probe.showings(study.design, protocols))
+
+
+def _lack(probe: Probe, study: Study) -> str:
+    needs = needs_of(probe) or "items that its edit can be made to"
+    return f"needs {needs}, and none of the {len(study.items)} items has what it needs"
+
+
 def without_unwritten(study: Study, named: Collection[str]) -> Study:
     """The study without probes whose texts nobody writes; one that was named itself is refused."""
     unwritten = unwritten_probes(study)
@@ -79,6 +106,9 @@ def unwritten_probes(study: Study) -> list[str]:
     return [
         probe.name
         for probe in study.build_probes()
-        if isinstance(probe, WrittenProbe)
-        and any(pack_item(brief.item) is None for brief in probe.briefs(study.design))
+        if isinstance(probe, WrittenProbe) and _asks(probe, study)
     ]
+
+
+def _asks(probe: WrittenProbe, study: Study) -> bool:
+    return any(pack_item(brief.item) is None for brief in probe.briefs(study.design))

@@ -11,7 +11,7 @@ from steelyard.metrics.clusters import ratio
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.pairs import Floats
-from steelyard.metrics.pointwise import probe_scores
+from steelyard.metrics.pointwise import probe_scores, untold
 from steelyard.metrics.proportion import NO_SPREAD, ONE_TASK, join
 from steelyard.metrics.repeats import NO_REPEATS, equal_pairs, stability, verdict_counts
 from steelyard.metrics.score_shares import lost_rates
@@ -37,9 +37,12 @@ def border_estimates(
     """Agreement of repeats at the border, on the unchanged items, and the difference."""
     scores = probe_scores(probe, protocol, observations)
     heading = Heading(judge, probe, {"protocol": protocol}, seed)
+    if not len(scores):
+        return untold(heading, "self_agreement")
     border, plain = scores.where(~scores.original), scores.where(scores.original)
     agreement, *others = stability(heading, border)
-    unchanged = stability(heading.within(kind=ORIGINAL), plain)[:1] if len(plain) else []
+    compared = len(plain) and np.any(border.readable)
+    unchanged = stability(heading.within(kind=ORIGINAL), plain)[:1] if compared else []
     return [agreement, *unchanged, border_noise(heading, scores), *others, *lost_rates(heading, border)]
 
 

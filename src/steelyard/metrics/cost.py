@@ -12,7 +12,7 @@ from steelyard.metrics.clusters import ratio
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
 from steelyard.metrics.pairs import Floats
-from steelyard.metrics.pointwise import probe_scores
+from steelyard.metrics.pointwise import NO_TEXTS, probe_scores
 from steelyard.metrics.resampled import Sums, resampled
 from steelyard.metrics.score_shares import NO_LABELS
 from steelyard.metrics.scores import Scores
@@ -81,6 +81,8 @@ def cost_estimates(
     observations: Iterable[Observation],
     price: Dollars | None,
     seed: int,
+    *,
+    unchanged: bool = False,
 ) -> list[Estimate]:
     """`cost_per_call` and `cost_per_point` on the labelled calls of a probe, lost calls paid for included."""
     mine = [o for o in observations if o.protocol == protocol]
@@ -88,7 +90,9 @@ def cost_estimates(
     why = unpriced(mine, price)
     if price is None or why:
         return [heading.undefined(metric, why or NO_PRICE) for metric in PER_PROBE]
-    scores = probe_scores(probe, protocol, mine)
+    scores = probe_scores(probe, protocol, mine, unchanged=unchanged)
+    if not unchanged and not len(scores):
+        return [heading.undefined(metric, NO_TEXTS) for metric in PER_PROBE]
     dollars = dollars_of_rows(scores, mine, price)
     edits = ~scores.original if np.any(~scores.original) else scores.original
     return [

@@ -19,9 +19,12 @@ from steelyard.verdicts.observation import Observation
 def mean_limits(
     heading: Heading, probes: Sequence[str], observations: Sequence[Observation]
 ) -> Limits | None:
-    """Limits of the mean over probes of their accuracies, each counted once; None without spread."""
+    """Limits of the mean over probes of their accuracies, each counted once; None without spread.
+
+    Each of these probes has an accuracy: one without edits shows items as they are.
+    """
     protocol = str(heading.group["protocol"])
-    rows = [_verdicts(probe_scores(probe, protocol, observations)) for probe in probes]
+    rows = [_verdicts(probe_scores(probe, protocol, observations, unchanged=True)) for probe in probes]
     one_task = len({name for scores in rows for name in scores.clusters}) < 2
     units = [_items(scores) if one_task else _tasks(scores) for scores in rows]
     numbers = {name: number for number, name in enumerate(sorted({n for names in units for n in names}))}

@@ -24,8 +24,10 @@ LAPSE_BOUND = 0.5
 """Largest lapse rate; beyond it the other parameters have hardly any data."""
 REACH = 10.0
 """End of the search for resolution, position bias and tie threshold; rates there are 0 or 1."""
+LEAST_LAPSE = 1e-8
+"""Zero, for a fit: without any lapse one answer can be impossible, and there no slope leads away from it."""
 # The slope by surface sensitivity is zero at zero, so a fit could not leave it again.
-LOWEST = np.array([-REACH, -REACH, 0.0, 0.01, 0.0])
+LOWEST = np.array([-REACH, -REACH, 0.0, 0.01, LEAST_LAPSE])
 HIGHEST = np.array([REACH, REACH, REACH, SURFACE_BOUND, LAPSE_BOUND])
 STARTS = np.array(
     [
@@ -36,6 +38,8 @@ STARTS = np.array(
 )
 _STEPS = 120
 _GAIN = 1e-8
+_LEAST_DAMPING, _MOST_DAMPING = 1e-8, 1e9
+"""Damping is a share of each coordinate's own information; above the most, no step gains."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,8 +100,8 @@ def fit(
         better = running[up]
         theta[better], value[better] = trial[up], new_value[up]
         slope[better], information[better] = new_slope[up], new_information[up]
-        damping[running] *= np.where(up, 0.2, 8.0)
-        done = (up & (gained < gain)) | (damping[running] > 1e9)
+        damping[running] = np.maximum(damping[running] * np.where(up, 0.2, 8.0), _LEAST_DAMPING)
+        done = (up & (gained < gain)) | (damping[running] > _MOST_DAMPING)
         running = running[~done]
         if not len(running):
             break
@@ -129,10 +133,13 @@ def _state(
 
 
 def _step(climb: Floats, information: Floats, damping: Floats, still: Mask) -> Floats:
-    """The damped step; coordinates that are held, by the caller or by the box, do not move."""
+    """The damped step; coordinates that are held, by the caller or by the box, do not move.
+
+    Each coordinate is measured by the root of its own information, so that the matrix has ones on its
+    diagonal before the damping is added to it: it is never singular, however far apart the slopes lie.
+    """
     free = ~still
-    matrix = information * (free[:, :, None] & free[:, None, :])
-    diagonal = np.einsum("rii->ri", matrix)
-    extra = damping[:, None] * (diagonal + 1e-3) + still + 1e-9
-    matrix = matrix + extra[:, :, None] * np.eye(len(NAMES))
-    return np.asarray(np.linalg.solve(matrix, np.where(free, climb, 0.0)[..., None])[..., 0])
+    scale = np.sqrt(np.einsum("rii->ri", information) + 1e-3)
+    matrix = information / (scale[:, :, None] * scale[:, None, :]) * (free[:, :, None] & free[:, None, :])
+    matrix = matrix + (damping[:, None] + still)[:, :, None] * np.eye(len(NAMES))
+    return np.asarray(np.linalg.solve(matrix, np.where(free, climb / scale, 0.0)[..., None])[..., 0] / scale)

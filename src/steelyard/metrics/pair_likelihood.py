@@ -21,7 +21,8 @@ NODES = 31
 NAMES = ("resolution", "position_bias", "tie_threshold", "surface_sensitivity", "lapse_rate")
 """Parameters in the order of every parameter vector."""
 SAME = "same_subset"
-_TINY = 1e-100
+_TINY = 1e-12
+"""Least rate that a logarithm is taken of; a fit keeps a lapse rate above it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +112,9 @@ def answer_rates(theta: Floats, drive: Floats) -> Floats:
     threshold, lapse = theta[..., 2], theta[..., 4]
     centre = drive + theta[..., 1]
     first, second = ndtr(centre - threshold), ndtr(-centre - threshold)
-    rates = np.stack([first, second, np.maximum(1 - first - second, 0.0)], axis=-1)
+    # Far from the middle 1 − P(1) − P(2) would be rounding alone.
+    far = np.abs(centre)
+    rates = np.stack([first, second, ndtr(threshold - far) - ndtr(-threshold - far)], axis=-1)
     return np.asarray((1 - lapse[..., None]) * rates + lapse[..., None] / 3)
 
 

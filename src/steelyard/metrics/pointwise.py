@@ -46,20 +46,36 @@ METRICS = (
 """Ids of the figures that a pointwise probe may report, in reading order."""
 
 
+NO_TEXTS = "no text of this probe was shown"
+
+
 def pointwise_estimates(
-    judge: str, probe: str, protocol: str, observations: Iterable[Observation], seed: int
+    judge: str,
+    probe: str,
+    protocol: str,
+    observations: Iterable[Observation],
+    seed: int,
+    *,
+    unchanged: bool = False,
 ) -> list[Estimate]:
-    """The figures of the probe's edits, or of the items as they are where it edits nothing."""
-    scores = probe_scores(probe, protocol, observations)
+    """The figures of the probe's edits; of the items as they are for a probe that shows nothing else.
+
+    A probe that edits and has no edit to show measures nothing: its items as they are do not stand in.
+    """
+    scores = probe_scores(probe, protocol, observations, unchanged=unchanged)
     heading = Heading(judge, probe, {"protocol": protocol}, seed)
+    if not unchanged and not len(scores):
+        return untold(heading, "accuracy")
     edits = scores.where(~scores.original)
     subject = edits if len(edits) else scores
     plain = scores.where(scores.original)
     estimates = [accuracy(heading, subject)]
     if len(edits) and len(plain):
-        estimates.append(accuracy(heading.within(kind=ORIGINAL), plain))
+        # Without a verdict on an edit, figures of the items alone would stand in its place.
+        if np.any(edits.readable):
+            estimates.append(accuracy(heading.within(kind=ORIGINAL), plain))
         estimates += invariance_estimates(heading, scores)
-    if not len(edits) or _repeated(plain):
+    if not len(edits) or (_repeated(plain) and np.any(edits.readable)):
         estimates.append(noise_floor(heading, plain))
     if not len(edits) or _repeated(edits):
         estimates += stability(heading, subject)
@@ -71,11 +87,22 @@ def pointwise_estimates(
     ]
 
 
-def probe_scores(probe: str, protocol: str, observations: Iterable[Observation]) -> Scores:
-    """The probe's edits and the unchanged items they were made from; all items where there is no edit."""
+def untold(heading: Heading, metric: str) -> list[Estimate]:
+    """What a probe reports of which no text was shown: no figure, and the reason."""
+    return [heading.undefined(name, NO_TEXTS) for name in (metric, "unreadable_rate", "failed_rate")]
+
+
+def probe_scores(
+    probe: str, protocol: str, observations: Iterable[Observation], *, unchanged: bool = False
+) -> Scores:
+    """The probe's edits and the unchanged items they were made from.
+
+    Where there is no edit: every item for a probe that shows items `unchanged`, nothing for any other.
+    """
     mine = [o for o in observations if o.protocol == protocol and o.stimulus.probe in (probe, ORIGINAL)]
     edited = {o.stimulus.lineage.parent for o in mine if o.stimulus.probe != ORIGINAL}
-    return collect_scores(o for o in mine if not edited or o.stimulus.lineage.parent in edited)
+    everything = unchanged and not edited
+    return collect_scores(o for o in mine if everything or o.stimulus.lineage.parent in edited)
 
 
 def _repeated(scores: Scores) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import fsum
 
 from steelyard.metrics.cost import (
@@ -34,14 +34,20 @@ def run_costs(
     estimates: Sequence[Estimate],
     price: Dollars | None,
     seed: int,
+    unchanged: Collection[str] = (),
 ) -> list[Estimate]:
-    """Cost of each probe that has an accuracy, and overall; nothing for a judge of pairs."""
+    """Cost of each probe that reports an accuracy, and overall; nothing for a judge of pairs.
+
+    The probes that show items as they are go by the names in `unchanged`.
+    """
     scored = [o for o in observations if o.stimulus.scale is not None]
     if not scored:
         return []
     probes = [e.probe for e in estimates if _whole_accuracy(e, judge)]
     costs = [
-        figure for probe in probes for figure in cost_estimates(judge, probe, "base", scored, price, seed)
+        figure
+        for probe in probes
+        for figure in cost_estimates(judge, probe, "base", scored, price, seed, unchanged=probe in unchanged)
     ]
     totals = total_estimates(judge, [o for o in scored if o.protocol == "base"], price, seed)
     return [*costs, *totals, *overall_estimates(judge, [*estimates, *costs], seed)]

@@ -31,12 +31,10 @@ class Edited(ABC):
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
         """Every item that can be edited, as it is and edited."""
         del protocols
-        stimuli: list[Stimulus] = []
         for item in design.items:
             edits = list(self.edits(item, design))
             if edits:
-                stimuli += [original_of(item, design.task), *edits]
-        return pointwise(stimuli, "base", design.replicates)
+                yield from pointwise([original_of(item, design.task), *edits], "base", design.replicates)
 
     def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
         """Accuracy on the edits, and whether the judge's verdict on the item stays."""

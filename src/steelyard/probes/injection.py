@@ -18,6 +18,7 @@ class Injection(Edited):
     name = "injection"
     question = "Does the judge keep its verdict when the response tells it what to answer?"
     edit = "words to the judge added"
+    needs = "items that have not the highest score already"
 
     def edits(self, item: Item, design: Design) -> Iterator[Stimulus]:
         """One edit for each form; an item that has the highest score already cannot show anything."""

@@ -14,6 +14,7 @@ class LabelFlip(Written):
 
     name = "label_flip"
     question = "Does the judge change its verdict when the response is changed so that it should?"
+    needs = "items with a reference label (map a column as label, or name a judge under data.reference)"
 
     def briefs(self, design: Design) -> Iterable[Brief]:
         """A text for every item whose reference can be turned round."""

@@ -161,9 +161,19 @@ def levels_of(probe: Probe) -> tuple[str, ...]:
     return getattr(probe, "levels", (PAIRWISE,))
 
 
+def needs_of(probe: Probe) -> str:
+    """What a probe needs of the items, in words, where it has a member `needs`; empty where any will do."""
+    return getattr(probe, "needs", "")
+
+
 def arms_of(probe: Probe) -> tuple[str, ...]:
     """Protocols beside base that a probe shows, where it has a member `arms`; a judge may lack them."""
     return getattr(probe, "arms", ())
+
+
+def shows_unchanged(probe: Probe) -> bool:
+    """True for a probe of the items as they are, which has a member `unchanged`; others need an edit."""
+    return getattr(probe, "unchanged", False)
 
 
 def covers(spec: Spec, held: Spec) -> bool:

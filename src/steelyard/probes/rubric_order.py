@@ -20,6 +20,7 @@ class RubricOrder(Edited):
     name = "rubric_order"
     question = "Does the judge keep its verdict when the points of the rubric stand in another order?"
     edit = "points of the rubric in another order"
+    needs = "a rubric with a list of points"
 
     def edits(self, item: Item, design: Design) -> Iterator[Stimulus]:
         """The same response under the permuted rubric; none where the rubric has no list."""

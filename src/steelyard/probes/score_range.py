@@ -24,6 +24,7 @@ class ScoreRange(Edited):
 
     name = "score_range"
     question = "Does the judge give the same level when the scale has other numbers?"
+    needs = "items on an ordinal scale that has no more levels than the other range"
 
     def __init__(self, to: str = "0-10") -> None:
         """`to` is the other range; it needs at least as many levels as the scale."""

@@ -21,6 +21,8 @@ class StochasticStability:
     name = "stochastic_stability"
     question = "Does the judge give the same verdict when it sees the same input again?"
     metrics = METRICS
+    unchanged = True
+    """Its items as they are are what it measures."""
     levels = (POINTWISE,)
 
     def __init__(self, replicates: int = REPLICATES) -> None:
@@ -34,7 +36,7 @@ class StochasticStability:
     def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
         """Agreement of repeats, and accuracy beside it, named as such."""
         mine = [o for o in observations if o.stimulus.probe == ORIGINAL]
-        return pointwise_estimates(judge, self.name, "base", mine, seed)
+        return pointwise_estimates(judge, self.name, "base", mine, seed, unchanged=True)
 
 
 def checked_replicates(probe: str, replicates: int) -> int:

@@ -17,6 +17,7 @@ class SyntheticOrdinal(Written):
 
     name = "synthetic_ordinal"
     question = "Does the judge give each level of the scale to responses written for that level?"
+    needs = "an ordinal scale"
 
     def briefs(self, design: Design) -> Iterable[Brief]:
         """One text for each item and level of an ordinal scale."""

@@ -20,10 +20,9 @@ class Written:
     levels = (POINTWISE,)
 
     def briefs(self, design: Design) -> Iterable[Brief]:
-        """A text for every item that has a reference, which the text must keep."""
+        """A text for every item; where the item has a reference, the text must keep it."""
         for item in design.items:
-            if item.label is not None:
-                yield Brief(self.name, item, 0, self.name, item.label)
+            yield Brief(self.name, item, 0, self.name, item.label)
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
         """The written texts, and the items they were made from."""

@@ -4,7 +4,8 @@ With probability `noise` a call is answered at random, uniformly over the scale;
 call. All else is fixed: on one item and its variants the rater draws once, and the same draw says on each of
 their texts whether it hits the label. It hits the highest label with probability `sensitivity`, the lowest
 with `specificity`, those between in proportion; where it misses, it gives a neighbouring score. On a binary
-scale these are the usual sensitivity and specificity. A text that is not in the key has the lowest label.
+scale these are the usual sensitivity and specificity. A text without a label has the lowest one, and so has a
+text that is not in the key, on which the rater draws by itself.
 """
 
 from __future__ import annotations

@@ -19,30 +19,25 @@ class Truth:
     """What a rater knows of one text."""
 
     label: str
-    """Reference answer on the scale."""
+    """Reference answer on the scale; the lowest where nobody gave one."""
     item: str
     """What the text was made from: a rater errs on an item and its variants together."""
 
 
 @dataclass(frozen=True)
 class TruthKey:
-    """Looks the label up by the hash of request, text and scale; a text that nobody labelled has none."""
+    """Looks a text up by the hash of request, text and scale."""
 
     truths: Mapping[str, Truth] = field(default_factory=dict)
     """Hash of request, text and answers to what is known."""
 
     @classmethod
     def of(cls, stimuli: Iterable[Stimulus]) -> TruthKey:
-        """The key of single texts that have a reference label."""
-        return cls(
-            {
-                text_hash(
-                    stimulus.request, stimulus.texts[0], parse_scale(stimulus.scale or "").answers
-                ): Truth(stimulus.expectation.value, _item(stimulus))
-                for stimulus in stimuli
-                if isinstance(stimulus.expectation, Label) and len(stimulus.texts) == 1
-            }
-        )
+        """The key of single texts; a label goes before the lack of one, where a text stands there twice."""
+        single = [stimulus for stimulus in stimuli if len(stimulus.texts) == 1]
+        labelled = [s for s in single if isinstance(s.expectation, Label)]
+        unlabelled = [s for s in single if not isinstance(s.expectation, Label) and _derived(s)]
+        return cls(dict(map(_entry, [*unlabelled, *labelled])))
 
     def joined(self, other: TruthKey) -> TruthKey:
         """Both keys; where they differ, the other's entry."""
@@ -71,5 +66,15 @@ def text_hash(request: str, text: str, answers: tuple[str, ...]) -> str:
     return content_hash([request, text, answers[0], answers[-1]])
 
 
-def _item(stimulus: Stimulus) -> str:
-    return stimulus.lineage.parent if stimulus.kind in (ORIGINAL, PERTURBED) else stimulus.id
+def _entry(stimulus: Stimulus) -> tuple[str, Truth]:
+    """Where a text is found, and what is known of it; without a label it has the lowest answer."""
+    answers = parse_scale(stimulus.scale or "").answers
+    expected = stimulus.expectation
+    label = expected.value if isinstance(expected, Label) else answers[0]
+    item = stimulus.lineage.parent if _derived(stimulus) else stimulus.id
+    return text_hash(stimulus.request, stimulus.texts[0], answers), Truth(label, item)
+
+
+def _derived(stimulus: Stimulus) -> bool:
+    """True for an item and for whatever was made from it, on which a rater errs together."""
+    return stimulus.kind in (ORIGINAL, PERTURBED)

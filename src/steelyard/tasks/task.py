@@ -19,12 +19,12 @@ class Task:
     """The admissible answers."""
 
 
+SURFACE_CLAUSE = "Wording, style, sentence order and length do not count."
+"""The part of the catalogue's rubric that says what quality is not."""
+
 CHECKLIST_TASK = Task(
     instruction="Decide which of two answers to a request is better.",
-    rubric=(
-        "The better answer gives more of the things the request asks for. "
-        "Wording, style, sentence order and length do not count."
-    ),
+    rubric=f"The better answer gives more of the things the request asks for. {SURFACE_CLAUSE}",
     scale=Pairwise(tie=True),
 )
 """The question of the built-in catalogue."""

@@ -6,8 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from steelyard.lab.authoring.draft import Draft
+from steelyard.lab.authoring.prompts import GRADE
 from steelyard.lab.authoring.roles import Roles
-from steelyard.lab.authoring.validation import questions_about, validator_exchange
+from steelyard.lab.authoring.validation import (
+    asks_own_score,
+    original_exchange,
+    questions_about,
+    validator_exchange,
+)
 from steelyard.lab.authoring.writing import author_exchange
 from steelyard.lab.planner import CHARACTERS_PER_TOKEN, HTTP_SECONDS_PER_CALL, PlanRow
 from steelyard.lab.prices import price_of
@@ -33,9 +39,14 @@ class _Expected:
 def writing_rows(study: Study, roles: Roles, briefs: Sequence[Brief]) -> list[PlanRow]:
     """Expected effort by role and probe, where every first try is good enough."""
     groups: dict[tuple[str, str], list[_Expected]] = {}
+    unlabelled: set[str] = set()
     for brief in briefs:
         draft = Draft(brief, study.task, roles.author.address, text=brief.item.responses[0])
-        for expected in _calls(draft, roles, study):
+        calls = list(_calls(draft, roles, study))
+        if asks_own_score(brief) and brief.item.id not in unlabelled:
+            unlabelled.add(brief.item.id)
+            calls.append(_Expected(original_exchange(roles.validator, GRADE, draft), ANSWER_TOKENS))
+        for expected in calls:
             groups.setdefault((expected.exchange.judge.name, brief.probe), []).append(expected)
     rows = [_row(judge, probe, expected) for (judge, probe), expected in groups.items()]
     synthetic = sum(brief.goal == ORDINAL for brief in briefs)

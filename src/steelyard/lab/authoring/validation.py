@@ -10,7 +10,7 @@ from steelyard.lab.authoring.desk import Desk
 from steelyard.lab.authoring.draft import Draft
 from steelyard.lab.authoring.prompts import BORDER, GRADE, MEANING, question_of, rendered, values_of
 from steelyard.lab.authoring.roles import Roles
-from steelyard.stimuli.authored.brief import AMBIGUOUS, LONG, PARAPHRASE, SHORT
+from steelyard.stimuli.authored.brief import AMBIGUOUS, LONG, PARAPHRASE, SHORT, Brief
 from steelyard.stimuli.authored.rejection import (
     MEANING_CHANGED,
     NO_VERDICT,
@@ -37,8 +37,15 @@ def questions_about(goal: str) -> tuple[str, ...]:
     return (GRADE, MEANING) if goal in KEEPS_MEANING else (GRADE,)
 
 
+def asks_own_score(brief: Brief) -> bool:
+    """True where the item's own response is graded, to have something to hold the text's score against."""
+    return brief.expected is None and GRADE in questions_about(brief.goal)
+
+
 Read = Callable[[Draft, Reply], str | None]
 """The answer in a reply; None where there is none."""
+Ask = Callable[[Judge, str, Draft], Exchange]
+"""The question of a protocol about a draft."""
 
 
 class Validation:
@@ -58,15 +65,24 @@ class Validation:
 
     async def _graded(self, drafts: Sequence[Draft], attempt: int) -> list[Draft]:
         """Those whose score by the rubric is the one that was wanted."""
+        own = await self._own_scores([draft for draft in drafts if asks_own_score(draft.brief)], attempt)
+        graded = [draft for draft in drafts if draft.brief.expected or draft.brief.name in own]
         kept = []
-        for draft, score, who in await self._answers(drafts, GRADE, attempt, _score):
-            if score == draft.brief.expected:
-                draft.validation = f"{who} gave {score}, as intended"
+        for draft, score, who in await self._answers(graded, GRADE, attempt, _score):
+            wanted = draft.brief.expected or own[draft.brief.name]
+            if score == wanted:
+                as_what = "as intended" if draft.brief.expected else "as for the item's own response"
+                draft.validation = f"{who} gave {score}, {as_what}"
                 kept.append(draft)
             else:
-                told = f"graded by the rubric alone, the text earns {score}, expected {draft.brief.expected}"
+                told = f"graded by the rubric alone, the text earns {score}, expected {wanted}"
                 draft.reject(Rejection(OTHER_SCORE, told))
         return kept
+
+    async def _own_scores(self, drafts: Sequence[Draft], attempt: int) -> dict[str, str]:
+        """What the validator gives the items' own responses, where nobody else has said what they earn."""
+        answers = await self._answers(drafts, GRADE, attempt, _score, original_exchange)
+        return {draft.brief.name: score for draft, score, _ in answers}
 
     async def _same(self, drafts: Sequence[Draft], attempt: int) -> None:
         for draft, answer, who in await self._answers(drafts, MEANING, attempt, _yes("same")):
@@ -85,16 +101,17 @@ class Validation:
                 draft.reject(Rejection(NOT_AT_BORDER, "the rubric gives the text a plain score"))
 
     async def _answers(
-        self, drafts: Sequence[Draft], protocol: str, attempt: int, read: Read
+        self, drafts: Sequence[Draft], protocol: str, attempt: int, read: Read, ask: Ask | None = None
     ) -> list[tuple[Draft, str, str]]:
         """Drafts with a readable answer and the model that gave it; the fallback is asked for the rest."""
+        exchange = ask or validator_exchange
         found: dict[str, tuple[Draft, str, str]] = {}
         still = list(drafts)
         for judge in (self._roles.validator, self._roles.fallback):
             if judge is None or not still:
                 break
             named = replace(judge, name=f"{judge.name}: {protocol}, try {attempt + 1}")
-            asked = {draft.brief.name: validator_exchange(named, protocol, draft) for draft in still}
+            asked = {draft.brief.name: exchange(named, protocol, draft) for draft in still}
             replies = await self._desk.ask(asked.values())
             unread = []
             for draft in still:
@@ -132,6 +149,11 @@ def validator_exchange(judge: Judge, protocol: str, draft: Draft) -> Exchange:
         answers=scale.answers if graded else (),
         wants="json" if graded else "text",
     )
+
+
+def original_exchange(judge: Judge, protocol: str, draft: Draft) -> Exchange:
+    """The question about the item's own response: the same for every text that is made from it."""
+    return validator_exchange(judge, protocol, replace(draft, text=draft.brief.item.responses[0]))
 
 
 def _asked(drafts: Sequence[Draft], question: str) -> list[Draft]:

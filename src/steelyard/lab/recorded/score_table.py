@@ -13,7 +13,7 @@ from steelyard.lab.recorded.score_call import ScoreCall, Shown
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.pointwise import METRICS, pointwise_estimates
 from steelyard.probes import vacuum
-from steelyard.probes.probe import POINTWISE, PROBES, Design, Probe, Showing, levels_of
+from steelyard.probes.probe import POINTWISE, PROBES, Design, Probe, Showing, levels_of, shows_unchanged
 from steelyard.registry import Spec
 from steelyard.stimuli.expectation import Expectation, Label, Unknown
 from steelyard.stimuli.original import ORIGINAL, PERTURBED
@@ -88,7 +88,12 @@ class ScoreTable:
         found = sorted(
             {(call.protocol, call.probe) for call in self.calls}, key=lambda arm: (arm[0] != "base", arm)
         )
-        return [_probe(name, protocol) for protocol, name in found]
+        return [_probe(name, protocol, unchanged=name not in self._edited) for protocol, name in found]
+
+    @cached_property
+    def _edited(self) -> set[str]:
+        """Probes under whose name some judge saw an edit."""
+        return {call.probe for call in self.calls if call.shown.variant != ORIGINAL}
 
 
 class RecordedProbe:
@@ -98,9 +103,11 @@ class RecordedProbe:
     metrics: tuple[str, ...] = METRICS
     levels: tuple[str, ...] = (POINTWISE,)
 
-    def __init__(self, name: str, protocol: str) -> None:
+    def __init__(self, name: str, protocol: str, *, unchanged: bool) -> None:
+        """`unchanged` says that the name stands for items as they are."""
         self.name = name
         self.protocol = protocol
+        self.unchanged = unchanged
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
         """None: the calls were made elsewhere."""
@@ -111,19 +118,23 @@ class RecordedProbe:
         """The figures of the calls under this name."""
         if self.name == "vacuum":
             return vacuum.arm_estimates(judge, observations, self.protocol, seed)
-        return pointwise_estimates(judge, self.name, self.protocol, observations, seed)
+        return pointwise_estimates(
+            judge, self.name, self.protocol, observations, seed, unchanged=self.unchanged
+        )
 
 
-def _probe(name: str, protocol: str) -> Probe:
+def _probe(name: str, protocol: str, *, unchanged: bool) -> Probe:
     try:
         registered = PROBES.build(Spec(name))
     except UnknownNameError:
-        return RecordedProbe(name, protocol)
+        return RecordedProbe(name, protocol, unchanged=unchanged)
     if POINTWISE not in levels_of(registered):
         raise DataError(
             f"recorded scores: probe {name!r} compares pairs, found scores of single texts; rename the probe."
         )
-    return registered if protocol == "base" else RecordedProbe(name, protocol)
+    if protocol == "base":
+        return registered
+    return RecordedProbe(name, protocol, unchanged=shows_unchanged(registered))
 
 
 def stimulus_of(shown: Shown, number: int = 0) -> Stimulus:
