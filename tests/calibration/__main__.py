@@ -1,6 +1,6 @@
 """Simulate the coverage of every printed interval and write docs/calibration.json.
 
-    PYTHONPATH=tests python -m calibration [--runs N] [--more] [SHEET …]
+PYTHONPATH=tests python -m calibration [--runs N] [--more] [SHEET …]
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ def main() -> None:
             found = SheetResults.from_json(held) if held else SheetResults()
             simulate(pool, sheet, found, given.runs or RUNS.get(sheet, FEW))
             body["sheets"][sheet] = found.to_json()
-            save({**_circumstances(), "sheets": {s: body["sheets"][s] for s in SHEETS if s in body["sheets"]}})
+            save(
+                {**_circumstances(), "sheets": {s: body["sheets"][s] for s in SHEETS if s in body["sheets"]}}
+            )
 
 
 def _circumstances() -> dict[str, str]:

@@ -56,7 +56,7 @@ class ScoreWorld:
 
 
 def _binary() -> ScoreWorld:
-    """Right, always 1, always 0, inverted: right in .88 of the items that deserve a 1, in .85 of the others."""
+    """Right, always 1, always 0, inverted: .88 of what deserves a 1 gets it, .85 of the rest a 0."""
     rules = np.array([[0, 1], [1, 1], [0, 0], [1, 0]])
     return ScoreWorld("binary", (0, 1), rules, np.array([0.80, 0.08, 0.05, 0.07]))
 
@@ -102,7 +102,9 @@ _KINDS = len(LEVELS) + 3
 
 
 @cache
-def _stimulus(world: str, task: int, item: int, edit: int | None, probe: str, label: int, low: int) -> Stimulus:
+def _stimulus(
+    scale: str, task: int, item: int, edit: int | None, probe: str, label: int, low: int
+) -> Stimulus:
     parent = f"task-{task:05d}/i{item}"
     empty, border = probe == EMPTY, probe == BORDER
     return Stimulus(
@@ -115,7 +117,7 @@ def _stimulus(world: str, task: int, item: int, edit: int | None, probe: str, la
         texts=("text",),
         expectation=Unknown() if border else Label(str(low if empty else label)),
         lineage=Lineage(parent=parent, edit="edit"),
-        scale=world,
+        scale=scale,
         level=LEVELS[edit] if edit is not None and edit < len(LEVELS) else None,
         authors=(OWN if item % ITEMS < ITEMS // 2 else OTHER,) if edit is None else None,
     )
@@ -194,7 +196,8 @@ def _observations(
             label = world.labels[labels[task, call.item]]
             shown = _stimulus(world.scale, task, call.item, call.edit, call.probe, label, low)
             usage = Usage(round(100 + 100 * size), 10)
-            rows.append(Observation(judge, "base", shown, "uv", call.replicate, _verdict(score, loss), usage, ""))
+            verdict = _verdict(score, loss)
+            rows.append(Observation(judge, "base", shown, "uv", call.replicate, verdict, usage, ""))
     return rows
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,12 +39,9 @@ from steelyard.verdicts.recorded_observations import RecordedObservations, among
 SEED = 7
 MEMBERS = "judge_"
 """How the keys of a group begin that name judges."""
-EQUALS = ("same_subset", "different_subset", "filler")
+EQUALS = tuple(f"delta 0, kind {kind}" for kind in ("same_subset", "different_subset", "filler"))
 AT_ONCE = {
-    **{
-        ("ladder", f"delta 0, kind {kind}"): tuple(("ladder", cell, f"delta 0, kind {kind}") for cell in CELLS)
-        for kind in EQUALS
-    },
+    **{("ladder", equals): tuple(("ladder", cell, equals) for cell in CELLS) for equals in EQUALS},
     ("position", ""): tuple(("position", cell, "") for cell in NATURAL_CELLS),
 }
 """Cells of one table, whose intervals are to hold at once."""

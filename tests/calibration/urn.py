@@ -25,9 +25,7 @@ def sources(chance: np.random.Generator, tasks: int, units: int, correlation: fl
     return drawn
 
 
-def shared(
-    chance: np.random.Generator, fresh: np.ndarray, correlation: float
-) -> np.ndarray:
+def shared(chance: np.random.Generator, fresh: np.ndarray, correlation: float) -> np.ndarray:
     """Behaviours (tasks, units, …) that were drawn independently, made to go together within tasks."""
     tasks, units = fresh.shape[:2]
     number = sources(chance, tasks, units, correlation)
