@@ -13,9 +13,11 @@ from steelyard.datasheet import glossary, numbers
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.datasheet.sections import sections
+from steelyard.lab.prices import LongPrompt, Price, price_at
 from steelyard.metrics import pointwise
 from steelyard.metrics.cost import NO_PRICE, CostRow, cost_estimates, overall_cost, pareto_front
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.run_cost import run_costs
 from steelyard.metrics.volatility import METRICS, spread, volatility_estimates
 from steelyard.probes.probe import Design, Showing
 from steelyard.trials.reply import Usage
@@ -81,7 +83,8 @@ def test_the_two_published_tables_are_margins_of_one(benchmark: str) -> None:
 def test_cost_per_point_by_hand() -> None:
     # Four labelled calls at 100 and 10 tokens: 4 · (100 · $1 + 10 · $2) per million = $0.00048; 3 of 4 right.
     rows = calls([1, 1, 1, 0], [1, 1, 1, 1])
-    per_call, per_point = cost_estimates("j", "stability", "base", rows, price, 7, unchanged=True)
+    per_call, per_point, total = cost_estimates("j", "stability", "base", rows, price, 7, unchanged=True)
+    assert total.value == pytest.approx(0.00048)
     assert per_call.value == pytest.approx(0.00012)
     assert per_point.value == pytest.approx(0.00048 / 75)
     assert per_point.n_calls == 4
@@ -120,9 +123,93 @@ def test_no_accuracy_has_no_cost_per_point(answers: list[int | str], reason: str
     assert overall_cost([CostRow("x", 1.0, 0.0), CostRow("y", 1.0, 0.5)]).mean_of_rows is None
 
 
+def test_probes_that_a_judge_fails_altogether_are_paid_for_too() -> None:
+    """Nine probes of ten calls at $.00012: six without a right call, three with 10, 9 and 9 of ten.
+
+    All dollars are 9 · .0012 = .0108, the mean accuracy is 28/90; the three alone look nine times cheaper.
+    """
+    right = {"typos": 10, "markdown": 9, "authority": 9}
+    probes = [
+        *right,
+        "injection",
+        "bandwagon",
+        "rubric_order",
+        "label_flip",
+        "score_range",
+        "verbosity_bias_long",
+    ]
+    rows = [
+        call(f"i{n}", int(n < right.get(probe, 0)), 1, probe=probe) for probe in probes for n in range(10)
+    ]
+    figures = [accuracy_of("j", probe, right.get(probe, 0)) for probe in probes]
+    found = {e.metric: e for e in run_costs("j", rows, figures, price, 7) if e.probe == "cost"}
+    pooled, mean = found["cost_per_point_pooled"], found["cost_per_point_mean"]
+    assert pooled.value == pytest.approx(0.0108 / (100 * 28 / 90))
+    assert pooled.note == "all dollars over 100 times the mean accuracy of 9 probes"
+    assert mean.value is None
+    assert (mean.note or "").startswith("a point has no cost where no call is right: injection, bandwagon")
+    assert sum(e.value or 0 for e in run_costs("j", rows, figures, price, 7) if e.metric == "cost_total") == (
+        pytest.approx(0.0108)
+    )
+
+
+def test_a_judge_that_is_never_right_has_no_overall_cost_per_point() -> None:
+    rows = [call(f"i{n}", 0, 1, probe=probe) for probe in ("typos", "markdown") for n in range(4)]
+    rows += [call(f"i{n}", "unreadable", 1, probe="injection") for n in range(4)]
+    figures = [
+        accuracy_of("j", "typos", 0),
+        accuracy_of("j", "markdown", 0),
+        accuracy_of("j", "injection", None),
+    ]
+    found = {e.metric: e for e in run_costs("j", rows, figures, price, 7) if e.probe == "cost"}
+    pooled = found["cost_per_point_pooled"]
+    assert (pooled.value, found["cost_per_point_mean"].value) == (None, None)
+    assert pooled.note == (
+        "no call is right: no amount buys a point; left out, paid for without a verdict: injection"
+    )
+
+
+def test_a_long_prompt_costs_what_is_listed_for_long_prompts() -> None:
+    listed = Price(3e-6, 15e-6, "list", (LongPrompt(200_000, 6e-6, 22.5e-6),))
+    assert listed.dollars(200_000, 1000) == pytest.approx(0.6 + 0.015)
+    assert listed.dollars(200_001, 1000) == pytest.approx(1.200006 + 0.0225)
+    # A plan of ten prompts of 100,000 tokens has no long one among them.
+    assert listed.dollars(1_000_000, 0, calls=10) == pytest.approx(3.0)
+    rows = [replace(call("i0", 1, 1), usage=Usage(300_000, 1000)), call("i1", 1, 1)]
+
+    def dollars(usage: Usage) -> float:
+        return listed.dollars(usage.input_tokens, usage.output_tokens)
+
+    found = {e.metric: e.value for e in run_costs("j", rows, [], dollars, 7)}
+    assert found["cost_input"] == pytest.approx(1.8 + 100 * 3e-6)
+    assert found["cost_output"] == pytest.approx(0.0225 + 10 * 15e-6)
+
+
+# Dollars per million tokens of short prompts; the last three are printed in the harness, Appendix C.
+SHORT = {
+    ("openai", "gpt-5.6-sol"): (4, 20),
+    ("openai", "gpt-5.6-terra"): (2, 12),
+    ("openai", "gpt-5.6-luna"): (0.2, 1.2),
+    ("openai", "gpt-4o"): (2.5, 10),
+    ("anthropic", "claude-sonnet-4-5"): (3, 15),
+    ("google", "gemini-2.5-pro"): (1.25, 10),
+}
+
+
+@pytest.mark.parametrize(("provider", "model"), SHORT)
+def test_listed_prices_are_those_of_short_prompts(provider: str, model: str) -> None:
+    dollars = SHORT[(provider, model)]
+    for seller in (provider, "openai"):  # another seller that does not list it: the maker's list
+        found = price_at(seller, model, {})
+        assert found is not None
+        assert (found.input * 1e6, found.output * 1e6) == pytest.approx(dollars)
+        assert found.table.startswith(f"{provider} list, ")
+    assert price_at("openai", "my-model", {}) is None
+
+
 def test_an_unknown_price_is_said() -> None:
     found = cost_estimates("j", "stability", "base", [call("i", 1, 1)], None, 7, unchanged=True)
-    assert [(e.value, e.note) for e in found] == [(None, NO_PRICE)] * 2
+    assert [(e.value, e.note) for e in found] == [(None, NO_PRICE)] * 3
 
 
 def test_the_front_holds_what_nothing_beats() -> None:
@@ -247,7 +334,7 @@ def test_an_amount_below_a_cent_keeps_two_digits() -> None:
 def test_tokens_that_were_not_counted_have_no_cost() -> None:
     rows = [replace(row, usage=Usage()) for row in calls([1, 1], [1, 1])]
     found = cost_estimates("j", "stability", "base", rows, price, 7, unchanged=True)
-    assert [(e.value, e.note) for e in found] == [(None, "the server counted no tokens")] * 2
+    assert [(e.value, e.note) for e in found] == [(None, "the server counted no tokens")] * 3
     # A model that costs nothing needs no tokens to say so.
     assert (
         cost_estimates("j", "stability", "base", rows, lambda usage: 0.0, 7, unchanged=True)[1].value == 0.0

@@ -130,7 +130,7 @@ def test_recommended_interval_of_a_cell_is_simultaneous() -> None:
     cell = find(
         estimates_of(make(["11", "tt", "1t"] * 20, tasks=9)), "positional_false_preference", **AT_ZERO
     )
-    assert next(i.method for i in cell.intervals) == "goodman"
+    assert next(i.method for i in cell.intervals) == "goodman_cluster"
     assert {"goodman", "wilson_cluster", "wilson"} <= {i.method for i in cell.intervals}
     assert (cell.unit, cell.n_units, cell.n_calls) == ("pair", 60, 120)
 

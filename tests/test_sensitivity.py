@@ -150,11 +150,11 @@ def test_dprime_needs_both_slots() -> None:
     assert d.note == "the better candidate stood in one slot only"
 
 
-def test_dprime_interval_is_a_cluster_bootstrap() -> None:
+def test_dprime_has_limits_from_its_shares_then_a_bootstrap() -> None:
     answers = ["12", "12", "1t", "11", "22", "12", "tt", "12", "12", "12"] * 3
     estimates = estimates_of(step(answers, tasks=7))
     d, forced = (find(estimates, m, delta=1) for m in ("dprime", "dprime_2afc"))
-    assert d.intervals[0].method == "bootstrap_cluster"
+    assert [i.method for i in d.intervals] == ["mover_cluster", "bootstrap_cluster"]
     assert (d.intervals[0].low or 9) < (d.value or 0) < (d.intervals[0].high or -9)
     assert forced.value == pytest.approx((d.value or 0) / sqrt(2))
     assert forced.intervals[0].low == pytest.approx((d.intervals[0].low or 0) / sqrt(2))

@@ -161,7 +161,7 @@ def print_plan(made: Plan, folder: RunFolder, as_json: bool, before: Sequence[Pl
 
     from rich.console import Console
 
-    from steelyard.cli.plan_table import plan_table
+    from steelyard.cli.plan_table import listed_prices, plan_table
     from steelyard.lab.planner import plan_rows
 
     answered: set[str] = set()
@@ -174,6 +174,7 @@ def print_plan(made: Plan, folder: RunFolder, as_json: bool, before: Sequence[Pl
             "stimulus_set": made.stimuli.hash,
             "stimuli": len(made.stimuli),
             "rows": [asdict(r) for r in rows],
+            "prices": listed_prices(made.study),
         }
         click.echo(json.dumps(body, indent=1))
     else:

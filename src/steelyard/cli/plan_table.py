@@ -11,6 +11,7 @@ from rich.text import Text
 
 from steelyard.cli.say import plain, plural, shown
 from steelyard.lab.planner import Plan, PlanRow
+from steelyard.lab.prices import price_of
 from steelyard.lab.study import Study
 
 
@@ -31,10 +32,18 @@ def plan_table(study: Study, plan: Plan, rows: list[PlanRow], done: int, out: Pa
         table.add_section()
         table.add_row("all", "", *_cells(_total(measured)))
     console.print(table)
+    for name, listed in listed_prices(study).items():
+        console.print(Text.assemble("Price of ", plain(name), f": {listed}."), soft_wrap=True)
     answered = f"{plural(done, 'trial')} {'is' if done == 1 else 'are'} answered already"
     console.print(f"{answered}; baselines add {plural(_calls(rows, baselines), 'free trial')}.")
     console.print("Tokens, dollars and time are estimates; nothing was spent.")
     console.print(Text(f"Run folder: {shown(out)}"), soft_wrap=True)
+
+
+def listed_prices(study: Study) -> dict[str, str]:
+    """Dollars per million tokens of every judge that costs something, and whose list they are from."""
+    prices = {judge.name: price_of(judge) for judge in study.judges if not judge.baseline}
+    return {name: price.listed for name, price in prices.items() if price and (price.input or price.output)}
 
 
 def _calls(rows: list[PlanRow], judges: set[str]) -> int:

@@ -198,6 +198,7 @@ METRICS: dict[str, Term] = {
     "accuracy_max": Term("best probe", "Greatest accuracy of any probe."),
     "cost_per_call": Term("cost per call", "Dollars per call, from counted tokens and listed prices."),
     "cost_per_point": Term("cost per point", "Dollars per percentage point of accuracy on the same trials."),
+    "cost_total": Term("dollars", "Dollars of the probe's labelled calls, lost ones included."),
     "tokens_input": Term("tokens in", "Tokens of all prompts of the run, as the server counted them."),
     "tokens_output": Term("tokens out", "Tokens of all replies of the run, as the server counted them."),
     "cost_input": Term(
@@ -254,7 +255,14 @@ INTERVALS: dict[str, str] = {
         "one degree of freedom less than there are tasks."
     ),
     "wilson_tasks": "Wilson score interval with the number of tasks as the sample size: the strict bound.",
-    "goodman": "Goodman simultaneous intervals over the cells of the decomposition.",
+    "goodman": (
+        "Goodman simultaneous intervals over the cells of the decomposition, on distinct pairs; it claims "
+        "nothing about clustering by task."
+    ),
+    "goodman_cluster": (
+        "Goodman simultaneous intervals over the cells of the decomposition, on the effective sample size "
+        "after clustering by task, with Student's t on one degree of freedom less than there are tasks."
+    ),
     "bootstrap_cluster": "Percentiles of a bootstrap that draws whole tasks.",
     "bootstrap_cluster_paired": "Percentiles of a bootstrap that draws whole tasks with both arms together.",
     "random_mixture": (
@@ -267,6 +275,10 @@ INTERVALS: dict[str, str] = {
     "wilson_cluster_difference": "Difference of the limits of both shares, where tasks show no spread.",
     "wilson_steps": "Read off the limits of each quality step, where a bootstrap over tasks shows no spread.",
     "wilson_shares": "Computed from the Wilson limits of both orders.",
+    "mover_cluster": (
+        "Variance recovery from the Wilson limits of both orders, clustered by task, with the correlation "
+        "that they show over tasks."
+    ),
     "clopper_pearson": "Exact binomial interval.",
     "clopper_pearson_cluster": "Exact binomial interval on the effective size after clustering by task.",
     "tango": "Tango's score interval for a difference of two shares on the same units.",

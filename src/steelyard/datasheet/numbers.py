@@ -16,7 +16,15 @@ _STEPS = ("delta75", "limit_of_detection")
 """Metrics counted in quality steps, which can not lie below zero."""
 
 _WITHOUT_INTERVAL = (
-    *("goodness_of_fit", "fit_probability", "tokens_input", "tokens_output", "cost_input", "cost_output"),
+    *(
+        "goodness_of_fit",
+        "fit_probability",
+        "tokens_input",
+        "tokens_output",
+        "cost_input",
+        "cost_output",
+        "cost_total",
+    ),
     *("accuracy_sd", "accuracy_sd_sampling", "accuracy_min", "accuracy_max"),
     *("judges_mean", "judges_sd", "judges_sd_sampling", "judges_min", "judges_max"),
 )

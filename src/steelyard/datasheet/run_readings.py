@@ -32,8 +32,13 @@ def cost(figures: Figures) -> tuple[str, str] | None:
         return None
     if not defined(call):
         return "undefined", call.note or "not measured"
-    point = figures.of_probe("cost", "cost_per_point_mean", protocol="base")
-    per_point = f", {value(point)} per point of accuracy in the mean over probes" if defined(point) else ""
+    mean = figures.of_probe("cost", "cost_per_point_mean", protocol="base")
+    pooled = figures.of_probe("cost", "cost_per_point_pooled", protocol="base")
+    per_point = ""
+    if defined(mean):
+        per_point = f", {value(mean)} per point of accuracy in the mean over probes"
+    elif defined(pooled):
+        per_point = f", {value(pooled)} for all probes per point of their mean accuracy"
     return "measured", f"{value(call)} per call{per_point}"
 
 

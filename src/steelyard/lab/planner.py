@@ -125,5 +125,5 @@ def _row(judge: str, probe: str, trials: list[Trial]) -> PlanRow:
     tokens_out = sum(ANSWER_TOKENS.get(reader, 1) * count for reader, count in readers.items())
     price = price_of(instrument)
     seconds = SECONDS_PER_CALL.get(instrument.provider, HTTP_SECONDS_PER_CALL / 8) * len(trials)
-    dollars = None if price is None else price.dollars(tokens_in, tokens_out)
+    dollars = None if price is None else price.dollars(tokens_in, tokens_out, len(trials))
     return PlanRow(judge, probe, len(trials), tokens_in, tokens_out, dollars, seconds)

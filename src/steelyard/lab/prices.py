@@ -3,17 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from steelyard.trials.judge import PRICE_OPTIONS, Judge
 from steelyard.trials.reply import Usage
 
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+    from genai_prices.types import TieredPrices
+
+    Rate: TypeAlias = Decimal | TieredPrices | None
+    """Dollars per million tokens as the table lists them."""
+
 MILLION = 1_000_000
 FREE_PROVIDERS = ("embedded", "planted", "recorded", "vllm", "ollama")
 """Providers that run on the user's own machine."""
+
+
+@dataclass(frozen=True)
+class LongPrompt:
+    """Dollars per token of a call whose prompt is long."""
+
+    above: int
+    """Prompts of more tokens than this are long."""
+    input: float
+    """Of every token of the prompt, not of those beyond the limit alone."""
+    output: float
+    """Of every token of the answer."""
 
 
 @dataclass(frozen=True)
@@ -24,10 +45,23 @@ class Price:
     output: float
     table: str
     """Where the price comes from."""
+    long: tuple[LongPrompt, ...] = ()
+    """Other prices for long prompts, in rising order."""
 
-    def dollars(self, input_tokens: int, output_tokens: int) -> float:
-        """Cost of a call or of many."""
-        return self.input * input_tokens + self.output * output_tokens
+    def dollars(self, input_tokens: int, output_tokens: int, calls: int = 1) -> float:
+        """Cost of a call, or of several whose prompts are about equally long."""
+        rate: Price | LongPrompt = self
+        for longer in self.long:
+            if input_tokens > longer.above * calls:
+                rate = longer
+        return rate.input * input_tokens + rate.output * output_tokens
+
+    @property
+    def listed(self) -> str:
+        """Dollars per million tokens in and out, and whose they are."""
+        return (
+            f"${self.input * MILLION:g} in, ${self.output * MILLION:g} out per million tokens, {self.table}"
+        )
 
 
 def price_of(judge: Judge) -> Price | None:
@@ -36,7 +70,7 @@ def price_of(judge: Judge) -> Price | None:
 
 
 def price_at(provider: str, model: str, options: Mapping[str, Any]) -> Price | None:
-    """The price of a model by its name, and by what is stated among its options."""
+    """The price of a model by its name, or what is stated among its options."""
     if all(name in options for name in PRICE_OPTIONS):
         stated = [float(options[name]) / MILLION for name in PRICE_OPTIONS]
         return Price(stated[0], stated[1], "stated with the judge")
@@ -55,14 +89,30 @@ def dollars_of(judge: Judge) -> Callable[[Usage], float] | None:
 
 @cache
 def _listed(provider: str, model: str) -> Price | None:
+    """The list price of the provider; where it lists no such model, that of the maker known by its name."""
     from genai_prices import Usage as Tokens
     from genai_prices import calc_price
 
-    try:
-        cost = calc_price(
-            Tokens(input_tokens=MILLION, output_tokens=MILLION), model_ref=model, provider_id=provider
-        )
-    except LookupError:
-        return None
-    table = f"genai-prices {version('genai-prices')}"
-    return Price(float(cost.input_price) / MILLION, float(cost.output_price) / MILLION, table)
+    for seller in (provider, None):
+        with suppress(LookupError):
+            # One token: the price of a long prompt is another, and stands beside.
+            found = calc_price(Tokens(input_tokens=1, output_tokens=1), model_ref=model, provider_id=seller)
+            table = f"{found.provider.id} list, genai-prices {version('genai-prices')}"
+            return _price(found.model_price.input_mtok, found.model_price.output_mtok, table)
+    return None
+
+
+def _price(prompt: Rate, answer: Rate, table: str) -> Price:
+    """From a table's dollars per million tokens, by length of the prompt or not."""
+    starts = sorted({tier.start for rate in (prompt, answer) for tier in getattr(rate, "tiers", ())})
+    long = tuple(LongPrompt(start, _rate(prompt, start + 1), _rate(answer, start + 1)) for start in starts)
+    return Price(_rate(prompt, 0), _rate(answer, 0), table, long)
+
+
+def _rate(rate: Rate, tokens: int) -> float:
+    """Dollars per token at a prompt of so many tokens; nothing is paid for what is not listed."""
+    listed = getattr(rate, "base", rate)
+    for tier in getattr(rate, "tiers", ()):
+        if tokens > tier.start:
+            listed = tier.price
+    return float(listed or 0) / MILLION

@@ -19,6 +19,8 @@ from steelyard.metrics.scores import Scores
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observation import Observation
 
+BORDER = "answer_ambiguity"
+"""The probe whose texts lie at the border: no verdict on them is right, or to be kept."""
 METRICS = (
     "self_agreement",
     "border_noise",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from math import inf
 from typing import Any
 
 from steelyard.metrics import mcnemar
@@ -11,9 +12,10 @@ from steelyard.metrics.estimate import Interval
 from steelyard.metrics.findings import ALPHA, MARGIN, UNDERPOWERED, difference_word
 from steelyard.metrics.intervals import Limits
 from steelyard.metrics.multiplicity import benjamini_hochberg
-from steelyard.metrics.outcomes import Key, Outcome, Outcomes, Question
+from steelyard.metrics.outcomes import Outcomes
 from steelyard.metrics.paired import Paired
 from steelyard.metrics.proportion import join
+from steelyard.metrics.question import Key, Outcome, Question
 
 THESE_TASKS = "these tasks only"
 NO_SHARED = "no unit has a verdict of both judges"
@@ -48,7 +50,7 @@ class Comparison:
     group: Mapping[str, str | float]
     """Condition."""
     unit: str
-    """What is counted: `call`, `pair` or `item`."""
+    """What is counted: `call`, `pair` or `comparison`."""
     first: float | None
     """Share of the first judge on shared units."""
     second: float | None
@@ -208,7 +210,7 @@ def _place(question: Question) -> tuple[Any, ...]:
         known,
         question.probe,
         metric,
-        float(group.get("delta", -1)),
+        float(group.get("delta", inf)),
         question.metric,
         repr(question.group),
     )

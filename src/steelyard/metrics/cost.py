@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from math import fsum
 from statistics import fmean
 
 import numpy as np
@@ -26,7 +27,7 @@ Dollars = Callable[[Usage], float]
 NO_PRICE = "the price of this model is not known"
 NO_TOKENS = "the server counted no tokens"
 NEVER_RIGHT = "no call is right: no amount buys a point"
-PER_PROBE = ("cost_per_call", "cost_per_point")
+PER_PROBE = ("cost_per_call", "cost_per_point", "cost_total")
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def cost_estimates(
     *,
     unchanged: bool = False,
 ) -> list[Estimate]:
-    """`cost_per_call` and `cost_per_point` on the labelled calls of a probe, lost calls paid for included."""
+    """Dollars per call of a probe; per point and in all on its labelled calls, lost ones included."""
     mine = [o for o in observations if o.protocol == protocol]
     heading = Heading(judge, probe, {"protocol": protocol}, seed)
     why = unpriced(mine, price)
@@ -95,11 +96,11 @@ def cost_estimates(
         return [heading.undefined(metric, NO_TEXTS) for metric in PER_PROBE]
     dollars = dollars_of_rows(scores, mine, price)
     edits = ~scores.original if np.any(~scores.original) else scores.original
+    labelled = edits & scores.labelled
     return [
         per_call(heading, scores.where(edits), dollars[edits]),
-        _per_point(
-            heading, scores.where(edits & scores.labelled), dollars[edits & scores.labelled], len(scores)
-        ),
+        _per_point(heading, scores.where(labelled), dollars[labelled], len(scores)),
+        _total(heading, scores.where(labelled), dollars[labelled], len(scores)),
     ]
 
 
@@ -133,6 +134,21 @@ def _per_point(heading: Heading, scores: Scores, dollars: Floats, calls: int) ->
     lacking = NO_LABELS if calls else NO_CALLS
     reason = lacking if not len(scores) else NEVER_RIGHT if scores.readable.any() else NO_VERDICTS
     return resampled(heading, "cost_per_point", sums, _point, reason=reason)
+
+
+def _total(heading: Heading, scores: Scores, dollars: Floats, calls: int) -> Estimate:
+    """What was paid for these calls: counted, not estimated."""
+    if not len(scores):
+        return heading.undefined("cost_total", NO_LABELS if calls else NO_CALLS)
+    return heading.estimate(
+        "cost_total",
+        unit="call",
+        value=fsum(dollars.tolist()),
+        n_calls=len(scores),
+        n_units=scores.n_items,
+        n_clusters=scores.n_clusters,
+        excluded=scores.lost(),
+    )
 
 
 def _point(sums: Floats) -> Floats:

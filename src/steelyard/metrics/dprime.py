@@ -9,24 +9,18 @@ is given as a bound.
 from __future__ import annotations
 
 from dataclasses import replace
-from math import isfinite, sqrt
+from math import sqrt
 
 import numpy as np
 
-from steelyard.metrics.clusters import (
-    ASSUMED_CORRELATION,
-    fallback_size,
-    percentile_limits,
-    quantile,
-    resample,
-)
+from steelyard.metrics.clusters import percentile_limits, resample
+from steelyard.metrics.dprime_limits import agreeing, from_shares
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
-from steelyard.metrics.intervals import clopper_pearson, normal_quantile, score
 from steelyard.metrics.pairs import FIRST, Floats, Ints, Pairs
 from steelyard.metrics.proportion import NO_SPREAD, ONE_TASK, join
 from steelyard.metrics.sensitivity import outcomes
-from steelyard.metrics.tally import Tally, by_task, excluded, neither, readable, tally
+from steelyard.metrics.tally import by_task, excluded, neither, readable, tally
 
 METRIC, FORCED_CHOICE = "dprime", "dprime_2afc"
 ONE_SIDE = "the better candidate stood in one slot only"
@@ -54,7 +48,9 @@ def dprime(heading: Heading, pairs: Pairs) -> Estimate:
     hits = tally(pairs, seen.correct, seen.readable)
     wrong = seen.decided.sum() - seen.correct.sum()
     edge = "right" if hits.k == hits.n else "left" if wrong == hits.n else None
-    intervals, remark = _bound(hits, edge) if edge else _spread(heading, counts, hits)
+    drawn = _drawn(heading, counts)
+    intervals = agreeing(hits, edge) if edge else (from_shares(counts), *drawn)
+    alike = NO_SPREAD if hits.n_clusters > 1 and (edge or not drawn) else None
     held = None
     if not edge and any(_saturated(totals)):
         intervals, edge, held = _opened(intervals, *_saturated(totals))
@@ -68,7 +64,7 @@ def dprime(heading: Heading, pairs: Pairs) -> Estimate:
         n_clusters=hits.n_clusters,
         excluded=excluded(pairs),
         censored=edge,
-        note=join([held or (BOUND if edge else None), remark, ONE_TASK if hits.n_clusters == 1 else None]),
+        note=join([held or (BOUND if edge else None), alike, ONE_TASK if hits.n_clusters == 1 else None]),
     )
 
 
@@ -121,46 +117,13 @@ def separation(totals: Ints | Floats) -> Floats:
     return (cut(said_1, said_2) + cut(said_1 + tied_1, said_2 + tied_2)) / 2
 
 
-def _bound(hits: Tally, edge: str) -> tuple[tuple[Interval, ...], str | None]:
-    """One-sided limits from the exact interval of the share that is right."""
-    sizes = {"clopper_pearson": float(hits.n)}
-    if hits.n_clusters > 1:
-        sizes = {"clopper_pearson_cluster": fallback_size(hits), **sizes}
-    intervals = []
-    for method, size in sizes.items():
-        limit = 2 * normal_quantile(clopper_pearson(size, size)[0])
-        intervals.append(Interval(method, limit, None) if edge == "right" else Interval(method, None, -limit))
-    return tuple(intervals), NO_SPREAD if hits.n_clusters > 1 else None
-
-
-def _spread(heading: Heading, counts: Ints, hits: Tally) -> tuple[tuple[Interval, ...], str | None]:
-    """Cluster bootstrap; where tasks do not differ, from the limits of each share."""
-    if hits.n_clusters > 1:
-        limits = percentile_limits(
-            separation(resample(counts, heading.bootstrap_seed(METRIC))), hits.n_clusters
-        )
-        if limits:
-            return (Interval("bootstrap_cluster", *limits),), None
-    return (_from_shares(counts, hits),), NO_SPREAD if hits.n_clusters > 1 else None
-
-
-def _from_shares(counts: Ints, hits: Tally) -> Interval:
-    """d′ at the least and most favourable limits of both shares, each cut apart; open where unbounded."""
-    said_1, tied_1, calls_1, said_2, tied_2, calls_2 = (int(count) for count in counts.sum(axis=0))
-    ends = []
-    for first, second in ((said_1, said_2), (said_1 + tied_1, said_2 + tied_2)):
-        low_1, high_1 = _share_limits(first, calls_1, hits)
-        low_2, high_2 = _share_limits(second, calls_2, hits)
-        ends.append((low_1 - high_2, high_1 - low_2))
-    low, high = ((ends[0][side] + ends[1][side]) / 2 for side in (0, 1))
-    return Interval("wilson_shares", low if isfinite(low) else None, high if isfinite(high) else None)
-
-
-def _share_limits(events: int, calls: int, hits: Tally) -> tuple[float, float]:
-    per_task = calls / hits.n_clusters
-    size = calls / (1 + max(per_task - 1, 0) * ASSUMED_CORRELATION) if hits.n_clusters > 1 else float(calls)
-    low, high = score(events / calls, size, quantile(hits, 0.975))
-    return normal_quantile(low), normal_quantile(high)
+def _drawn(heading: Heading, counts: Ints) -> tuple[Interval, ...]:
+    """Percentiles of a bootstrap over tasks, where they have width."""
+    if len(counts) < 2:
+        return ()
+    draws = separation(resample(counts, heading.bootstrap_seed(METRIC)))
+    limits = percentile_limits(draws, len(counts))
+    return (Interval("bootstrap_cluster", *limits),) if limits else ()
 
 
 def _shrink(value: float | None) -> float | None:

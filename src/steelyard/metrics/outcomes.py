@@ -6,55 +6,19 @@ event or do not. Figures that are no such share (thresholds, d′, correlations)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from steelyard.metrics.heading import step
-from steelyard.stimuli.expectation import Label, NoPreference, Prefers, Unknown
+from steelyard.metrics.item_outcomes import item_outcomes
+from steelyard.metrics.question import Group, Key, Outcome, Question, outcome_of, question_of
+from steelyard.stimuli.expectation import NoPreference, Prefers, Unknown
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
+from steelyard.verdicts.verdict import NOT_RUN, Abstained, Decided, Failed, Tie, Unreadable, Verdict
 
-Key = tuple[str, str, int]
-"""Which unit: what was shown, in which order (empty where both make one unit), which replicate."""
 Identity = Callable[[Stimulus], str]
 """What makes two stimuli the same: the content hash, or the name where texts are not known."""
-Group = dict[str, str | float]
-
-
-@dataclass(frozen=True)
-class Question:
-    """A figure whose units are events or not."""
-
-    probe: str
-    """Probe whose stimuli are the units; `run` for all calls."""
-    metric: str
-    """Metric id."""
-    group: tuple[tuple[str, str | float], ...]
-    """Condition, as sorted items."""
-    unit: str
-    """What is counted: `call`, `pair` or `item`."""
-
-    @property
-    def condition(self) -> Group:
-        """The condition as a mapping."""
-        return dict(self.group)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of one unit."""
-
-    event: bool | None
-    """Whether it showed the event; None without a verdict."""
-    lost: str | None
-    """`unreadable` or `failed` where there is no verdict."""
-    pair: str
-    """The pair or item behind the unit; its orders and replicates are not independent."""
-    cluster: str
-    """Task."""
-
-
 Outcomes = dict[Question, dict[Key, Outcome]]
 
 
@@ -62,7 +26,7 @@ Outcomes = dict[Question, dict[Key, Outcome]]
 class _CallFigure:
     probe: str
     metric: str
-    group: Callable[[Stimulus], Group | None]
+    groups: Callable[[Stimulus], Sequence[Group]]
     event: Callable[[Observation], bool]
 
 
@@ -70,29 +34,31 @@ class _CallFigure:
 class _PairFigure:
     probe: str
     metric: str
-    group: Callable[[Stimulus], Group | None]
+    groups: Callable[[Stimulus], Sequence[Group]]
     event: Callable[[str | None, str | None], bool]
 
 
 def outcomes(observations: Sequence[Observation], identity: Identity) -> Outcomes:
-    """Every unit of one judge, by question."""
+    """Every unit of one judge, by question; a call that was never tried counts as not shown."""
     found: Outcomes = {}
-    for question, key, outcome in _all(observations, identity):
+    tried = [o for o in observations if o.verdict != Failed(NOT_RUN)]
+    for question, key, outcome in _all(tried, identity):
         found.setdefault(question, {})[key] = outcome
     return found
 
 
 def _all(observations: Sequence[Observation], identity: Identity) -> Iterator[tuple[Question, Key, Outcome]]:
     for observation in observations:
-        key = (identity(observation.stimulus), observation.order, observation.replicate)
+        name, stimulus = identity(observation.stimulus), observation.stimulus
+        key = (name, observation.order, observation.replicate)
         for question, event in _of_call(observation):
-            yield question, key, _outcome(observation.stimulus, [observation.verdict], event)
+            yield question, key, outcome_of(stimulus, [observation.verdict], event)
         for metric, kind in _LOSSES.items():
-            shown = (key[0], f"{observation.protocol} {observation.order}", observation.replicate)
+            shown = (name, f"{observation.protocol} {observation.order}", observation.replicate)
             event = isinstance(observation.verdict, kind)
-            yield Question("run", metric, (), "call"), shown, _outcome(observation.stimulus, [], event)
+            yield Question("run", metric, (), "call"), shown, outcome_of(stimulus, [], event)
     yield from _of_pairs(observations, identity)
-    yield from _of_items(observations, identity)
+    yield from item_outcomes(observations, identity)
 
 
 _LOSSES = {"unreadable_rate": Unreadable, "failed_rate": Failed}
@@ -101,10 +67,9 @@ _LOSSES = {"unreadable_rate": Unreadable, "failed_rate": Failed}
 def _of_call(observation: Observation) -> Iterator[tuple[Question, bool]]:
     stimulus = observation.stimulus
     for figure in _CALLS:
-        group = figure.group(stimulus) if figure.probe == stimulus.probe else None
-        if group is not None:
-            question = _question(observation, figure.metric, group, "call")
-            yield question, figure.event(observation)
+        if figure.probe == stimulus.probe and len(stimulus.texts) == 2:
+            for group in figure.groups(stimulus):
+                yield question_of(observation, figure.metric, group, "call"), figure.event(observation)
 
 
 def _of_pairs(
@@ -117,56 +82,19 @@ def _of_pairs(
             row = (observation.protocol, identity(observation.stimulus), observation.replicate)
             rows.setdefault(row, {})[observation.order] = observation
     for (_, name, replicate), orders in rows.items():
-        if len(orders) < 2:
-            continue
-        u_first, v_first = orders["uv"], orders["vu"]
-        for figure in _PAIRS:
-            stimulus = u_first.stimulus
-            group = figure.group(stimulus) if figure.probe == stimulus.probe else None
-            if group is not None:
-                event = figure.event(_slot(u_first.verdict), _slot(v_first.verdict))
-                verdicts = [u_first.verdict, v_first.verdict]
-                question = _question(u_first, figure.metric, group, "pair")
-                yield question, (name, "", replicate), _outcome(stimulus, verdicts, event)
+        if len(orders) == 2:
+            for question, outcome in _of_pair(orders["uv"], orders["vu"]):
+                yield question, (name, "", replicate), outcome
 
 
-def _of_items(
-    observations: Sequence[Observation], identity: Identity
-) -> Iterator[tuple[Question, Key, Outcome]]:
-    """Scores against the expected one, and scores of edited items against the judge's own on the original."""
-    scores = [o for o in observations if len(o.stimulus.texts) == 1]
-    originals = {
-        (o.protocol, o.stimulus.lineage.parent, o.replicate): o.verdict
-        for o in scores
-        if o.stimulus.kind == "original"
-    }
-    for observation in scores:
-        stimulus, verdict = observation.stimulus, observation.verdict
-        key = (identity(stimulus), observation.order, observation.replicate)
-        if isinstance(stimulus.expectation, Label):
-            right = verdict == Decided(stimulus.expectation.value)
-            question = _question(observation, "accuracy", {}, "call")
-            yield question, key, _outcome(stimulus, [verdict], right)
-        parent = (observation.protocol, stimulus.lineage.parent, observation.replicate)
-        if stimulus.kind == "perturbed" and parent in originals:
-            own = originals[parent]
-            question = _question(observation, "invariance", {}, "item")
-            yield question, key, _outcome(stimulus, [verdict, own], verdict == own)
-
-
-def _question(observation: Observation, metric: str, group: Mapping[str, str | float], unit: str) -> Question:
-    items = tuple(sorted({**group, "protocol": observation.protocol}.items()))
-    return Question(observation.stimulus.probe, metric, items, unit)
-
-
-def _outcome(stimulus: Stimulus, verdicts: Iterable[Verdict], event: bool) -> Outcome:
-    verdicts = list(verdicts)
-    lost = None
-    if any(isinstance(verdict, Failed) for verdict in verdicts):
-        lost = "failed"
-    elif any(isinstance(verdict, Unreadable) for verdict in verdicts):
-        lost = "unreadable"
-    return Outcome(None if lost else event, lost, stimulus.id, stimulus.cluster)
+def _of_pair(u_first: Observation, v_first: Observation) -> Iterator[tuple[Question, Outcome]]:
+    stimulus, verdicts = u_first.stimulus, [u_first.verdict, v_first.verdict]
+    slots = _slot(u_first.verdict), _slot(v_first.verdict)
+    for figure in _PAIRS:
+        if figure.probe == stimulus.probe:
+            for group in figure.groups(stimulus):
+                question = question_of(u_first, figure.metric, group, "pair")
+                yield question, outcome_of(stimulus, verdicts, figure.event(*slots))
 
 
 def _decided(observation: Observation) -> bool:
@@ -189,23 +117,29 @@ def _slot(verdict: Verdict) -> str | None:
     return verdict.value if isinstance(verdict, Decided) else None
 
 
-def _any(stimulus: Stimulus) -> Group | None:
+def _any(stimulus: Stimulus) -> Sequence[Group]:
     del stimulus
-    return {}
+    return ({},)
 
 
-def _equals(stimulus: Stimulus) -> Group | None:
+def _equals(stimulus: Stimulus) -> Sequence[Group]:
     same = stimulus.kind == "same_subset" and not stimulus.delta
-    return {"delta": 0, "kind": "same_subset"} if same else None
+    return ({"delta": 0, "kind": "same_subset"},) if same else ()
 
 
-def _climbs(stimulus: Stimulus) -> Group | None:
+def _step(stimulus: Stimulus) -> Sequence[Group]:
     better = isinstance(stimulus.expectation, Prefers) and stimulus.delta is not None and stimulus.delta > 0
-    return {"delta": step(stimulus.delta or 0)} if better else None
+    return ({"delta": step(stimulus.delta or 0)},) if better else ()
 
 
-def _labelled(stimulus: Stimulus) -> Group | None:
-    return None if isinstance(stimulus.expectation, Unknown) else {}
+def _steps(stimulus: Stimulus) -> Sequence[Group]:
+    """Each step by itself, and all of them together."""
+    own = _step(stimulus)
+    return ({}, *own) if own else ()
+
+
+def _labelled(stimulus: Stimulus) -> Sequence[Group]:
+    return () if isinstance(stimulus.expectation, Unknown) else ({},)
 
 
 def _same_content(u_first: str | None, v_first: str | None) -> bool:
@@ -224,8 +158,8 @@ def _both(slot: str | None) -> Callable[[str | None, str | None], bool]:
 _CALLS = (
     _CallFigure("vacuum", "dark_current", _any, _decided),
     _CallFigure("ladder", "raw_false_preference", _equals, _decided),
-    _CallFigure("ladder", "target_sensitivity", _climbs, _agrees),
-    _CallFigure("ladder", "tie_rate", _climbs, _neither),
+    _CallFigure("ladder", "target_sensitivity", _steps, _agrees),
+    _CallFigure("ladder", "tie_rate", _step, _neither),
     _CallFigure("position", "accuracy", _labelled, _agrees),
     _CallFigure("position", "tie_rate", _any, _neither),
 )

@@ -8,6 +8,7 @@ from steelyard.metrics.clusters import (
     ASSUMED_CORRELATION,
     bootstrap_share,
     design_effect,
+    goodman_cluster,
     no_spread,
     wilson_cluster,
     wilson_tasks,
@@ -95,7 +96,8 @@ def _intervals(tally: Tally) -> list[Interval]:
 def _cell_intervals(heading: Heading, metric: str, tally: Tally, cells: int) -> list[Interval]:
     # Replicates of a pair may all agree, so the simultaneous interval counts distinct pairs only.
     share = tally.k / tally.n
-    intervals = [Interval("goodman", *goodman(share * tally.n_units, tally.n_units, cells))]
+    clustered = [Interval("goodman_cluster", *goodman_cluster(tally, cells))] if tally.n_clusters > 1 else []
+    intervals = [*clustered, Interval("goodman", *goodman(share * tally.n_units, tally.n_units, cells))]
     resampled = bootstrap_share(tally, heading.bootstrap_seed(metric))
     if resampled:
         intervals.append(Interval("bootstrap_cluster", *resampled))

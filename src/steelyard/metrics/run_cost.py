@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from math import fsum
 
 from steelyard.metrics.cost import (
+    NEVER_RIGHT,
     NO_PRICE,
     NO_TOKENS,
     CostRow,
@@ -18,6 +19,7 @@ from steelyard.metrics.cost import (
 )
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
+from steelyard.metrics.proportion import join
 from steelyard.metrics.scores import Scores, collect_scores
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observation import Observation
@@ -68,7 +70,8 @@ def total_estimates(
         return [*([] if why == NO_TOKENS else counted), *missing]
     paid = (
         fsum(price(Usage(u.input_tokens, 0)) for u in used),
-        fsum(price(Usage(0, u.output_tokens)) for u in used),
+        # An answer to a long prompt may cost more: it is what the call costs beyond its prompt.
+        fsum(price(u) - price(Usage(u.input_tokens, 0)) for u in used),
     )
     each = per_call(heading, scores, dollars_of_rows(scores, observations, price))
     return [*counted, *_sums(heading, scores, DOLLARS, paid), each]
@@ -86,37 +89,36 @@ def _sums(
 
 
 def overall_estimates(judge: str, estimates: Sequence[Estimate], seed: int) -> list[Estimate]:
-    """Cost per point over all probes of a judge that have one, both ways; nothing for fewer than two."""
-    points = [e for e in estimates if e.judge == judge and e.metric == "cost_per_point"]
+    """Cost per point over the probes of a judge that have an accuracy, both ways; nothing for one."""
     right = {e.probe: e for e in estimates if _whole_accuracy(e, judge)}
-    rows = [row for e in points if e.probe in right and (row := cost_row(e, right[e.probe]))]
+    paid = [e for e in estimates if e.judge == judge and e.metric == "cost_total" and e.value is not None]
+    known = [e for e in paid if right[e.probe].value is not None]
+    rows = [CostRow(e.probe, e.value or 0.0, right[e.probe].value or 0.0) for e in known]
     if len(rows) < 2:
         return []
     heading = Heading(judge, PROBE, {"protocol": "base"}, seed)
     found = overall_cost(rows)
+    never = ", ".join(row.name for row in rows if row.per_point is None)
+    unread = ", ".join(e.probe for e in paid if e not in known)
+    left_out = f"left out, paid for without a verdict: {unread}" if unread else None
+    pooled = f"all dollars over 100 times the mean accuracy of {len(rows)} probes"
+    mean = f"mean of the costs per point of {len(rows)} probes"
     told = (
-        f"all dollars over 100 times the mean accuracy of {len(rows)} probes",
-        f"mean of the costs per point of {len(rows)} probes",
+        (found.pooled, pooled if found.pooled is not None else NEVER_RIGHT),
+        (found.mean_of_rows, mean if not never else f"a point has no cost where no call is right: {never}"),
     )
     return [
-        heading.estimate(metric, unit="probe", value=value, **_behind(points), note=note)
-        for metric, value, note in zip(OVERALL, (found.pooled, found.mean_of_rows), told, strict=True)
+        heading.estimate(metric, unit="probe", value=value, **_behind(known), note=join([note, left_out]))
+        for metric, (value, note) in zip(OVERALL, told, strict=True)
     ]
 
 
-def _behind(points: Sequence[Estimate]) -> dict[str, int]:
+def _behind(costs: Sequence[Estimate]) -> dict[str, int]:
     return {
-        "n_calls": sum(e.n_calls for e in points),
-        "n_units": max(e.n_units for e in points),
-        "n_clusters": max(e.n_clusters for e in points),
+        "n_calls": sum(e.n_calls for e in costs),
+        "n_units": max(e.n_units for e in costs),
+        "n_clusters": max(e.n_clusters for e in costs),
     }
-
-
-def cost_row(estimate: Estimate, accuracy: Estimate) -> CostRow | None:
-    """A probe's row from its `cost_per_point` and `accuracy`; None where either is undefined."""
-    if estimate.value is None or accuracy.value is None:
-        return None
-    return CostRow(estimate.probe, estimate.value * 100 * accuracy.value, accuracy.value)
 
 
 def _whole_accuracy(estimate: Estimate, judge: str) -> bool:

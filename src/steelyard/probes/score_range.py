@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.original_range import on_original_range
 from steelyard.metrics.pointwise import pointwise_estimates
 from steelyard.probes.edited import Edited
 from steelyard.probes.probe import Design
@@ -16,7 +17,6 @@ from steelyard.stimuli.surface.score_range import range_table, rescale, rewrite_
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Ordinal, parse_scale
 from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.verdict import Decided
 
 
 class ScoreRange(Edited):
@@ -44,12 +44,9 @@ class ScoreRange(Edited):
 
     def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
         """The figures after every answer was brought back to the range of the unchanged item."""
-        plain = {o.stimulus.lineage.parent: o.stimulus for o in observations if o.stimulus.probe == ORIGINAL}
-        mine = [o for o in observations if o.stimulus.lineage.parent in plain]
-        moved = [
-            _back(o, plain[o.stimulus.lineage.parent]) if o.stimulus.probe == self.name else o for o in mine
-        ]
-        return pointwise_estimates(judge, self.name, "base", moved, seed)
+        items = {o.stimulus.lineage.parent for o in observations if o.stimulus.probe == ORIGINAL}
+        mine = [o for o in observations if o.stimulus.lineage.parent in items]
+        return pointwise_estimates(judge, self.name, "base", on_original_range(mine), seed)
 
 
 def _range(to: object) -> Ordinal:
@@ -70,13 +67,3 @@ def _renumbered(rubric: str, source: Ordinal, target: Ordinal) -> tuple[str, str
         return rewritten, f"rubric renumbered from {span}"
     table = range_table(source, target) or ""
     return f"{rubric}\n{table}".strip(), f"answers from {span}, by a table under the rubric"
-
-
-def _back(observation: Observation, original: Stimulus) -> Observation:
-    """The observation as if it had been made on the range of the unchanged item."""
-    source, target = parse_scale(original.scale or ""), parse_scale(observation.stimulus.scale or "")
-    verdict = observation.verdict
-    if isinstance(verdict, Decided) and isinstance(source, Ordinal) and isinstance(target, Ordinal):
-        verdict = Decided(rescale(verdict.value, target, source))
-    shown = replace(observation.stimulus, scale=original.scale, expectation=original.expectation)
-    return replace(observation, stimulus=shown, verdict=verdict)

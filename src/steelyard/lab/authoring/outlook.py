@@ -67,7 +67,7 @@ def _row(judge: str, probe: str, expected: Sequence[_Expected]) -> PlanRow:
     tokens_in = round(characters / CHARACTERS_PER_TOKEN)
     tokens_out = sum(each.output_tokens for each in expected)
     price = price_of(expected[0].exchange.judge)
-    dollars = None if price is None else price.dollars(tokens_in, tokens_out)
+    dollars = None if price is None else price.dollars(tokens_in, tokens_out, len(expected))
     seconds = HTTP_SECONDS_PER_CALL / SIDE_BY_SIDE * len(expected)
     return PlanRow(judge, probe, len(expected), tokens_in, tokens_out, dollars, seconds)
 
@@ -78,7 +78,7 @@ def _embedding_row(study: Study, embedder: Judge, synthetic: int) -> PlanRow:
     mean = sum(lengths) / len(lengths)
     tokens = round((sum(lengths) + mean * synthetic) / CHARACTERS_PER_TOKEN)
     price, calls = price_of(embedder), len(lengths) + synthetic
-    dollars = None if price is None else price.dollars(tokens, 0)
+    dollars = None if price is None else price.dollars(tokens, 0, calls)
     return PlanRow(
         embedder.name, ORDINAL, calls, tokens, 0, dollars, HTTP_SECONDS_PER_CALL / SIDE_BY_SIDE * calls
     )

@@ -1,0 +1,60 @@
+"""Questions on which two judges can be paired, and what became of each unit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from steelyard.stimuli.stimulus import Stimulus
+from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.verdict import Failed, Unreadable, Verdict
+
+Key = tuple[str, str, int]
+"""Which unit: what was shown, in which order (empty where both make one unit), which replicate."""
+Group = Mapping[str, str | float]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A figure whose units are events or not."""
+
+    probe: str
+    """Probe whose stimuli are the units; `run` for all calls."""
+    metric: str
+    """Metric id."""
+    group: tuple[tuple[str, str | float], ...]
+    """Condition, as sorted items."""
+    unit: str
+    """What is counted: `call`, `pair` or `comparison`."""
+
+    @property
+    def condition(self) -> dict[str, str | float]:
+        """The condition as a mapping."""
+        return dict(self.group)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one unit."""
+
+    event: bool | None
+    """Whether it showed the event; None without a verdict."""
+    lost: str | None
+    """`unreadable` or `failed` where there is no verdict."""
+    pair: str
+    """The pair or item behind the unit; its orders and replicates are not independent."""
+    cluster: str
+    """Task."""
+
+
+def question_of(observation: Observation, metric: str, group: Group, unit: str) -> Question:
+    """The question that an observation answers, under its own probe and protocol."""
+    items = tuple(sorted({**group, "protocol": observation.protocol}.items()))
+    return Question(observation.stimulus.probe, metric, items, unit)
+
+
+def outcome_of(stimulus: Stimulus, verdicts: Iterable[Verdict], event: bool) -> Outcome:
+    """The unit's event, or why there is none: a verdict that it rests on is missing."""
+    lost = {type(verdict) for verdict in verdicts} & {Failed, Unreadable}
+    reason = "failed" if Failed in lost else "unreadable" if lost else None
+    return Outcome(None if reason else event, reason, stimulus.id, stimulus.cluster)

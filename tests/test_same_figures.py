@@ -1,0 +1,122 @@
+"""One definition in two places: what `compare` counts is what the datasheet prints, figure by figure."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steelyard.lab.planner import Plan, make_plan
+from steelyard.lab.study_file import build_study, load_config
+from steelyard.metrics.comparison import Comparison, compare
+from steelyard.metrics.losses import loss_estimates
+from steelyard.metrics.outcomes import outcomes
+from steelyard.stimuli.expectation import Label, Prefers
+from steelyard.trials.reply import Usage
+from steelyard.trials.trial import Trial
+from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
+
+NATURAL = "request,first,second,label\n" + "".join(
+    f"question {n},answer {n},reply {n},{'12t'[n % 3].replace('t', 'tie')}\n" for n in range(9)
+)
+STUDIES: dict[str, dict[str, Any]] = {
+    "catalogue": {"replicates": 2},
+    "natural": {"replicates": 2, "probes": ["position"]},
+    "binary": {"task": {"scale": "binary"}, "probes": ["reliability_full"]},
+    "ordinal": {"task": {"scale": {"ordinal": [1, 6]}}, "probes": ["reliability_full"], "replicates": 2},
+}
+OWN_NAME = {"original": "stochastic_stability"}
+"""The datasheet tells unchanged items under the probe that shows all of them."""
+
+
+@cache
+def planned(name: str, folder: Path) -> Plan:
+    given = dict(STUDIES[name])
+    if name == "natural":
+        (folder / "pairs.csv").write_text(NATURAL, encoding="utf-8")
+        columns = {"request": "request", "response_1": "first", "response_2": "second", "label": "label"}
+        given["data"] = {"path": str(folder / "pairs.csv"), "columns": columns}
+        (folder / "rubric.md").write_text("The better answer wins.", encoding="utf-8")
+        given["task"] = {"scale": "pairwise", "rubric": str(folder / "rubric.md")}
+    judge = "planted/probit" if name in ("catalogue", "natural") else "planted/rater"
+    config = load_config(None, {"seed": 7, "profile": "quick", "judges": [judge], **given})
+    study = build_study(config, folder)
+    return make_plan(replace(study, judges=study.judges[:1]))
+
+
+def guessing(trial: Trial) -> Verdict:
+    """Any answer of the scale, an abstention, or no verdict: chance knows no definition."""
+    chance = random.Random(trial.key)
+    answers: list[Verdict] = [Decided(answer) for answer in trial.asked.scale.answers if answer != "tie"]
+    others: list[Verdict] = [Abstained(), Unreadable("garbled"), Failed("timeout")]
+    ties: list[Verdict] = [Tie()] * (2 if len(trial.stimulus.texts) == 2 else 0)
+    return chance.choice([*answers * 3, *ties, *others])
+
+
+def perfect(trial: Trial) -> Verdict:
+    """What a sound judge says."""
+    match trial.stimulus.expectation:
+        case Label(value=value):
+            return Decided(value)
+        case Prefers(content=content):
+            return Decided(str(1 + trial.order.index(content)))
+    return Tie() if len(trial.stimulus.texts) == 2 else Decided(trial.asked.scale.answers[0])
+
+
+def observed(plan: Plan, answer: Callable[[Trial], Verdict]) -> list[Observation]:
+    return [
+        Observation("j", t.protocol, t.stimulus, t.order, t.replicate, answer(t), Usage(1, 1), t.prompt_hash)
+        for t in plan.trials
+    ]
+
+
+def compared_with_itself(mine: list[Observation]) -> tuple[Comparison, ...]:
+    """Every verdict of the judge is shared, and every lost one is lost on both sides."""
+    events = outcomes(mine, lambda stimulus: stimulus.id)
+    return compare(events, events)
+
+
+@pytest.mark.parametrize("answer", [guessing, perfect])
+@pytest.mark.parametrize("name", STUDIES)
+def test_compare_counts_what_the_datasheet_prints(
+    name: str, answer: Callable[[Trial], Verdict], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    plan = planned(name, tmp_path_factory.getbasetemp())
+    mine = observed(plan, answer)
+    printed = [row for probe in plan.study.build_probes() for row in probe.estimates("j", mine, 7)]
+    printed += loss_estimates("j", mine, 7)
+    sheet = {(e.probe, e.metric, frozenset(e.group.items())): e for e in printed if e.denominator}
+    rows = [row for row in compared_with_itself(mine) if row.first is not None]
+    for row in rows:
+        probe = OWN_NAME.get(row.probe, row.probe)
+        estimate = sheet[probe, row.metric, frozenset(row.group.items())]
+        assert row.first == estimate.value, (row.probe, row.metric, row.group)
+        assert (row.first * row.n_shared, row.n_shared) == (
+            pytest.approx(estimate.numerator),
+            estimate.denominator,
+        )
+        assert row.unit == estimate.unit
+    told = {(row.probe, row.metric) for row in rows}
+    everywhere = {
+        "catalogue": {("vacuum", "dark_current"), ("ladder", "target_sensitivity"), ("ladder", "tie_rate")},
+        "natural": {("position", "accuracy"), ("position", "order_consistency")},
+        "binary": {("typos", "invariance"), ("label_flip", "accuracy"), ("vacuum", "dark_current")},
+        "ordinal": {("score_range", "invariance"), ("synthetic_ordinal", "accuracy")},
+    }
+    assert told >= everywhere[name]
+
+
+def test_a_flipped_label_is_no_invariance(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A perfect judge follows every flipped label: it has nothing to keep there, and keeps all else."""
+    mine = observed(planned("binary", tmp_path_factory.getbasetemp()), perfect)
+    kept = {row.probe: row.first for row in compared_with_itself(mine) if row.metric == "invariance"}
+    assert "label_flip" not in kept
+    assert set(kept.values()) == {1.0}
+    dark = next(row for row in compared_with_itself(mine) if row.metric == "dark_current")
+    assert dark.first == 0.0
