@@ -1,7 +1,6 @@
 """How often the first interval of each figure holds the truth, through the product's own functions.
 
-The truth of a figure is its value on very many tasks of the same world, where the error of sampling is small
-beside the intervals of 24 tasks.
+A run is told by its number, which decides its random stream.
 """
 
 from __future__ import annotations
@@ -12,18 +11,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from calibration.sheets import AT_ONCE, SHEETS, Figure
+from calibration.sheets import AT_ONCE, SHEETS, Figure, Truth
 
-TASKS = (4, 10, 24)
 CORRELATIONS = (0.0, 0.1, 0.3)
 TOGETHER = "all_cells"
 """Stands for a metric where the cells of one table are held against the truth at once."""
-MANY = 2000
-"""Tasks from which the truth is taken."""
 
 Row = tuple[str, str, str]
 """Probe, metric and condition."""
-Truth = dict[Row, float]
 
 
 @dataclass
@@ -50,10 +45,9 @@ class Counts:
         self.covered.update(other.covered)
 
 
-def truth(sheet: str, correlation: float, tasks: int = MANY) -> Truth:
-    """The figures of a sheet on very many tasks."""
-    chance = np.random.default_rng([int(100 * correlation), tasks])
-    return {f.row: f.value for f in SHEETS[sheet](tasks, correlation, chance) if f.value is not None}
+def truth(sheet: str, correlation: float) -> Truth:
+    """The true figures of a sheet."""
+    return SHEETS[sheet].truth(correlation)
 
 
 def count(sheet: str, tasks: int, correlation: float, true: Truth, runs: Iterable[int]) -> Counts:
@@ -61,7 +55,7 @@ def count(sheet: str, tasks: int, correlation: float, true: Truth, runs: Iterabl
     counts = Counts()
     for run in runs:
         chance = np.random.default_rng([run, tasks, int(100 * correlation)])
-        counts.add(hits(SHEETS[sheet](tasks, correlation, chance), true))
+        counts.add(hits(SHEETS[sheet].run(tasks, correlation, chance), true))
     return counts
 
 

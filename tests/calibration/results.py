@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from calibration.coverage import CORRELATIONS, TASKS, Counts, Row, Truth
+from calibration.coverage import CORRELATIONS, Counts, Row
+from calibration.sheets import TASKS, Truth
 
 FILE = Path(__file__).parents[2] / "docs" / "calibration.json"
 CELLS = tuple((tasks, correlation) for correlation in CORRELATIONS for tasks in TASKS)

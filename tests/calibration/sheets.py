@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from calibration import pair_world, score_world
-from calibration.pair_world import KEEN, MIDDLING
+from calibration.pair_world import KEEN, MIDDLING, PairJudge
 from calibration.score_world import BINARY, ORDINAL, ScoreWorld
 from steelyard.metrics.comparison import compare
 from steelyard.metrics.criterion import criterion_estimates, sensitivity_shifts
+from steelyard.metrics.detection import limit_of_detection
 from steelyard.metrics.direction import CELLS
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading
@@ -20,7 +21,8 @@ from steelyard.metrics.instrument_model import fit_instrument
 from steelyard.metrics.losses import METRICS as LOSSES
 from steelyard.metrics.losses import _rate as loss_rate
 from steelyard.metrics.natural import CELLS as NATURAL_CELLS
-from steelyard.metrics.outcomes import outcomes
+from steelyard.metrics.outcomes import Outcomes, outcomes
+from steelyard.metrics.pair_likelihood import NAMES
 from steelyard.metrics.pairs import Pairs, collect
 from steelyard.metrics.panel import panel_estimates
 from steelyard.metrics.run_cost import run_costs
@@ -37,6 +39,11 @@ from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.recorded_observations import RecordedObservations, among
 
 SEED = 7
+TASKS = (4, 10, 24)
+MANY = 2000
+"""Tasks from which a truth is taken that has no formula: sampling is small beside that of 24 tasks."""
+COMPARED = "compare: "
+"""What stands before the probe of a difference between two judges."""
 MEMBERS = "judge_"
 """How the keys of a group begin that name judges."""
 EQUALS = tuple(f"delta 0, kind {kind}" for kind in ("same_subset", "different_subset", "filler"))
@@ -76,8 +83,10 @@ class Figure:
         return (low is None or low <= true + 1e-12) and (high is None or true - 1e-12 <= high)
 
 
-Sheet = Callable[[int, float, np.random.Generator], list[Figure]]
+Run = Callable[[int, float, np.random.Generator], list[Figure]]
 """From tasks, correlation and a random stream to the figures of one run."""
+Truth = dict[tuple[str, str, str], float]
+"""Probe, metric and condition to the true value."""
 
 
 def _condition(group: dict[str, str | float]) -> str:
@@ -96,21 +105,32 @@ def _figures(estimates: Iterable[Estimate]) -> list[Figure]:
     return list(found.values())
 
 
-def pairs_sheet(tasks: int, correlation: float, chance: np.random.Generator) -> list[Figure]:
+def _per_task(figure: Figure, tasks: int) -> Figure:
+    """The dollars of a point grow with the run: they are compared per task."""
+    if figure.metric != "cost_per_point" or figure.value is None or figure.interval is None:
+        return figure
+    low, high = ((end or 0.0) / tasks for end in (figure.interval.low, figure.interval.high))
+    return replace(figure, value=figure.value / tasks, interval=replace(figure.interval, low=low, high=high))
+
+
+def pairs_of(judge: PairJudge) -> Run:
     """A judge of pairs: vacuum, ladder, criterion and natural pairs."""
-    seen = pair_world.observe(MIDDLING, tasks, correlation, chance)
-    arms = [_arm(seen, protocol) for protocol in pair_world.PROTOCOLS]
-    (base_vacuum, base), (strict_vacuum, strict) = arms
-    return _figures(
-        [
-            *Vacuum().estimates("judge", seen, SEED),
-            *Ladder().estimates("judge", seen, SEED),
-            *criterion_estimates("judge", base_vacuum, strict_vacuum, base, strict, SEED),
-            *sensitivity_shifts("judge", base, strict, SEED, "strict"),
-            *Position().estimates("judge", seen, SEED),
-            *_losses(seen),
-        ]
-    )
+
+    def run(tasks: int, correlation: float, chance: np.random.Generator) -> list[Figure]:
+        seen = pair_world.observe(judge, tasks, correlation, chance)
+        (base_vacuum, base), (strict_vacuum, strict) = (_arm(seen, p) for p in pair_world.PROTOCOLS)
+        return _figures(
+            [
+                *Vacuum().estimates("judge", seen, SEED),
+                *Ladder().estimates("judge", seen, SEED),
+                *criterion_estimates("judge", base_vacuum, strict_vacuum, base, strict, SEED),
+                *sensitivity_shifts("judge", base, strict, SEED, "strict"),
+                *Position().estimates("judge", seen, SEED),
+                *_losses(seen),
+            ]
+        )
+
+    return run
 
 
 def _arm(seen: RecordedObservations, protocol: str) -> tuple[Pairs, Pairs]:
@@ -123,10 +143,10 @@ def _losses(seen: RecordedObservations | list[Observation]) -> list[Estimate]:
     return [loss_rate("judge", metric, kind, seen) for metric, kind in LOSSES.items()]
 
 
-def scores_sheet(world: ScoreWorld) -> Sheet:
+def scores_of(world: ScoreWorld) -> Run:
     """A judge of single texts: vacuum, edits, repeats, border, cost, volatility, and a jury of three."""
 
-    def sheet(tasks: int, correlation: float, chance: np.random.Generator) -> list[Figure]:
+    def run(tasks: int, correlation: float, chance: np.random.Generator) -> list[Figure]:
         seen = score_world.observe(world, tasks, correlation, chance)
         judge = world.judges[0]
         mine = seen[judge]
@@ -135,9 +155,10 @@ def scores_sheet(world: ScoreWorld) -> Sheet:
         estimates = [e for probe in probes for e in probe.estimates(judge, mine, SEED)]
         estimates += run_costs(judge, mine, estimates, _dollars, SEED)
         estimates += volatility_estimates(judge, estimates, SEED, mine)
-        return _figures([*estimates, *panel_estimates(seen, estimates, SEED), *_losses(mine)])
+        estimates += [*panel_estimates(seen, estimates, SEED), *_losses(mine)]
+        return [_per_task(figure, tasks) for figure in _figures(estimates)]
 
-    return sheet
+    return run
 
 
 def _dollars(usage: Usage) -> float:
@@ -164,15 +185,15 @@ def scores_compared(tasks: int, correlation: float, chance: np.random.Generator)
     return _differences(first, second)
 
 
-def _differences(first: object, second: object) -> list[Figure]:
+def _differences(first: Outcomes, second: Outcomes) -> list[Figure]:
     return [
-        Figure(f"compare: {c.probe}", c.metric, _condition(dict(c.group)), c.difference, c.intervals[0])
+        Figure(f"{COMPARED}{c.probe}", c.metric, _condition(dict(c.group)), c.difference, c.intervals[0])
         for c in compare(first, second)
         if c.intervals
     ]
 
 
-def instrument_sheet(tasks: int, correlation: float, chance: np.random.Generator) -> list[Figure]:
+def instrument(tasks: int, correlation: float, chance: np.random.Generator) -> list[Figure]:
     """The joint fit of a judge of pairs, without its test of fit, which sets no interval."""
     seen = pair_world.observe(MIDDLING, tasks, correlation, chance)
     pairs = collect(among(seen, "ladder", "base"))
@@ -180,12 +201,58 @@ def instrument_sheet(tasks: int, correlation: float, chance: np.random.Generator
     return _figures(arm_estimates(Heading("judge", "ladder", {"protocol": "base"}, SEED), pairs, found))
 
 
-SHEETS: dict[str, Sheet] = {
-    "pairs": pairs_sheet,
-    "binary": scores_sheet(BINARY),
-    "ordinal": scores_sheet(ORDINAL),
-    "pairs compared": pairs_compared,
-    "scores compared": scores_compared,
-    "instrument": instrument_sheet,
+def on_many_tasks(run: Run) -> Callable[[float], Truth]:
+    """The truth as the figures of very many tasks."""
+
+    def true(correlation: float) -> Truth:
+        chance = np.random.default_rng([int(100 * correlation), MANY])
+        return {f.row: f.value for f in run(MANY, correlation, chance) if f.value is not None}
+
+    return true
+
+
+def difference_of_truths(correlation: float) -> Truth:
+    """What KEEN shows more than MIDDLING; calls are lost alike."""
+    first, second = (on_many_tasks(pairs_of(judge))(correlation) for judge in (MIDDLING, KEEN))
+    shared = [row for row in first if row in second and row[0] != "run"]
+    apart = {(COMPARED + row[0], *row[1:]): second[row] - first[row] for row in shared}
+    return {**apart, **{(f"{COMPARED}run", metric, ""): 0.0 for metric in LOSSES}}
+
+
+def no_difference(correlation: float) -> Truth:
+    """Judges that are alike in law differ in nothing."""
+    seen = scores_compared(max(TASKS), correlation, np.random.default_rng(0))
+    return {figure.row: 0.0 for figure in seen}
+
+
+def planted(correlation: float) -> Truth:
+    """The parameters of the judge, whatever goes together."""
+    del correlation
+    true = np.array([getattr(MIDDLING, name) for name in NAMES])
+    rows = {("ladder", name, ""): float(value) for name, value in zip(NAMES, true, strict=True)}
+    return {**rows, ("ladder", "limit_of_detection", ""): limit_of_detection(true)}
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What is simulated: one run, and the truth behind it."""
+
+    run: Run
+    """The figures of one run."""
+    truth: Callable[[float], Truth]
+    """Correlation to the true figures."""
+
+
+def _own(run: Run) -> Sheet:
+    return Sheet(run, on_many_tasks(run))
+
+
+SHEETS = {
+    "pairs": _own(pairs_of(MIDDLING)),
+    "binary": _own(scores_of(BINARY)),
+    "ordinal": _own(scores_of(ORDINAL)),
+    "pairs compared": Sheet(pairs_compared, difference_of_truths),
+    "scores compared": Sheet(scores_compared, no_difference),
+    "instrument": Sheet(instrument, planted),
 }
 """What is simulated, by name."""
