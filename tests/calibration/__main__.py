@@ -11,14 +11,15 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
 from importlib.metadata import version
+from pathlib import Path
 
 from calibration.coverage import CORRELATIONS, Counts, count, truth
-from calibration.results import CELLS, SheetResults, load, save
+from calibration.results import CELLS, FILE, SheetResults, load, save
 from calibration.sheets import SHEETS
 from steelyard.version import __version__
 
-RUNS = {"pairs": 300, "binary": 400, "ordinal": 300, "pairs compared": 200, "scores compared": 400}
-FEW = 60
+RUNS = {"pairs": 400, "binary": 400, "ordinal": 300, "pairs compared": 200, "scores compared": 400}
+FEW = 40
 """Runs of a sheet that is named nowhere above: the joint fit takes a second a run."""
 SLICE = 10
 """Runs that a worker takes at a time."""
@@ -54,17 +55,17 @@ def main() -> None:
     options.add_argument("--runs", type=int, help="runs of each cell")
     options.add_argument("--more", action="store_true", help="add to the runs that the file holds")
     options.add_argument("--workers", type=int, default=2)
+    options.add_argument("--file", type=Path, default=FILE, help="where results are held and written")
     given = options.parse_args()
     with ProcessPoolExecutor(given.workers) as pool:
         for sheet in given.sheets or SHEETS:
-            body = load()
+            body = load(given.file)
             held = body["sheets"].get(sheet) if given.more else None
             found = SheetResults.from_json(held) if held else SheetResults()
             simulate(pool, sheet, found, given.runs or RUNS.get(sheet, FEW))
-            body["sheets"][sheet] = found.to_json()
-            save(
-                {**_circumstances(), "sheets": {s: body["sheets"][s] for s in SHEETS if s in body["sheets"]}}
-            )
+            sheets = {**body["sheets"], sheet: found.to_json()}
+            kept = {name: sheets[name] for name in SHEETS if name in sheets}
+            save({**_circumstances(), "sheets": kept}, given.file)
 
 
 def _circumstances() -> dict[str, str]:
