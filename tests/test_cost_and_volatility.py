@@ -17,7 +17,9 @@ from steelyard.lab.prices import LongPrompt, Price, price_at
 from steelyard.metrics import pointwise
 from steelyard.metrics.cost import NO_PRICE, CostRow, cost_estimates, overall_cost, pareto_front
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.pointwise import probe_scores
 from steelyard.metrics.run_cost import run_costs
+from steelyard.metrics.share_table import accuracy_column, sampling_sd, share_table
 from steelyard.metrics.volatility import METRICS, spread, volatility_estimates
 from steelyard.probes.probe import Design, Showing
 from steelyard.trials.reply import Usage
@@ -236,12 +238,52 @@ def test_volatility_is_over_whole_probes_only() -> None:
     ]
     found = volatility_estimates("a", estimates, 7)
     assert [e.metric for e in found] == list(METRICS)
-    # 2, 5, 8 of 10: mean .5, SD .3; sampling variance (.16 + .25 + .16)/30 = .019, SD .14.
-    assert [e.value for e in found] == pytest.approx([0.5, 0.3, 0.019**0.5, 0.2, 0.8])
-    assert found[1].note == "over 3 probes; sampling alone would give up to 0.14"
+    # 2, 5, 8 of 10: mean .5, SD .3; estimates alone do not tell what they share.
+    assert [e.value for e in found] == [pytest.approx(0.5), pytest.approx(0.3), None, 0.2, 0.8]
+    assert found[1].note == "over 3 probes"
     assert found[4].note == "probe label_flip"
     assert volatility_estimates("b", estimates, 7) == []
     assert volatility_estimates("a", [], 7) == []
+
+
+def steady(probes: int, flips: float) -> dict[str, float | None]:
+    """Volatility of a judge that is right on 30 of 40 items whatever the probe, but for one edit's flips."""
+    rows = []
+    for probe in range(probes):
+        for item in range(40):
+            flipped = probe == 0 and item < 40 * flips
+            given = int((item < 30) != flipped)
+            rows.append(call(f"i{item:02d}", given, 1, probe=f"p{probe}", cluster=f"t{item // 2:02d}"))
+    figures = [e for p in range(probes) for e in pointwise.pointwise_estimates("j", f"p{p}", "base", rows, 7)]
+    return {e.metric: e.value for e in volatility_estimates("j", figures, 7, rows)}
+
+
+def test_probes_of_the_same_items_move_together() -> None:
+    still = steady(8, 0.0)
+    assert (still["accuracy_sd"], still["accuracy_sd_sampling"]) == (0.0, 0.0)
+    moved = steady(8, 0.15)
+    # 24 of 40 instead of 30: the spread of eight is .15/√8. Its own difference varies over 20 tasks of two
+    # items, three of them flipped whole: (3 · 1.7² + 17 · .3²)/40² · 20/19, an eighth of which is sampling.
+    assert moved["accuracy_sd"] == pytest.approx(0.15 / 8**0.5)
+    assert moved["accuracy_sd_sampling"] == pytest.approx((10.2 / 1600 * 20 / 19 / 8) ** 0.5)
+
+
+def test_what_sampling_gives_is_what_it_gives() -> None:
+    """Probes that toss their own coins for each item scatter by what is told, in the mean over runs."""
+    stream = random.Random(5)
+    told, seen = [], []
+    for _ in range(60):
+        hard = [stream.random() for _ in range(20)]
+        rows = [
+            call(f"i{i:02d}", int(hard[i] + 0.4 * stream.random() < 0.9), 1, probe=f"p{p}")
+            for p in range(4)
+            for i in range(20)
+        ]
+        columns = [accuracy_column(probe_scores(f"p{p}", "base", rows)) for p in range(4)]
+        table = share_table(columns)
+        told.append((sampling_sd(table) or 0.0) ** 2)
+        seen.append((spread((table[..., 0].sum(0) / 20).tolist()).sd or 0.0) ** 2)
+    assert sum(told) == pytest.approx(sum(seen), rel=0.25)
 
 
 class Scored:

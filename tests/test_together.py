@@ -100,11 +100,12 @@ def test_the_published_spread_over_judges_comes_out_of_the_datasheet(
 
 def test_the_spread_over_probes_has_its_sampling_share_beside(published: Datasheet) -> None:
     found = {e.metric: e for e in published.estimates if (e.judge, e.probe) == ("a", "volatility")}
-    # 2, 5, 5, 2 of 10: mean .35, SD √(4·.0225/3) = .1732; sampling √((2·.016 + 2·.025)/4) = .1432, with a
-    # design effect of G/(G − 1) = 10/9 for ten tasks of one call each.
+    # 2, 5, 5, 2 of 10: mean .35, SD √(4·.0225/3) = .1732. The first two or five items are right: variances
+    # .16 and .25 an item, covariances .16, .25 and four times .10 among six pairs, so (.205 − .135)/10 is
+    # left to sampling, times G/(G − 1) = 10/9 for ten tasks of one call each.
     assert found["accuracy_mean"].value == pytest.approx(0.35)
     assert found["accuracy_sd"].value == pytest.approx(0.1732, abs=1e-4)
-    assert found["accuracy_sd_sampling"].value == pytest.approx(0.1432 * (10 / 9) ** 0.5, abs=1e-4)
+    assert found["accuracy_sd_sampling"].value == pytest.approx((0.07 / 9) ** 0.5, abs=1e-6)
     mean = found["accuracy_mean"].interval
     assert mean is not None
     assert mean.low is not None

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from steelyard.cli.measure import calls_made, limits_of, open_study
+from steelyard.cli.measure import calls_made, limits_of, open_study, with_reference
 from steelyard.cli.options import StudyCommand, option, study_options
 from steelyard.cli.say import plain, plural, shown, warn
 from steelyard.errors import ConfigError
@@ -24,6 +24,7 @@ def generate(accept_all: bool, **options: Any) -> None:
 
     from steelyard.cli.progress import LiveProgress
     from steelyard.lab.authoring.briefs import open_briefs
+    from steelyard.lab.reference import foretold
 
     study, folder, commission = open_study(options, accept_all)
     if commission is None:
@@ -31,12 +32,14 @@ def generate(accept_all: bool, **options: Any) -> None:
             "generate: the study names no author, so there is nothing to write; add author and validator to "
             "the study file."
         )
-    if not open_briefs(study):
+    if not open_briefs(foretold(study)):
         raise ConfigError(
             "generate: no probe of the study asks for written texts; add one, such as label_flip."
         )
+    limits = limits_of(options)
     with LiveProgress() as progress:
-        _, authored = commission.fulfilled(study, folder, limits_of(options), progress)
+        study = with_reference(study, folder, limits, progress)
+        _, authored = commission.fulfilled(study, folder, limits, progress)
     console = Console()
     for report in authored.report:
         console.print(plain(report.sentence()), soft_wrap=True)

@@ -11,13 +11,15 @@ import click
 
 from steelyard.cli.options import StudyCommand, option, study_options, whole
 from steelyard.cli.say import complain, plural, shown, warn
-from steelyard.errors import ConfigError
+from steelyard.cli.sheet import print_sheet
+from steelyard.errors import ConfigError, SteelyardError
 
 if TYPE_CHECKING:
     from steelyard.lab.authoring.commission import Commission
     from steelyard.lab.limits import Limits
     from steelyard.lab.measure import Measured
     from steelyard.lab.planner import Plan, PlanRow
+    from steelyard.lab.progress import Progress
     from steelyard.lab.run_folder import RunFolder
     from steelyard.lab.runner import Outcome
     from steelyard.lab.study import Study
@@ -57,14 +59,15 @@ def measure(
 
     limits = limits_of(options)
     with LiveProgress() as progress:
+        study = with_reference(study, folder, limits, progress)
         if commission is not None:
             study, authored = commission.fulfilled(study, folder, limits, progress)
             authored.require_review(folder)
             for shortfall in authored.shortfalls:
                 warn(shortfall)
         measured = run(study, folder, limits, progress)
-    _print(measured, as_json)
-    sys.exit(measured.exit_code)
+    errors = _print(measured, as_json)
+    sys.exit(max((error.exit_code for error in errors), default=0))
 
 
 @click.command(cls=StudyCommand, short_help="Say what a measurement will cost; spends nothing.")
@@ -77,6 +80,16 @@ def plan(as_json: bool, **options: Any) -> None:
     """
     study, folder, commission = open_study(options)
     print_study_plan(study, folder, as_json, commission)
+
+
+def with_reference(study: Study, folder: RunFolder, limits: Limits, progress: Progress) -> Study:
+    """The study with a judge's verdicts as labels, where it names one for that; what is missing is said."""
+    from steelyard.lab.reference_run import referenced
+
+    labelled = referenced(study, folder, limits, progress)
+    for note in labelled.notes if study.reference else ():
+        warn(note)
+    return labelled
 
 
 def limits_of(options: dict[str, Any]) -> Limits:
@@ -115,20 +128,19 @@ def open_study(
     return study, folder, commission
 
 
-def _print(measured: Measured, as_json: bool) -> None:
-    from rich.console import Console
-
-    from steelyard.datasheet import terminal
-
+def _print(measured: Measured, as_json: bool) -> list[SteelyardError]:
+    """Print the datasheet, then what was lost; all that the exit code has to tell comes back."""
+    errors = list(measured.errors)
     if as_json:
         click.echo(measured.datasheet.dumps(), nl=False)
     else:
-        terminal.render(measured.datasheet, Console())
+        errors += print_sheet(measured.datasheet)
         click.echo(f"\n{calls_made(measured.outcome)} Page: {shown(measured.folder.page)}")
     for warning in measured.warnings:
         warn(warning)
-    for error in measured.errors:
+    for error in errors:
         complain(error)
+    return errors
 
 
 def calls_made(outcome: Outcome) -> str:
@@ -144,8 +156,10 @@ def calls_made(outcome: Outcome) -> str:
 def print_study_plan(study: Study, folder: RunFolder, as_json: bool, commission: Commission | None) -> None:
     """What is still to be paid for: texts to be written first, then the trials of the judges."""
     from steelyard.lab.planner import make_plan
+    from steelyard.lab.reference_run import foreseen
 
     rows: list[PlanRow] = []
+    study = foreseen(study, folder)
     if commission is not None:
         study, rows = commission.foreseen(study, folder)
     print_plan(make_plan(study), folder, as_json, rows)

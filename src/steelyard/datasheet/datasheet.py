@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.faults import Fault
 from steelyard.stimuli.authored.report import ProbeReport
 
 SCHEMA = "steelyard.datasheet/1"
@@ -67,13 +68,27 @@ class Datasheet:
     """What was written for the study, probe by probe; none where nothing had to be."""
     level: str = "pairwise"
     """`pairwise` where two texts were compared, `pointwise` where single texts were scored."""
+    reference: str | None = None
+    """Judge whose verdicts on the unchanged items are the labels; None where they are the data's own."""
     panel: tuple[Estimate, ...] = ()
     """Figures of several judges together: juries, correlated errors, each probe over judges."""
+    faults: tuple[Fault, ...] = ()
+    """What could not be computed; its figures are undefined, with the cause in their notes."""
 
     @property
     def units(self) -> str:
         """What was shown: pairs or items."""
         return "pairs" if self.level == "pairwise" else "items"
+
+    @property
+    def reference_told(self) -> str:
+        """What accuracy is held against, where that is a judge; empty where it is not."""
+        if self.reference is None:
+            return ""
+        return (
+            f"verdicts of judge {self.reference} on the originals: accuracy is agreement with it, and its "
+            "own on the originals says nothing"
+        )
 
     def find(
         self, judge: str, metric: str, probe: str | None = None, **group: str | float
@@ -101,6 +116,7 @@ class Datasheet:
                 "version": self.version,
                 "profile": self.profile,
                 "level": self.level,
+                **({} if self.reference is None else {"reference": self.reference_told}),
             },
             "judges": [
                 {"name": j.name, "model": j.model, "baseline": j.baseline, "protocols": dict(j.protocols)}
@@ -114,6 +130,7 @@ class Datasheet:
                 for r in self.readings
             ],
             **({"authored": [report.to_json() for report in self.authored]} if self.authored else {}),
+            **({"faults": [asdict(fault) for fault in self.faults]} if self.faults else {}),
         }
 
     def dumps(self) -> str:

@@ -56,6 +56,8 @@ def _provenance(summary: Summary) -> Iterator[str]:
     yield f"- stimulus set `{sheet.stimulus_set}`"
     calls = f" · {summary.calls:,} calls" if summary.calls else ""
     yield f"- seed {sheet.seed} · profile {escape(sheet.profile)} · Steelyard {escape(sheet.version)}{calls}"
+    if sheet.reference_told:
+        yield f"- reference: {escape(sheet.reference_told)}"
     for judge in sheet.judges:
         role = "baseline" if judge.baseline else "judge"
         yield f"- {role} **{escape(judge.name)}**: {escape(judge.model)}"

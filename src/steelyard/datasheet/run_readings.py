@@ -20,7 +20,7 @@ def volatility(figures: Figures) -> tuple[str, str] | None:
     mean, least, most, spread, sampling = known
     return "measured", (
         f"right in {figure(mean)} of calls in the mean over probes, from {value(least)} ({_probe(least)}) to "
-        f"{value(most)} ({_probe(most)}); spread {value(spread)}, where sampling alone would give up to "
+        f"{value(most)} ({_probe(most)}); spread {value(spread)}, where sampling alone would give "
         f"{value(sampling)}"
     )
 

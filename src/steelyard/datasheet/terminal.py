@@ -68,6 +68,8 @@ class _Page:
             sheet.version,
         )
         self._line(" · ".join(facts), "dim")
+        if sheet.reference_told:
+            self.console.print(self._text(f"Reference: {sheet.reference_told}."), highlight=False)
 
     def _show_judges(self, judges: Sequence[JudgeEntry]) -> None:
         table, column = self._grid(judges)

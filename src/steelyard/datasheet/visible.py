@@ -28,6 +28,7 @@ def visible_datasheet(datasheet: Datasheet) -> Datasheet:
         profile=visible(datasheet.profile),
         version=visible(datasheet.version),
         stimulus_set=visible(datasheet.stimulus_set),
+        reference=None if datasheet.reference is None else visible(datasheet.reference),
         judges=tuple(
             replace(judge, name=visible(judge.name), model=visible(judge.model)) for judge in datasheet.judges
         ),

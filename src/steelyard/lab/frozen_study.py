@@ -36,6 +36,7 @@ def freeze(study: Study) -> str:
         },
         **({} if study.source is None else {"data": _source(study.source)}),
         **({} if study.items_hash is None else {"items": study.items_hash}),
+        **({} if study.reference is None else {"reference": study.reference}),
         **({} if study.writers is None else {"writers": dict(study.writers)}),
         "judges": [asdict(judge) for judge in study.judges],
     }
@@ -65,6 +66,7 @@ def thaw(path: Path) -> Study:
             probes,
             task,
             frozen_items=body.get("items"),
+            reference=body.get("reference"),
             writers=body.get("writers"),
             source=None if body.get("data") is None else _thaw_source(dict(body["data"])),
         )

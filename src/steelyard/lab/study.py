@@ -33,12 +33,16 @@ class Study:
     task: Task = CHECKLIST_TASK
     items: tuple[Item, ...] = ()
     """What is judged; none in a study on the built-in catalogue of pairs."""
+    undrawn: tuple[Item, ...] = ()
+    """The other items of the data: examples for an author, and texts not to be repeated; never judged."""
     frozen_items: str | None = None
     """Hash of the items of a study read back from its folder, which keeps stimuli and not items."""
     authored: tuple[Stimulus, ...] = ()
     """Stimuli that a model wrote for this study."""
     source: DataSource | None = None
     """Where the items came from, where they are the user's."""
+    reference: str | None = None
+    """Judge whose verdicts on the items are their labels, where nobody else gave any."""
     writers: Mapping[str, Any] | None = None
     """Author and validator with their settings, where models write for the study."""
     notes: tuple[str, ...] = ()
@@ -77,6 +81,8 @@ class Study:
         }
         if self.items_hash is not None:
             frame["items"] = self.items_hash
+        if self.reference is not None:
+            frame["reference"] = self.reference
         if self.writers is not None:
             frame["roles"] = self.writers["roles"]
         return frame

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.volatility import sampling_sd, share_of, spread
+from steelyard.metrics.pointwise import probe_scores
+from steelyard.metrics.share_table import accuracy_column, kept_column, sampling_sd, share_table
+from steelyard.metrics.volatility import NO_REFERENCE, share_of, spread
+from steelyard.verdicts.observation import Observation
 
 PANEL = "panel"
 """What stands for a judge's name where a figure is of several judges."""
@@ -14,28 +17,38 @@ SHARES = ("accuracy", "invariance")
 METRICS = ("judges_mean", "judges_sd", "judges_sd_sampling", "judges_min", "judges_max")
 
 
-def over_judges(estimates: Iterable[Estimate], judges: Collection[str], seed: int) -> Iterator[Estimate]:
+def over_judges(
+    estimates: Iterable[Estimate], observations: Mapping[str, Sequence[Observation]], seed: int
+) -> Iterator[Estimate]:
     """Five figures for each share and probe that at least two of these judges have."""
-    whole = [e for e in estimates if e.judge in judges and e.metric in SHARES and _defined(e)]
+    whole = [e for e in estimates if e.judge in observations and e.metric in SHARES and _defined(e)]
     for share in SHARES:
         for probe in dict.fromkeys(e.probe for e in whole if e.metric == share):
             found = [e for e in whole if (e.probe, e.metric) == (probe, share)]
             if len(found) > 1:
-                yield from _figures(Heading(PANEL, probe, {"protocol": "base", "of": share}, seed), found)
+                heading = Heading(PANEL, probe, {"protocol": "base", "of": share}, seed)
+                yield from _figures(heading, found, _sampling(found, observations))
 
 
 def _defined(estimate: Estimate) -> bool:
     return estimate.value is not None and dict(estimate.group) == {"protocol": "base"}
 
 
-def _figures(heading: Heading, found: list[Estimate]) -> Iterator[Estimate]:
+def _sampling(found: list[Estimate], observations: Mapping[str, Sequence[Observation]]) -> float | None:
+    """What the judges would differ by were their true shares equal; they saw the same items."""
+    column = accuracy_column if found[0].metric == "accuracy" else kept_column
+    rows = (probe_scores(e.probe, "base", observations[e.judge], unchanged=True) for e in found)
+    return sampling_sd(share_table([column(scores) for scores in rows]))
+
+
+def _figures(heading: Heading, found: list[Estimate], sampling: float | None) -> Iterator[Estimate]:
     values = spread([share_of(e) for e in found])
     least, most = min(found, key=share_of).judge, max(found, key=share_of).judge
     over = f"over {values.count} judges"
     told: tuple[tuple[float | None, str | None, dict[str, str | float]], ...] = (
         (values.mean, over, {}),
-        (values.sd, f"{over}; sampling alone would give up to {sampling_sd(found):.2f}", {}),
-        (sampling_sd(found), f"{over}; judges of the same items vary less", {}),
+        (values.sd, over + ("" if sampling is None else f"; sampling alone would give {sampling:.2f}"), {}),
+        (sampling, NO_REFERENCE if sampling is None else f"{over}; items that judges share count once", {}),
         (values.low, None, members([least])),
         (values.high, None, members([most])),
     )

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import sqrt
 from statistics import fmean, stdev
 
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.mean_accuracy import mean_limits
+from steelyard.metrics.pairs import Floats
+from steelyard.metrics.pointwise import probe_scores
+from steelyard.metrics.share_table import accuracy_column, sampling_sd, share_table
 from steelyard.verdicts.observation import Observation
 
 PROBE = "volatility"
 METRICS = ("accuracy_mean", "accuracy_sd", "accuracy_sd_sampling", "accuracy_min", "accuracy_max")
+NO_REFERENCE = "what sampling gives takes the calls of at least two items"
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ def volatility_estimates(
 ) -> list[Estimate]:
     """Mean, standard deviation, least and greatest accuracy over probes; nothing for fewer than two.
 
-    The mean has an interval where the judge's observations are given.
+    The mean has an interval, and the spread a reference, where the judge's observations are given.
     """
     figures: list[Estimate] = []
     mine = [e for e in _accuracies(estimates) if e.judge == judge]
@@ -73,14 +76,17 @@ def _over_probes(
     found = spread([share_of(e) for e in arm])
     least, most = (min(arm, key=share_of).probe, max(arm, key=share_of).probe)
     over = f"over {found.count} probes"
+    table = _table(arm, str(heading.group["protocol"]), observations)
+    sampling = None if table is None else sampling_sd(table)
+    beside = "" if sampling is None else f"; sampling alone would give {sampling:.2f}"
     told = (
         (found.mean, f"{over}, each counted once"),
-        (found.sd, f"{over}; sampling alone would give up to {sampling_sd(arm):.2f}"),
-        (sampling_sd(arm), f"{over}; those that share items vary less"),
+        (found.sd, over + beside),
+        (sampling, NO_REFERENCE if sampling is None else f"{over}; items that probes share count once"),
         (found.low, f"probe {least}"),
         (found.high, f"probe {most}"),
     )
-    limits = mean_limits(heading, [e.probe for e in arm], observations)
+    limits = None if table is None else mean_limits(heading, table)
     drawn = (Interval("bootstrap_cluster", *limits),) if limits else ()
     return [
         heading.estimate(
@@ -97,20 +103,14 @@ def _over_probes(
     ]
 
 
+def _table(arm: Sequence[Estimate], protocol: str, observations: Sequence[Observation]) -> Floats | None:
+    """Right calls by task and probe. All have an accuracy: one without edits shows items as they are."""
+    if not observations:
+        return None
+    columns = (probe_scores(e.probe, protocol, observations, unchanged=True) for e in arm)
+    return share_table([accuracy_column(scores) for scores in columns])
+
+
 def share_of(estimate: Estimate) -> float:
     """The value of an estimate that has one."""
     return estimate.value or 0.0
-
-
-def sampling_sd(found: Sequence[Estimate]) -> float:
-    """Standard deviation that shares of this size show where all true shares are equal.
-
-    The shares are taken as independent. Where they are of the same items they vary together, and the
-    true figure is less.
-    """
-    variances = [
-        share_of(e) * (1 - share_of(e)) / e.denominator * (e.design_effect or 1.0)
-        for e in found
-        if e.denominator
-    ]
-    return sqrt(fmean(variances)) if variances else 0.0

@@ -228,6 +228,18 @@ class RunStore:
                 raise
             self._reader.execute("COMMIT")
 
+    def refile(self, moves: Iterable[tuple[Trial, Trial]]) -> None:
+        """Put replies and failures under other trials with the same prompt; all of them, or none."""
+        with self._readable():
+            self._reader.execute("BEGIN IMMEDIATE")
+            try:
+                for old, new in moves:
+                    _move(self._reader, old, new)
+            except BaseException:
+                self._reader.execute("ROLLBACK")
+                raise
+            self._reader.execute("COMMIT")
+
     @property
     def has_plan(self) -> bool:
         """False for a run file of a version that kept no plan."""
@@ -314,6 +326,17 @@ def _insert_prompt(connection: sqlite3.Connection, call: Call) -> None:
     connection.execute(
         "INSERT OR IGNORE INTO prompts VALUES (?, ?)", (call.prompt_hash, canonical_json(prompt))
     )
+
+
+def _move(connection: sqlite3.Connection, old: Trial, new: Trial) -> None:
+    _insert_trial(connection, new)
+    for (body,) in connection.execute("SELECT body FROM replies WHERE trial = ?", (old.key,)).fetchall():
+        connection.execute(
+            "UPDATE replies SET trial = ?, digest = ? WHERE trial = ?",
+            (new.key, content_hash([new.key, body]), old.key),
+        )
+    connection.execute("UPDATE failures SET trial = ? WHERE trial = ?", (new.key, old.key))
+    connection.execute("DELETE FROM trials WHERE key = ?", (old.key,))
 
 
 def _insert_trial(connection: sqlite3.Connection, trial: Trial) -> None:

@@ -38,6 +38,15 @@ class ResponsesConfig(BaseModel):
     """Format, where the ending of the name does not tell."""
 
 
+class ReferenceConfig(BaseModel):
+    """Whose verdicts stand in for labels that nobody gave."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    judge: str = Field(min_length=1)
+    """Name of a judge of the study; its verdict on an item is the item's reference."""
+
+
 class DataConfig(BaseModel):
     """What is judged, and which of it."""
 
@@ -57,6 +66,8 @@ class DataConfig(BaseModel):
     """What the labels of the file mean on the scale, where they are not written as its answers."""
     responses: ResponsesConfig | None = None
     """Second file, where prompts and responses are apart."""
+    reference: ReferenceConfig | None = None
+    """A judge whose verdicts on the rows are their labels, where the file has none."""
     where: dict[str, Value | list[Value]] | None = None
     """Rows to keep: column to value or values."""
     format: Format | None = None
@@ -72,14 +83,19 @@ class DataConfig(BaseModel):
         """The adapter's question, where there is one; else the study file says what is asked."""
         return None if self.adapter is None else ADAPTERS.build(Spec(self.adapter)).task
 
-    def load(self, folder: Path, scale: Scale, seed: int) -> tuple[Item, ...]:
-        """The items of the study, in the order of the file."""
+    def load(self, folder: Path, scale: Scale, seed: int) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
+        """The items of the study and those that were not drawn, each in the order of the file."""
+        items = self.read(folder, scale)
+        chosen = drawn(items, self.sample, seed)
+        names = {item.id for item in chosen}
+        return chosen, tuple(item for item in items if item.id not in names)
+
+    def read(self, folder: Path, scale: Scale) -> tuple[Item, ...]:
+        """Every item of the file that the filter keeps."""
         if self.adapter is not None:
-            items = self._adapted(ADAPTERS.build(Spec(self.adapter)), folder)
-        else:
-            table, columns = self._table(folder, read_table), self.columns or Columns()
-            items = items_of(table, columns, scale, labels=self.labels, stratify=self.stratify)
-        return drawn(items, self.sample, seed)
+            return self._adapted(ADAPTERS.build(Spec(self.adapter)), folder)
+        table, columns = self._table(folder, read_table), self.columns or Columns()
+        return items_of(table, columns, scale, labels=self.labels, stratify=self.stratify)
 
     def _adapted(self, adapter: Adapter, folder: Path) -> tuple[Item, ...]:
         if adapter.pending is not None:
@@ -105,7 +121,11 @@ def parse_data(body: Mapping[str, Any], where: str) -> DataConfig:
         raise ConfigError(f"{where}: {_sentence(error)}") from error
 
 
-_PARTS: dict[str, type[BaseModel]] = {"columns": Columns, "responses": ResponsesConfig}
+_PARTS: dict[str, type[BaseModel]] = {
+    "columns": Columns,
+    "responses": ResponsesConfig,
+    "reference": ReferenceConfig,
+}
 
 
 def _sentence(error: ValidationError) -> str:

@@ -1,0 +1,107 @@
+"""Asking the reference judge: first of all calls, and each paid once.
+
+The reply to an unlabelled item is filed under the labelled one as soon as its verdict is known, so that the
+measurement finds it answered. Labels stay as they are once texts were written or the study is frozen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from steelyard.errors import BudgetError, RunError
+from steelyard.lab.authoring.desk import WORTH_ANOTHER_TRY
+from steelyard.lab.limits import Limits
+from steelyard.lab.measure import check_prices, conduct
+from steelyard.lab.observe import observe_trials
+from steelyard.lab.progress import Progress
+from steelyard.lab.reference import foretold, labelled, reference_cost, reference_trial
+from steelyard.lab.run_folder import RunFolder
+from steelyard.lab.runner import Outcome, Runner
+from steelyard.lab.study import Study
+from steelyard.lab.study_probes import without_idle
+from steelyard.store.run_store import RunStore
+from steelyard.tasks.item import Item
+from steelyard.trials.trial import Trial
+from steelyard.verdicts.verdict import Decided
+
+
+def foreseen(study: Study, folder: RunFolder) -> Study:
+    """The study for a plan: with the labels that its folder has, and stand-ins for the others."""
+    if study.reference is None or not folder.database.exists():
+        return foretold(study)
+    with folder.store(read_only=True) as store:
+        return foretold(study, _filed(study, store))
+
+
+def referenced(study: Study, folder: RunFolder, limits: Limits, progress: Progress | None = None) -> Study:
+    """The study with the reference judge's verdicts as labels; its notes say what is missing."""
+    if study.reference is None:
+        return study
+    check_prices(study.judges, limits)
+    with folder.locked(), folder.store() as store:
+        labels = _filed(study, store)
+        settled = folder.study.exists() or bool(store.authored())
+        if not settled and len(labels) < len(study.items):
+            known = [item for item in labelled(study, labels).items if item.label is not None]
+            runner = Runner(
+                store, limits, progress, reference_cost(replace(study, items=tuple(known)), store)
+            )
+            still = [item for item in study.items if item.id not in labels]
+            labels = {**labels, **_asked(study, still, runner)}
+    if not labels:
+        raise RunError(
+            f"data.reference: judge {study.reference} gave no readable verdict on any of "
+            f"{len(study.items)} items; look at its replies, or name another judge."
+        )
+    missing = len(study.items) - len(labels)
+    told = f"data.reference: judge {study.reference} gave no verdict on {missing} of {len(study.items)} items"
+    notes = (f"{told}, which have no reference.",) if missing else ()
+    return without_idle(replace(labelled(study, labels), notes=notes), ())
+
+
+def _asked(study: Study, items: list[Item], runner: Runner) -> dict[str, str]:
+    """Verdicts on items without one; a reply is filed under the item as its verdict labels it."""
+    store, trials = runner.store, [reference_trial(study, item) for item in items]
+    outcome = conduct(runner, lambda runner: runner.run(trials))
+    verdicts = [observation.verdict for observation in observe_trials(trials, store)]
+    labels = {
+        item.id: verdict.value
+        for item, verdict in zip(items, verdicts, strict=True)
+        if isinstance(verdict, Decided)
+    }
+    store.refile(
+        (trial, reference_trial(study, replace(item, label=labels[item.id])))
+        for item, trial in zip(items, trials, strict=True)
+        if item.id in labels
+    )
+    _require_end(outcome, trials, store)
+    return labels
+
+
+def _require_end(outcome: Outcome, trials: list[Trial], store: RunStore) -> None:
+    """Raise what keeps the reference from being known; what was answered is kept."""
+    if outcome.stopped:
+        error = outcome.stopped[0]
+        again = "raise --budget and run again" if isinstance(error, BudgetError) else "run again"
+        told = str(error).rstrip(".?")
+        raise type(error)(f"data.reference: {told}; what was answered is kept, {again} to go on.")
+    failures = store.failures()
+    waiting = [failures[t.key] for t in trials if t.key in failures]
+    waiting = [failure for failure in waiting if failure.reason in WORTH_ANOTHER_TRY]
+    if waiting:
+        raise RunError(
+            f"data.reference: {len(waiting)} of {len(trials)} items wait for a reply "
+            f"({waiting[0].message.rstrip('.?')}); what was answered is kept, run again to go on, or "
+            "leave these items out."
+        )
+
+
+def _filed(study: Study, store: RunStore) -> dict[str, str]:
+    """Labels whose replies lie under the labelled item."""
+    answered = store.answered()
+    return {
+        item.id: label
+        for item in study.items
+        for label in (item.scale or study.task.scale).answers
+        if reference_trial(study, replace(item, label=label)).key in answered
+    }

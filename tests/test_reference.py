@@ -1,0 +1,155 @@
+"""A judge's verdicts on unlabelled items as their references: asked first, paid once, named everywhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from authoring_server import Cast, true_score
+from commands import Command
+from servers import Answer, ScriptedServer, fails, says
+from steelyard.store.run_store import RunStore
+from test_unlabelled import KEPT, figures, write_study
+
+TOLD = "verdicts of judge grader on the originals"
+
+
+@pytest.fixture
+def cast() -> Cast:
+    return Cast()
+
+
+@pytest.fixture
+def server(cast: Cast) -> Iterator[ScriptedServer]:
+    with ScriptedServer(cast) as server:
+        yield server
+
+
+def write(folder: Path, server: ScriptedServer, judge: str = "grader", **keys: Any) -> None:
+    columns = {"id": "id", "request": "q", "response": "a"}
+    data = {"path": "sky.jsonl", "columns": columns, "reference": {"judge": judge}}
+    other = {"name": "other", "model": f"openai/other?base_url={server.url}"}
+    grader = {"name": "grader", "model": f"openai/grader?base_url={server.url}"}
+    write_study(folder, server, **{"data": data, "judges": [grader, other], **keys})
+
+
+def test_a_judge_labels_the_items_and_its_calls_are_paid_once(
+    command: Command, tmp_path: Path, cast: Cast, server: ScriptedServer
+) -> None:
+    write(tmp_path, server, probes=["label_flip", *KEPT])
+    planned = json.loads(command("plan", "study.yaml", "--out", "run", "--json").out)["rows"]
+    done = command("measure", "study.yaml", "--out", "run", "--json")
+    assert done.code == 0, done.err
+    # each judge: 4 items and 16 texts, the items of the reference included
+    assert cast.calls == {"writer": 16, "checker": 16 + 12, "grader": 20, "other": 20}
+    assert sum(row["calls"] for row in planned if row["judge"] in ("grader", "other")) == 40
+    assert max(cast.keys.values()) == 1
+    for judge in ("grader", "other"):
+        assert figures(done.rows, "accuracy", judge) == dict.fromkeys(["label_flip", *KEPT], (4, 4))
+    lines = [json.loads(line) for line in (tmp_path / "run" / "stimuli.jsonl").read_text().splitlines()]
+    flip = next(line for line in lines if line["id"] == "sky-0/label_flip/0")
+    assert flip["expectation"] == {"type": "Label", "value": "0"}
+    store = RunStore(tmp_path / "run" / "run.db", read_only=True)
+    assert store.verify() == []
+    assert len(store.answered()) == 20 * (2 + 2)  # two judges and two baselines
+    store.close()
+
+
+def test_the_reference_is_named_in_every_output(
+    command: Command, tmp_path: Path, cast: Cast, server: ScriptedServer
+) -> None:
+    write(tmp_path, server, probes=["label_flip"])
+    shown = command("measure", "study.yaml", "--out", "run")
+    run = tmp_path / "run"
+    assert f"Reference: {TOLD}" in " ".join(shown.out.split())
+    assert json.loads((run / "datasheet.json").read_text())["study"]["reference"].startswith(TOLD)
+    assert f"- reference: {TOLD}" in (run / "datasheet.md").read_text()
+    assert f"<dt>reference</dt><dd>{TOLD}" in (run / "datasheet.html").read_text()
+    sheet, calls = (run / "datasheet.json").read_text(), dict(cast.calls)
+    assert "No calls" in command("measure", "study.yaml", "--out", "run").out
+    (tmp_path / "sky.jsonl").unlink()
+    assert command("report", "run", "--format", "json").out == sheet
+    assert cast.calls == calls
+
+
+def test_an_item_without_a_verdict_has_no_reference_and_keeps_none(
+    command: Command, tmp_path: Path, cast: Cast, server: ScriptedServer
+) -> None:
+    def shy(text: str, low: int, high: int) -> int | Answer:
+        return says("I would rather not.") if "town 3 looks" in text else true_score(text, low, high)
+
+    cast.grade = shy
+    write(tmp_path, server, probes=["label_flip"])
+    done = command("generate", "study.yaml", "--out", "run")
+    assert "judge grader gave no verdict on 1 of 4 items, which have no reference" in done.err
+    assert "label_flip: 3 asked, 3 usable." in done.out
+    cast.grade = true_score
+    measured = command("measure", "study.yaml", "--out", "run", "--json")
+    assert figures(measured.rows, "accuracy") == {"label_flip": (3, 3)}
+    assert cast.calls == {"grader": 4 + 3, "writer": 3, "checker": 3, "other": 3 + 3}
+
+
+def test_an_interrupted_reference_goes_on_and_pays_for_nothing_again(
+    command: Command, tmp_path: Path, cast: Cast, server: ScriptedServer
+) -> None:
+    def sick(text: str, low: int, high: int) -> int | Answer:
+        return fails(503) if "town 2 looks" in text else true_score(text, low, high)
+
+    cast.grade = sick
+    write(tmp_path, server, probes=["label_flip"])
+    options = ("--out", "run", "--attempts", "1", "--backoff", "0")
+    done = command("measure", "study.yaml", *options)
+    assert done.code == 1
+    assert "data.reference: 1 of 4 items wait for a reply" in done.err
+    assert cast.calls == {"grader": 4}
+    cast.grade = true_score
+    done = command("measure", "study.yaml", *options, "--json")
+    assert done.code == 0, done.err
+    assert figures(done.rows, "accuracy") == {"label_flip": (4, 4)}
+    assert cast.calls == {"grader": 5 + 4, "writer": 4, "checker": 4, "other": 8}
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        ({"judge": "nobody"}, "judge 'nobody' is none of the study's; expected one of grader, other."),
+        (
+            {"judge": "r", "judges": [{"name": "r", "model": "planted/rater"}]},
+            "judge 'r' answers by labels, and there are none",
+        ),
+        (
+            {
+                "data": {
+                    "path": "sky.jsonl",
+                    "columns": {"id": "id", "request": "q", "response": "a", "label": "id"},
+                    "labels": {f"sky-{n}": 1 for n in range(4)},
+                    "reference": {"judge": "grader"},
+                }
+            },
+            "would stand beside 4 labels of the data",
+        ),
+    ],
+)
+def test_a_reference_that_cannot_be_had_is_refused_before_a_call(
+    command: Command, tmp_path: Path, cast: Cast, server: ScriptedServer, keys: dict[str, Any], told: str
+) -> None:
+    write(tmp_path, server, **keys)
+    done = command("measure", "study.yaml", "--out", "run")
+    assert done.code == 2, done.err
+    assert told in done.err
+    assert not cast.calls
+
+
+def test_a_judge_without_a_readable_verdict_is_no_reference(
+    command: Command, tmp_path: Path, cast: Cast, server: ScriptedServer
+) -> None:
+    cast.grade = lambda text, low, high: says("Hm.")
+    write(tmp_path, server, probes=["label_flip"])
+    done = command("measure", "study.yaml", "--out", "run")
+    assert done.code == 1
+    assert "judge grader gave no readable verdict on any of 4 items" in done.err
+    assert cast.calls == {"grader": 4}
