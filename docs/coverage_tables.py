@@ -161,7 +161,8 @@ SUMMARY_HEAD = """\
 Coverage of the first interval of every figure, over all probes and conditions that print it; each of them has
 a row in [Calibration](calibration.md), which also says what was simulated. Columns: intra-task correlation ρ
 and number of tasks. Simulated {date} with `{command}`: Steelyard {steelyard}, Python {python}, numpy {numpy},
-scipy {scipy}, {machine}. Runs of each cell, and the standard error of one figure at .95: {runs}.
+scipy {scipy}, {machine}. Runs of each cell, and the standard error of one figure at .95:
+{runs}.
 """
 
 LOW = """\
