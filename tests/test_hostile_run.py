@@ -92,11 +92,9 @@ def test_a_server_that_always_fails_gives_no_score(steelyard, tmp_path: Path, na
         done = steelyard("measure", "-j", judge(server), "-p", "vacuum", "--out", "run", *FAST)
     assert done.returncode == 1, done.stderr
     assert "run the same command again to go on" in done.stderr
-    dark = figure(tmp_path / "run", "dark_current")
-    assert dark["value"] is None
-    assert dark["excluded"] == {"unreadable": 0, "failed": CALLS}
-    assert figure(tmp_path / "run", "failed_rate")["value"] == 1.0
     assert reason in done.stderr
+    assert not done.stdout
+    assert not list((tmp_path / "run").glob("datasheet.*"))
 
 
 def test_single_failures_are_counted_and_bounded(steelyard, tmp_path: Path) -> None:
@@ -160,6 +158,9 @@ def test_an_unreachable_server_is_exit_1(steelyard, tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert "127.0.0.1:9" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not done.stdout
+    assert not list((tmp_path / "run").glob("datasheet.*"))
 
 
 def test_a_missing_key_is_exit_2_before_any_call(steelyard) -> None:

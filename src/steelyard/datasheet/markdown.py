@@ -21,6 +21,7 @@ def render(datasheet: Datasheet) -> str:
     summary = summarise(datasheet)
     sheet = summary.datasheet
     parts = [
+        *([f"{sheet.partial}; the others were never asked."] if sheet.partial else ()),
         f"# Judge Datasheet: {escape(sheet.name)}",
         "A judge measured like an instrument. Every figure is `value [95 % interval] count/total`.",
         "\n".join(_provenance(summary)),

@@ -43,7 +43,7 @@ CLUSTERED = "over all probes and protocols, tasks as clusters"
 
 
 def loss_estimates(judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
-    """`unreadable_rate` and `failed_rate` among all planned calls of a judge."""
+    """`unreadable_rate` and `failed_rate` among all calls that a judge was asked."""
     return [_tested(judge, metric, kind, observations, seed) for metric, kind in METRICS.items()]
 
 
