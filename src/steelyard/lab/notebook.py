@@ -34,7 +34,4 @@ def measure(
     if commission is not None:
         built, authored = commission.fulfilled(built, folder, limits or Limits())
         authored.require_review(folder)
-    measured = run(built, folder, limits or Limits())
-    if measured.errors:
-        raise measured.errors[0]
-    return measured.datasheet
+    return run(built, folder, limits or Limits()).require()
