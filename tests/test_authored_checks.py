@@ -20,7 +20,7 @@ from steelyard.stimuli.authored.brief import (
     Brief,
 )
 from steelyard.stimuli.authored.checks import is_refusal, mechanical, shared_pairs, words
-from steelyard.stimuli.authored.similarity import closest, local_vector, unit
+from steelyard.stimuli.authored.similarity import closest, crowd, local_vector, unit
 from steelyard.tasks.item import Item
 from steelyard.tasks.pack import PackItem, pack
 
@@ -110,7 +110,7 @@ def test_levels_that_people_wrote_are_kept_apart() -> None:
         for item in task.items:
             vectors = [local_vector(text) for _, text in item.ordinal]
             for number, vector in enumerate(vectors):
-                assert closest(vector, vectors[:number]) < 0.92
+                assert closest(vector, crowd(vectors[:number])) < 0.92
 
 
 def test_signs_of_scripts_without_spaces_are_words() -> None:
@@ -125,19 +125,19 @@ def test_shared_pairs_by_hand() -> None:
 
 
 def test_cosines_by_hand() -> None:
-    assert closest(unit([3.0, 4.0]), [unit([4.0, 3.0])]) == pytest.approx(24 / 25)
-    assert closest(unit([1.0, 0.0]), []) == 0.0
-    assert closest(unit([1.0, 0.0]), [unit([1.0, 0.0, 0.0])]) == 0.0
+    assert closest(unit([3.0, 4.0]), crowd([unit([4.0, 3.0])])) == pytest.approx(24 / 25)
+    assert closest(unit([1.0, 0.0]), crowd([])) == 0.0
+    assert closest(unit([1.0, 0.0]), crowd([unit([1.0, 0.0, 0.0])])) == 0.0
     assert math.isclose(float(unit([0.0, 0.0]).sum()), 0.0)
 
 
 @given(st.text(), st.text())
 def test_a_cosine_is_a_share(first: str, second: str) -> None:
     one, two = local_vector(first), local_vector(second)
-    assert -1e-9 <= closest(one, [two]) <= 1 + 1e-9
-    assert closest(one, [two]) == pytest.approx(closest(two, [one]))
+    assert -1e-9 <= closest(one, crowd([two])) <= 1 + 1e-9
+    assert closest(one, crowd([two])) == pytest.approx(closest(two, crowd([one])))
     if words(first):
-        assert closest(one, [one]) == pytest.approx(1.0)
+        assert closest(one, crowd([one])) == pytest.approx(1.0)
 
 
 @given(st.sampled_from(GOALS), st.text(max_size=300))

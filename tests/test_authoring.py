@@ -10,7 +10,19 @@ from typing import Any
 
 import pytest
 
-from authoring_server import ORDINAL_TASK, QUICK, TASK, WRITTEN, Cast, Commission, essays, items, obey, part
+from authoring_server import (
+    ORDINAL_TASK,
+    QUICK,
+    TASK,
+    WRITTEN,
+    Cast,
+    Commission,
+    commission,
+    essays,
+    items,
+    obey,
+    part,
+)
 from servers import Answer, ScriptedServer, fails, says
 from steelyard.errors import BudgetError, ConfigError, DataError, RunError
 from steelyard.lab.authoring.author import Authored, author
@@ -202,7 +214,7 @@ def test_a_finished_author_is_not_asked_again(tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match="other settings of author and validator; restore"):
             author(study("label_flip"), replace(who, attempts=2), folder, QUICK)
         other = [replace(item, responses=("Changed.",)) for item in items(4)]
-        with pytest.raises(ConfigError, match="item 'sky-0' or its task has changed"):
+        with pytest.raises(ConfigError, match="item 'sky-0', its task or the items shown"):
             author(study("label_flip", data=other), who, folder, QUICK)
 
 
@@ -391,3 +403,41 @@ class TestReview:
         review(tmp_path, lambda line: line["id"] != "sky-0/label_flip/0")
         with pytest.raises(DataError, match="'sky-0/label_flip/0' is missing; restore its line"):
             self.author(server, tmp_path)
+
+
+def test_examples_and_comparisons_come_from_the_whole_file(tmp_path: Path) -> None:
+    """Items that were not drawn are shown as examples and must not be copied; they are never judged."""
+    drawn, undrawn = essays(5)[2:3], (*essays(5)[:2], *essays(5)[3:])
+    made = replace(study("synthetic_ordinal", data=drawn, task=ORDINAL_TASK), undrawn=undrawn)
+    cast = Cast()
+    written = run(cast, made, tmp_path / "run")
+    assert written.report[0].even
+    prompts = {p.expected: p.prompt for p in _asked(cast)}
+    for level, number in (("1", 0), ("2", 1), ("4", 3), ("5", 4)):
+        assert f"Observer {number} has written" in prompts[level]
+    assert "example" not in prompts["3"]  # the one item of this score is the one that is written for
+    texts = {item.label: item.responses[0] for item in undrawn}
+    copies = Cast(write=lambda asked: texts.get(asked.expected, "mars and venus, mercury too") + " Yes.")
+    copied = run(copies, made, tmp_path / "copied", attempts=1)
+    assert copied.report[0].rejected == {rejection.TOO_SIMILAR: 4}
+    assert {s.lineage.parent for s in written.stimuli} == {drawn[0].id}
+
+
+def test_the_number_of_examples_is_an_option_and_changed_examples_are_refused(tmp_path: Path) -> None:
+    data = essays(11)
+    made = replace(study("synthetic_ordinal", data=data[:1], task=ORDINAL_TASK), undrawn=data[1:])
+    other = replace(made, undrawn=tuple(replace(i, responses=(i.responses[0] + "!",)) for i in data[1:]))
+    cast = Cast()
+    with ScriptedServer(cast) as server:
+        for count in (0, 2):
+            who = roles(server, exemplars=count)
+            author(made, who, RunFolder(tmp_path / str(count)), QUICK)
+        with pytest.raises(ConfigError, match="the items shown as examples have changed"):
+            author(other, who, RunFolder(tmp_path / "2"), QUICK)
+    second = [p.prompt.count("has written down") for p in _asked(cast) if p.expected == "2"]
+    assert second == [0, 2]
+
+
+def _asked(cast: Cast) -> list[Commission]:
+    """What the author was asked, in order."""
+    return [commission("synthetic_ordinal", r) for r in cast.received if r.body["model"] == "writer"]

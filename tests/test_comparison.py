@@ -66,7 +66,7 @@ def row(rows: Sequence[Comparison], metric: str, probe: str | None = None) -> Co
 
 
 def compared(first: Sequence[Observation], second: Sequence[Observation], margin: float = 0.1):
-    return compare(outcomes(first, lambda s: s.id), outcomes(second, lambda s: s.id), margin)
+    return compare(outcomes(first, lambda s: s.id), outcomes(second, lambda s: s.id), margin).rows
 
 
 # Tests
@@ -292,8 +292,27 @@ def test_missing_verdicts_keep_a_comparison_from_being_clear() -> None:
 def test_q_is_read_over_the_rows_given() -> None:
     rows = [r for r in compared(same_many("tt"), same_many("11")) if r.p is not None]
     alone = read_together([row(rows, "raw_false_preference")])
-    assert alone[0].q == alone[0].p
-    assert (row(rows, "raw_false_preference").q or 0) > (alone[0].q or 0)
+    assert alone.rows[0].q == alone.rows[0].p == alone.p
+    assert all((there.q or 0) >= (there.p or 0) for there in rows)
+
+
+def test_a_difference_and_its_size_are_two_things() -> None:
+    def commits(share: int) -> list[Observation]:
+        return [
+            o for i in range(400) for o in answers(equal(i, f"t{i % 10}"), "11" if i // 10 < share else "tt")
+        ]
+
+    # In every task four pairs more of forty: beyond doubt a difference, and one of .10.
+    small = row(compared(commits(4), commits(0), margin=0.2), "raw_false_preference")
+    assert (small.finding, small.differs, small.against_margin) == ("clear", True, "within")
+    assert small.said == "differ, within the margin"
+    large = row(compared(commits(20), commits(0), margin=0.2), "raw_false_preference")
+    assert (large.finding, large.differs, large.against_margin) == ("flagged", True, "beyond")
+    assert large.said == "differ by more than the margin"
+    plain = row(compared(commits(4), commits(0)), "raw_false_preference")
+    assert (plain.finding, plain.against_margin, plain.said) == ("flagged", None, "differ")
+    same = row(compared(commits(4), commits(4)), "raw_false_preference")
+    assert (same.finding, same.differs, same.said) == ("clear", False, "alike within the margin")
 
 
 @quiet

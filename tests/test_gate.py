@@ -382,14 +382,22 @@ def test_drift_against_a_reference(tmp_path: Path, lenient: Path) -> None:
     same = folder(tmp_path / "same", good="tie")
     drifted = folder(tmp_path / "drifted", good="tie 1 tie")
     decision, _ = gate(same, lenient, NOW, reference=reference)
-    assert [check.result for check in decision.checks] == ["PASS", "PASS"]
+    assert [check.result for check in decision.checks] == ["PASS", "PASS", "PASS"]
     decision, _ = gate(drifted, lenient, NOW, reference=reference)
-    drift = decision.checks[-1]
+    together, drift = decision.checks[-2:]
+    assert (together.result, together.rule) == ("FAIL", "all figures together: no drift shown")
+    assert together.reason == "the judge reads differently"
     assert (drift.result, drift.rule) == ("FAIL", "dark current: no drift beyond 0.1")
     assert drift.found.startswith("+0.33 [")
     assert drift.value == pytest.approx(1 / 3)
     assert (drift.low or 0) < 1 / 3 < (drift.high or 0)
     assert "smallest detectable drift" in drift.reason
+    assert drift.reason.startswith("differ by more than the margin (q 0.002); ")
+    # A margin that holds the whole change tolerates it, and says that it is there.
+    tolerant, _ = gate(drifted, lenient, NOW, reference=reference, margin=0.6)
+    assert [check.result for check in tolerant.checks[-2:]] == ["PASS", "PASS"]
+    assert "every figure of the policy stays within the margin" in tolerant.checks[-2].reason
+    assert tolerant.checks[-1].reason.startswith("differ, within the margin")
     # A change for the better is a change.
     assert gate(reference, lenient, NOW, reference=drifted)[0].result == "FAIL"
 

@@ -79,7 +79,7 @@ def observed(plan: Plan, answer: Callable[[Trial], Verdict]) -> list[Observation
 def compared_with_itself(mine: list[Observation]) -> tuple[Comparison, ...]:
     """Every verdict of the judge is shared, and every lost one is lost on both sides."""
     events = outcomes(mine, lambda stimulus: stimulus.id)
-    return compare(events, events)
+    return compare(events, events).rows
 
 
 @pytest.mark.parametrize("answer", [guessing, perfect])

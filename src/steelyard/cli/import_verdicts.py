@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from steelyard.cli.options import option
 from steelyard.cli.say import complain, plural, shown, warn
-
-if TYPE_CHECKING:
-    from steelyard.lab.recorded.folder import Imported
+from steelyard.cli.sheet import print_sheet
 
 
 @click.command("import")
@@ -36,26 +33,20 @@ def import_command(files: tuple[Path, ...], out: Path, name: str | None, seed: i
     shown in one order only are reported and not decomposed.
     """
     from steelyard.lab.recorded.folder import ImportFolder, import_verdicts
+    from steelyard.lab.run_folder import RunFolder
+    from steelyard.lab.shortfalls import uncomputed
 
     imported = import_verdicts(files, name, seed)
-    ImportFolder(out).write(imported)
-    _print(imported, out, as_json)
-    sys.exit(max((error.exit_code for error in imported.errors), default=0))
-
-
-def _print(imported: Imported, out: Path, as_json: bool) -> None:
-    from rich.console import Console
-
-    from steelyard.datasheet import terminal
-    from steelyard.lab.run_folder import RunFolder
-
+    sheet = ImportFolder(out).write(imported)
+    errors = [*imported.errors, *uncomputed(sheet.faults)]
     if as_json:
-        click.echo(imported.datasheet.dumps(), nl=False)
+        click.echo(sheet.dumps(), nl=False)
     else:
-        terminal.render(imported.datasheet, Console())
+        errors += print_sheet(sheet)
         read = plural(len(imported.calls), "recorded call")
         click.echo(f"\n{read}, none made. Page: {shown(RunFolder(out).page)}")
     for warning in imported.warnings:
         warn(warning)
-    for error in imported.errors:
+    for error in errors:
         complain(error)
+    sys.exit(max((error.exit_code for error in errors), default=0))

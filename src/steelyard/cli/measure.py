@@ -11,7 +11,8 @@ import click
 
 from steelyard.cli.options import StudyCommand, option, study_options, whole
 from steelyard.cli.say import complain, plural, shown, warn
-from steelyard.errors import ConfigError
+from steelyard.cli.sheet import print_sheet
+from steelyard.errors import ConfigError, SteelyardError
 
 if TYPE_CHECKING:
     from steelyard.lab.authoring.commission import Commission
@@ -65,8 +66,8 @@ def measure(
             for shortfall in authored.shortfalls:
                 warn(shortfall)
         measured = run(study, folder, limits, progress)
-    _print(measured, as_json)
-    sys.exit(measured.exit_code)
+    errors = _print(measured, as_json)
+    sys.exit(max((error.exit_code for error in errors), default=0))
 
 
 @click.command(cls=StudyCommand, short_help="Say what a measurement will cost; spends nothing.")
@@ -127,20 +128,19 @@ def open_study(
     return study, folder, commission
 
 
-def _print(measured: Measured, as_json: bool) -> None:
-    from rich.console import Console
-
-    from steelyard.datasheet import terminal
-
+def _print(measured: Measured, as_json: bool) -> list[SteelyardError]:
+    """Print the datasheet, then what was lost; all that the exit code has to tell comes back."""
+    errors = list(measured.errors)
     if as_json:
         click.echo(measured.datasheet.dumps(), nl=False)
     else:
-        terminal.render(measured.datasheet, Console())
+        errors += print_sheet(measured.datasheet)
         click.echo(f"\n{calls_made(measured.outcome)} Page: {shown(measured.folder.page)}")
     for warning in measured.warnings:
         warn(warning)
-    for error in measured.errors:
+    for error in errors:
         complain(error)
+    return errors
 
 
 def calls_made(outcome: Outcome) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from steelyard.cli.options import option
-from steelyard.cli.say import plural, shown, warn
+from steelyard.cli.say import complain, plural, shown, warn
+from steelyard.cli.sheet import print_sheet
 
 if TYPE_CHECKING:
     from steelyard.datasheet.datasheet import Datasheet
@@ -49,21 +51,30 @@ def report(folder: Path, form: str | None, verify: bool) -> None:
 
 
 def _publish(run: RunFolder, datasheet: Datasheet, losses: Sequence[str], form: str | None) -> None:
-    """Write the files where the folder allows it, warn of losses, print."""
-    from rich.console import Console
-
-    from steelyard.datasheet import csv, html, markdown, terminal
+    """Write the files where the folder allows it, warn of losses, print; exit 1 after a fault."""
+    from steelyard.datasheet import csv, html, markdown
     from steelyard.errors import StoreError
+    from steelyard.lab.shortfalls import uncomputed
 
     try:
-        run.write(datasheet)
+        datasheet = run.write(datasheet)
     except StoreError as error:
         warn(error)
     for loss in losses:
         warn(loss)
+    faults = [*uncomputed(datasheet.faults)]
     if form is None:
-        terminal.render(datasheet, Console())
+        faults += print_sheet(datasheet)
         click.echo(f"\nPage: {shown(run.page)}")
-        return
-    renderers = {"html": html.render, "md": markdown.render, "csv": csv.render, "json": type(datasheet).dumps}
-    click.echo(renderers[form](datasheet), nl=False)
+    else:
+        renderers = {
+            "html": html.render,
+            "md": markdown.render,
+            "csv": csv.render,
+            "json": type(datasheet).dumps,
+        }
+        click.echo(renderers[form](datasheet), nl=False)
+    for fault in faults:
+        complain(fault)
+    if faults:
+        sys.exit(1)

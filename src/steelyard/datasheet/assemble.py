@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.datasheet.readings import readings_of
 from steelyard.metrics.cost import Dollars
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.instrument_estimates import instrument_estimates
+from steelyard.metrics.faults import Faults
+from steelyard.metrics.heading import Heading
+from steelyard.metrics.instrument_estimates import INSTRUMENT, Arms
+from steelyard.metrics.losses import METRICS as LOSSES
+from steelyard.metrics.losses import PROBE as RUN
 from steelyard.metrics.losses import loss_estimates
+from steelyard.metrics.over_judges import PANEL
 from steelyard.metrics.panel import panel_estimates
+from steelyard.metrics.resolution_ratio import METRIC as RATIO
+from steelyard.metrics.run_cost import METRICS as COSTS
+from steelyard.metrics.run_cost import PROBE as COST
 from steelyard.metrics.run_cost import run_costs
+from steelyard.metrics.volatility import METRICS as SPREADS
+from steelyard.metrics.volatility import PROBE as VOLATILITY
 from steelyard.metrics.volatility import volatility_estimates
 from steelyard.probes.probe import PAIRWISE, POINTWISE, Probe, shows_unchanged
 from steelyard.verdicts.observation import Observation
@@ -38,20 +50,19 @@ def assemble(
     level = POINTWISE if shown is not None and len(shown.texts) == 1 else PAIRWISE
     ordered = tuple(sorted(judges, key=lambda judge: judge.baseline))
     unchanged = {probe.name for probe in probes if shows_unchanged(probe)}
+    faults = Faults()
     estimates: list[Estimate] = []
     for judge in ordered:
-        for probe in probes:
-            estimates += probe.estimates(judge.name, by_judge[judge.name], seed)
+        bench = _Bench(judge.name, by_judge[judge.name], seed, faults)
+        estimates += bench.probed(probes)
         if not judge.baseline:
-            estimates += instrument_estimates(judge.name, by_judge[judge.name], seed)
+            estimates += bench.instrument()
         if prices and judge.name in prices:
-            estimates += run_costs(
-                judge.name, by_judge[judge.name], estimates, prices[judge.name], seed, unchanged
-            )
-        scored = by_judge[judge.name] if level == POINTWISE else ()
-        estimates += volatility_estimates(judge.name, estimates, seed, scored)
-        estimates += loss_estimates(judge.name, by_judge[judge.name], seed)
+            estimates += bench.costs(estimates, prices[judge.name], unchanged)
+        estimates += bench.volatility(estimates, level)
+        estimates += bench.losses()
     measured = {judge.name: by_judge[judge.name] for judge in ordered if not judge.baseline}
+    panel = _panel(measured, estimates, seed, faults) if level == POINTWISE else []
     return Datasheet(
         name=name,
         seed=seed,
@@ -60,11 +71,71 @@ def assemble(
         profile=profile,
         judges=ordered,
         estimates=tuple(estimates),
-        readings=tuple(readings_of(ordered, estimates)),
+        readings=tuple(readings_of(ordered, estimates, faults)),
         run=run,
         level=level,
-        panel=tuple(panel_estimates(measured, estimates, seed)) if level == POINTWISE else (),
+        panel=tuple(panel),
+        faults=tuple(faults.found),
     )
+
+
+@dataclass(frozen=True)
+class _Bench:
+    """One judge's observations, and the figures that are made from them; a fault stays with its figure."""
+
+    judge: str
+    observations: Sequence[Observation]
+    seed: int
+    faults: Faults
+
+    def probed(self, probes: Sequence[Probe]) -> list[Estimate]:
+        """The figures of every probe."""
+        estimates: list[Estimate] = []
+        for probe in probes:
+            # The ladder declares the instrument model as its own; it is fitted apart.
+            metrics = [metric for metric in probe.metrics if metric not in INSTRUMENT]
+            make = partial(probe.estimates, self.judge, self.observations, self.seed)
+            estimates += self.faults.estimates(self._heading(probe.name), probe.name, metrics, make)
+        return estimates
+
+    def instrument(self) -> list[Estimate]:
+        """The joint fit of each protocol, and the resolution of each against base."""
+        arms = Arms(self.judge, self.observations, self.seed)
+        estimates: list[Estimate] = []
+        for protocol in arms.protocols:
+            place = arms.heading(protocol), f"instrument model, {protocol}"
+            estimates += self.faults.estimates(*place, INSTRUMENT, partial(arms.estimates, protocol))
+            estimates += self.faults.estimates(*place, [RATIO], partial(arms.ratios, protocol))
+        return estimates
+
+    def costs(
+        self, estimates: Sequence[Estimate], price: Dollars | None, unchanged: Collection[str]
+    ) -> list[Estimate]:
+        """Tokens and dollars."""
+        make = partial(run_costs, self.judge, self.observations, estimates, price, self.seed, unchanged)
+        return self.faults.estimates(self._heading(COST), "costs", COSTS, make)
+
+    def volatility(self, estimates: Sequence[Estimate], level: str) -> list[Estimate]:
+        """How far accuracy moves from probe to probe."""
+        scored = self.observations if level == POINTWISE else ()
+        make = partial(volatility_estimates, self.judge, estimates, self.seed, scored)
+        return self.faults.estimates(self._heading(VOLATILITY), VOLATILITY, SPREADS, make)
+
+    def losses(self) -> list[Estimate]:
+        """Calls without a verdict over the whole run."""
+        make = partial(loss_estimates, self.judge, self.observations, self.seed)
+        return self.faults.estimates(Heading(self.judge, RUN, {}, self.seed), "failures", [*LOSSES], make)
+
+    def _heading(self, probe: str) -> Heading:
+        return Heading(self.judge, probe, {"protocol": "base"}, self.seed)
+
+
+def _panel(
+    measured: Mapping[str, Sequence[Observation]], estimates: Sequence[Estimate], seed: int, faults: Faults
+) -> list[Estimate]:
+    heading = Heading(PANEL, PANEL, {"protocol": "base"}, seed)
+    make = partial(panel_estimates, measured, estimates, seed)
+    return faults.estimates(heading, "judges together", [PANEL], make)
 
 
 def _by_judge(

@@ -10,6 +10,7 @@ from steelyard.datasheet import numbers
 from steelyard.datasheet.glossary import PROBES, term
 from steelyard.datasheet.visible import visible
 from steelyard.metrics.comparison import Comparison, Dropped
+from steelyard.metrics.findings import ALPHA
 
 SCHEMA = "steelyard.comparison/1"
 
@@ -44,6 +45,8 @@ class ComparisonSheet:
     """Version of Steelyard."""
     rows: tuple[Comparison, ...]
     """Every figure that both could be asked for."""
+    p: float | None = None
+    """p of "the judges do not differ in any figure"; None where no unit is shared."""
 
     def to_json(self) -> dict[str, Any]:
         """The content of `compare --json`."""
@@ -54,6 +57,7 @@ class ComparisonSheet:
             "second": asdict(self.second),
             "matched": self.matched,
             "margin": self.margin,
+            "together": {"p": self.p, "differs": None if self.p is None else self.p <= ALPHA},
             "comparisons": [row.to_json() for row in self.rows],
         }
 
@@ -95,10 +99,19 @@ class ComparisonSheet:
         return f"{second.judge} against {first.judge}"
 
     def sentence(self) -> str:
-        """What was found, in one sentence."""
+        """Whether the judges differ, and what was found of each figure."""
         words = [row.finding for row in self.defined]
-        parts = [f"{words.count(word)} {word}" for word in ("flagged", "underpowered", "clear")]
-        return f"{len(words)} figures compared: {', '.join(parts)} at a margin of {self.margin:g}."
+        parts = ", ".join(f"{words.count(word)} {word}" for word in ("flagged", "underpowered", "clear"))
+        told = f"{len(words)} figures compared: {parts} at a margin of {self.margin:g}."
+        return f"{self.verdict()} {told}" if self.p is not None else told
+
+    def verdict(self) -> str:
+        """What all figures together say."""
+        p = probability(self.p)
+        if self.p is None or self.p > ALPHA:
+            return f"No difference between the judges is shown by all figures together (p = {p})."
+        where = "" if any(row.differs for row in self.rows) else "; no single figure says where"
+        return f"The judges differ: p = {p} over all figures together{where}."
 
 
 def _visible(side: Side) -> Side:

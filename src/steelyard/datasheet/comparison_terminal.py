@@ -10,7 +10,8 @@ from rich.text import Text
 from steelyard.datasheet import numbers
 from steelyard.datasheet.comparison_sheet import ComparisonSheet, dropped, interval, label, probability
 from steelyard.datasheet.terminal import MARKS, STYLES
-from steelyard.metrics.comparison import Comparison
+from steelyard.metrics.comparison import BEYOND, Comparison
+from steelyard.metrics.findings import CLEAR
 
 _COLUMNS = (
     (120, ("p", "q", "detects", "units/tasks")),
@@ -87,7 +88,7 @@ class _Page:
             self._text(numbers.decimal(row.difference, signed=True), style),
             self._text(interval(row), style),
             *(self._text(tests[name], "dim") for name in self.tests),
-            self._text(MARKS.get(row.finding or "", " ") + " " + (row.finding or ""), style),
+            self._text(MARKS.get(row.finding or "", " ") + " " + _found(row), style),
         ]
 
     def _left_out(self) -> None:
@@ -117,12 +118,22 @@ class _Page:
             )
         margin = f"{self.sheet.margin:g}"
         self._line(f"clear: the 90 % interval lies inside ±{margin} · ! flagged: q ≤ 0.05 · ? neither", "dim")
-        self._line("q: exact sign flips over tasks, corrected for the number of figures", "dim")
+        self._line(
+            f"differs: q ≤ 0.05 though clear · beyond: the interval lies wholly outside ±{margin}", "dim"
+        )
+        self._line("q: sign flips over tasks, all figures together; 1 table in 20 errs anywhere", "dim")
         if "detects" in self.tests:
-            self._line("detects: the smallest difference seen in four comparisons of five", "dim")
+            self._line("detects: the smallest difference that p shows in four comparisons of five", "dim")
 
     def _text(self, content: str, style: str = "") -> Text:
         return Text(numbers.ascii_only(content) if self.plain else content, style)
 
     def _line(self, content: str, style: str = "") -> None:
         self.console.print(self._text(content, style), highlight=False)
+
+
+def _found(row: Comparison) -> str:
+    """The word, and what else is known of the difference."""
+    if row.finding == CLEAR and row.differs:
+        return f"{CLEAR}, differs"
+    return f"{row.finding}, {BEYOND}" if row.against_margin == BEYOND else row.finding or ""

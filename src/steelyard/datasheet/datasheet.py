@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.faults import Fault
 from steelyard.stimuli.authored.report import ProbeReport
 
 SCHEMA = "steelyard.datasheet/1"
@@ -71,6 +72,8 @@ class Datasheet:
     """Judge whose verdicts on the unchanged items are the labels; None where they are the data's own."""
     panel: tuple[Estimate, ...] = ()
     """Figures of several judges together: juries, correlated errors, each probe over judges."""
+    faults: tuple[Fault, ...] = ()
+    """What could not be computed; its figures are undefined, with the cause in their notes."""
 
     @property
     def units(self) -> str:
@@ -127,6 +130,7 @@ class Datasheet:
                 for r in self.readings
             ],
             **({"authored": [report.to_json() for report in self.authored]} if self.authored else {}),
+            **({"faults": [asdict(fault) for fault in self.faults]} if self.faults else {}),
         }
 
     def dumps(self) -> str:

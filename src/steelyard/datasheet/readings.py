@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from steelyard.datasheet.datasheet import JudgeEntry, Reading
 from steelyard.datasheet.figures_of import Figures
@@ -13,6 +14,7 @@ from steelyard.datasheet.reliability_readings import accuracy, repeatability, ro
 from steelyard.datasheet.run_readings import cost, volatility
 from steelyard.metrics.direction_estimates import BY_CHANCE
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.faults import Fault, Faults
 from steelyard.metrics.findings import DEFAULT_LIMITS
 from steelyard.metrics.losses import UNEVEN
 from steelyard.trials.builtin_prompts import GRADED
@@ -25,19 +27,32 @@ SCORED_KINDS = ("off_topic", "dont_know", "master_key")
 VACUUM_KINDS = ("empty", "blank", "identical", *SCORED_KINDS)
 
 
-def readings_of(judges: Sequence[JudgeEntry], estimates: Sequence[Estimate]) -> Iterator[Reading]:
-    """Every reading of every measured judge; baselines need none."""
+def readings_of(
+    judges: Sequence[JudgeEntry], estimates: Sequence[Estimate], faults: Faults | None = None
+) -> Iterator[Reading]:
+    """Every reading of every measured judge; baselines need none. What can not be read is a fault."""
+    guard = Faults() if faults is None else faults
     for judge in judges:
         if not judge.baseline:
             figures = Figures(judge.name, estimates)
-            for title, read in QUESTIONS.items():
-                reading = read(figures)
-                if reading is not None:
-                    yield Reading(judge.name, title, *reading)
-                if title == "Instrument":
-                    yield from _resolutions(figures)
-                if title == NATURAL:
-                    yield from _other_prompts(figures)
+            for title in QUESTIONS:
+                make, otherwise = partial(_answers, figures, title), partial(_unread, title)
+                yield from guard.guarded(judge.name, f"reading {title}", make, otherwise)
+
+
+def _answers(figures: Figures, title: str) -> list[Reading]:
+    """The answer to a question, and those of the same kind under other protocols."""
+    reading = QUESTIONS[title](figures)
+    answers = [] if reading is None else [Reading(figures.judge, title, *reading)]
+    if title == "Instrument":
+        answers += _resolutions(figures)
+    if title == NATURAL:
+        answers += _other_prompts(figures)
+    return answers
+
+
+def _unread(title: str, fault: Fault) -> list[Reading]:
+    return [Reading(fault.judge, title, "undefined", fault.note)]
 
 
 def _resolutions(figures: Figures) -> Iterator[Reading]:

@@ -108,14 +108,14 @@ def compare_judges(
     by_name = left.recorded or right.recorded
     mine, other = left.of(first.name), right.of(second.name)
     _check_shared(left, mine, right, other, by_name=by_name)
-    rows = compare(
+    family = compare(
         outcomes(mine, lambda s: s.id if by_name else s.hash),
         outcomes(other, lambda s: s.id if by_name else s.hash),
         margin,
     )
     matched = "name" if by_name else "content"
     sides = _side(left, first), _side(right, second)
-    return ComparisonSheet(*sides, matched, margin, __version__, rows)
+    return ComparisonSheet(*sides, matched, margin, __version__, family.rows, family.p)
 
 
 def _check_shared(

@@ -20,7 +20,7 @@ from steelyard.lab.prices import price_of
 from steelyard.lab.progress import Progress
 from steelyard.lab.run_folder import RunFolder
 from steelyard.lab.runner import Outcome, Runner
-from steelyard.lab.shortfalls import speechless, stops, warnings
+from steelyard.lab.shortfalls import speechless, stops, uncomputed, warnings
 from steelyard.lab.study import Study
 from steelyard.trials.judge import Judge
 
@@ -68,7 +68,7 @@ def measure(study: Study, folder: RunFolder, limits: Limits, progress: Progress 
             observations = observe(plan, store)
             datasheet = folder.publish(plan, store)
     names = [judge.name for judge in study.judges]
-    errors = [*stops(outcome, observations), *speechless(names, observations)]
+    errors = [*stops(outcome, observations), *speechless(names, observations), *uncomputed(datasheet.faults)]
     return Measured(folder, datasheet, outcome, tuple(errors), tuple(warnings(observations)))
 
 

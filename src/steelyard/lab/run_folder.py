@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from steelyard.lab.observe import observe
 from steelyard.lab.planner import Plan, make_plan
 from steelyard.lab.prices import dollars_of, price_of
 from steelyard.lab.study import Study
+from steelyard.metrics.faults import Faults
 from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.store.run_store import RunStore
 
@@ -188,15 +190,26 @@ class RunFolder:
 
     def publish(self, plan: Plan, store: RunStore) -> Datasheet:
         """Build the datasheet from the store and write every format."""
-        datasheet = build_datasheet(plan, store)
-        self.write(datasheet)
-        return datasheet
+        return self.write(build_datasheet(plan, store))
 
-    def write(self, datasheet: Datasheet) -> None:
-        """The datasheet as JSON, Markdown and one HTML page."""
+    def write(self, datasheet: Datasheet) -> Datasheet:
+        """Write JSON, Markdown and one HTML page; the datasheet comes back with what could not be drawn."""
         write_text(self.path / "datasheet.json", datasheet.dumps())
-        write_text(self.path / "datasheet.md", markdown.render(datasheet))
-        write_text(self.page, html.render(datasheet))
+        faults = Faults()
+        for path, render in (
+            (self.path / "datasheet.md", partial(markdown.render, datasheet)),
+            (self.page, partial(html.render, datasheet, faults)),
+        ):
+            text = faults.guarded("", path.name, render, lambda _: None)
+            if text is None:
+                path.unlink(missing_ok=True)  # one of an earlier sitting would tell of other figures
+            else:
+                write_text(path, text)
+        if not faults.found:
+            return datasheet
+        told = replace(datasheet, faults=(*datasheet.faults, *faults.found))
+        write_text(self.path / "datasheet.json", told.dumps())
+        return told
 
 
 def build_datasheet(plan: Plan, store: RunStore) -> Datasheet:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from steelyard.errors import BudgetError, InterruptedRunError, RunError, SteelyardError
 from steelyard.lab.runner import Outcome
+from steelyard.metrics.faults import Fault
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.recorded_observations import verdict_counts
 from steelyard.verdicts.verdict import NOT_RUN, Abstained, Decided, Failed, Tie, Unreadable
@@ -48,6 +49,24 @@ def speechless(judges: Iterable[str], observations: Sequence[Observation]) -> It
                 f"judge {judge}: no readable verdict in {sum(tried.values())} calls ({_told(reasons)}), "
                 "no figure defined; look at the replies and correct the prompt, the reader or the server."
             )
+
+
+def uncomputed(faults: Iterable[Fault]) -> Iterator[SteelyardError]:
+    """The figures that a fault of the program took, in one sentence."""
+    judges: dict[tuple[str, str], list[str]] = {}
+    for fault in faults:
+        judges.setdefault((fault.figure, fault.cause), []).append(fault.judge)
+    told = [f"{figure}{_whose(names)} ({cause.rstrip('.')})" for (figure, cause), names in judges.items()]
+    if told:
+        yield RunError(
+            f"could not be computed: {', '.join(told)}; every other figure stands and every reply is kept; "
+            "please report it."
+        )
+
+
+def _whose(judges: Iterable[str]) -> str:
+    names = [name for name in dict.fromkeys(judges) if name]
+    return f" of {' and '.join(names)}" if names else ""
 
 
 def warnings(observations: Sequence[Observation]) -> Iterator[str]:

@@ -33,6 +33,8 @@ class Study:
     task: Task = CHECKLIST_TASK
     items: tuple[Item, ...] = ()
     """What is judged; none in a study on the built-in catalogue of pairs."""
+    undrawn: tuple[Item, ...] = ()
+    """The other items of the data: examples for an author, and texts not to be repeated; never judged."""
     frozen_items: str | None = None
     """Hash of the items of a study read back from its folder, which keeps stimuli and not items."""
     authored: tuple[Stimulus, ...] = ()

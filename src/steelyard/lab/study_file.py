@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from steelyard.errors import ConfigError
 from steelyard.lab.authoring.role_config import parse_roles
 from steelyard.lab.authoring.settings import settings_of
-from steelyard.lab.data_source import DataSource, data_source
+from steelyard.lab.data_source import data_source
 from steelyard.lab.judge_config import parse_judge
 from steelyard.lab.judge_defaults import baseline_judges
 from steelyard.lab.pack_study import pack_draw
@@ -97,7 +97,7 @@ def build_study(config: StudyConfig, folder: Path, prompt: Path | None = None) -
     named = named_probes(config.probes) if "probes" in config.model_fields_set else set()
     task = question(config.task, config.data, scores=asks_for_scores(config.probes))
     config = _with_defaults(config, task)
-    items, source = _items(config, folder, task)
+    items, undrawn = _items(config, folder, task)
     probes = probe_specs(expanded(config.probes, {task.scale, *(item.scale or task.scale for item in items)}))
     arms = {arm for spec in probes for arm in arms_of(PROBES.build(spec))}
     judges = [parse_judge(_prompted(given, prompt), folder, task.scale, arms) for given in config.judges]
@@ -115,7 +115,8 @@ def build_study(config: StudyConfig, folder: Path, prompt: Path | None = None) -
         probes,
         task,
         items,
-        source=source,
+        undrawn=undrawn,
+        source=None if config.data is None else data_source(config.data, folder),
         reference=_reference(config),
         writers=_writers(config),
     )
@@ -138,13 +139,13 @@ def _writers(config: StudyConfig) -> dict[str, Any] | None:
     return None if config.author is None else settings_of(parse_roles(config.author, config.validator))
 
 
-def _items(config: StudyConfig, folder: Path, task: Task) -> tuple[tuple[Item, ...], DataSource | None]:
-    """What is judged: rows of the user's data, items of the pack for scores, or nothing."""
+def _items(config: StudyConfig, folder: Path, task: Task) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
+    """What is judged: rows of the user's data, items of the pack for scores, or nothing; then other rows."""
     if config.data is not None:
-        return config.data.load(folder, task.scale, config.seed), data_source(config.data, folder)
+        return config.data.load(folder, task.scale, config.seed)
     if level_of(task) == POINTWISE:
-        return pack_draw(config.task.parsed_scale(), config.profile, config.seed), None
-    return (), None
+        return pack_draw(config.task.parsed_scale(), config.profile, config.seed), ()
+    return (), ()
 
 
 def _check_rubric(study: Study) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from math import inf
 from typing import Any
 
 from steelyard.metrics import mcnemar
 from steelyard.metrics.estimate import Interval
-from steelyard.metrics.findings import ALPHA, MARGIN, UNDERPOWERED, difference_word
+from steelyard.metrics.findings import ALPHA, CLEAR, FLAGGED, MARGIN, UNDERPOWERED, difference_word
 from steelyard.metrics.intervals import Limits
-from steelyard.metrics.multiplicity import benjamini_hochberg
+from steelyard.metrics.joint_flips import JointFlips, Sums
 from steelyard.metrics.outcomes import Outcomes
 from steelyard.metrics.paired import Paired
 from steelyard.metrics.proportion import join
@@ -19,6 +19,7 @@ from steelyard.metrics.question import Key, Outcome, Question
 
 THESE_TASKS = "these tasks only"
 NO_SHARED = "no unit has a verdict of both judges"
+WITHIN, BEYOND = "within", "beyond"
 _PROBES = ("vacuum", "ladder", "position")
 _METRICS = (
     *("dark_current", "raw_false_preference", "stable_cross_sensitivity", "positional_false_preference"),
@@ -80,7 +81,12 @@ class Comparison:
     flipped: str | None = None
     """`tasks` or `pairs`: whose differences were flipped."""
     q: float | None = None
-    """p corrected for the number of figures compared (Benjamini–Hochberg)."""
+    """p corrected for all figures of the family, by flipping them together; never below the family's own."""
+    differs: bool | None = None
+    """The corrected test shows a difference: q is at most .05."""
+    against_margin: str | None = None
+    """`within` where the 90 % interval, and the worst case over missing verdicts, lie inside ±margin;
+    `beyond` where the judges differ and the interval lies wholly outside; None where it reaches over."""
     mcnemar_exact: float | None = None
     """Exact McNemar p, units taken as independent; for reference."""
     mcnemar_mid_p: float | None = None
@@ -91,40 +97,83 @@ class Comparison:
     """`clear`: no difference beyond the margin; `flagged`: a difference; `underpowered`: cannot tell."""
     note: str | None = None
     """Reasons and reservations."""
+    sums: Sums = field(default_factory=dict, repr=False, compare=False)
+    """Summed difference of every unit whose sign may be flipped."""
+
+    @property
+    def said(self) -> str:
+        """Whether the judges differ, and by how much, in words."""
+        if self.differs:
+            return {WITHIN: "differ, within the margin", BEYOND: "differ by more than the margin"}.get(
+                self.against_margin or "", "differ"
+            )
+        return "alike within the margin" if self.against_margin == WITHIN else "cannot tell"
 
     def to_json(self) -> dict[str, Any]:
         """A plain mapping."""
-        body = asdict(self)
+        body = asdict(replace(self, sums={}))
+        del body["sums"]
         body["group"] = dict(sorted(self.group.items()))
         body["bounds"] = list(self.bounds) if self.bounds else None
         body["intervals"] = [asdict(interval) for interval in self.intervals]
         return body
 
 
-def compare(first: Outcomes, second: Outcomes, margin: float = MARGIN) -> tuple[Comparison, ...]:
+@dataclass(frozen=True)
+class Family:
+    """Figures that were read together."""
+
+    rows: tuple[Comparison, ...]
+    """Every figure, with q and word."""
+    p: float | None
+    """p of "the judges do not differ in any figure"; None where no unit is shared."""
+
+    @property
+    def differs(self) -> bool:
+        """The judges differ somewhere."""
+        return self.p is not None and self.p <= ALPHA
+
+
+def compare(first: Outcomes, second: Outcomes, margin: float = MARGIN) -> Family:
     """Every question that either judge was asked; words and q over the whole family."""
     questions = sorted({*first, *second}, key=_place)
     rows = [_compare(question, first.get(question, {}), second.get(question, {})) for question in questions]
     return read_together(rows, margin)
 
 
-def read_together(rows: Sequence[Comparison], margin: float = MARGIN) -> tuple[Comparison, ...]:
-    """The same rows, with q and word for this family."""
-    probabilities = [row.p for row in rows if row.p is not None]
-    found = iter(benjamini_hochberg(probabilities))
-    return tuple(row if row.p is None else _worded(row, next(found), margin) for row in rows)
+def read_together(
+    rows: Sequence[Comparison], margin: float = MARGIN, beside: Sequence[Comparison] = ()
+) -> Family:
+    """The same rows, with q and word for this family.
+
+    Figures that stand `beside` it have a say in whether the judges differ at all, and get no word.
+    """
+    tested = [row for row in rows if row.p is not None]
+    if not tested:
+        return Family(tuple(rows), None)
+    others = [row for row in beside if row.p is not None]
+    flips = JointFlips.of([row.sums for row in (*tested, *others)])
+    chosen = range(len(tested))
+    together = flips.together(chosen)
+    # No figure is surer than the family, and drawn flips may fall a little short of the exact p.
+    found = (max(q, row.p or 0.0, together) for q, row in zip(flips.corrected(chosen), tested, strict=True))
+    read = (row if row.p is None else _worded(row, next(found), margin) for row in rows)
+    return Family(tuple(read), together)
 
 
 def _worded(row: Comparison, q: float, margin: float) -> Comparison:
-    low, high = row.intervals[1].low, row.intervals[1].high
-    limits = None if low is None or high is None else (low, high)
+    limits = row.intervals[1].low or 0.0, row.intervals[1].high or 0.0
     reach = row.bounds or (0.0, 0.0)
-    word = difference_word(limits, q, margin)
-    note = row.note
-    if word == "clear" and not -margin < reach[0] <= reach[1] < margin:
-        word = UNDERPOWERED
+    differs = q <= ALPHA
+    word, note, against = difference_word(limits, q, margin), row.note, None
+    if word == CLEAR and not -margin < reach[0] <= reach[1] < margin:
+        word = FLAGGED if differs else UNDERPOWERED
         note = join([note, "the missing verdicts could hide a difference beyond the margin"])
-    return replace(row, q=q, finding=word, note=note)
+    if word == CLEAR:
+        against = WITHIN
+    elif differs and (limits[0] > margin or limits[1] < -margin):
+        against = BEYOND
+    return replace(row, q=q, finding=word, note=note, differs=differs, against_margin=against)
 
 
 def _compare(question: Question, first: Mapping[Key, Outcome], second: Mapping[Key, Outcome]) -> Comparison:
@@ -150,7 +199,17 @@ def _compare(question: Question, first: Mapping[Key, Outcome], second: Mapping[K
         (bool(first[key].event), bool(second[key].event), first[key].cluster, first[key].pair)
         for key in answered
     ]
-    return _measured(head, Paired.of(rows), _bounds([(first[key], second[key]) for key in shown]))
+    measured = _measured(head, Paired.of(rows), _bounds([(first[key], second[key]) for key in shown]))
+    return replace(measured, sums=_sums(rows, measured.flipped or ""))
+
+
+def _sums(rows: Sequence[tuple[bool, bool, str, str]], flipped: str) -> Sums:
+    """The difference of each task, or of each pair where pairs are flipped."""
+    found: dict[str, int] = {}
+    for first, second, task, pair in rows:
+        unit = f"{flipped} {task if flipped == 'tasks' else pair}"
+        found[unit] = found.get(unit, 0) + second - first
+    return found
 
 
 def _measured(head: Comparison, paired: Paired, bounds: Limits) -> Comparison:

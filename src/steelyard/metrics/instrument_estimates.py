@@ -26,6 +26,8 @@ from steelyard.verdicts.recorded_observations import among, protocols_of
 
 PROBE = "ladder"
 FIT, FIT_PROBABILITY, DETECTION = "goodness_of_fit", "fit_probability", "limit_of_detection"
+INSTRUMENT = (*NAMES, FIT, FIT_PROBABILITY, DETECTION)
+"""Metrics of one protocol, in reading order."""
 PROFILE, SANDWICH = "profile", "sandwich_cluster"
 RUNS_AWAY = "the likelihood has no peak on this side: a one-sided bound"
 NO_LIMIT = "{} pairs set no limit on it on either side"
@@ -42,20 +44,37 @@ _HELD = {
 }
 
 
-def instrument_estimates(judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
-    """Every protocol under which the ladder was shown, and the resolution of each against base."""
-    shown = among(observations, PROBE)
-    protocols = sorted(protocols_of(shown), key=lambda name: (name != "base", name))
-    arms: dict[str, InstrumentFit | None] = {}
-    estimates: list[Estimate] = []
-    for protocol in protocols:
-        heading = Heading(judge, PROBE, {"protocol": protocol}, seed)
-        pairs = collect(among(shown, protocol=protocol))
-        arms[protocol] = fit_instrument(pairs, heading.bootstrap_seed("instrument_model"))
-        estimates += arm_estimates(heading, pairs, arms[protocol])
-        if protocol != "base" and "base" in arms:
-            estimates.append(ratio_estimate(heading, arms["base"], arms[protocol]))
-    return estimates
+class Arms:
+    """Every protocol under which one judge was shown the ladder; each is fitted when it is asked for."""
+
+    def __init__(self, judge: str, observations: Sequence[Observation], seed: int) -> None:
+        self.judge, self.seed = judge, seed
+        self.shown = among(observations, PROBE)
+        self.protocols = sorted(protocols_of(self.shown), key=lambda name: (name != "base", name))
+        """Names of the protocols, base first."""
+        self._fits: dict[str, tuple[Pairs, InstrumentFit | None]] = {}
+
+    def heading(self, protocol: str) -> Heading:
+        """What the figures of a protocol are about."""
+        return Heading(self.judge, PROBE, {"protocol": protocol}, self.seed)
+
+    def estimates(self, protocol: str) -> list[Estimate]:
+        """The figures of one protocol."""
+        return arm_estimates(self.heading(protocol), *self._fitted(protocol))
+
+    def ratios(self, protocol: str) -> list[Estimate]:
+        """The resolution under a protocol against that under base; nothing for base itself."""
+        if protocol == "base" or "base" not in self.protocols:
+            return []
+        base, other = (self._fitted(name)[1] for name in ("base", protocol))
+        return [ratio_estimate(self.heading(protocol), base, other)]
+
+    def _fitted(self, protocol: str) -> tuple[Pairs, InstrumentFit | None]:
+        if protocol not in self._fits:
+            pairs = collect(among(self.shown, protocol=protocol))
+            seed = self.heading(protocol).bootstrap_seed("instrument_model")
+            self._fits[protocol] = pairs, fit_instrument(pairs, seed)
+        return self._fits[protocol]
 
 
 def arm_estimates(heading: Heading, pairs: Pairs, found: InstrumentFit | None) -> list[Estimate]:
@@ -63,8 +82,7 @@ def arm_estimates(heading: Heading, pairs: Pairs, found: InstrumentFit | None) -
     missing = excluded(pairs)
     if found is None:
         reason = TOO_LITTLE if len(rows_of(pairs)) else NO_VERDICTS if len(pairs) else NO_CALLS
-        names = (*NAMES, FIT, FIT_PROBABILITY, DETECTION)
-        return [heading.undefined(name, reason, "pair", missing) for name in names]
+        return [heading.undefined(name, reason, "pair", missing) for name in INSTRUMENT]
     return _Arm(heading, found, missing).estimates()
 
 

@@ -28,6 +28,8 @@ PROBE = "cost"
 TOKENS = ("tokens_input", "tokens_output")
 DOLLARS = ("cost_input", "cost_output")
 OVERALL = ("cost_per_point_pooled", "cost_per_point_mean")
+METRICS = (*TOKENS, *DOLLARS, "cost_per_call", *OVERALL)
+"""Figures of a whole run."""
 
 
 def run_costs(

@@ -83,14 +83,19 @@ class DataConfig(BaseModel):
         """The adapter's question, where there is one; else the study file says what is asked."""
         return None if self.adapter is None else ADAPTERS.build(Spec(self.adapter)).task
 
-    def load(self, folder: Path, scale: Scale, seed: int) -> tuple[Item, ...]:
-        """The items of the study, in the order of the file."""
+    def load(self, folder: Path, scale: Scale, seed: int) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
+        """The items of the study and those that were not drawn, each in the order of the file."""
+        items = self.read(folder, scale)
+        chosen = drawn(items, self.sample, seed)
+        names = {item.id for item in chosen}
+        return chosen, tuple(item for item in items if item.id not in names)
+
+    def read(self, folder: Path, scale: Scale) -> tuple[Item, ...]:
+        """Every item of the file that the filter keeps."""
         if self.adapter is not None:
-            items = self._adapted(ADAPTERS.build(Spec(self.adapter)), folder)
-        else:
-            table, columns = self._table(folder, read_table), self.columns or Columns()
-            items = items_of(table, columns, scale, labels=self.labels, stratify=self.stratify)
-        return drawn(items, self.sample, seed)
+            return self._adapted(ADAPTERS.build(Spec(self.adapter)), folder)
+        table, columns = self._table(folder, read_table), self.columns or Columns()
+        return items_of(table, columns, scale, labels=self.labels, stratify=self.stratify)
 
     def _adapted(self, adapter: Adapter, folder: Path) -> tuple[Item, ...]:
         if adapter.pending is not None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
+
 from steelyard.datasheet.html.axes_map import axes_map
 from steelyard.datasheet.html.correlated import correlated
 from steelyard.datasheet.html.cost_curve import cost_curve
@@ -14,26 +17,43 @@ from steelyard.datasheet.html.position import position
 from steelyard.datasheet.html.psychometric import psychometric
 from steelyard.datasheet.sections import PAIRWISE
 from steelyard.datasheet.summary import Summary
+from steelyard.metrics.faults import Fault, Faults
+
+Maker = Callable[[Summary], Figure | None]
 
 
-def figures(summary: Summary) -> tuple[Figure, ...]:
+PAIRS: Mapping[str, Maker] = {
+    "axes": axes_map,
+    "position": position,
+    "psychometric": psychometric,
+    "decomposition": decomposition,
+    "criterion": criterion,
+    "instrument": instrument,
+}
+"""Figures of judges of pairs."""
+SCORES: Mapping[str, Maker] = {
+    "accuracy": partial(heatmap, metric="accuracy"),
+    "invariance": partial(heatmap, metric="invariance"),
+    "cost": cost_curve,
+    "correlated": correlated,
+}
+"""Figures of judges of single texts: by probe, by price, and by the errors they share."""
+
+
+def figures(summary: Summary, faults: Faults | None = None) -> tuple[Figure, ...]:
     """The figures of the study's level; none of pairs where no pairwise probe was run."""
+    guard = Faults() if faults is None else faults
     sheet = summary.datasheet
-    if sheet.level != "pairwise":
-        return _scores(summary)
-    if not any(estimate.probe in PAIRWISE for estimate in sheet.estimates):
+    if sheet.level == "pairwise" and not any(estimate.probe in PAIRWISE for estimate in sheet.estimates):
         return ()
-    fitted = instrument(summary)
-    makers = (axes_map, position, psychometric, decomposition, criterion)
-    return (*(make(summary) for make in makers), *([fitted] if fitted else []))
-
-
-def _scores(summary: Summary) -> tuple[Figure, ...]:
-    """Judges of single texts: by probe, by price, and by the errors they share."""
+    makers = PAIRS if sheet.level == "pairwise" else SCORES
     made = (
-        heatmap(summary, "accuracy"),
-        heatmap(summary, "invariance"),
-        cost_curve(summary),
-        correlated(summary),
+        guard.guarded("", f"figure {name}", partial(make, summary), partial(_undrawn, name))
+        for name, make in makers.items()
     )
     return tuple(figure for figure in made if figure is not None)
+
+
+def _undrawn(name: str, fault: Fault) -> Figure:
+    """The place of a figure that could not be drawn."""
+    return Figure(name, name.capitalize(), fault.note, (), (), ())

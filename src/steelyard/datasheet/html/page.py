@@ -13,18 +13,19 @@ from steelyard.datasheet.html.figures import figures
 from steelyard.datasheet.summary import summarise
 from steelyard.datasheet.together import alone, together
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.faults import Faults
 from steelyard.metrics.over_judges import PANEL
 
 
-def render(datasheet: Datasheet) -> str:
-    """One HTML document, the same for the same datasheet."""
+def render(datasheet: Datasheet, faults: Faults | None = None) -> str:
+    """One HTML document, the same for the same datasheet; what can not be drawn is a fault."""
     summary = summarise(datasheet)
     sheet = summary.datasheet
     return document(
         "page.html.j2",
         sheet=sheet,
         summary=summary,
-        figures=figures(summary),
+        figures=figures(summary, faults),
         together=together(summary),
         alone=alone(summary),
         every=[(judge, _grouped(sheet.estimates, judge.name)) for judge in sheet.judges],

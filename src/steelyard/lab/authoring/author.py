@@ -9,13 +9,14 @@ from steelyard.errors import BudgetError, ConfigError, RunError
 from steelyard.lab.authoring.answers import text_of
 from steelyard.lab.authoring.briefs import open_briefs
 from steelyard.lab.authoring.desk import Desk, StoppedError
-from steelyard.lab.authoring.diversity import Diversity
+from steelyard.lab.authoring.diversity import Diversity, originals
 from steelyard.lab.authoring.draft import Draft, Written, brief_hash
+from steelyard.lab.authoring.exemplars import exemplars
 from steelyard.lab.authoring.prompts import question_of
 from steelyard.lab.authoring.review import all_accepted, reviewed, under_review, write_stimuli
 from steelyard.lab.authoring.roles import Roles
 from steelyard.lab.authoring.tally import tally
-from steelyard.lab.authoring.validation import Validation
+from steelyard.lab.authoring.validation import KEEPS_MEANING, Validation
 from steelyard.lab.authoring.writing import author_exchange
 from steelyard.lab.limits import Limits
 from steelyard.lab.measure import check_prices, conduct
@@ -25,8 +26,8 @@ from steelyard.lab.run_folder import RunFolder
 from steelyard.lab.runner import Outcome, Runner
 from steelyard.lab.study import Study
 from steelyard.stimuli.authored.brief import ORDINAL, Brief
-from steelyard.stimuli.authored.checks import mechanical
-from steelyard.stimuli.authored.rejection import CALL_FAILED, Rejection
+from steelyard.stimuli.authored.checks import mechanical, words
+from steelyard.stimuli.authored.rejection import CALL_FAILED, REPEATED, Rejection
 from steelyard.stimuli.authored.report import ProbeReport
 from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import PENDING, Stimulus
@@ -110,11 +111,15 @@ def _check(
             "restore the settings, or choose another --out."
         )
     for brief in briefs:
-        if brief.name in held and held[brief.name].brief != brief_hash(brief, study.task):
+        if brief.name in held and held[brief.name].brief != _hash(brief, study, roles):
             raise ConfigError(
-                f"{folder.path}: item {brief.item.id!r} or its task has changed since {brief.name!r} was "
-                "written; restore it, or choose another --out."
+                f"{folder.path}: item {brief.item.id!r}, its task or the items shown as examples have "
+                f"changed since {brief.name!r} was written; restore them, or choose another --out."
             )
+
+
+def _hash(brief: Brief, study: Study, roles: Roles) -> str:
+    return brief_hash(brief, study.task, exemplars(brief, study, roles.exemplars))
 
 
 class _Work:
@@ -126,9 +131,8 @@ class _Work:
         self._study, self._roles, self._runner = study, roles, runner
         self._desk = Desk(runner)
         self._validation = Validation(self._desk, roles)
-        originals = [item.responses[0] for item in study.items]
         earlier = [w.stimulus.texts[0] for w in before if not w.rejected]
-        self._diversity = Diversity(self._desk, roles, [*originals, *earlier])
+        self._diversity = Diversity(self._desk, roles, [*originals(study), *earlier])
         self._drafts = [Draft(brief, study.task, roles.author.address) for brief in briefs]
 
     async def run(self, runner: Runner) -> Outcome:
@@ -190,6 +194,18 @@ class _Work:
                 draft.reject(Rejection(CALL_FAILED, "the author's call failed for good"))
             else:
                 self._take(draft, text_of(replies[key]))
+        self._turn_down_repeats([draft for draft in drafts if _alive(draft, attempt)])
+
+    def _turn_down_repeats(self, drafts: Sequence[Draft]) -> None:
+        """One text can not keep the meaning of two items: each that has it is turned down."""
+        writers: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
+        keeping = [draft for draft in self._drafts if draft.brief.goal in KEEPS_MEANING and draft.text]
+        for draft in keeping:
+            source = tuple(words(draft.brief.item.responses[0]))
+            writers.setdefault((draft.brief.goal, *words(draft.text)), set()).add(source)
+        for draft in drafts:
+            if len(writers.get((draft.brief.goal, *words(draft.text)), ())) > 1:
+                draft.reject(Rejection(REPEATED, "the same text was written for another item"))
 
     def _take(self, draft: Draft, found: str | Rejection) -> None:
         if isinstance(found, Rejection):
@@ -202,7 +218,7 @@ class _Work:
             draft.reject(rejection)
 
     def _row(self, draft: Draft) -> AuthoredRow:
-        return draft.written().row(brief_hash(draft.brief, self._study.task), self._roles.hash)
+        return draft.written().row(_hash(draft.brief, self._study, self._roles), self._roles.hash)
 
 
 def _alive(draft: Draft, attempt: int) -> bool:

@@ -8,11 +8,22 @@ from steelyard.lab.authoring.desk import Desk
 from steelyard.lab.authoring.draft import Draft
 from steelyard.lab.authoring.prompts import EMBED, rendered
 from steelyard.lab.authoring.roles import Roles
+from steelyard.lab.study import Study
 from steelyard.stimuli.authored.rejection import CALL_FAILED, TOO_SIMILAR, Rejection
-from steelyard.stimuli.authored.similarity import Vector, closest, local_vector, unit
+from steelyard.stimuli.authored.similarity import Vector, closest, crowd, local_vector, unit
+from steelyard.tasks.sources.items import drawn
 from steelyard.trials.exchange import EMBEDDER, Exchange
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Slots
+
+COMPARED = 1000
+"""Items that were not drawn and that texts are compared with, at most."""
+
+
+def originals(study: Study) -> list[str]:
+    """The responses that a synthetic text must not repeat: the drawn ones, and the others of the data."""
+    others = drawn(study.undrawn, COMPARED, study.seed)
+    return [item.responses[0] for item in (*study.items, *others)]
 
 
 class Diversity:
@@ -24,18 +35,20 @@ class Diversity:
         self._limit = roles.similarity_limit
         self._embedder = roles.embedder
         self._texts = list(dict.fromkeys(texts))
+        self._local: dict[str, Vector] = {}
 
     async def check(self, drafts: Sequence[Draft], accepted: Iterable[str]) -> None:
         """Compare in the order of the briefs, so that the result does not depend on who replied first."""
         others = [*self._texts, *accepted]
         vectors = await self._vectors([*others, *(draft.text for draft in drafts)])
-        kept = [vectors[text] for text in others if text in vectors]
+        there = crowd([vectors[text] for text in others if text in vectors])
+        kept: list[Vector] = []
         for draft in drafts:
             if draft.text not in vectors:
                 self._missing(draft)
                 continue
             vector = vectors[draft.text]
-            cosine = closest(vector, kept)
+            cosine = max(closest(vector, there), closest(vector, crowd(kept)))
             if cosine > self._limit:
                 told = (
                     f"the text is too close to one that is there already "
@@ -55,7 +68,10 @@ class Diversity:
 
     async def _vectors(self, texts: Sequence[str]) -> Mapping[str, Vector]:
         if self._embedder is None:
-            return {text: local_vector(text) for text in texts}
+            for text in texts:
+                if text not in self._local:
+                    self._local[text] = local_vector(text)
+            return self._local
         asked = {text: _exchange(self._embedder, text) for text in texts}
         replies = await self._desk.ask(asked.values())
         scores = {text: replies[e.key].scores for text, e in asked.items() if e.key in replies}

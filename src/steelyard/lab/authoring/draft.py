@@ -87,6 +87,6 @@ class Draft:
         return Written(replace(stimulus, lineage=lineage), tuple(self.tries))
 
 
-def brief_hash(brief: Brief, task: Task) -> str:
-    """Identity of what is asked for."""
-    return content_hash([brief, task])
+def brief_hash(brief: Brief, task: Task, exemplars: tuple[tuple[str, str], ...] = ()) -> str:
+    """Identity of what is asked for, the examples in the prompt included."""
+    return content_hash([brief, task, *([exemplars] if exemplars else [])])

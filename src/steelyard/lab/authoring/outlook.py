@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from steelyard.lab.authoring.diversity import originals
 from steelyard.lab.authoring.draft import Draft
 from steelyard.lab.authoring.prompts import GRADE
 from steelyard.lab.authoring.roles import Roles
@@ -74,7 +75,7 @@ def _row(judge: str, probe: str, expected: Sequence[_Expected]) -> PlanRow:
 
 def _embedding_row(study: Study, embedder: Judge, synthetic: int) -> PlanRow:
     """A vector for every original and every synthetic text."""
-    lengths = [len(item.responses[0]) for item in study.items]
+    lengths = [len(text) for text in dict.fromkeys(originals(study))]
     mean = sum(lengths) / len(lengths)
     tokens = round((sum(lengths) + mean * synthetic) / CHARACTERS_PER_TOKEN)
     price, calls = price_of(embedder), len(lengths) + synthetic

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from steelyard.errors import ConfigError, UsageError
+from steelyard.lab.authoring.exemplars import EXAMPLES
 from steelyard.lab.authoring.prompts import author_protocols, embedder_protocols, validator_protocols
 from steelyard.lab.authoring.roles import Roles
 from steelyard.lab.judge_config import WIRE, as_mapping, parse_judge
@@ -56,6 +57,7 @@ class AuthorConfig(RoleConfig):
     temperature_cap: float = Field(default=1.2, ge=0)
     max_tokens: int = Field(default=2048, gt=0, le=10**9)
     attempts: int = Field(default=3, ge=1, le=20)
+    exemplars: int = Field(default=EXAMPLES, ge=0, le=20)
     embeddings: str | dict[str, Any] | None = None
     similarity: float | None = Field(default=None, gt=0, le=1)
 
@@ -85,6 +87,7 @@ def parse_roles(author: Given, validator: Given | None) -> Roles:
         fallback=None if fallback is None else _fallback(fallback),
         attempts=written.attempts,
         temperature_cap=written.temperature_cap,
+        exemplars=written.exemplars,
         embedder=None if embeddings is None else _embedder(embeddings),
         similarity=written.similarity,
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from steelyard.identity import content_hash
+from steelyard.lab.authoring.exemplars import EXAMPLES
 from steelyard.stimuli.authored.similarity import EMBEDDED_LIMIT, LOCAL_LIMIT
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding
@@ -28,6 +29,8 @@ class Roles:
     """Temperature of the author's last try."""
     embedder: Judge | None = None
     """Embedding model that compares texts; None compares runs of signs."""
+    exemplars: int = EXAMPLES
+    """Examples of a score that the author is shown, at most."""
     similarity: float | None = None
     """Cosine above which a synthetic text is too close to another; None takes the usual limit."""
 
@@ -66,7 +69,13 @@ class Roles:
         """
         models = [None if m is None else _identity(m) for m in (self.author, self.validator, self.fallback)]
         embedder = None if self.embedder is None else _identity(self.embedder)
-        return content_hash([models, embedder, self.attempts, self.temperature_cap, self.similarity])
+        settings = [models, embedder, self.attempts, self.temperature_cap, self.similarity]
+        return content_hash([*settings, *self._unusual])
+
+    @property
+    def _unusual(self) -> list[object]:
+        """Settings that leave the hash alone where they are the usual ones."""
+        return [] if self.exemplars == EXAMPLES else [{"exemplars": self.exemplars}]
 
     def decoding(self, attempt: int) -> Decoding:
         """The author's sampling at one try: warmer each time, up to the cap, each with a seed of its own."""

@@ -14,6 +14,7 @@ def settings_of(roles: Roles) -> dict[str, Any]:
         **_model(roles.author),
         "temperature_cap": roles.temperature_cap,
         "attempts": roles.attempts,
+        "exemplars": roles.exemplars,
         "similarity": roles.similarity_limit,
         "embeddings": None if roles.embedder is None else roles.embedder.address,
     }

@@ -7,7 +7,6 @@ from steelyard.lab.authoring.exemplars import exemplars
 from steelyard.lab.authoring.prompts import rendered, values_of
 from steelyard.lab.authoring.roles import Roles
 from steelyard.lab.study import Study
-from steelyard.stimuli.authored.brief import ORDINAL
 from steelyard.trials.exchange import AUTHOR, Exchange
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Slots
@@ -16,7 +15,7 @@ from steelyard.trials.presentation import Slots
 def author_exchange(model: Judge, draft: Draft, attempt: int, roles: Roles, study: Study) -> Exchange:
     """What to write, with what was wrong with the try before and examples of the score where they help."""
     brief = draft.brief
-    shown = exemplars(brief, study.items, study.seed) if brief.goal == ORDINAL else ()
+    shown = exemplars(brief, study, roles.exemplars)
     values = values_of(brief, draft.task, exemplars=shown, feedback=draft.feedback)
     return Exchange(
         role=AUTHOR,

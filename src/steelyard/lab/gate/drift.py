@@ -1,7 +1,8 @@
 """Drift: has the judge changed since a reference run on the same stimuli?
 
-Each figure that the policy names is paired with the reference, unit by unit. A change is drift whichever way
-it goes: an instrument that reads differently has to be calibrated again.
+Each figure that the policy names is paired with the reference, unit by unit, and one test over all figures
+asks whether the judge reads differently at all. A change is drift whichever way it goes: an instrument that
+reads differently has to be calibrated again, unless the policy's figures are known to lie within the margin.
 """
 
 from __future__ import annotations
@@ -19,8 +20,11 @@ from steelyard.lab.compare import Verdicts, compare_judges, load_verdicts
 from steelyard.lab.gate.decision import FAIL, INCONCLUSIVE, PASS, Check
 from steelyard.lab.gate.policy import Policy
 from steelyard.lab.gate.selection import select
-from steelyard.metrics.comparison import Comparison, read_together
+from steelyard.metrics.comparison import Comparison, Family, read_together
+from steelyard.metrics.findings import CLEAR
 
+TOGETHER = "all"
+"""In the place of a metric: the check over all figures."""
 RESULTS = {"clear": PASS, "flagged": FAIL, "underpowered": INCONCLUSIVE}
 
 
@@ -39,7 +43,9 @@ def drift_checks(
     for judge in judges:
         rows = compare_judges(old, _counterpart(old, judge), new, new.pick(judge), margin).rows
         chosen, unpaired = _chosen(policy, rows)
-        checks += [_check(judge, row, margin) for row in read_together(chosen, margin)]
+        family = read_together(chosen, margin, _beside(chosen, rows))
+        checks += _together(judge, family, len(rows))
+        checks += [_check(judge, row, margin) for row in family.rows]
         notes += [
             f"{judge}: {metric} is no share of units and was not checked for drift" for metric in unpaired
         ]
@@ -69,6 +75,34 @@ def _chosen(policy: Policy, rows: Sequence[Comparison]) -> tuple[list[Comparison
     return list(chosen.values()), list(unpaired)
 
 
+def _beside(chosen: Sequence[Comparison], rows: Sequence[Comparison]) -> list[Comparison]:
+    """Figures that the policy leaves out; calls without a reply are the network's, not the judge's."""
+    named = {id(row) for row in chosen}
+    return [row for row in rows if id(row) not in named and row.metric != "failed_rate"]
+
+
+def _together(judge: str, family: Family, figures: int) -> list[Check]:
+    """Whether the judge reads differently at all; tolerated where the whole policy is within the margin."""
+    if family.p is None:
+        return []
+    tolerated = all(row.finding == CLEAR for row in family.rows)
+    reason = "the judge reads differently" if family.differs else "no difference is shown"
+    if family.differs and tolerated:
+        reason += ", and every figure of the policy stays within the margin"
+    return [
+        Check(
+            judge=judge,
+            rule="all figures together: no drift shown",
+            figure=f"{figures} figures",
+            result=FAIL if family.differs and not tolerated else PASS,
+            found=f"p {probability(family.p)}",
+            reason=reason,
+            metric=TOGETHER,
+            value=family.p,
+        )
+    ]
+
+
 def _check(judge: str, row: Comparison, margin: float) -> Check:
     probe = PROBES.get(row.probe, row.probe.replace("_", " "))
     head = Check(
@@ -90,5 +124,6 @@ def _check(judge: str, row: Comparison, margin: float) -> Check:
         value=row.difference,
         low=row.intervals[0].low,
         high=row.intervals[0].high,
-        reason=f"q {probability(row.q)}, smallest detectable drift {detectable}, {row.n_shared} {row.unit}s",
+        reason=f"{row.said} (q {probability(row.q)}); smallest detectable drift {detectable}, "
+        f"{row.n_shared} {row.unit}s",
     )

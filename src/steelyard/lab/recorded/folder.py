@@ -56,8 +56,11 @@ class ImportFolder:
         """Name and seed of the datasheet, and the hash of the calls it was made from."""
         return self.path / "import.json"
 
-    def write(self, imported: Imported) -> None:
-        """Calls first, then the datasheet in every format; another run or import is never overwritten."""
+    def write(self, imported: Imported) -> Datasheet:
+        """Calls first, then the datasheet in every format; another run or import is never overwritten.
+
+        The datasheet comes back with what could not be drawn.
+        """
         self._refuse_other(imported.calls)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -69,7 +72,7 @@ class ImportFolder:
         write_text(self.observations, imported.calls.lines())
         source = {"name": sheet.name, "seed": sheet.seed, "observations": imported.calls.hashes[0]}
         write_text(self.source, json.dumps(source, indent=1) + "\n")
-        RunFolder(self.path).write(sheet)
+        return RunFolder(self.path).write(sheet)
 
     def _refuse_other(self, calls: CallTable | ScoreTable) -> None:
         if RunFolder(self.path).study.exists():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections import Counter
 from collections.abc import Iterable
 from itertools import pairwise
 
@@ -11,6 +13,7 @@ from steelyard.stimuli.authored.rejection import (
     COPY,
     EMPTY,
     LEAK,
+    OTHER_SCRIPT,
     REFUSAL_TEXT,
     TOO_LONG,
     TOO_SHORT,
@@ -86,6 +89,7 @@ def _findings(goal: str, text: str, source: str, rubric: str) -> Iterable[Reject
     yield _copied(goal, text, source)
     if goal not in (LABEL_FLIP, ORDINAL):
         yield _declined(text, source)
+        yield _foreign(text, source)
     yield _leaked(text, source, rubric)
     yield _sized(goal, text, source)
 
@@ -106,6 +110,21 @@ def _declined(text: str, source: str) -> Rejection | None:
     if is_refusal(text) and not is_refusal(source):
         return Rejection(REFUSAL_TEXT, "the text declines to answer and the given response does not")
     return None
+
+
+def _foreign(text: str, source: str) -> Rejection | None:
+    """A text in another alphabet; languages that share one are the validator's to tell apart."""
+    mine, theirs = _script(text), _script(source)
+    if mine and theirs and mine != theirs:
+        return Rejection(OTHER_SCRIPT, f"the text is in {mine} script and the given response in {theirs}")
+    return None
+
+
+def _script(text: str) -> str:
+    """The script of most letters, by the first word of their Unicode names; empty without letters."""
+    counts = Counter(unicodedata.name(letter, "?").split()[0] for letter in text if letter.isalpha())
+    name = counts.most_common(1)[0][0] if counts else ""
+    return "Japanese or Chinese" if name in ("CJK", "HIRAGANA", "KATAKANA") else name.capitalize()
 
 
 def _leaked(text: str, source: str, rubric: str) -> Rejection | None:

@@ -20,6 +20,10 @@ TOO_SHORT = "too short"
 """The text has fewer words than its goal allows."""
 REFUSAL_TEXT = "refusal phrase"
 """The text is a refusal where the item is none."""
+OTHER_SCRIPT = "other script"
+"""The text is written in another script than the item, so in another language."""
+REPEATED = "same text again"
+"""The author wrote these words for another item too, and they can not say what both say."""
 LEAK = "talks about the task"
 """The text speaks of rubric, label or rewriting."""
 TOO_SIMILAR = "too similar"
@@ -44,6 +48,8 @@ REASONS = (
     TOO_LONG,
     TOO_SHORT,
     REFUSAL_TEXT,
+    OTHER_SCRIPT,
+    REPEATED,
     LEAK,
     TOO_SIMILAR,
     OTHER_SCORE,

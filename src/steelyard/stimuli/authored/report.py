@@ -81,6 +81,8 @@ class ProbeReport:
         """How evenly the levels of a synthetic scale are filled; empty where there are none."""
         if not self.buckets:
             return ""
+        if not any(bucket.filled for bucket in self.buckets):
+            return f"none of the {len(self.buckets)} levels has a text"
         filled = ", ".join(f"{b.level}: {b.filled} of {b.wanted}" for b in self.buckets)
         missing = sum(bucket.wanted - bucket.filled for bucket in self.buckets)
         if self.even and not missing:

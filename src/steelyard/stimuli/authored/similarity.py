@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from steelyard.stimuli.authored.checks import words
 
 Vector: TypeAlias = NDArray[np.float64]
+Crowd: TypeAlias = Mapping[int, NDArray[np.float64]]
+"""Vectors of one length as the rows of a matrix."""
 
 RUNS = (3, 4, 5)
 """Lengths of the runs that are counted."""
@@ -40,7 +42,15 @@ def unit(numbers: Sequence[float] | Vector) -> Vector:
     return vector / length if length else vector
 
 
-def closest(vector: Vector, others: Iterable[Vector]) -> float:
+def crowd(vectors: Iterable[Vector]) -> Crowd:
+    """Vectors to be compared with, stacked by their length."""
+    by_length: dict[int, list[Vector]] = {}
+    for vector in vectors:
+        by_length.setdefault(len(vector), []).append(vector)
+    return {length: np.stack(rows) for length, rows in by_length.items()}
+
+
+def closest(vector: Vector, others: Crowd) -> float:
     """The largest cosine between a vector of length one and others; 0 where there are none."""
-    rows = [other for other in others if other.shape == vector.shape]
-    return float(np.max(np.stack(rows) @ vector)) if rows else 0.0
+    rows = others.get(len(vector))
+    return 0.0 if rows is None else float(np.max(rows @ vector))

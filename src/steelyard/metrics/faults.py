@@ -1,0 +1,109 @@
+"""Figures that could not be computed: a fault in one leaves all others standing.
+
+Everything here runs after calls were paid for. What Steelyard raises on purpose passes, as does what ends a
+program; any other exception becomes a fault with its place and its cause.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, TypeVar
+
+from steelyard.errors import SteelyardError
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.heading import Heading
+
+Result = TypeVar("Result")
+
+_LONGEST = 200
+_PASSING: tuple[type[Exception], ...] = (SteelyardError, MemoryError, BrokenPipeError)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing that could not be computed."""
+
+    judge: str
+    """Name on the datasheet; empty where it is of no single judge."""
+    figure: str
+    """What was to be computed: a probe, `instrument model`, a reading, a file."""
+    cause: str
+    """The exception, in a line."""
+
+    @property
+    def note(self) -> str:
+        """What stands in the place of the figure."""
+        return f"could not be computed: {self.cause}; please report it"
+
+
+class Faults:
+    """What could not be computed so far."""
+
+    def __init__(self) -> None:
+        self.found: list[Fault] = []
+        """In the order of computation."""
+
+    def guarded(
+        self,
+        judge: str,
+        figure: str,
+        make: Callable[[], Result],
+        otherwise: Callable[[Fault], Result],
+        passing: tuple[type[Exception], ...] = (),
+    ) -> Result:
+        """What is made, or what stands in its place; exceptions that the caller minds itself are passing."""
+        try:
+            return make()
+        except _PASSING + passing:
+            raise
+        except Exception as error:
+            fault = Fault(judge, figure, cause_of(error))
+            self.found.append(fault)
+            return otherwise(fault)
+
+    def estimates(
+        self, heading: Heading, figure: str, metrics: Sequence[str], make: Callable[[], Iterable[Estimate]]
+    ) -> list[Estimate]:
+        """The estimates that can be written; all the metrics undefined where making them fails."""
+        made = self.guarded(
+            heading.judge,
+            figure,
+            lambda: list(make()),
+            lambda fault: [heading.undefined(metric, fault.note) for metric in metrics],
+        )
+        return [self._writable(heading, figure, estimate) for estimate in made]
+
+    def _writable(self, heading: Heading, figure: str, estimate: Estimate) -> Estimate:
+        """The estimate; undefined where JSON has no spelling for it, as for NaN."""
+
+        def checked() -> Estimate:
+            json.dumps(estimate.to_json(), allow_nan=False)
+            return estimate
+
+        def undefined(fault: Fault) -> Estimate:
+            group = _spelled(getattr(estimate, "group", {}))
+            probe = str(getattr(estimate, "probe", heading.probe))
+            here = Heading(heading.judge, probe, group, heading.seed)
+            return here.undefined(str(getattr(estimate, "metric", figure)), fault.note)
+
+        return self.guarded(heading.judge, figure, checked, undefined)
+
+
+def cause_of(error: Exception) -> str:
+    """`LinAlgError: Singular matrix`: one line, without addresses in memory, which no two runs share."""
+    said = re.sub(r"0x[0-9a-fA-F]+", "0x…", " ".join(str(error).split()))
+    shown = said if len(said) <= _LONGEST else f"{said[:_LONGEST]}…"
+    return f"{type(error).__name__}: {shown}" if shown else type(error).__name__
+
+
+def _spelled(group: Mapping[str, Any]) -> dict[str, str | float]:
+    """The part of a condition that JSON can spell."""
+    return {
+        key: value
+        for key, value in group.items()
+        if isinstance(value, str) or (isinstance(value, (int, float)) and isfinite(value))
+    }

@@ -1,0 +1,177 @@
+"""A figure that can not be computed leaves every other one standing: exit 1, one sentence, no traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commands import Command
+from steelyard.datasheet import markdown, readings
+from steelyard.datasheet.html import figures as plates
+from steelyard.errors import ConfigError
+from steelyard.metrics import instrument_estimates, panel, run_cost, volatility
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.faults import Faults, cause_of
+from steelyard.metrics.heading import Heading
+
+PLUGIN = '''
+from steelyard.metrics.estimate import Estimate
+from steelyard.probes.vacuum import Vacuum
+
+
+class Broken(Vacuum):
+    """Fails for one judge."""
+
+    name = "broken"
+
+    def estimates(self, judge, observations, seed):
+        if judge == "planted/first":
+            raise ZeroDivisionError(f"no unit left in {object()}")
+        return super().estimates(judge, observations, seed)
+
+
+class Unwritable(Vacuum):
+    """One of its two figures is no number."""
+
+    name = "unwritable"
+
+    metrics = ("warmth", "depth")
+
+    def estimates(self, judge, observations, seed):
+        warmth = Estimate(judge, self.name, "warmth", {"protocol": "base"}, "call", float("nan"))
+        depth = Estimate(judge, self.name, "depth", {"protocol": "base"}, "call", 0.5)
+        return [warmth, depth]
+'''
+POINTS = """[steelyard.probes]
+broken = steelyard_faulty:Broken
+unwritable = steelyard_faulty:Unwritable
+"""
+Rows = dict[tuple[str, str, str], Any]
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> str:
+    """PYTHONPATH with two faulty probes on it, as an installer would leave them."""
+    folder = tmp_path / "site" / "steelyard_faulty-1.dist-info"
+    folder.mkdir(parents=True)
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: steelyard-faulty\nVersion: 1\n")
+    (folder / "entry_points.txt").write_text(POINTS)
+    (folder.parent / "steelyard_faulty.py").write_text(PLUGIN)
+    return os.pathsep.join(path for path in (str(folder.parent), os.environ.get("PYTHONPATH", "")) if path)
+
+
+def rows_of(sheet: dict[str, Any]) -> Rows:
+    return {(row["judge"], row["probe"], row["metric"]): row for row in sheet["estimates"]}
+
+
+def test_a_probe_that_raises_takes_nothing_else(steelyard, installed: str, tmp_path: Path) -> None:
+    judges = ("-j", "planted/first", "-j", "planted/probit")
+    probes = ("-p", "broken", "-p", "ladder")
+    done = steelyard("measure", *judges, *probes, "--out", "run", PYTHONPATH=installed)
+    assert done.returncode == 1
+    cause = "ZeroDivisionError: no unit left in <object object at 0x…>"
+    told = (
+        f"steelyard: could not be computed: broken of planted/first ({cause}); every other figure stands and "
+        "every reply is kept; please report it.\n"
+    )
+    assert done.stderr == told
+    written = (tmp_path / "run" / "datasheet.json").read_text()
+    sheet = json.loads(written)
+    assert sheet["faults"] == [{"judge": "planted/first", "figure": "broken", "cause": cause}]
+    rows = rows_of(sheet)
+    lost = rows["planted/first", "broken", "dark_current"]
+    assert (lost["value"], lost["note"]) == (None, f"could not be computed: {cause}; please report it")
+    assert rows["planted/probit", "vacuum", "dark_current"]["value"] is not None
+    for judge in ("planted/first", "planted/probit"):
+        assert rows[judge, "ladder", "target_sensitivity"]["value"] is not None
+        assert rows[judge, "run", "failed_rate"]["value"] == 0
+    assert {reading["judge"] for reading in sheet["readings"]} == {"planted/first", "planted/probit"}
+    assert "could not be computed" in (tmp_path / "run" / "datasheet.html").read_text()
+
+    again = steelyard("report", "run", PYTHONPATH=installed)
+    assert (again.returncode, again.stderr) == (1, told)
+    assert (tmp_path / "run" / "datasheet.json").read_text() == written
+
+
+def test_a_figure_that_is_no_number_takes_nothing_else(steelyard, installed: str) -> None:
+    done = steelyard("measure", "-p", "unwritable", "-j", "planted/first", "--json", PYTHONPATH=installed)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    rows = rows_of(json.loads(done.stdout))
+    assert rows["planted/first", "unwritable", "warmth"]["value"] is None
+    assert "Out of range float" in rows["planted/first", "unwritable", "warmth"]["note"]
+    assert rows["planted/first", "unwritable", "depth"]["value"] == 0.5
+
+
+def fail(*_: object, **__: object) -> Any:
+    raise ZeroDivisionError("provoked")
+
+
+def test_each_arm_of_the_instrument_model_fails_alone(command: Command, monkeypatch) -> None:
+    monkeypatch.setattr(instrument_estimates, "ratio_estimate", fail)
+    done = command("measure", "-j", "planted/probit", "-p", "ladder", "-p", "criterion", "--json")
+    assert done.code == 1
+    assert done.err.startswith(
+        "steelyard: could not be computed: instrument model, strict of planted/probit ("
+    )
+    rows = {(row["metric"], row["group"].get("protocol")): row for row in done.rows}
+    assert rows["resolution_ratio", "strict"]["note"].startswith("could not be computed")
+    assert rows["resolution", "strict"]["note"].startswith("too little data")
+
+
+def test_figures_over_probes_and_judges_fail_alone(command: Command, monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(volatility, "mean_limits", fail)
+    monkeypatch.setattr(run_cost, "total_estimates", fail)
+    monkeypatch.setattr(panel, "jury_estimates", fail)
+    monkeypatch.setitem(readings.QUESTIONS, "Accuracy", fail)
+    options = ("--scale", "binary", "-p", "format_invariance_1", "-p", "format_invariance_2", "--out", "run")
+    done = command("measure", *options, "-j", "planted/rater", "-j", "planted/random", "--json")
+    assert done.code == 1
+    assert done.err.count("\n") == 1
+    both = "of planted/rater and planted/random"
+    for name in (f"costs {both} (", f"volatility {both}", f"reading Accuracy {both} (", "judges together of"):
+        assert name in done.err
+    values = {(row["judge"], row["probe"], row["metric"]): row["value"] for row in done.rows}
+    assert values["planted/rater", "volatility", "accuracy_mean"] is None
+    assert values["planted/rater", "cost", "tokens_input"] is None
+    assert values["planted/rater", "format_invariance_1", "accuracy"] is not None
+    told = {reading["title"]: reading["word"] for reading in json.loads(done.out)["readings"]}
+    assert told["Accuracy"] == "undefined"
+    assert told["Robustness"] != "undefined"
+    assert "could not be computed" in (tmp_path / "run" / "datasheet.html").read_text()
+
+
+def test_pages_that_can_not_be_drawn(command: Command, monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(plates, "PAIRS", {**plates.PAIRS, "axes": fail})
+    monkeypatch.setattr(markdown, "render", fail)
+    done = command("measure", "-j", "planted/first", "-p", "ladder", "--out", "run")
+    assert done.code == 1
+    cause = "(ZeroDivisionError: provoked)"
+    assert done.err.startswith(
+        f"steelyard: could not be computed: datasheet.md {cause}, figure axes {cause}; "
+    )
+    assert done.err.count("\n") == 1
+    page = (tmp_path / "run" / "datasheet.html").read_text()
+    assert "could not be computed: ZeroDivisionError: provoked" in page
+    assert not (tmp_path / "run" / "datasheet.md").exists()
+
+
+@pytest.mark.parametrize("stop", [ConfigError("x"), MemoryError(), KeyboardInterrupt()])
+def test_what_is_no_fault_of_a_figure_passes(stop: BaseException) -> None:
+    def ends() -> list[Estimate]:
+        raise stop
+
+    faults = Faults()
+    with pytest.raises(type(stop)):
+        faults.estimates(Heading("J", "p", {}, 7), "p", ["m"], ends)
+    assert faults.found == []
+
+
+def test_a_cause_is_one_short_line() -> None:
+    assert cause_of(ValueError("a\n  b")) == "ValueError: a b"
+    assert cause_of(ValueError()) == "ValueError"
+    assert len(cause_of(ValueError("x" * 5000))) < 250
