@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -17,7 +16,7 @@ from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.recorded_observations import RecordedObservations, StimulusColumns
-from steelyard.verdicts.verdict import NOT_RUN, Failed, Tie, Unreadable, Verdict
+from steelyard.verdicts.verdict import Failed, Tie, Unreadable
 
 LOST = Unreadable("no answer found")
 
@@ -44,10 +43,6 @@ def calls(lost: dict[str, int], units: int, *, protocol: str = "base") -> list[O
         for kind, bad in lost.items()
         for n, order in product(range(units), ("uv", "vu"))
     ]
-
-
-def with_verdict(observations: list[Observation], verdict: Verdict, count: int) -> list[Observation]:
-    return [replace(o, verdict=verdict) for o in observations[:count]] + observations[count:]
 
 
 def test_p_by_hand() -> None:
@@ -84,10 +79,9 @@ def test_an_even_spread_is_read_against_the_limit_alone() -> None:
         calls({"blank": 3}, 10),
         calls({"blank": 10, "empty": 10}, 10),
         calls({"blank": 0, "empty": 0}, 10),
-        with_verdict(calls({"blank": 0, "empty": 0}, 10), Failed(NOT_RUN), 15),
         [],
     ],
-    ids=["one condition", "all lost", "none lost", "never tried", "no calls"],
+    ids=["one condition", "all lost", "none lost", "no calls"],
 )
 def test_where_there_is_nothing_to_test(observations: list[Observation]) -> None:
     assert loss_test(observations, Unreadable, 7) is None

@@ -18,7 +18,7 @@ from steelyard.metrics.loss_test import loss_test
 from steelyard.metrics.power import trials_to_exclude
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.recorded_observations import extent, verdict_counts
-from steelyard.verdicts.verdict import NOT_RUN, Failed, Unreadable
+from steelyard.verdicts.verdict import Failed, Unreadable
 
 PROBE = "run"
 LIMIT = Limit(0.02)
@@ -29,7 +29,7 @@ NOTE = "over all probes and protocols, calls taken as independent"
 
 
 def loss_estimates(judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
-    """`unreadable_rate` and `failed_rate` among all planned calls of a judge."""
+    """`unreadable_rate` and `failed_rate` among all calls that a judge was asked."""
     return [_tested(judge, metric, kind, observations, seed) for metric, kind in METRICS.items()]
 
 
@@ -74,7 +74,7 @@ def _rate(
         bounds=(events / calls, events / calls),
         finding=word,
         minimum_detectable=(normal_quantile(1 - ALPHA) + normal_quantile(POWER)) * spread,
-        note=_note(metric, counts[judge, Failed(NOT_RUN)]),
+        note=NOTE,
         calls_needed=_calls_needed(events / calls) if word == UNDERPOWERED else None,
     )
 
@@ -82,7 +82,3 @@ def _rate(
 def _calls_needed(rate: float) -> int | None:
     trials = trials_to_exclude(rate, LIMIT.value, normal_quantile(1 - ALPHA))
     return None if trials is None else ceil(trials)
-
-
-def _note(metric: str, untried: int) -> str:
-    return f"{NOTE}; {untried} of them were never tried" if untried and metric == "failed_rate" else NOTE
