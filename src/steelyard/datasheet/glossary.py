@@ -225,6 +225,15 @@ METRICS: dict[str, Term] = {
     "jury_accuracy": Term(
         "jury accuracy", "Labelled inputs on which the judges' common verdict is the expected one."
     ),
+    "jury_false_positive_rate": Term(
+        "jury false positives", "Yes/no inputs of the label 0 that the judges' common verdict calls 1."
+    ),
+    "jury_false_negative_rate": Term(
+        "jury false negatives", "Yes/no inputs of the label 1 that the judges' common verdict calls 0."
+    ),
+    "jury_error_rate": Term(
+        "jury errors", "Yes/no inputs on which the judges' common verdict is not the expected one."
+    ),
     "chosen_jury_apparent": Term(
         "best trio where chosen",
         "Accuracy of the best trio on the half of the tasks that chose it: flattering.",
