@@ -262,3 +262,32 @@ def test_a_time_limit_is_no_part_of_the_study(steelyard, tmp_path: Path) -> None
         again = steelyard("measure", "-j", judge(server) + "&timeout=7", "-p", "vacuum", "--out", "run")
         assert again.returncode == 0, again.stderr
         assert len(server.requests) == CALLS
+
+
+def test_a_field_that_the_server_would_not_take_is_told(steelyard, tmp_path: Path) -> None:
+    def script(request: Received) -> Answer:
+        return fails(400, "no such thing", param="seed") if "seed" in request.body else wins("tie")
+
+    with ScriptedServer(script) as server:
+        asked = f"{judge(server)}&seed=5"
+        done = steelyard("measure", "-j", asked, "-p", "vacuum", "--out", "run", "--concurrency", 1)
+        assert len(server.requests) == CALLS + 1
+    told = f"the server would not take seed in {CALLS} calls"
+    assert done.returncode == 0, done.stderr
+    assert told in done.stderr
+    assert sheet(tmp_path / "run")["run"]["refused"] == {"openai/scripted": {"seed": CALLS}}
+    assert told in (tmp_path / "run" / "datasheet.md").read_text()
+    assert told in (tmp_path / "run" / "datasheet.html").read_text()
+
+
+def test_no_token_limit_is_one_sentence(steelyard, tmp_path: Path) -> None:
+    def script(request: Received) -> Answer:
+        name = next(name for name in request.body if name.startswith("max_"))
+        return fails(400, f"Unsupported parameter: '{name}'.", param=name)
+
+    with ScriptedServer(script) as server:
+        done = steelyard("measure", "-j", judge(server), "-p", "vacuum", "--out", "run", *FAST)
+        assert len(server.requests) <= 2 * 4
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "takes neither max_tokens nor max_completion_tokens" in done.stderr

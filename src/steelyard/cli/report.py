@@ -31,7 +31,7 @@ def report(folder: Path, form: str | None, verify: bool) -> None:
     from steelyard.lab.observe import observe
     from steelyard.lab.recorded.folder import ImportFolder
     from steelyard.lab.run_folder import RunFolder, build_datasheet
-    from steelyard.lab.shortfalls import unasked, warnings
+    from steelyard.lab.shortfalls import unasked, untaken, warnings
 
     run = RunFolder(folder)
     imported = ImportFolder(folder)
@@ -49,7 +49,7 @@ def report(folder: Path, form: str | None, verify: bool) -> None:
         if not coverage.own.answered:
             raise RunError(f"{folder}: no call has a reply yet, so there is no datasheet; measure first.")
         datasheet = build_datasheet(plan, store)
-        losses = [*warnings(observe(plan, store)), *unasked(coverage.told)]
+        losses = [*warnings(observe(plan, store)), *untaken(datasheet), *unasked(coverage.told)]
     _publish(run, datasheet, [str(loss) for loss in losses], form)
 
 

@@ -97,6 +97,14 @@ class Datasheet:
         behind = self.run.get("unfinished", {}).get(judge)
         return partial_words(behind["asked"], behind["planned"]) if behind else None
 
+    def refused(self, judge: str) -> str | None:
+        """Which fields a judge's server would not take, with the calls that were made without; else None."""
+        fields = self.run.get("refused", {}).get(judge)
+        if not fields:
+            return None
+        told = ", ".join(f"{name} in {number:,} calls" for name, number in fields.items())
+        return f"the server would not take {told}, which were made without it"
+
     @property
     def reference_told(self) -> str:
         """What accuracy is held against, where that is a judge; empty where it is not."""

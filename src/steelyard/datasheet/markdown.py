@@ -61,7 +61,8 @@ def _provenance(summary: Summary) -> Iterator[str]:
         yield f"- reference: {escape(sheet.reference_told)}"
     for judge in sheet.judges:
         role = "baseline" if judge.baseline else "judge"
-        yield f"- {role} **{escape(judge.name)}**: {escape(judge.model)}"
+        refused = sheet.refused(judge.name)
+        yield f"- {role} **{escape(judge.name)}**: {escape(judge.model)}{f'; {refused}' if refused else ''}"
 
 
 def _readings(summary: Summary) -> Iterator[str]:

@@ -21,7 +21,7 @@ from steelyard.lab.prices import price_of
 from steelyard.lab.progress import Progress
 from steelyard.lab.run_folder import RunFolder
 from steelyard.lab.runner import Outcome, Runner
-from steelyard.lab.shortfalls import speechless, stops, uncomputed, warnings
+from steelyard.lab.shortfalls import speechless, stops, uncomputed, untaken, warnings
 from steelyard.lab.study import Study
 from steelyard.trials.judge import Judge
 
@@ -79,7 +79,8 @@ def measure(study: Study, folder: RunFolder, limits: Limits, progress: Progress 
     if datasheet is None:
         return Measured(folder, None, outcome, tuple(errors), ())
     errors += uncomputed(datasheet.faults)
-    return Measured(folder, datasheet, outcome, tuple(errors), tuple(warnings(observations)))
+    told = (*warnings(observations), *untaken(datasheet))
+    return Measured(folder, datasheet, outcome, tuple(errors), told)
 
 
 def conduct(runner: Runner, work: Callable[[Runner], Coroutine[Any, Any, Outcome]]) -> Outcome:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
@@ -28,7 +29,9 @@ from steelyard.lab.prices import dollars_of, price_of
 from steelyard.lab.study import Study
 from steelyard.metrics.faults import Faults
 from steelyard.stimuli.stimulus_set import StimulusSet
+from steelyard.store.replies import StoredReply
 from steelyard.store.run_store import RunStore
+from steelyard.trials.trial import Trial
 
 try:
     import fcntl
@@ -39,6 +42,8 @@ RUNS = "steelyard-runs"
 """Folder of the runs that were given no --out."""
 SHEETS = ("datasheet.json", "datasheet.md", "datasheet.html")
 """Files of a published datasheet."""
+REFUSABLE = ("temperature", "seed", "logprobs")
+"""Fields of a request whose absence a reader of the figures must know of."""
 
 
 @dataclass(frozen=True)
@@ -260,8 +265,19 @@ def run_facts(plan: Plan, store: RunStore) -> dict[str, Any]:
         "input_tokens": sum(stored.reply.usage.input_tokens for _, stored in measured),
         "output_tokens": sum(stored.reply.usage.output_tokens for _, stored in measured),
         "dollars": round(sum(cost(prices[t.judge.name], t, stored.reply) for t, stored in measured), 6),
+        **_refused(measured),
         **_authoring_facts(store),
     }
+
+
+def _refused(measured: list[tuple[Trial, StoredReply]]) -> dict[str, Any]:
+    """Calls by judge and by the sampling field that its server would not take; nothing where all were."""
+    refused: dict[str, Counter[str]] = {}
+    for trial, stored in measured:
+        for name in REFUSABLE:
+            if name in stored.reply.effective and stored.reply.effective[name] is None:
+                refused.setdefault(trial.judge.name, Counter())[name] += 1
+    return {"refused": {judge: dict(fields) for judge, fields in refused.items()}} if refused else {}
 
 
 def _authoring_facts(store: RunStore) -> dict[str, Any]:

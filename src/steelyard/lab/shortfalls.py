@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from steelyard.datasheet.datasheet import Datasheet
 from steelyard.errors import BudgetError, InterruptedRunError, RunError, SteelyardError
 from steelyard.lab.coverage import Coverage
 from steelyard.lab.runner import Outcome
@@ -97,6 +98,13 @@ def warnings(observations: Sequence[Observation]) -> Iterator[str]:
             counts.setdefault((judge, word), Counter())[verdict.reason] += number
     for (judge, word), reasons in sorted(counts.items()):
         yield f"judge {judge}: {reasons.total()} trials {word} ({_told(reasons)}); none of them is a score."
+
+
+def untaken(datasheet: Datasheet) -> Iterator[str]:
+    """Fields of a request that a server would not take, by judge."""
+    for judge in datasheet.judges:
+        if told := datasheet.refused(judge.name):
+            yield f"judge {judge.name}: {told}."
 
 
 def _told(reasons: Counter[str]) -> str:
