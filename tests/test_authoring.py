@@ -62,7 +62,7 @@ def states(authored: Authored) -> dict[str, str | None]:
 
 def test_every_goal_is_written_and_confirmed(tmp_path: Path) -> None:
     cast = Cast()
-    made = run(cast, study(*WRITTEN, "answer_ambiguity"), tmp_path / "run")
+    made = run(cast, study(*WRITTEN, "verbosity_padding", "answer_ambiguity"), tmp_path / "run")
     assert set(states(made).values()) == {None}
     by_id = {stimulus.id: stimulus for stimulus in made.stimuli}
     assert by_id["sky-0/label_flip/0"].expectation == Label("0")
@@ -72,11 +72,16 @@ def test_every_goal_is_written_and_confirmed(tmp_path: Path) -> None:
     assert {s.lineage.author for s in made.stimuli} == {"openai/writer"}
     found = by_id["sky-1/verbosity_bias_long/0"].lineage.validation
     assert found == "openai/checker gave 0, as intended; openai/checker finds the meaning kept"
-    # 20 texts; a grade for each of 16, the meaning of 12, the border of 4
-    assert cast.calls == {"writer": 20, "checker": 16 + 12 + 4}
+    # 24 texts, 4 of them twice the same; a grade for each of 16, the meaning of 16, the border of 4
+    assert cast.calls == {"writer": 24, "checker": 16 + 16 + 4}
     assert {report.sentence() for report in made.report} == {
-        f"{probe}: 4 asked, 4 usable." for probe in (*WRITTEN, "answer_ambiguity")
+        f"{probe}: 4 asked, 4 usable." for probe in (*WRITTEN, "verbosity_padding", "answer_ambiguity")
     }
+    about = [r.user for r in cast.received if r.user.startswith("Two responses")]
+    assert sum("with more explanation" in asked for asked in about) == 4
+    prompts = [r.user for r in cast.received if r.body["model"] == "writer"]
+    assert sum("Spell out what a point means" in asked for asked in prompts) == 4
+    assert sum("Be wordier only" in asked for asked in prompts) == 4
 
 
 def test_the_validator_is_not_told_what_is_wanted(tmp_path: Path) -> None:
@@ -249,7 +254,7 @@ def test_authors_are_paid_from_the_budget(tmp_path: Path) -> None:
         )
         folder = RunFolder(tmp_path / "run")
         with pytest.raises(
-            BudgetError, match=r"authoring: the budget of \$0.004 is reached .* raise --budget"
+            BudgetError, match=r"authoring: the budget of \$0.004 is reached.* raise --budget"
         ):
             author(study(*WRITTEN), dear, folder, replace(QUICK, budget=0.004))
         spent = cast.calls["gpt-4o"]

@@ -324,6 +324,7 @@ PROBES: dict[str, str] = {
     "semantic_paraphrase": "Paraphrase",
     "verbosity_bias_long": "Longer",
     "verbosity_bias_short": "Shorter",
+    "verbosity_padding": "Padded",
     "typos": "Typing errors",
     "markdown": "Markdown",
     "rubric_order": "Rubric order",

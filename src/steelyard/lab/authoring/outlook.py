@@ -19,11 +19,11 @@ from steelyard.lab.authoring.writing import author_exchange
 from steelyard.lab.planner import CHARACTERS_PER_TOKEN, HTTP_SECONDS_PER_CALL, PlanRow
 from steelyard.lab.prices import price_of
 from steelyard.lab.study import Study
-from steelyard.stimuli.authored.brief import LONG, ORDINAL, SHORT, Brief
+from steelyard.stimuli.authored.brief import LONG, ORDINAL, PADDED, SHORT, Brief
 from steelyard.trials.exchange import Exchange
 from steelyard.trials.judge import Judge
 
-LENGTHS = {LONG: 2.0, SHORT: 0.5}
+LENGTHS = {LONG: 2.0, PADDED: 2.0, SHORT: 0.5}
 """Length of a text for each character of the item's response; 1 otherwise."""
 ANSWER_TOKENS = 12
 """Expected length of a validator's answer."""

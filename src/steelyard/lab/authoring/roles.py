@@ -20,7 +20,7 @@ class Roles:
     author: Judge
     """Writes; one protocol for each goal."""
     validator: Judge
-    """Grades and compares; protocols `grade`, `meaning` and `border`."""
+    """Grades and compares; protocols `grade`, `meaning`, `expansion` and `border`."""
     fallback: Judge | None = None
     """Asked where the validator gives no readable answer."""
     attempts: int = 3
