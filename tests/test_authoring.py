@@ -446,3 +446,72 @@ def test_the_number_of_examples_is_an_option_and_changed_examples_are_refused(tm
 def _asked(cast: Cast) -> list[Commission]:
     """What the author was asked, in order."""
     return [commission("synthetic_ordinal", r) for r in cast.received if r.body["model"] == "writer"]
+
+
+def test_several_texts_for_each_level(tmp_path: Path) -> None:
+    data = essays(2)
+    twice = replace(
+        study(data=data, task=ORDINAL_TASK), probes=(Spec("synthetic_ordinal", {"texts": 2, "sample": 1}),)
+    )
+
+    def own_line(asked: Commission) -> str:
+        return obey(asked) + (" Otherwise." if "number 2 of several" in asked.prompt else "")
+
+    cast = Cast(write=own_line)
+    made = run(cast, twice, tmp_path / "run", similarity="off")
+    assert [s.expectation for s in made.stimuli] == [Label(str(n)) for n in (*range(1, 6), *range(1, 6))]
+    assert len({s.lineage.parent for s in made.stimuli}) == 1
+    assert len({s.texts for s in made.stimuli}) == 10
+    assert "levels filled evenly (1: 2 of 2, 2: 2 of 2" in made.report[0].sentence()
+    assert cast.calls["writer"] == 10
+
+
+def test_a_text_that_misses_its_level_may_be_kept_at_the_level_it_got(tmp_path: Path) -> None:
+    def never_five(asked: Commission) -> str:
+        return obey(replace(asked, expected="4")) + " again" if asked.expected == "5" else obey(asked)
+
+    cast = Cast(write=never_five)
+    made = run(
+        cast,
+        study("synthetic_ordinal", data=essays(2), task=ORDINAL_TASK),
+        tmp_path / "r",
+        off_target="keep",
+        similarity="off",
+    )
+    fifth = [stimulus for stimulus in made.stimuli if stimulus.id.endswith("/4")]
+    assert {(s.expectation, s.lineage.review) for s in fifth} == {(Label("4"), None)}
+    assert fifth[0].lineage.validation == "openai/checker gave 4, written for 5 and kept at 4"
+    assert fifth[0].lineage.edit.endswith("a given score: 5")
+    counted = [(b.level, b.filled, b.wanted) for b in made.report[0].buckets]
+    assert counted[-2:] == [("4", 4, 2), ("5", 0, 2)]
+    assert "2 could not be filled" in made.report[0].sentence()
+    assert cast.calls["writer"] == 2 * (4 + 3)
+
+
+def test_the_comparison_of_texts_can_be_left_out(tmp_path: Path) -> None:
+    texts = {item.label: item.responses[0] for item in essays(5)}
+    cast = Cast(write=lambda asked: texts[asked.expected] + " Yes.")
+    made = run(
+        cast,
+        study("synthetic_ordinal", data=essays(5), task=ORDINAL_TASK),
+        tmp_path / "r",
+        attempts=1,
+        similarity="off",
+    )
+    assert rejection.TOO_SIMILAR not in made.report[0].rejected
+    assert made.report[0].usable == 25
+
+
+def test_a_probe_may_take_fewer_items_than_the_study(tmp_path: Path) -> None:
+    probes = (Spec("label_flip", {"sample": 3}), Spec("typos", {"sample": 5}))
+    few = replace(study(data=items(8)), probes=probes)
+    made = run(Cast(), few, tmp_path / "run")
+    assert made.report[0].asked == 3
+    shown = {
+        probe.name: {s.stimulus.lineage.parent for s in probe.showings(few.design, ["base"])}
+        for probe in few.build_probes()
+    }
+    assert len(shown["typos"]) == 5
+    assert {s.lineage.parent for s in made.stimuli} < shown["typos"]  # a larger sample holds the smaller
+    with pytest.raises(ConfigError, match="probe 'typos': sample is 0, expected a number from 1 on"):
+        replace(few, probes=(Spec("typos", {"sample": 0}),)).build_probes()

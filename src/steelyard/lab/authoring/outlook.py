@@ -51,7 +51,7 @@ def writing_rows(study: Study, roles: Roles, briefs: Sequence[Brief]) -> list[Pl
             groups.setdefault((expected.exchange.judge.name, brief.probe), []).append(expected)
     rows = [_row(judge, probe, expected) for (judge, probe), expected in groups.items()]
     synthetic = sum(brief.goal == ORDINAL for brief in briefs)
-    if synthetic and roles.embedder is not None:
+    if synthetic and roles.compared and roles.embedder is not None:
         rows.append(_embedding_row(study, roles.embedder, synthetic))
     return sorted(rows, key=lambda row: row.judge)
 

@@ -81,6 +81,7 @@ def values_of(brief: Brief, task: Task, **more: object) -> dict[str, object]:
         "expected": brief.expected,
         "low": low,
         "high": high,
+        "variant": 1 + brief.number // len(scale.answers),
         "words": len(words(item.responses[0])),
         "exemplars": (),
         "feedback": "",

@@ -18,7 +18,7 @@ from steelyard.lab.authoring.prompts import (
     values_of,
 )
 from steelyard.lab.authoring.roles import Roles
-from steelyard.stimuli.authored.brief import AMBIGUOUS, LONG, PADDED, PARAPHRASE, SHORT, Brief
+from steelyard.stimuli.authored.brief import AMBIGUOUS, LONG, ORDINAL, PADDED, PARAPHRASE, SHORT, Brief
 from steelyard.stimuli.authored.rejection import (
     MEANING_CHANGED,
     NO_VERDICT,
@@ -85,10 +85,19 @@ class Validation:
                 as_what = "as intended" if draft.brief.expected else "as for the item's own response"
                 draft.validation = f"{who} gave {score}, {as_what}"
                 kept.append(draft)
+            elif self._keeps(draft, attempt):
+                draft.found = score
+                draft.validation = f"{who} gave {score}, written for {wanted} and kept at {score}"
+                kept.append(draft)
             else:
                 told = f"graded by the rubric alone, the text earns {score}, expected {wanted}"
                 draft.reject(Rejection(OTHER_SCORE, told))
         return kept
+
+    def _keeps(self, draft: Draft, attempt: int) -> bool:
+        """True where a text that missed its score is kept at the one it got: after the last try."""
+        last = attempt == self._roles.attempts - 1
+        return last and draft.brief.goal == ORDINAL and self._roles.off_target == "keep"
 
     async def _own_scores(self, drafts: Sequence[Draft], attempt: int) -> dict[str, str]:
         """What the validator gives the items' own responses, where nobody else has said what they earn."""

@@ -57,7 +57,7 @@ class Brief:
         edit = EDITS[self.goal]
         expected = label or self.expected
         if self.goal == ORDINAL:
-            edit = f"{edit}: {expected}"
+            edit = f"{edit}: {self.expected}"
         labelled = expected is not None
         return perturbed(
             self.item,
