@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import ceil
 
 import numpy as np
 
 from steelyard.metrics.clusters import percentile_limits, ratio, resample, wilson_cluster
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import ALPHA, MARGIN, UNDERPOWERED, difference_word
+from steelyard.metrics.findings import ALPHA, MARGIN, UNDERPOWERED, by_loss, difference_word, moved_by
+from steelyard.metrics.flip_bounds import flip_bounds
 from steelyard.metrics.flips import Flips, count_flips, relabelling_p
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.intervals import difference
+from steelyard.metrics.intervals import Limits, difference
 from steelyard.metrics.net_slot import DECLARED_PROTOCOL
 from steelyard.metrics.pairs import Floats, Ints, Pairs
 from steelyard.metrics.power import first_number
@@ -27,26 +29,28 @@ SAMPLED = "comparisons of one pair share its calls"
 
 def flip_estimates(heading: Heading, pairs: Pairs) -> list[Estimate]:
     """Repeat and swap flip rates and their difference, where pairs have replicates in both orders."""
-    flips = count_flips(pairs).comparable()
+    asked = count_flips(pairs)
+    flips = asked.comparable()
     if not len(flips.cluster):
         return []
-    repeat, swap = (
-        _tally(flips, flips.repeat_flips, flips.repeat),
-        _tally(flips, flips.swap_flips, flips.swap),
-    )
+    missing = excluded(pairs)
+    repeat = _tally(flips, flips.repeat_flips, flips.repeat, missing)
+    swap = _tally(flips, flips.swap_flips, flips.swap, missing)
+    repeats, swaps, between = flip_bounds(asked)
     return [
-        proportion(heading, "repeat_flip_rate", repeat, unit=UNIT, notes=[SAMPLED]),
-        proportion(heading, "swap_flip_rate", swap, unit=UNIT, notes=[SAMPLED]),
-        _excess(heading, flips, repeat, swap, excluded(pairs)),
+        proportion(heading, "repeat_flip_rate", repeat, unit=UNIT, bounds=repeats, notes=[SAMPLED]),
+        proportion(heading, "swap_flip_rate", swap, unit=UNIT, bounds=swaps, notes=[SAMPLED]),
+        _excess(heading, flips, repeat, swap, between),
     ]
 
 
-def _tally(flips: Flips, events: Ints, trials: Ints) -> Tally:
+def _tally(flips: Flips, events: Ints, trials: Ints, missing: Mapping[str, int]) -> Tally:
     return Tally(
         events=_whole(flips, events),
         trials=_whole(flips, trials),
         n_calls=int(flips.calls.sum()),
         n_units=len(flips.cluster),
+        **missing,
     )
 
 
@@ -60,7 +64,7 @@ def _whole(flips: Flips, column: Ints) -> Ints:
     return np.rint(_by_task(flips, column)).astype(np.int64)
 
 
-def _excess(heading: Heading, flips: Flips, repeat: Tally, swap: Tally, missing: dict[str, int]) -> Estimate:
+def _excess(heading: Heading, flips: Flips, repeat: Tally, swap: Tally, bounds: Limits) -> Estimate:
     tasks = repeat.n_clusters
     ones = np.ones(len(flips.cluster), dtype=np.int64)
     by_task = UnitMeans(_by_task(flips, flips.excess), _whole(flips, ones))
@@ -68,7 +72,11 @@ def _excess(heading: Heading, flips: Flips, repeat: Tally, swap: Tally, missing:
     p = relabelling_p(flips, heading.bootstrap_seed(METRICS[2]))
     informative = repeat.k > 0 and means.error > 0
     declared = heading.group.get("protocol") == DECLARED_PROTOCOL
-    word = difference_word(means.limits(1 - ALPHA), p) if declared and informative else None
+    seen = word = None
+    if declared and informative:
+        limits = means.limits(1 - ALPHA)
+        seen = difference_word(limits, p)
+        word = difference_word(limits, p, moved=moved_by(means.mean, bounds))
     interval, remark = _interval(heading, means, tasks, repeat, swap)
     return heading.estimate(
         METRICS[2],
@@ -78,12 +86,13 @@ def _excess(heading: Heading, flips: Flips, repeat: Tally, swap: Tally, missing:
         n_calls=repeat.n_calls,
         n_units=repeat.n_units,
         n_clusters=tasks,
-        excluded=missing,
+        excluded={"unreadable": repeat.unreadable, "failed": repeat.failed},
+        bounds=bounds,
         chance=0.0,
         finding=word,
         minimum_detectable=means.detectable if informative else None,
-        note=join([f"relabelling test p = {p:.2g}", "" if repeat.k else NEVER, remark]),
-        calls_needed=_calls_needed(means, repeat.n_calls) if word == UNDERPOWERED else None,
+        note=join([f"relabelling test p = {p:.2g}", "" if repeat.k else NEVER, remark, by_loss(seen, word)]),
+        calls_needed=_calls_needed(means, repeat.n_calls) if seen == UNDERPOWERED else None,
     )
 
 
