@@ -27,6 +27,8 @@ from steelyard.tasks.task import Task
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
 
+SEEDED = ("-p", "typos", "-p", "rubric_order", "-p", "injection", "-p", "vacuum", "-p", "label_flip")
+"""Probes whose texts depend on the seed, and some whose label is another."""
 RATER = "planted/rater?noise=0&sensitivity=0.8&specificity=0.7"
 
 
@@ -55,8 +57,8 @@ def figures(folder: Path, judge: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("seed", "more"),
-    [((), ()), (("--seed", "11"), ("-p", "reliability_full"))],
-    ids=["as printed", "another seed, every probe"],
+    [((), ()), (("--seed", "11"), SEEDED)],
+    ids=["as printed", "another seed"],
 )
 def test_the_printed_command_finds_an_invariant_rater_invariant(
     environment: dict[str, str], command, tmp_path: Path, seed: tuple[str, ...], more: tuple[str, ...]
@@ -73,7 +75,7 @@ def test_the_printed_command_finds_an_invariant_rater_invariant(
     assert found == figures(tmp_path / "within", "planted/rater")
     kept = {key.split()[0]: value for key, (value, _) in found.items() if " invariance " in key}
     assert set(kept.values()) == {1.0}
-    assert len(kept) >= (10 if more else 3)
+    assert len(kept) >= 3
 
 
 def ask(planted: Judge, texts: list[Trial]) -> list[str]:
