@@ -33,6 +33,7 @@ from steelyard.probes.suites import asks_for_scores, expanded, named_probes
 from steelyard.providers.provider import connect
 from steelyard.tasks.data_config import DataConfig, parse_data
 from steelyard.tasks.item import Item
+from steelyard.tasks.sources.items import empty_strata
 from steelyard.tasks.task import Task
 from steelyard.trials.builtin_prompts import NAMED_USER
 from steelyard.trials.judge import Judge
@@ -116,6 +117,7 @@ def build_study(config: StudyConfig, folder: Path, prompt: Path | None = None) -
         task,
         items,
         undrawn=undrawn,
+        notes=tuple(empty_strata(items, undrawn)),
         source=None if config.data is None else data_source(config.data, folder),
         reference=_reference(config),
         writers=_writers(config),
@@ -142,7 +144,7 @@ def _writers(config: StudyConfig) -> dict[str, Any] | None:
 def _items(config: StudyConfig, folder: Path, task: Task) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
     """What is judged: rows of the user's data, items of the pack for scores, or nothing; then other rows."""
     if config.data is not None:
-        return config.data.load(folder, task.scale, config.seed)
+        return config.data.parted(folder, task.scale, config.seed)
     if level_of(task) == POINTWISE:
         return pack_draw(config.task.parsed_scale(), config.profile, config.seed), ()
     return (), ()
