@@ -136,10 +136,12 @@ def test_persuade(tmp_path: Path) -> None:
     row = {"essay_id": "E1", "holistic_essay_score": "4.0", "essay_word_count": 3, "full_text": "It\ris so."}
     row |= {"prompt_name": "Phones", "assignment": "Write about phones.", "grade_level": 8}
     items = load("persuade", write_csv(tmp_path / "p.csv", [row]))
-    expected = Item("E1", "Write about phones.", ("It\ris so.",), "E1", "4", stratum="Phones")
+    expected = Item("E1", "Write about phones.", ("It\ris so.",), "Phones", "4", stratum="Phones")
     assert items == (expected,)
     kinds = write_csv(tmp_path / "k.csv", [{**row, "discourse_type": "Independent"}])
     assert load("persuade", kinds)[0].stratum == "Independent"
+    unnamed = {key: value for key, value in row.items() if key != "prompt_name"}
+    assert load("persuade", write_csv(tmp_path / "u.csv", [unnamed]))[0].cluster == "Write about phones."
     outside = write_csv(tmp_path / "o.csv", [{**row, "holistic_essay_score": 7}])
     with pytest.raises(
         DataError, match=r"row 1: column 'holistic_essay_score' holds '7', expected one of 1, 2"

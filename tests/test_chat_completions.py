@@ -233,6 +233,27 @@ def test_forms_of_a_completion(choice: dict[str, Any], text: str, finish: str) -
     assert (reply.text, reply.finish, reply.logprobs) == (text, finish, None)
 
 
+def test_choices_are_taken_by_their_index() -> None:
+    choices = [
+        {"index": number, "message": {"content": text}, "finish_reason": "stop"}
+        for number, text in ((1, "2"), (0, "1"))
+    ]
+    assert reply_to(says("", choices=choices)).text == "1"
+
+
+def test_a_byte_order_mark_is_no_garbage() -> None:
+    assert reply_to(sends(b"\xef\xbb\xbf" + wins("2").data)).text == '{"winner": "2"}'
+
+
+@pytest.mark.parametrize("encoding", ["br", "zstd", "compress"])
+def test_an_encoding_that_was_not_asked_for_is_told_as_such(encoding: str) -> None:
+    error = failure_of(Answer(200, b"\x00\x01\x02", {"Content-Encoding": encoding}))
+    assert isinstance(error, TransientError)
+    assert error.reason == "garbled_reply"
+    assert "found a content encoding that was not asked for" in str(error)
+    assert encoding in str(error)
+
+
 def test_a_compressed_reply_is_read() -> None:
     data = gzip.compress(wins("2").data)
     assert reply_to(Answer(200, data, {"Content-Encoding": "gzip"})).text == '{"winner": "2"}'
@@ -293,9 +314,70 @@ def test_json_object_is_enough_where_it_is_taken() -> None:
 def test_a_server_that_refuses_everything_ends_the_call() -> None:
     server = ScriptedServer(fails(400, "bad response_format, max_tokens, temperature"))
     (outcome,) = ask(server, shown())
-    assert isinstance(outcome, PermanentError)
-    assert outcome.reason == "bad_request"
+    assert isinstance(outcome, ProviderRefusedError)
     assert len(server.requests) == 5
+
+
+REFUSALS = {
+    "OpenAI": lambda field: fails(
+        400, f"Unsupported parameter: '{field}' is not supported with this model.", param=field
+    ),
+    "OpenAI, older": lambda field: fails(400, f"Unrecognized request argument supplied: {field}"),
+    "Mistral": lambda field: sends(
+        {"object": "error", "message": {"detail": [{"type": "extra_forbidden", "loc": ["body", field]}]}}, 422
+    ),
+    "FastAPI": lambda field: sends(
+        {"detail": [{"loc": ["body", field], "msg": "Extra inputs are not permitted"}]}, 422
+    ),
+    "Anthropic": lambda field: fails(400, f"{field}: Extra inputs are not permitted"),
+    "Google": lambda field: fails(400, f'Unknown name "{field}": Cannot find field.'),
+    "a path": lambda field: fails(400, "not allowed", param=f"body.{field}"),
+}
+"""How servers refuse a field."""
+
+
+@pytest.mark.parametrize("vendor", REFUSALS)
+@pytest.mark.parametrize("field", ["temperature", "seed", "logprobs"])
+def test_a_refused_field_is_left_out_once_and_for_all(vendor: str, field: str) -> None:
+    def refuses(request: Received) -> Answer:
+        return REFUSALS[vendor](field) if field in request.body else says("1")
+
+    server = ScriptedServer(refuses)
+    first, second = ask(server, *[shown("logprobs", seed=5)] * 2)
+    assert isinstance(first, Reply)
+    assert isinstance(second, Reply)
+    assert first.effective == second.effective == {field: None}
+    assert [field in request.body for request in server.requests] == [True, False, False]
+    others = {"temperature", "seed", "logprobs"} - {field}
+    assert all(others <= set(request.body) for request in server.requests)
+    assert ("top_logprobs" in server.requests[-1].body) == (field != "logprobs")
+
+
+def test_what_a_refused_prompt_mentions_is_not_learnt() -> None:
+    """A complaint that goes on without the field was not about it."""
+
+    def script(request: Received) -> Answer:
+        return fails(400, "this seed is no food") if "💡" in request.user else says("1")
+
+    server = ScriptedServer(script)
+    plain = replace(shown("text", seed=5), messages=(Message("user", "Which?"),))
+    refused, sound = ask(server, shown("text", seed=5), plain)
+    assert isinstance(refused, PermanentError)
+    assert isinstance(sound, Reply)
+    assert not sound.effective
+    assert server.requests[-1].body["seed"] == 5
+
+
+def test_both_names_of_the_token_limit_refused_is_one_sentence_for_the_run() -> None:
+    def refuses(request: Received) -> Answer:
+        name = next(name for name in request.body if name.startswith("max_"))
+        return fails(400, f"Unsupported parameter: '{name}'.", param=name)
+
+    server = ScriptedServer(refuses)
+    (outcome,) = ask(server, shown())
+    assert isinstance(outcome, ProviderRefusedError)
+    assert "takes neither max_tokens nor max_completion_tokens" in str(outcome)
+    assert len(server.requests) == 2
 
 
 def test_an_overflow_that_names_max_tokens_is_no_reason_to_rename_it() -> None:

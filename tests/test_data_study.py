@@ -338,3 +338,9 @@ def test_the_same_from_python(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert accuracy is not None
     assert (accuracy.numerator, accuracy.denominator) == (30, 30)
     assert sheet.name == "a"
+
+
+def test_strata_without_an_item_are_named(command: Command, folder: Path) -> None:
+    drawn = ("plan", *BINARY, *RATER, "-p", "format_invariance_1", "--stratify", "topic", "--sample")
+    assert "sample: no item was drawn from 1 of 3 strata ('" in command(*drawn, 2).err
+    assert command(*drawn, 3).err == ""

@@ -68,7 +68,7 @@ def test_layout_edits_change_white_space_and_nothing_else(edit, text: str, seed:
     if edited is not None:
         assert edited.split() == text.split()
         assert edited != text
-        assert len(edited) > len(text)
+        assert len(edited) > len(text) or edit is blank_lines
         assert code_of(edited) == code_of(text)
         assert edited == edit(text, random.Random(seed))
 
@@ -88,10 +88,16 @@ def test_what_layout_edits_look_like() -> None:
     assert blank_lines("word", random.Random(1)) is None
     assert space_clusters("word\nword", random.Random(1)) is None
     assert re.fullmatch(r"One\.\n{2,4}Two\.", blank_lines("One. Two.", random.Random(1)) or "")
-    assert re.fullmatch(r"a\n{2,4}b\n{3,5}c d", blank_lines("a\nb\n\nc d", random.Random(1)) or "")
+    added = [blank_lines("a\nb\n\nc d", random.Random(seed)) or "" for seed in range(20)]
+    gained = [text for text in added if len(text) > len("a\nb\n\nc d")]
+    assert {text for text in added if text not in gained} == {"a\nb\nc d"}
+    assert 4 <= len(gained) <= 16
+    assert all(re.fullmatch(r"a\n{2,4}b\n{3,5}c d", text) for text in gained)
     assert re.fullmatch(r"a {3,7}b", space_clusters("a b", random.Random(1)) or "")
     indented = indentation("def f():\n    return 1\n\nx", random.Random(1)) or ""
     assert re.fullmatch(r"( +)def f\(\):\n\1    return 1\n\n\1x", indented)
+    moved = {indentation("x\ny", random.Random(seed)) for seed in range(40)}
+    assert moved == {f"{by}x\n{by}y" for by in ("  ", "    ", "      ", "        ", "\t", "\t\t")}
     assert space_clusters("call `f(a, b)`", random.Random(1)) is not None
     assert space_clusters("`f(a, b)`", random.Random(1)) is None
 
@@ -321,3 +327,12 @@ def test_no_line_of_a_rubric_is_lost(lines: list[str], seed: int) -> None:
     if edited is not None:
         assert sorted(edited.split()) == sorted(rubric.split())
         assert edited.count("\n") == rubric.count("\n")
+
+
+def test_removed_blank_lines_leave_code_headings_and_line_ends_alone() -> None:
+    text = "One.\r\n \r\n\r\nTwo.\n\n---\n\nThree.\n\n```\na\n\n\nb\n```\n\nFour.\n\n"
+    kept = "One.\r\nTwo.\n\n---\nThree.\n```\na\n\n\nb\n```\n\nFour.\n\n"
+    found = {blank_lines(text, random.Random(seed)) or "" for seed in range(20)}
+    assert kept in found
+    assert all(len(other) > len(text) for other in found - {kept})
+    assert all(other.split() == text.split() and "a\n\n\nb" in other for other in found)

@@ -92,11 +92,9 @@ def test_a_server_that_always_fails_gives_no_score(steelyard, tmp_path: Path, na
         done = steelyard("measure", "-j", judge(server), "-p", "vacuum", "--out", "run", *FAST)
     assert done.returncode == 1, done.stderr
     assert "run the same command again to go on" in done.stderr
-    dark = figure(tmp_path / "run", "dark_current")
-    assert dark["value"] is None
-    assert dark["excluded"] == {"unreadable": 0, "failed": CALLS}
-    assert figure(tmp_path / "run", "failed_rate")["value"] == 1.0
     assert reason in done.stderr
+    assert not done.stdout
+    assert not list((tmp_path / "run").glob("datasheet.*"))
 
 
 def test_single_failures_are_counted_and_bounded(steelyard, tmp_path: Path) -> None:
@@ -160,6 +158,9 @@ def test_an_unreachable_server_is_exit_1(steelyard, tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert "127.0.0.1:9" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not done.stdout
+    assert not list((tmp_path / "run").glob("datasheet.*"))
 
 
 def test_a_missing_key_is_exit_2_before_any_call(steelyard) -> None:
@@ -261,3 +262,52 @@ def test_a_time_limit_is_no_part_of_the_study(steelyard, tmp_path: Path) -> None
         again = steelyard("measure", "-j", judge(server) + "&timeout=7", "-p", "vacuum", "--out", "run")
         assert again.returncode == 0, again.stderr
         assert len(server.requests) == CALLS
+
+
+def test_a_field_that_the_server_would_not_take_is_told(steelyard, tmp_path: Path) -> None:
+    def script(request: Received) -> Answer:
+        return fails(400, "no such thing", param="seed") if "seed" in request.body else wins("tie")
+
+    with ScriptedServer(script) as server:
+        asked = f"{judge(server)}&seed=5"
+        done = steelyard("measure", "-j", asked, "-p", "vacuum", "--out", "run", "--concurrency", 1)
+        assert len(server.requests) == CALLS + 1
+    told = f"the server would not take seed in {CALLS} calls"
+    assert done.returncode == 0, done.stderr
+    assert told in done.stderr
+    assert sheet(tmp_path / "run")["run"]["refused"] == {"openai/scripted": {"seed": CALLS}}
+    assert told in (tmp_path / "run" / "datasheet.md").read_text()
+    assert told in (tmp_path / "run" / "datasheet.html").read_text()
+
+
+def test_no_token_limit_is_one_sentence(steelyard, tmp_path: Path) -> None:
+    def script(request: Received) -> Answer:
+        name = next(name for name in request.body if name.startswith("max_"))
+        return fails(400, f"Unsupported parameter: '{name}'.", param=name)
+
+    with ScriptedServer(script) as server:
+        done = steelyard("measure", "-j", judge(server), "-p", "vacuum", "--out", "run", *FAST)
+        assert len(server.requests) <= 2 * 4
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "takes neither max_tokens nor max_completion_tokens" in done.stderr
+
+
+def test_a_budget_that_two_judges_reach_is_told_once_with_what_was_spent(command, tmp_path: Path) -> None:
+    """Each call costs about $0.0002 at these prices, and more than $0.005 are set aside for it."""
+    prices = "&input_price=2&output_price=10&max_tokens=500"
+    with ScriptedServer(lambda request: says('{"winner": "tie"}', usage={"prompt_tokens": 80})) as server:
+        judges = [f"openai/{name}?base_url={server.url}{prices}" for name in ("a", "b")]
+        options = ("-p", "vacuum", "--out", "run", "--budget", 0.008, "--concurrency", 2)
+        done = command("measure", "-j", judges[0], "-j", judges[1], *options)
+    assert done.code == 1
+    assert done.err.count("the budget of $0.008 is reached") == 1
+    spent = sheet(tmp_path / "run")["run"]["dollars"]
+    assert f"is reached (${spent:.4f} spent)" in done.err
+    assert f"${spent:.4f} spent in all" in done.out
+
+
+def test_a_budget_without_a_price_names_the_cure(command) -> None:
+    done = command("measure", "-j", "openai/x?base_url=http://127.0.0.1:9/v1", "-p", "vacuum", "--budget", 1)
+    assert done.code == 2
+    assert "input_price and output_price" in done.err

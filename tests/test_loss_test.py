@@ -10,14 +10,15 @@ import pytest
 
 from steelyard.datasheet.datasheet import JudgeEntry
 from steelyard.datasheet.readings import readings_of
+from steelyard.metrics.intervals import score, t_quantile
 from steelyard.metrics.loss_test import loss_test
-from steelyard.metrics.losses import loss_estimates
+from steelyard.metrics.losses import INDEPENDENT, loss_estimates
 from steelyard.stimuli.expectation import NoPreference
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.recorded_observations import RecordedObservations, StimulusColumns
-from steelyard.verdicts.verdict import NOT_RUN, Failed, Tie, Unreadable, Verdict
+from steelyard.verdicts.verdict import Failed, Tie, Unreadable
 
 LOST = Unreadable("no answer found")
 
@@ -44,10 +45,6 @@ def calls(lost: dict[str, int], units: int, *, protocol: str = "base") -> list[O
         for kind, bad in lost.items()
         for n, order in product(range(units), ("uv", "vu"))
     ]
-
-
-def with_verdict(observations: list[Observation], verdict: Verdict, count: int) -> list[Observation]:
-    return [replace(o, verdict=verdict) for o in observations[:count]] + observations[count:]
 
 
 def test_p_by_hand() -> None:
@@ -84,10 +81,9 @@ def test_an_even_spread_is_read_against_the_limit_alone() -> None:
         calls({"blank": 3}, 10),
         calls({"blank": 10, "empty": 10}, 10),
         calls({"blank": 0, "empty": 0}, 10),
-        with_verdict(calls({"blank": 0, "empty": 0}, 10), Failed(NOT_RUN), 15),
         [],
     ],
-    ids=["one condition", "all lost", "none lost", "never tried", "no calls"],
+    ids=["one condition", "all lost", "none lost", "no calls"],
 )
 def test_where_there_is_nothing_to_test(observations: list[Observation]) -> None:
     assert loss_test(observations, Unreadable, 7) is None
@@ -131,3 +127,24 @@ def test_columns_give_the_same_as_objects() -> None:
         verdict=np.array([int(o.verdict == LOST) for o in observations]),
     )
     assert loss_test(columns, Unreadable, 7) == loss_test(observations, Unreadable, 7)
+
+
+def test_calls_are_independent_until_tasks_differ() -> None:
+    # Pair n is of task n mod 5. Without a loss, and with one pair lost in every task, tasks do not differ.
+    for lost in (0, 5):
+        rate = loss_estimates("J", calls({"blank": lost}, 20), 7)[0]
+        assert [i.method for i in rate.intervals] == ["wilson"]
+        assert rate.note is not None
+        assert rate.note.startswith(INDEPENDENT)
+
+
+def test_tasks_are_clusters_where_they_lose_differently() -> None:
+    # The pairs of task t0, which are all lost, are a fifth: V = p(1 − p)/4, so 40 calls are worth 4.
+    every = calls({"blank": 20}, 20)
+    observations = [o if o.stimulus.cluster == "t0" else replace(o, verdict=Tie()) for o in every]
+    rate = loss_estimates("J", observations, 7)[0]
+    assert (rate.numerator, rate.denominator, rate.n_clusters) == (8, 40, 5)
+    assert rate.design_effect == pytest.approx(10)
+    assert [i.method for i in rate.intervals] == ["wilson_cluster", "wilson"]
+    expected = score(0.2, 4, t_quantile(0.975, 4))
+    assert (rate.intervals[0].low, rate.intervals[0].high) == pytest.approx(expected)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from steelyard.metrics.criterion import criterion_shift
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.flip_estimates import flip_estimates
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.ladder_estimates import ladder_estimates
 from steelyard.metrics.natural import natural_estimates
@@ -121,3 +122,36 @@ def test_the_shift_between_two_arms(rows: list[str]) -> None:
     bounds = criterion_shift(Heading("J", "criterion", {}, 7), whole, make(rows, tasks=2)).bounds
     values = [shift(filled) for filled in completions(rows)]
     assert bounds == (pytest.approx(min(values)), pytest.approx(max(values)))
+
+
+FLIPS = ("repeat_flip_rate", "swap_flip_rate")
+
+
+def repeated(rows: list[str]) -> list[Estimate]:
+    return flip_estimates(Heading("J", "ladder", {"protocol": "base"}, 7), make(rows, tasks=2, replicates=2))
+
+
+def test_flip_rates_by_hand() -> None:
+    # One pair, two replicates: u first 1 and lost, v first 2 and tie, so winners u, ?; u, tie.
+    # Repeats: the second order differs, the first may: 1/2 or 2/2. Swaps: u meets u and tie, and so does the
+    # lost one. A lost u: one flip of two again, 2/4; a lost v: both differ, 3/4.
+    found = repeated(["12", "xt"])
+    assert find(found, "repeat_flip_rate").bounds == (0.5, 1.0)
+    assert find(found, "swap_flip_rate").bounds == (0.5, 0.75)
+    assert find(found, "repeat_flip_rate").excluded == {"unreadable": 1, "failed": 0}
+    # All u: .5 − .5 = 0. A v: .75 − 1 = −.25. A tie: .5 − 1 = −.5, and the least of swaps with the most of
+    # repeats is the same here.
+    assert find(found, "flip_excess").bounds == (-0.5, 0.0)
+
+
+@quiet
+@given(some_missing().filter(lambda rows: len(rows) > 2))
+def test_flips_of_replicates(rows: list[str]) -> None:
+    rows = ["11", "12", *rows[: len(rows) // 2 * 2]]
+    made = {tuple(filled): repeated(filled) for filled in [rows, *completions(rows)]}
+    for metric in FLIPS:
+        holds(rows, lambda filled: made[tuple(filled)], metric, {})
+    low, high = find(made[tuple(rows)], "flip_excess").bounds or (1.0, -1.0)
+    values = [find(made[tuple(filled)], "flip_excess").value or 0.0 for filled in completions(rows)]
+    assert low - 1e-9 <= min(values)
+    assert high == pytest.approx(max(values))

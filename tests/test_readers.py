@@ -105,7 +105,27 @@ def test_json(text: str, verdict: Verdict) -> None:
         ('{"score": 6}', FIVE, OFF),
         ('{"score": 0}', FIVE, OFF),
         ('{"score": 3.5}', FIVE, OFF),
-        ('{"score": true}', BINARY, OFF),
+        ('{"score": true}', BINARY, Decided("1")),
+        ('{"reason": "it is", "score": True}', BINARY, Decided("1")),
+        ('{"score": False, "reason": "no"}', BINARY, Decided("0")),
+        ('{"score": True}', FIVE, NONE),
+        ('{"score": Maybe}', BINARY, NONE),
+        ('{"score": false}', BINARY, Decided("0")),
+        ('{"score": "True"}', BINARY, Decided("1")),
+        ('{"score": "N"}', BINARY, Decided("0")),
+        ('{"score": " Yes "}', BINARY, Decided("1")),
+        ('{"score": "fail"}', BINARY, Decided("0")),
+        ('{"score": "maybe"}', BINARY, OFF),
+        ('{"score": 1.0}', BINARY, Decided("1")),
+        ('{"score": "0.0"}', BINARY, Decided("0")),
+        ('{"score": 0.5}', BINARY, OFF),
+        ('{"score": true} {"score": 1}', BINARY, Decided("1")),
+        ('{"score": true} {"score": "no"}', BINARY, Unreadable("ambiguous")),
+        ('{"score": 3.0}', FIVE, Decided("3")),
+        ('{"score": 10.0}', TEN, Decided("10")),
+        ('{"score": true}', FIVE, OFF),
+        ('{"score": true}', TEN, OFF),
+        ('{"score": "yes"}', FIVE, OFF),
         ('{"score": "tie"}', FIVE, OFF),
         ('{"score": null}', FIVE, OFF),
         ('{"score": "abstain"}', FIVE, Abstained()),
@@ -162,6 +182,33 @@ def test_a_cut_choice_that_might_have_gone_on_is_truncated() -> None:
     assert read("choice", "1", TEN) == Decided("1")
     assert read("choice", "1", PAIR, "length") == Decided("1")
     assert read("regex", "score 1", TEN, "length", pattern=r"score (\d+)") == CUT
+
+
+@pytest.mark.parametrize(
+    ("text", "finish", "verdict"),
+    [
+        ("True.", "stop", Decided("1")),
+        ("no", "stop", Decided("0")),
+        ("`Y`", "stop", Decided("1")),
+        ("FAIL", "stop", Decided("0")),
+        ("Yes, it is", "stop", OFF),
+        ("Yes", "length", Decided("1")),
+        ("No", "length", CUT),
+        ("N", "length", CUT),
+    ],
+)
+def test_words_for_yes_and_no_on_a_binary_scale(text: str, finish: str, verdict: Verdict) -> None:
+    assert read("choice", text, BINARY, finish) == verdict
+    assert read("choice", text, FIVE, "stop") == OFF
+    pattern = r"(?s)^(.+)$" if verdict == OFF else r"(\w+)"
+    assert read("regex", text, BINARY, finish, pattern=pattern) == verdict
+
+
+def test_logprobs_of_words_on_a_binary_scale() -> None:
+    reader = READERS.build(Spec("logprob"))
+    found = {"Y": -0.9, "N": -0.8, "y": -2.0, " No": -3.0}
+    assert reader(Reply("N", logprobs=found), BINARY) == Decided("0")
+    assert reader(Reply("N", logprobs=found), FIVE) == OFF
 
 
 @pytest.mark.parametrize(

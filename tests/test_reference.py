@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import steelyard
 from authoring_server import Cast, true_score
 from commands import Command
 from servers import Answer, ScriptedServer, fails, says
@@ -153,3 +154,13 @@ def test_a_judge_without_a_readable_verdict_is_no_reference(
     assert done.code == 1
     assert "judge grader gave no readable verdict on any of 4 items" in done.err
     assert cast.calls == {"grader": 4}
+
+
+def test_in_a_script_the_reference_is_asked_first_too(
+    tmp_path: Path, cast: Cast, server: ScriptedServer
+) -> None:
+    write(tmp_path, server, probes=["label_flip"])
+    sheet = steelyard.measure(study=tmp_path / "study.yaml", out=tmp_path / "run")
+    found = sheet.find("other", "accuracy", "label_flip", protocol="base")
+    assert found is not None
+    assert (found.numerator, found.denominator, sheet.reference) == (4, 4, "grader")

@@ -101,38 +101,6 @@ def _without_run(path: Path) -> str:
     return before + rest.partition("\n },")[2]
 
 
-def test_ctrl_c_finishes_what_is_in_flight_and_says_how_to_go_on(
-    tmp_path: Path, environment: dict[str, str]
-) -> None:
-    release = threading.Event()
-    waiting = threading.Semaphore(0)
-    served: list[str] = []
-
-    def script(request: Received) -> Answer:
-        served.append(request.headers["idempotency-key"])
-        if len(served) > 20:
-            waiting.release()
-            release.wait(30)
-        return wins("tie")
-
-    with ScriptedServer(script) as server:
-        process = start(tmp_path, environment, server, "run")
-        assert waiting.acquire(timeout=60)
-        process.send_signal(signal.SIGINT)
-        assert process.stderr is not None
-        assert "calls in flight are being finished" in process.stderr.readline()
-        release.set()
-        _, errors = process.communicate(timeout=60)
-        assert process.returncode == 1
-        assert "run the same command again to go on" in errors
-        first = set(served)
-        again = start(tmp_path, environment, server, "run")
-        again.communicate(timeout=120)
-        assert again.returncode == 0
-    assert len(served) == len(set(served)) == CALLS
-    assert first < set(served)
-
-
 def test_two_processes_do_not_share_a_folder(tmp_path: Path, environment: dict[str, str]) -> None:
     teller = Teller(patience=0)
     with ScriptedServer(teller) as server:

@@ -32,7 +32,7 @@ from steelyard.metrics.dawid_skene import dawid_skene
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.jury import halves
 from steelyard.metrics.jury_estimates import jury_estimates
-from steelyard.metrics.scores import collect_scores
+from steelyard.metrics.scores import Scores, collect_scores
 from steelyard.trials.builtin_prompts import parse_response
 from steelyard.verdicts.observation import Observation
 
@@ -240,8 +240,84 @@ def test_a_jury_by_hand() -> None:
     assert (whole.numerator, whole.denominator) == (2, 4)
     assert whole.note is not None
     assert "a tied vote goes to the lower answer" in whole.note
-    trio = next(e for e in found if judges_of(e) == ("a", "b", "c"))
-    assert (trio.numerator, trio.denominator) == (2, 4)
+    rates = {e.metric: e for e in found if set(e.group) == {"protocol"}}
+    assert rates["jury_false_negative_rate"].value == 0.5
+    assert (rates["jury_error_rate"].numerator, rates["jury_error_rate"].denominator) == (2, 4)
+    assert rates["jury_false_positive_rate"].note == "no input has the label 0"
+
+
+# RAND harness, Appendix G: errors of 16 clean and 16 violating transcripts; three judges that err where their
+# numbers say, one after another or all on the first ones.
+def sixteen(apart: bool) -> dict[str, Scores]:
+    labels = [0] * 16 + [1] * 16
+    found = {}
+    for number, (positive, negative) in enumerate([(1, 2), (1, 5), (4, 2)]):
+        first = 5 * number if apart else 0
+        wrong = {*range(first, first + positive), *range(16 + first, 16 + first + negative)}
+        found[f"j{number}"] = collect_scores(
+            calls([y ^ int(n in wrong) for n, y in enumerate(labels)], labels)
+        )
+    return found
+
+
+def test_errors_of_a_jury_by_hand() -> None:
+    """Errors apart cancel; together the majority makes those that two of three make: 1 and 2 of 16."""
+    for apart, positive, negative in ((True, 0, 0), (False, 1, 2)):
+        found = {
+            e.metric: e for e in jury_estimates(sixteen(apart), 7) if dict(e.group) == {"protocol": "base"}
+        }
+        rates = [found[f"jury_false_{sort}_rate"] for sort in ("positive", "negative")]
+        assert [(e.numerator, e.denominator) for e in rates] == [(positive, 16), (negative, 16)]
+        assert found["jury_error_rate"].numerator == positive + negative
+        assert all(e.interval is not None for e in rates)
+
+
+def test_a_lost_vote_that_decides_bounds_the_jury() -> None:
+    # Labels 1. A tie of two goes to the lower answer, and the lost vote decides; then two of three stand.
+    votes = {"a": [1, 1], "b": [0, 1], "c": ["failed", "failed"]}
+    scores = {name: collect_scores(calls(answers, [1, 1])) for name, answers in votes.items()}
+    found = {e.metric: e for e in jury_estimates(scores, 7) if dict(e.group) == {"protocol": "base"}}
+    assert (found["jury_accuracy"].value, found["jury_accuracy"].bounds) == (0.5, (0.5, 1.0))
+    assert found["jury_false_negative_rate"].bounds == (0.0, 0.5)
+
+
+def test_no_jury_is_told_where_it_was_picked() -> None:
+    """Thirty judges have 4,060 trios: one is chosen, and its figures are of tasks that did not choose it."""
+    scores = {name: collect_scores(mine) for name, mine in noisy(30, 24, 6).items()}
+    found = [e for e in jury_estimates(scores, 7) if len(judges_of(e)) == 3]
+    assert len({judges_of(e) for e in found}) == 1
+    told = [e.note or "" for e in found if e.metric != "chosen_jury_apparent"]
+    assert all(note.startswith("on the half of the tasks that did not choose it") for note in told)
+    apparent = next(e for e in found if e.metric == "chosen_jury_apparent")
+    assert (apparent.note or "").startswith("in-sample")
+    shown = {table.title: table for table in together(summarise(noisy_sheet(30)))}
+    assert not any("in-sample" in " ".join(row) or "chosen" in row[0] for row in shown["Juries"].rows)
+
+
+def noisy_sheet(judges: int) -> Datasheet:
+    return sheet_of(
+        [row for rows in noisy(judges, 12, 6).values() for row in rows], ["stochastic_stability"], {}
+    )
+
+
+def test_the_majority_has_an_accuracy_on_every_probe() -> None:
+    votes = {"a": (6, 3), "b": (5, 8), "c": (2, 4)}
+    rows = [
+        row
+        for name, right in votes.items()
+        for p, k in zip("pq", right, strict=True)
+        for row in edits(name, p, k)
+    ]
+    found = sheet_of(rows, ["p", "q"], {})
+    mine = {e.probe: e for e in found.panel if e.metric == "jury_accuracy" and e.probe != "jury"}
+    # The first items are right: the majority is right as often as the middle judge.
+    assert {probe: (e.numerator, e.denominator) for probe, e in mine.items()} == {"p": (5, 10), "q": (4, 10)}
+    shown = next(shown for shown in together(summarise(found)) if shown.title == "Majority by probe")
+    assert [row[2] for row in shown.rows] == ["10/10", "10/10"]
+    figure = heatmap(summarise(found), "accuracy")
+    assert figure is not None
+    assert figure.header == ("probe", "a", "b", "c", "majority of all")
+    assert figure.rows[1][4].startswith("0.40")
 
 
 def test_votes_that_were_lost_are_told_and_bound_the_jury() -> None:
@@ -260,12 +336,10 @@ def test_a_chosen_trio_counts_on_tasks_that_did_not_choose_it() -> None:
     assert split is not None
     seen, unseen = split
     assert not set(seen.cluster) & set(unseen.cluster)
-    found = {e.metric: e for e in jury_estimates(scores, 7) if e.metric != "jury_accuracy"}
+    found = {e.metric: e for e in jury_estimates(scores, 7) if len(judges_of(e)) in (1, 3)}
     apparent, honest = found["chosen_jury_apparent"], found["chosen_jury_accuracy"]
     assert (apparent.denominator, honest.denominator) == (len(seen.votes), len(unseen.votes)) == (40, 40)
     assert (apparent.n_clusters, honest.n_clusters) == (10, 10)
-    trios = by_metric(jury_estimates(scores, 7), "jury_accuracy")
-    assert len([e for e in trios if len(judges_of(e)) == 3]) == 10
     gain, single = found["jury_gain"], found["best_judge_accuracy"]
     assert gain.value == pytest.approx((honest.value or 0) - (single.value or 0))
 
@@ -338,9 +412,9 @@ def test_every_tile_carries_value_interval_and_count(six: Datasheet) -> None:
     summary = summarise(six)
     figure = heatmap(summary, "accuracy")
     assert figure is not None
-    assert figure.header == ("probe", *JUDGES, "planted/constant", "planted/random")
+    assert figure.header == ("probe", *JUDGES, "majority of all", "planted/constant", "planted/random")
     assert [row[0] for row in figure.rows] == [glossary.probe_name(name) for name in PROBES]
-    svg = figure.panels[0].svg
+    svg = "".join(panel.svg for panel in figure.panels)
     for judge in JUDGES:
         estimate = six.find(judge, "accuracy", "label_flip", protocol="base")
         assert estimate is not None

@@ -131,9 +131,9 @@ def open_study(
 def _print(measured: Measured, as_json: bool) -> list[SteelyardError]:
     """Print the datasheet, then what was lost; all that the exit code has to tell comes back."""
     errors = list(measured.errors)
-    if as_json:
+    if measured.datasheet is not None and as_json:
         click.echo(measured.datasheet.dumps(), nl=False)
-    else:
+    elif measured.datasheet is not None:
         errors += print_sheet(measured.datasheet)
         click.echo(f"\n{calls_made(measured.outcome)} Page: {shown(measured.folder.page)}")
     for warning in measured.warnings:

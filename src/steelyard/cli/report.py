@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 @option("--verify", is_flag=True, help="Re-hash the run file first.")
 def report(folder: Path, form: str | None, verify: bool) -> None:
     """Rebuild every figure of a run folder from its store and write the datasheet files anew."""
-    from steelyard.errors import StoreError
+    from steelyard.errors import RunError, StoreError
+    from steelyard.lab.coverage import covered
     from steelyard.lab.observe import observe
     from steelyard.lab.recorded.folder import ImportFolder
     from steelyard.lab.run_folder import RunFolder, build_datasheet
-    from steelyard.lab.runner import Outcome
-    from steelyard.lab.shortfalls import stops, warnings
+    from steelyard.lab.shortfalls import unasked, untaken, warnings
 
     run = RunFolder(folder)
     imported = ImportFolder(folder)
@@ -45,8 +45,11 @@ def report(folder: Path, form: str | None, verify: bool) -> None:
         if damage:
             found = plural(len(damage), "damaged row")
             raise StoreError(f"{run.database}: {found}, the first: {damage[0]}; restore a copy.")
+        coverage = covered(plan.trials, store)
+        if not coverage.own.answered:
+            raise RunError(f"{folder}: no call has a reply yet, so there is no datasheet; measure first.")
         datasheet = build_datasheet(plan, store)
-        losses = [*warnings(observe(plan, store)), *stops(Outcome(), observe(plan, store))]
+        losses = [*warnings(observe(plan, store)), *untaken(datasheet), *unasked(coverage.told)]
     _publish(run, datasheet, [str(loss) for loss in losses], form)
 
 

@@ -27,6 +27,8 @@ class Side:
     """Where its verdicts lie, as it was given."""
     stimulus_set: str
     """Hash of the stimulus set it was measured on."""
+    partial: str | None = None
+    """`Partial: 183 of 660 calls` where some of the judge's calls were never asked."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,13 @@ class ComparisonSheet:
 
 
 def _visible(side: Side) -> Side:
-    return Side(visible(side.judge), visible(side.model), visible(side.folder), visible(side.stimulus_set))
+    return replace(
+        side,
+        judge=visible(side.judge),
+        model=visible(side.model),
+        folder=visible(side.folder),
+        stimulus_set=visible(side.stimulus_set),
+    )
 
 
 def _shown_to_both(row: Comparison) -> bool:

@@ -54,6 +54,8 @@ class _Page:
             line.append_text(self._text(f"{side.judge}{model}"))
             line.append_text(self._text(f"  {side.folder}", "dim"))
             self.console.print(line, highlight=False)
+            if side.partial:
+                self._line(f"   {side.partial}", STYLES["underpowered"])
         facts = (f"stimuli matched by {self.sheet.matched}", f"margin {self.sheet.margin:g}")
         self._line(" · ".join((*facts, self.sheet.version)), "dim")
 

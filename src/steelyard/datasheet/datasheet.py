@@ -14,6 +14,11 @@ from steelyard.stimuli.authored.report import ProbeReport
 SCHEMA = "steelyard.datasheet/1"
 
 
+def partial_words(asked: int, planned: int) -> str:
+    """How reports name a run some of whose calls were never asked."""
+    return f"Partial: {asked:,} of {planned:,} calls"
+
+
 @dataclass(frozen=True)
 class JudgeEntry:
     """A judge as the datasheet names it."""
@@ -79,6 +84,26 @@ class Datasheet:
     def units(self) -> str:
         """What was shown: pairs or items."""
         return "pairs" if self.level == "pairwise" else "items"
+
+    @property
+    def partial(self) -> str | None:
+        """`Partial: 183 of 660 calls` where some were never asked; None for a whole run."""
+        if not self.run.get("partial"):
+            return None
+        return partial_words(self.run["asked"], self.run["planned"])
+
+    def unfinished(self, judge: str) -> str | None:
+        """The same for the calls of one judge."""
+        behind = self.run.get("unfinished", {}).get(judge)
+        return partial_words(behind["asked"], behind["planned"]) if behind else None
+
+    def refused(self, judge: str) -> str | None:
+        """Which fields a judge's server would not take, with the calls that were made without; else None."""
+        fields = self.run.get("refused", {}).get(judge)
+        if not fields:
+            return None
+        told = ", ".join(f"{name} in {number:,} calls" for name, number in fields.items())
+        return f"the server would not take {told}, which were made without it"
 
     @property
     def reference_told(self) -> str:

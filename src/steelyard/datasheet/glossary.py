@@ -225,6 +225,15 @@ METRICS: dict[str, Term] = {
     "jury_accuracy": Term(
         "jury accuracy", "Labelled inputs on which the judges' common verdict is the expected one."
     ),
+    "jury_false_positive_rate": Term(
+        "jury false positives", "Yes/no inputs of the label 0 that the judges' common verdict calls 1."
+    ),
+    "jury_false_negative_rate": Term(
+        "jury false negatives", "Yes/no inputs of the label 1 that the judges' common verdict calls 0."
+    ),
+    "jury_error_rate": Term(
+        "jury errors", "Yes/no inputs on which the judges' common verdict is not the expected one."
+    ),
     "chosen_jury_apparent": Term(
         "best trio where chosen",
         "Accuracy of the best trio on the half of the tasks that chose it: flattering.",
@@ -263,6 +272,10 @@ INTERVALS: dict[str, str] = {
         "Goodman simultaneous intervals over the cells of the decomposition, on the effective sample size "
         "after clustering by task, with Student's t on one degree of freedom less than there are tasks."
     ),
+    "jackknife_cluster": (
+        "Student's t on the spread of the values that leave out one task each; on Fisher's z or a logarithm "
+        "where the figure has an end."
+    ),
     "bootstrap_cluster": "Percentiles of a bootstrap that draws whole tasks.",
     "bootstrap_cluster_paired": "Percentiles of a bootstrap that draws whole tasks with both arms together.",
     "random_mixture": (
@@ -285,6 +298,10 @@ INTERVALS: dict[str, str] = {
     "tango_cluster": (
         "Tango's score interval for a difference on the same units, on the effective size after clustering "
         "by task, with Student's t on one degree of freedom less than there are tasks."
+    ),
+    "profile_cluster": (
+        "Profile likelihood of the joint fit: values at which the other parameters can still make up the "
+        "loss that Student's t allows, and more where tasks differ by more than independent pairs would."
     ),
     "profile": (
         "Profile likelihood of the joint fit: values at which the other parameters can still make up the "
@@ -324,6 +341,7 @@ PROBES: dict[str, str] = {
     "semantic_paraphrase": "Paraphrase",
     "verbosity_bias_long": "Longer",
     "verbosity_bias_short": "Shorter",
+    "verbosity_padding": "Padded",
     "typos": "Typing errors",
     "markdown": "Markdown",
     "rubric_order": "Rubric order",

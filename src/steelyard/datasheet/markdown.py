@@ -21,6 +21,7 @@ def render(datasheet: Datasheet) -> str:
     summary = summarise(datasheet)
     sheet = summary.datasheet
     parts = [
+        *([f"{sheet.partial}; the others were never asked."] if sheet.partial else ()),
         f"# Judge Datasheet: {escape(sheet.name)}",
         "A judge measured like an instrument. Every figure is `value [95 % interval] count/total`.",
         "\n".join(_provenance(summary)),
@@ -60,7 +61,8 @@ def _provenance(summary: Summary) -> Iterator[str]:
         yield f"- reference: {escape(sheet.reference_told)}"
     for judge in sheet.judges:
         role = "baseline" if judge.baseline else "judge"
-        yield f"- {role} **{escape(judge.name)}**: {escape(judge.model)}"
+        refused = sheet.refused(judge.name)
+        yield f"- {role} **{escape(judge.name)}**: {escape(judge.model)}{f'; {refused}' if refused else ''}"
 
 
 def _readings(summary: Summary) -> Iterator[str]:

@@ -15,7 +15,7 @@ from steelyard.datasheet.run_readings import cost, volatility
 from steelyard.metrics.direction_estimates import BY_CHANCE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Fault, Faults
-from steelyard.metrics.findings import DEFAULT_LIMITS
+from steelyard.metrics.findings import BY_LOSS, DEFAULT_LIMITS
 from steelyard.metrics.losses import UNEVEN
 from steelyard.trials.builtin_prompts import GRADED
 
@@ -233,6 +233,8 @@ def more_calls(estimate: Estimate) -> str:
     """How many more calls of the same design would decide an underpowered figure; nothing for others."""
     if estimate.finding != "underpowered":
         return ""
+    if BY_LOSS in (estimate.note or ""):
+        return f"; {BY_LOSS}"
     if estimate.calls_needed is None:
         return "; it lies on the limit, so no number of calls would decide"
     more = max(1, estimate.calls_needed - estimate.n_calls)

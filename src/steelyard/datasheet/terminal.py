@@ -59,6 +59,8 @@ class _Page:
         sheet = self.summary.datasheet
         calls = f"{self.summary.calls:,} calls" if self.summary.calls else "calls not recorded"
         short_hash = sheet.stimulus_set.removeprefix("sha256:")[:12]
+        if sheet.partial:
+            self._line(f"{sheet.partial}; the others were never asked", STYLES["underpowered"])
         self._line(f"Judge Datasheet: {sheet.name}", "bold")
         facts = (
             f"{sheet.profile} profile",

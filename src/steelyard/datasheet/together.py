@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from steelyard.datasheet import numbers
@@ -21,8 +21,9 @@ _SPREADS = {
     "alone would give.",
     "invariance": "How many verdicts does each edit leave alone, over judges?",
 }
+JURY = "jury"
+"""Probe of the figures of whole juries."""
 _CHOSEN = {
-    "chosen_jury_apparent": "best trio where it was chosen",
     "chosen_jury_accuracy": "best trio on the other half",
     "best_judge_accuracy": "best judge on the other half",
     "jury_gain": "gain of the trio over that judge",
@@ -61,6 +62,10 @@ def judges_of(estimate: Estimate) -> tuple[str, ...]:
     return tuple(str(estimate.group[key]) for key in keys)
 
 
+def _condition(estimate: Estimate) -> frozenset[tuple[str, str | float]]:
+    return frozenset(estimate.group.items())
+
+
 class _Tables:
     """The tables of one datasheet, with names for its judges."""
 
@@ -72,7 +77,7 @@ class _Tables:
     def all(self) -> list[TogetherTable]:
         """In reading order, empty ones included."""
         spreads = [self._spread(share, question) for share, question in _SPREADS.items()]
-        return [*spreads, self._juries(), self._correlations()]
+        return [*spreads, self._juries(), self._errors(), self._by_probe(), self._correlations()]
 
     def _spread(self, share: str, question: str) -> TogetherTable:
         mine = [e for e in self.panel if e.group.get("of") == share]
@@ -86,31 +91,41 @@ class _Tables:
         return TogetherTable(f"{share.capitalize()} over judges", question, header, tuple(rows))
 
     def _juries(self) -> TogetherTable:
-        mine = [e for e in self.panel if e.metric == "jury_accuracy"]
-        trios = [e for e in mine if judges_of(e)]
-        rows = [
-            *(self._row(e, self._whole(e)) for e in mine if not judges_of(e)),
-            *(self._range(trios) if len(trios) > 1 else ()),
-            *(self._row(e, self._chosen(e)) for e in self.panel if e.metric in _CHOSEN),
-        ]
+        mine = [e for e in self.panel if e.probe == JURY and e.metric in ("jury_accuracy", *_CHOSEN)]
+        rows = tuple(self._row(e, self._jury(e)) for e in mine)
         question = (
             "Is a majority better than the best judge? Ties go to the lower answer. What was chosen on one "
             "half of the tasks counts on the other."
         )
-        return TogetherTable("Juries", question, ("jury", "accuracy", "inputs/tasks"), tuple(rows))
+        return TogetherTable("Juries", question, ("jury", "accuracy", "inputs/tasks"), rows)
 
-    def _whole(self, estimate: Estimate) -> str:
+    def _errors(self) -> TogetherTable:
+        """False positives and false negatives of each jury that has an accuracy above."""
+        mine = {(e.metric, _condition(e)): e for e in self.panel if e.probe == JURY}
+        rows = []
+        for (metric, condition), e in mine.items():
+            rates = [mine.get((f"jury_false_{sort}_rate", condition)) for sort in ("positive", "negative")]
+            known = [rate for rate in rates if rate is not None]
+            if metric in ("jury_accuracy", "chosen_jury_accuracy") and known:
+                rows.append((self._jury(e), *map(self._figure, known)))
+        header = ("jury", "false positive", "false negative")
+        return TogetherTable(
+            "Errors of juries", "Which way do juries err on yes/no items?", header, tuple(rows)
+        )
+
+    def _by_probe(self) -> TogetherTable:
+        mine = [e for e in self.panel if e.metric == "jury_accuracy" and e.probe != JURY]
+        question = f"What does the majority of all {len(self.summary.measured)} judges get right, by probe?"
+        rows = tuple(self._row(e, probe_name(e.probe)) for e in mine)
+        return TogetherTable("Majority by probe", question, ("probe", "accuracy", "inputs/tasks"), rows)
+
+    def _jury(self, estimate: Estimate) -> str:
+        """A jury, or what is told of the chosen one."""
+        if estimate.metric in _CHOSEN:
+            who = "" if estimate.metric == "jury_gain" else self._who(estimate)
+            return f"{_CHOSEN[estimate.metric]}{': ' if who else ''}{who}"
         weighted = "weighted by agreement (Dawid and Skene)" if "rule" in estimate.group else "majority"
         return f"{weighted} of all {len(self.summary.measured)}"
-
-    def _range(self, trios: list[Estimate]) -> Iterator[tuple[str, ...]]:
-        known = sorted(filter(numbers.defined, trios), key=lambda e: (e.value or 0.0, judges_of(e)))
-        for word, e in (("least", known[0]), ("greatest", known[-1])) if known else ():
-            yield self._row(e, f"{word} of {len(trios)} trios: {self._who(e)}")
-
-    def _chosen(self, estimate: Estimate) -> str:
-        who = "" if estimate.metric == "jury_gain" else self._who(estimate)
-        return f"{_CHOSEN[estimate.metric]}{': ' if who else ''}{who}"
 
     def _row(self, estimate: Estimate, label: str) -> tuple[str, ...]:
         return label, self._figure(estimate), f"{estimate.n_units}/{estimate.n_clusters}"

@@ -48,7 +48,7 @@ class Budget:
         async with self._freed:
             while self.limit is not None and most > 0 and self.spent + self._held + most > self.limit:
                 if not self._held:
-                    raise BudgetError(f"the budget of ${self.limit:g} is reached (${self.spent:.4f} spent)")
+                    raise BudgetError(f"the budget of ${self.limit:g} is reached")
                 await self._freed.wait()
             self._held += most
         try:

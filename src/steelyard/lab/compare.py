@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.datasheet.comparison_sheet import ComparisonSheet, Side
-from steelyard.datasheet.datasheet import JudgeEntry
+from steelyard.datasheet.datasheet import JudgeEntry, partial_words
 from steelyard.errors import ConfigError, DataError
+from steelyard.lab.coverage import RunCoverage, covered
 from steelyard.lab.observe import observe
 from steelyard.lab.recorded.folder import ImportFolder
 from steelyard.lab.run_folder import RunFolder
@@ -53,6 +54,8 @@ class Verdicts:
     """Hash of the stimulus set."""
     recorded: bool
     """True where the texts are not known, so that stimuli have names only."""
+    coverage: RunCoverage | None = None
+    """How much of the plan was asked; None for an import, which has no plan."""
 
     def pick(self, judge: str | None) -> JudgeEntry:
         """The named judge, or the only one that is no baseline."""
@@ -73,6 +76,13 @@ class Verdicts:
         """The observations of one judge."""
         return [observation for observation in self.observations if observation.judge == judge]
 
+    def partial(self, judge: str) -> str | None:
+        """`Partial: 183 of 660 calls` where some calls of a judge were never asked."""
+        covered_calls = None if self.coverage is None else self.coverage.judges.get(judge)
+        if covered_calls is None or not covered_calls.partial:
+            return None
+        return partial_words(covered_calls.asked, covered_calls.planned)
+
 
 def load_verdicts(folder: Path) -> Verdicts:
     """Read a run folder or an import; nothing is written."""
@@ -86,9 +96,9 @@ def load_verdicts(folder: Path) -> Verdicts:
         return Verdicts(folder, sheet.judges, observations, sheet.stimulus_set, recorded=True)
     plan = run.load()
     with run.store(read_only=True) as store:
-        observations = tuple(observe(plan, store))
+        observations, coverage = tuple(observe(plan, store)), covered(plan.trials, store)
     judges = tuple(JudgeEntry(j.name, j.address, j.baseline, {}) for j in plan.study.judges)
-    return Verdicts(folder, judges, observations, plan.stimuli.hash, recorded=False)
+    return Verdicts(folder, judges, observations, plan.stimuli.hash, recorded=False, coverage=coverage)
 
 
 def compare_targets(first: Target, second: Target, margin: float = MARGIN) -> ComparisonSheet:
@@ -138,7 +148,9 @@ def _check_shared(
 
 
 def _side(verdicts: Verdicts, judge: JudgeEntry) -> Side:
-    return Side(judge.name, judge.model, str(verdicts.folder), verdicts.stimulus_set)
+    return Side(
+        judge.name, judge.model, str(verdicts.folder), verdicts.stimulus_set, verdicts.partial(judge.name)
+    )
 
 
 def _names(judges: Sequence[JudgeEntry]) -> str:

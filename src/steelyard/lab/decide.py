@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 
 from steelyard.errors import ConfigError, SteelyardError
 from steelyard.identity import rng_for
+from steelyard.lab.coverage import covered
 from steelyard.lab.decision import Decision, Look, write_decisions
 from steelyard.lab.decision_rule import Rule
 from steelyard.lab.frozen_study import thaw
@@ -88,10 +88,11 @@ class Course:
             still = [trial for unit in drawn for trial in unit if trial.key not in answered]
             if still:
                 yield still
-            seen = iter(observe_trials([trial for unit in drawn for trial in unit], store))
+            seen = observe_trials([trial for unit in drawn for trial in unit], store)
             for unit in drawn:
-                share = share_of(self.rule, list(islice(seen, len(unit))))
-                calls += len(unit)
+                known = [seen[trial.key] for trial in unit if trial.key in seen]
+                share = share_of(self.rule, known) if len(known) == len(unit) else None
+                calls += len(known)
                 excluded += share is None
                 shares += [] if share is None else [share]
             self.looks.append(Look.at(len(shares), excluded, calls, sum(shares)))
@@ -163,8 +164,10 @@ def _run(
     agendas = [Agenda(c.judge, c.trials, c.batches(runner.store)) for c in courses]
     outcome = conduct(runner, lambda runner: runner.follow(agendas))
     log()
-    observations = observe_trials([trial for course in courses for trial in course.trials], runner.store)
-    early = stops(outcome, observations) if outcome.stopped else ()
-    errors = (*early, *speechless([judge.name for judge in judges], observations))
+    trials = [trial for course in courses for trial in course.trials]
+    observations = list(observe_trials(trials, runner.store).values())
+    early = stops(outcome, covered(trials, runner.store).told) if outcome.stopped else ()
+    names = [judge.name for judge in judges]
+    errors = (*early, *speechless(names, observations, outcome.given_up))
     decisions = tuple(course.decision for course in courses)
     return Decided(folder, decisions, outcome, errors, tuple(warnings(observations)))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from steelyard.errors import (
@@ -16,15 +17,15 @@ from steelyard.errors import (
     UnreachableError,
 )
 from steelyard.lab.briefing import brief
+from steelyard.lab.patience import Patience
 from steelyard.lab.prices import price_of
 from steelyard.lab.throttle import Throttle, nap
 from steelyard.providers.provider import Provider, connect
 from steelyard.trials.exchange import Call
-from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply
 
 if TYPE_CHECKING:
-    from steelyard.lab.runner import Runner
+    from steelyard.lab.runner import Agenda, Runner
 
 
 class JudgeRun:
@@ -33,15 +34,17 @@ class JudgeRun:
     A batch is asked for when the one before it is settled, so that its replies may decide what comes next.
     """
 
-    def __init__(self, runner: Runner, judge: Judge, batches: Iterable[Sequence[Call]]) -> None:
+    def __init__(self, runner: Runner, agenda: Agenda, answered: bool) -> None:
+        """`answered` says that some of the agenda's calls have a reply from an earlier sitting."""
         self.runner = runner
         self.limits = runner.limits
-        self.judge = judge
-        self._batches = iter(batches)
-        self.price = price_of(judge)
-        self.call_timeout = float(judge.options.get("timeout", runner.limits.call_timeout))
+        self.judge = agenda.judge
+        self._batches = iter(agenda.batches)
+        self.price = price_of(self.judge)
+        self.call_timeout = float(self.judge.options.get("timeout", runner.limits.call_timeout))
         self.stopped = asyncio.Event()
-        self._exhausted_in_a_row = 0
+        items = len({call.item for call in agenda.trials})
+        self._patience = Patience(runner.limits.hopeless, items, answered)
         self._jitter = random.Random()
 
     async def execute(self) -> None:
@@ -63,14 +66,12 @@ class JudgeRun:
 
     async def _work(self, provider: Provider, throttle: Throttle, batch: Sequence[Call]) -> None:
         brief(provider, batch)
-        waiting = iter(batch)
+        waiting = deque(batch)
 
         async def worker() -> None:
-            for trial in waiting:
-                if self.stopped.is_set():
-                    return
+            while waiting and not self.stopped.is_set():
                 try:
-                    await self._settle(provider, throttle, trial)
+                    await self._settle(provider, throttle, self._next(waiting))
                 except SteelyardError as error:
                     self._give_up(error)
 
@@ -78,8 +79,15 @@ class JudgeRun:
             for _ in range(min(self.limits.concurrency, provider.concurrency, len(batch))):
                 group.create_task(worker())
 
+    def _next(self, waiting: deque[Call]) -> Call:
+        """In order, so that prompts that begin alike stand together; from anywhere while in doubt."""
+        if self._patience.doubtful:
+            waiting.rotate(-self._jitter.randrange(len(waiting)))
+        return waiting.popleft()
+
     async def _settle(self, provider: Provider, throttle: Throttle, trial: Call) -> None:
         errors: list[CallError] = []
+        doubtful = self._patience.doubtful
         deadline = asyncio.get_running_loop().time() + self.limits.trial_timeout
         while True:
             try:
@@ -103,7 +111,7 @@ class JudgeRun:
                 late = asyncio.get_running_loop().time() + pause > deadline
                 if late or len(errors) >= self.limits.attempts:
                     await self._fail(trial, errors)
-                    self._count_exhausted(error)
+                    self._lose(trial, errors, error, doubtful)
                     return
                 await nap(pause, self.stopped)
             else:
@@ -125,7 +133,7 @@ class JudgeRun:
             raise PermanentError("internal_error", f"{type(error).__name__}: {error}") from error
 
     async def _keep(self, trial: Call, reply: Reply, attempts: int, dollars: float) -> None:
-        self._exhausted_in_a_row = 0
+        self._patience.answered()
         await self.runner.store.save_reply(trial, reply, attempts)
         self.runner.replied(self.judge, dollars)
 
@@ -139,20 +147,20 @@ class JudgeRun:
         longest = min(self.limits.longest_backoff, self.limits.backoff * 2.0 ** (tries - 1))
         return max(error.retry_after or 0.0, longest * (0.5 + self._jitter.random() / 2))
 
-    def _count_exhausted(self, error: TransientError) -> None:
-        self._exhausted_in_a_row += 1
-        count = self._exhausted_in_a_row
-        if error.reason == "unreachable":
-            self._give_up(UnreachableError(str(error)))
-        elif count >= self.limits.hopeless:
-            told = f"judge {self.judge.name}: given up after {count} trials in a row without a reply"
-            self._give_up(UnreachableError(f"{told}; the last try ended with: {error}"))
+    def _lose(self, trial: Call, errors: list[CallError], last: TransientError, doubtful: bool) -> None:
+        """Count a call that used up its tries, and leave a server that is not there or answers nothing."""
+        hopeless = self._patience.lost(trial, last, doubtful)
+        if all(error.reason == "unreachable" for error in errors):
+            self._give_up(UnreachableError(str(last)))
+        elif hopeless is not None:
+            self._give_up(hopeless)
 
     def _give_up(self, error: SteelyardError) -> None:
         """Leave this judge; what concerns this judge alone lets the others go on."""
         if self.stopped.is_set():
             return
         self.stopped.set()
+        self.runner.outcome.given_up.add(self.judge.name)
         if isinstance(error, (UnreachableError, BudgetError)):
             self.runner.outcome.stopped.append(error)
         else:

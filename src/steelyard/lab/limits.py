@@ -22,6 +22,6 @@ class Limits:
     trial_timeout: float = 600.0
     """Seconds for all tries of a trial, waits included."""
     hopeless: int = 5
-    """A judge is given up after this many trials in a row that used up their tries."""
+    """Different items, lost in a row, after which a judge that never replied is given up; see `patience`."""
     budget: float | None = None
     """Dollars for the whole study, earlier sittings included."""

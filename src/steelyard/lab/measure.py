@@ -13,6 +13,7 @@ from typing import Any
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.errors import ConfigError, RunError, SteelyardError, UsageError
 from steelyard.lab.authoring.spending import authoring_cost
+from steelyard.lab.coverage import covered
 from steelyard.lab.limits import Limits
 from steelyard.lab.observe import observe
 from steelyard.lab.planner import make_plan
@@ -20,7 +21,7 @@ from steelyard.lab.prices import price_of
 from steelyard.lab.progress import Progress
 from steelyard.lab.run_folder import RunFolder
 from steelyard.lab.runner import Outcome, Runner
-from steelyard.lab.shortfalls import speechless, stops, uncomputed, warnings
+from steelyard.lab.shortfalls import speechless, stops, uncomputed, untaken, warnings
 from steelyard.lab.study import Study
 from steelyard.trials.judge import Judge
 
@@ -31,19 +32,25 @@ class Measured:
 
     folder: RunFolder
     """Where everything lies."""
-    datasheet: Datasheet
-    """Built from all replies so far."""
+    datasheet: Datasheet | None
+    """Built from all replies so far; None where there are none."""
     outcome: Outcome
     """What happened in this sitting."""
     errors: tuple[SteelyardError, ...]
     """Why the run is not finished; empty when it is."""
     warnings: tuple[str, ...]
-    """Single failures, in sentences."""
+    """Single failures, in sentences; none where no call was answered, which is an error."""
 
     @property
     def exit_code(self) -> int:
         """0 or 1, as the contract says; what would be 2 is raised."""
         return max((error.exit_code for error in self.errors), default=0)
+
+    def require(self) -> Datasheet:
+        """The datasheet of a finished run; what kept it from its end is raised."""
+        if self.errors or self.datasheet is None:
+            raise self.errors[0] if self.errors else RunError(f"{self.folder.path}: no call has a reply.")
+        return self.datasheet
 
 
 def measure(study: Study, folder: RunFolder, limits: Limits, progress: Progress | None = None) -> Measured:
@@ -65,11 +72,15 @@ def measure(study: Study, folder: RunFolder, limits: Limits, progress: Progress 
                 Runner(store, limits, progress, authoring_cost(store).dollars),
                 lambda runner: runner.run(plan.trials),
             )
-            observations = observe(plan, store)
+            observations, coverage = observe(plan, store), covered(plan.trials, store)
             datasheet = folder.publish(plan, store)
     names = [judge.name for judge in study.judges]
-    errors = [*stops(outcome, observations), *speechless(names, observations), *uncomputed(datasheet.faults)]
-    return Measured(folder, datasheet, outcome, tuple(errors), tuple(warnings(observations)))
+    errors = [*stops(outcome, coverage.told), *speechless(names, observations, outcome.given_up)]
+    if datasheet is None:
+        return Measured(folder, None, outcome, tuple(errors), ())
+    errors += uncomputed(datasheet.faults)
+    told = (*warnings(observations), *untaken(datasheet))
+    return Measured(folder, datasheet, outcome, tuple(errors), told)
 
 
 def conduct(runner: Runner, work: Callable[[Runner], Coroutine[Any, Any, Outcome]]) -> Outcome:
@@ -87,6 +98,7 @@ def check_prices(judges: Iterable[Judge], limits: Limits) -> None:
         if price_of(judge) is None:
             raise ConfigError(
                 f"judge {judge.name}: no price is known for {judge.address}, so a budget can not be kept; "
+                "give the judge input_price and output_price (dollars per million tokens), "
                 "leave --budget out, or use vllm/… or ollama/… for a server of your own."
             )
 

@@ -9,6 +9,7 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.lab.authoring.commission import commission_of
 from steelyard.lab.limits import Limits
 from steelyard.lab.measure import measure as run
+from steelyard.lab.reference_run import referenced
 from steelyard.lab.run_folder import RunFolder
 from steelyard.lab.study_file import build_study, load_config
 
@@ -28,11 +29,9 @@ def measure(
     config = load_config(path, {**overrides, **({"judges": list(judges)} if judges else {})})
     built = build_study(config, Path() if path is None else path.parent)
     folder = RunFolder(Path(out)) if out else RunFolder.default(built)
+    built = referenced(built, folder, limits or Limits())
     commission = commission_of(config)
     if commission is not None:
         built, authored = commission.fulfilled(built, folder, limits or Limits())
         authored.require_review(folder)
-    measured = run(built, folder, limits or Limits())
-    if measured.errors:
-        raise measured.errors[0]
-    return measured.datasheet
+    return run(built, folder, limits or Limits()).require()

@@ -11,35 +11,40 @@ from steelyard.trials.reply import Usage
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.readers import READERS
-from steelyard.verdicts.verdict import NOT_RUN, Failed, Verdict
+from steelyard.verdicts.verdict import Failed, Verdict
 
 
 def observe(plan: Plan, store: RunStore) -> list[Observation]:
-    """One observation per planned trial, in the plan's order."""
-    return observe_trials(plan.trials, store)
+    """One observation per trial that was asked, in the plan's order."""
+    return list(observe_trials(plan.trials, store).values())
 
 
-def observe_trials(trials: Iterable[Trial], store: RunStore) -> list[Observation]:
-    """One observation per trial, in the order given."""
+def observe_trials(trials: Iterable[Trial], store: RunStore) -> dict[str, Observation]:
+    """By trial key, in the order given; a trial that was never asked has no observation."""
     replies, failures = store.replies(), store.failures()
-    return [_observation(trial, replies.get(trial.key), failures.get(trial.key)) for trial in trials]
+    observed: dict[str, Observation] = {}
+    for trial in trials:
+        verdict = _verdict(trial, replies.get(trial.key), failures.get(trial.key))
+        if verdict is not None:
+            observed[trial.key] = _observation(trial, replies.get(trial.key), verdict)
+    return observed
 
 
-def _observation(trial: Trial, stored: StoredReply | None, failure: StoredFailure | None) -> Observation:
+def _observation(trial: Trial, stored: StoredReply | None, verdict: Verdict) -> Observation:
     return Observation(
         judge=trial.judge.name,
         protocol=trial.protocol,
         stimulus=trial.stimulus,
         order=trial.order,
         replicate=trial.replicate,
-        verdict=_verdict(trial, stored, failure),
+        verdict=verdict,
         usage=stored.reply.usage if stored else Usage(),
-        prompt=trial.prompt_hash,
+        prompt=trial.wording_hash,
     )
 
 
-def _verdict(trial: Trial, stored: StoredReply | None, failure: StoredFailure | None) -> Verdict:
+def _verdict(trial: Trial, stored: StoredReply | None, failure: StoredFailure | None) -> Verdict | None:
     if stored is None:
-        return Failed(failure.reason if failure else NOT_RUN)
+        return Failed(failure.reason) if failure else None
     reader = READERS.build(trial.judge.protocols[trial.protocol].reader)
     return reader(stored.reply, trial.asked.scale)

@@ -63,11 +63,11 @@ def _asked(study: Study, items: list[Item], runner: Runner) -> dict[str, str]:
     """Verdicts on items without one; a reply is filed under the item as its verdict labels it."""
     store, trials = runner.store, [reference_trial(study, item) for item in items]
     outcome = conduct(runner, lambda runner: runner.run(trials))
-    verdicts = [observation.verdict for observation in observe_trials(trials, store)]
+    verdicts = {key: observation.verdict for key, observation in observe_trials(trials, store).items()}
     labels = {
         item.id: verdict.value
-        for item, verdict in zip(items, verdicts, strict=True)
-        if isinstance(verdict, Decided)
+        for item, trial in zip(items, trials, strict=True)
+        if isinstance(verdict := verdicts.get(trial.key), Decided)
     }
     store.refile(
         (trial, reference_trial(study, replace(item, label=labels[item.id])))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -19,6 +20,7 @@ from steelyard.lab.authoring.draft import Written
 from steelyard.lab.authoring.spending import authoring_cost
 from steelyard.lab.authoring.tally import tally
 from steelyard.lab.budget import cost
+from steelyard.lab.coverage import covered
 from steelyard.lab.frozen_plan import freeze_plan, thaw_plan
 from steelyard.lab.frozen_study import freeze, thaw
 from steelyard.lab.observe import observe
@@ -27,7 +29,9 @@ from steelyard.lab.prices import dollars_of, price_of
 from steelyard.lab.study import Study
 from steelyard.metrics.faults import Faults
 from steelyard.stimuli.stimulus_set import StimulusSet
+from steelyard.store.replies import StoredReply
 from steelyard.store.run_store import RunStore
+from steelyard.trials.trial import Trial
 
 try:
     import fcntl
@@ -36,6 +40,10 @@ except ImportError:  # not on Windows, where runs are not guarded against each o
 
 RUNS = "steelyard-runs"
 """Folder of the runs that were given no --out."""
+SHEETS = ("datasheet.json", "datasheet.md", "datasheet.html")
+"""Files of a published datasheet."""
+REFUSABLE = ("temperature", "seed", "logprobs")
+"""Fields of a request whose absence a reader of the figures must know of."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +81,7 @@ class RunFolder:
     @property
     def page(self) -> Path:
         """The datasheet as one HTML file."""
-        return self.path / "datasheet.html"
+        return self.path / SHEETS[-1]
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -145,9 +153,10 @@ class RunFolder:
             )
 
     def _keep_plan(self, plan: Plan) -> None:
-        """Once per study, whatever interrupted the first attempt."""
+        """Once per study, whatever interrupted the first attempt; again where its calls are others."""
         with self.store() as store:
-            if store.study != plan.study.hash or not store.has_plan:
+            frozen = {row.trial for row in store.planned()} if store.has_plan else set()
+            if store.study != plan.study.hash or frozen != {trial.key for trial in plan.trials}:
                 store.freeze(plan.study.hash, freeze_plan(plan))
 
     def load(self) -> Plan:
@@ -188,9 +197,14 @@ class RunFolder:
         finally:
             store.close()
 
-    def publish(self, plan: Plan, store: RunStore) -> Datasheet:
-        """Build the datasheet from the store and write every format."""
-        return self.write(build_datasheet(plan, store))
+    def publish(self, plan: Plan, store: RunStore) -> Datasheet | None:
+        """Build the datasheet from the store and write every format; without a reply there is none."""
+        if covered(plan.trials, store).own.answered:
+            return self.write(build_datasheet(plan, store))
+        for name in SHEETS:  # no reply stands behind what may lie there
+            with suppress(OSError):
+                (self.path / name).unlink(missing_ok=True)
+        return None
 
     def write(self, datasheet: Datasheet) -> Datasheet:
         """Write JSON, Markdown and one HTML page; the datasheet comes back with what could not be drawn."""
@@ -241,16 +255,29 @@ def run_facts(plan: Plan, store: RunStore) -> dict[str, Any]:
     times = sorted(stored.received for _, stored in measured)
     latencies = sorted(stored.reply.latency_ms for _, stored in measured)
     prices = {judge.name: price_of(judge) for judge in plan.study.judges}
+    coverage = covered(plan.trials, store)
     return {
         "started": _clock(times[0]) if times else None,
-        "finished": _clock(times[-1]) if times else None,
+        "finished": _clock(times[-1]) if times and not coverage.told.partial else None,
+        **coverage.to_json(),
         "latency_ms": {"p50": _quantile(latencies, 0.5), "p95": _quantile(latencies, 0.95)},
         "calls": len(measured),
         "input_tokens": sum(stored.reply.usage.input_tokens for _, stored in measured),
         "output_tokens": sum(stored.reply.usage.output_tokens for _, stored in measured),
         "dollars": round(sum(cost(prices[t.judge.name], t, stored.reply) for t, stored in measured), 6),
+        **_refused(measured),
         **_authoring_facts(store),
     }
+
+
+def _refused(measured: list[tuple[Trial, StoredReply]]) -> dict[str, Any]:
+    """Calls by judge and by the sampling field that its server would not take; nothing where all were."""
+    refused: dict[str, Counter[str]] = {}
+    for trial, stored in measured:
+        for name in REFUSABLE:
+            if name in stored.reply.effective and stored.reply.effective[name] is None:
+                refused.setdefault(trial.judge.name, Counter())[name] += 1
+    return {"refused": {judge: dict(fields) for judge, fields in refused.items()}} if refused else {}
 
 
 def _authoring_facts(store: RunStore) -> dict[str, Any]:

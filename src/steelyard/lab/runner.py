@@ -30,6 +30,8 @@ class Outcome:
     """Trials without a reply, by reason."""
     stopped: list[SteelyardError] = field(default_factory=list)
     """Why some trials were never tried."""
+    given_up: set[str] = field(default_factory=set)
+    """Judges that were left before all their trials were tried."""
     dollars: float = 0.0
     """Spent on the study, earlier sittings included."""
 
@@ -90,7 +92,7 @@ class Runner:
             paid = [trial for trial in agenda.trials if trial.key in stored]
             self.budget.spent += sum(cost(price, trial, stored[trial.key].reply) for trial in paid)
             lane = "embedded" if judge.provider == "embedded" else f"judge {judge.name}"
-            run = JudgeRun(self, judge, agenda.batches)
+            run = JudgeRun(self, agenda, bool(paid))
             self._runs.append(run)
             self.progress.begin(judge.name, len(agenda.trials), len(paid))
             lanes.setdefault(lane, []).append(run)

@@ -52,8 +52,7 @@ def selftest(folder: Path, profile: str = "standard") -> list[Gate]:
     """Measure the planted judges in `folder` and hold every figure against its true value."""
     config = StudyConfig(name="selftest", seed=SEED, profile=profile, judges=[PROBIT])  # type: ignore[arg-type]
     study = build_study(config, folder)
-    measured = measure(study, RunFolder(folder), Limits())
-    sheet = measured.datasheet
+    sheet = measure(study, RunFolder(folder), Limits()).require()
     probit = study.judges[0]
     return [
         *_first(sheet),
@@ -84,7 +83,7 @@ def _instrument(folder: Path) -> Iterator[Gate]:
         probes=["ladder"],
     )
     study = build_study(config, folder)
-    sheet = measure(study, RunFolder(folder), Limits()).datasheet
+    sheet = measure(study, RunFolder(folder), Limits()).require()
     judge = study.judges[0]
     planted = Planted(judge).parameters(judge.protocols["base"].settings)
     for metric, tolerance in TOLERANCES.items():

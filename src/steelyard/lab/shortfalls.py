@@ -3,52 +3,75 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from steelyard.datasheet.datasheet import Datasheet
 from steelyard.errors import BudgetError, InterruptedRunError, RunError, SteelyardError
+from steelyard.lab.coverage import Coverage
 from steelyard.lab.runner import Outcome
 from steelyard.metrics.faults import Fault
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.recorded_observations import verdict_counts
-from steelyard.verdicts.verdict import NOT_RUN, Abstained, Decided, Failed, Tie, Unreadable
+from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
+
+AGAIN = "run the same command again to go on"
+LOOK = "look at the replies and correct the prompt, the reader or the server"
 
 
-def stops(outcome: Outcome, observations: Sequence[Observation]) -> Iterator[SteelyardError]:
-    """The reasons for an early end, each with how to go on."""
-    total = len(observations)
-    replied = sum(not isinstance(o.verdict, Failed) for o in observations)
-    untried = sum(o.verdict == Failed(NOT_RUN) for o in observations)
-    done = f"{replied:,} of {total:,} trials have a reply, which is kept"
-    again = "run the same command again to go on"
-    seen: set[str] = set()
-    for error in outcome.stopped:
-        if str(error) in seen:
-            continue
-        seen.add(str(error))
+def stops(outcome: Outcome, coverage: Coverage) -> Iterator[SteelyardError]:
+    """The reasons for an early end, each once and with how to go on."""
+    done = _done(coverage)
+    distinct = {str(error): error for error in reversed(outcome.stopped)}
+    for error in reversed(distinct.values()):
         if isinstance(error, InterruptedRunError):
-            yield InterruptedRunError(f"interrupted: {done}; {again}.")
+            yield InterruptedRunError(f"interrupted: {done}; {AGAIN}.")
         elif isinstance(error, BudgetError):
-            yield BudgetError(f"{error}: {done}; raise --budget and {again}.")
+            spent = f"${outcome.dollars:.4f} spent"
+            yield BudgetError(f"{error} ({spent}): {done}; raise --budget and {AGAIN}.")
         else:
-            yield type(error)(f"{str(error).rstrip('.?')}; {done}; {again}.")
-    if untried and not outcome.stopped:
-        yield RunError(f"{untried:,} trials were never tried: {done}; {again}.")
+            yield type(error)(f"{str(error).rstrip('.?')}; {done}; {AGAIN}.")
+    if not outcome.stopped:
+        yield from unasked(coverage)
 
 
-def speechless(judges: Iterable[str], observations: Sequence[Observation]) -> Iterator[SteelyardError]:
-    """Judges from whom nothing readable came; a judge that was not reached at all is told of elsewhere."""
+def unasked(coverage: Coverage) -> Iterator[SteelyardError]:
+    """One sentence where calls of the plan were never made."""
+    if coverage.partial:
+        missing = coverage.planned - coverage.asked
+        yield RunError(f"{missing:,} calls were never asked: {_done(coverage)}; {AGAIN}.")
+
+
+def _done(coverage: Coverage) -> str:
+    kept = ", which is kept" if coverage.answered else ""
+    return f"{coverage.answered:,} of {coverage.planned:,} calls have a reply{kept}"
+
+
+def speechless(
+    judges: Iterable[str],
+    observations: Sequence[Observation],
+    given_up: Collection[str] = (),
+    *,
+    recorded: bool = False,
+) -> Iterator[SteelyardError]:
+    """Judges from whom nothing readable came; one that was given up without a reply is told of elsewhere."""
     counts = verdict_counts(observations)
     for judge in judges:
-        tried = {v: n for (name, v), n in counts.items() if name == judge and v != Failed(NOT_RUN)}
-        if tried and not any(isinstance(verdict, (Decided, Tie, Abstained)) for verdict in tried):
-            reasons: Counter[str] = Counter()
-            for verdict, number in tried.items():
-                if isinstance(verdict, (Unreadable, Failed)):
-                    reasons[verdict.reason] += number
-            yield RunError(
-                f"judge {judge}: no readable verdict in {sum(tried.values())} calls ({_told(reasons)}), "
-                "no figure defined; look at the replies and correct the prompt, the reader or the server."
-            )
+        tried = {verdict: number for (name, verdict), number in counts.items() if name == judge}
+        replied = not all(isinstance(verdict, Failed) for verdict in tried)
+        readable = any(isinstance(verdict, (Decided, Tie, Abstained)) for verdict in tried)
+        if tried and not readable and (replied or judge not in given_up):
+            yield _silence(judge, tried, LOOK if replied or recorded else f"look at the server, then {AGAIN}")
+
+
+def _silence(judge: str, tried: Mapping[Verdict, int], cure: str) -> RunError:
+    reasons: Counter[str] = Counter()
+    for verdict, number in tried.items():
+        if isinstance(verdict, (Unreadable, Failed)):
+            reasons[verdict.reason] += number
+    return RunError(
+        f"judge {judge}: no readable verdict in {sum(tried.values())} calls ({_told(reasons)}), "
+        f"no figure defined; {cure}."
+    )
 
 
 def uncomputed(faults: Iterable[Fault]) -> Iterator[SteelyardError]:
@@ -73,11 +96,18 @@ def warnings(observations: Sequence[Observation]) -> Iterator[str]:
     """Single calls without a verdict, by judge and reason."""
     counts: dict[tuple[str, str], Counter[str]] = {}
     for (judge, verdict), number in verdict_counts(observations).items():
-        if isinstance(verdict, (Unreadable, Failed)) and verdict.reason != NOT_RUN:
+        if isinstance(verdict, (Unreadable, Failed)):
             word = "unreadable" if isinstance(verdict, Unreadable) else "failed"
             counts.setdefault((judge, word), Counter())[verdict.reason] += number
     for (judge, word), reasons in sorted(counts.items()):
         yield f"judge {judge}: {reasons.total()} trials {word} ({_told(reasons)}); none of them is a score."
+
+
+def untaken(datasheet: Datasheet) -> Iterator[str]:
+    """Fields of a request that a server would not take, by judge."""
+    for judge in datasheet.judges:
+        if told := datasheet.refused(judge.name):
+            yield f"judge {judge.name}: {told}."
 
 
 def _told(reasons: Counter[str]) -> str:

@@ -33,6 +33,7 @@ from steelyard.probes.suites import asks_for_scores, expanded, named_probes
 from steelyard.providers.provider import connect
 from steelyard.tasks.data_config import DataConfig, parse_data
 from steelyard.tasks.item import Item
+from steelyard.tasks.sources.items import empty_strata
 from steelyard.tasks.task import Task
 from steelyard.trials.builtin_prompts import NAMED_USER
 from steelyard.trials.judge import Judge
@@ -98,7 +99,8 @@ def build_study(config: StudyConfig, folder: Path, prompt: Path | None = None) -
     task = question(config.task, config.data, scores=asks_for_scores(config.probes))
     config = _with_defaults(config, task)
     items, undrawn = _items(config, folder, task)
-    probes = probe_specs(expanded(config.probes, {task.scale, *(item.scale or task.scale for item in items)}))
+    scales = {task.scale, *(item.scale or task.scale for item in items)}
+    probes = probe_specs(expanded(config.probes, scales, packed=config.data is None))
     arms = {arm for spec in probes for arm in arms_of(PROBES.build(spec))}
     judges = [parse_judge(_prompted(given, prompt), folder, task.scale, arms) for given in config.judges]
     judges = _distinct(judges, config.judges)
@@ -116,6 +118,7 @@ def build_study(config: StudyConfig, folder: Path, prompt: Path | None = None) -
         task,
         items,
         undrawn=undrawn,
+        notes=tuple(empty_strata(items, undrawn)),
         source=None if config.data is None else data_source(config.data, folder),
         reference=_reference(config),
         writers=_writers(config),
@@ -142,7 +145,7 @@ def _writers(config: StudyConfig) -> dict[str, Any] | None:
 def _items(config: StudyConfig, folder: Path, task: Task) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
     """What is judged: rows of the user's data, items of the pack for scores, or nothing; then other rows."""
     if config.data is not None:
-        return config.data.load(folder, task.scale, config.seed)
+        return config.data.parted(folder, task.scale, config.seed)
     if level_of(task) == POINTWISE:
         return pack_draw(config.task.parsed_scale(), config.profile, config.seed), ()
     return (), ()

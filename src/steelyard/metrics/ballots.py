@@ -27,7 +27,8 @@ def ballots(scores: Mapping[str, Scores], tie: str = "low") -> Ballots:
         ends = zip(columns.low.tolist(), columns.high.tolist(), strict=True)
         for row, cluster, scale in zip(rows[columns.stimulus], columns.cluster, ends, strict=True):
             clusters[row], scales[row] = columns.clusters[cluster], f"{scale[0]}-{scale[1]}"
-    return Ballots(votes, labels, _numbers(clusters), judges, _numbers(scales))
+    names = tuple(sorted(set(scales)))
+    return Ballots(votes, labels, _numbers(clusters), judges, _numbers(scales), names)
 
 
 def _numbers(names: Sequence[str]) -> Ints:

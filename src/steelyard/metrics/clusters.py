@@ -4,7 +4,8 @@ Simulated coverage of the 95 % interval with 10 tasks of 12 calls: .98, .96, .96
 correlations .01, .1, .3 and a share of .5; .96 to .98 at shares .01 to .05. Where every task agrees the
 correlation cannot be estimated and .1 is assumed; such runs were covered whenever the share was .05 or
 less, and the strict interval that counts tasks alone stands beside. The one-sided limit errs in .10
-instead of .05 of runs at shares of .05 to .1 with a correlation of .3.
+instead of .05 of runs at shares of .05 to .1 with a correlation of .3, so words do not rest on it alone
+(`few_events`).
 """
 
 from __future__ import annotations

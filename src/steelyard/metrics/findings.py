@@ -1,4 +1,9 @@
-"""The words of a datasheet: `clear`, `flagged`, `underpowered`."""
+"""The words of a datasheet: `clear`, `flagged`, `underpowered`.
+
+A word is said only where it would hold however the missing verdicts had come out: limits are taken at the
+worst and the best case over them. `clear` against a limit also asks that a judge which sits on the limit
+would show so few events in at most 5 % of runs, were its calls correlated by .3 within tasks.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import ceil, sqrt
 
-from steelyard.metrics.clusters import effective_size, quantile, wilson_cluster
+from steelyard.metrics.clusters import effective_size, quantile
+from steelyard.metrics.few_events import chance_of_so_few
 from steelyard.metrics.intervals import Limits, normal_quantile, score, t_quantile
 from steelyard.metrics.power import first_number, trials_to_exclude
 from steelyard.metrics.tally import Tally
@@ -16,6 +22,7 @@ MARGIN = 0.10
 """Largest difference that still counts as none."""
 ALPHA = 0.05
 POWER = 0.80
+BY_LOSS = "the missing verdicts decide"
 
 
 @dataclass(frozen=True)
@@ -62,16 +69,47 @@ def limit_word(limits: Limits, limit: Limit) -> str:
     return FLAGGED if low > bound else UNDERPOWERED
 
 
-def judge_limit(tally: Tally, limit: Limit) -> str:
-    """The word for a proportion against its limit, tasks as clusters."""
-    return limit_word(wilson_cluster(tally, 1 - ALPHA), limit)
+def judge_limit(tally: Tally, limit: Limit, bounds: Limits | None = None) -> str:
+    """The word for a proportion against its limit, tasks as clusters.
+
+    `bounds` are the share in the worst and best case over missing verdicts.
+    """
+    share = tally.k / tally.n
+    least, most = (share, share) if bounds is None else (min(share, bounds[0]), max(share, bounds[1]))
+    size, reach = effective_size(tally), quantile(tally, 1 - ALPHA)
+    word = limit_word((score(least, size, reach)[0], score(most, size, reach)[1]), limit)
+    rare = word != CLEAR or tally.n_clusters < 2 or _so_few(tally, limit, (least, most))
+    return word if rare else UNDERPOWERED
 
 
-def difference_word(limits: Limits | None, probability: float, margin: float = MARGIN) -> str:
-    """The word for a difference, from its 90 % interval and the test's p."""
-    if limits is not None and -margin < limits[0] and limits[1] < margin:
+def _so_few(tally: Tally, limit: Limit, shares: Limits, times: float = 1.0) -> bool:
+    """Whether a judge on the limit would rarely show so few events beyond it; a single task tells nothing."""
+    share, at = (shares[1], limit.value) if limit.side == "max" else (1 - shares[0], 1 - limit.value)
+    return chance_of_so_few(share * tally.n * times, tally.trials, at, times) <= ALPHA
+
+
+def difference_word(
+    limits: Limits | None, probability: float, margin: float = MARGIN, moved: Limits = (0.0, 0.0)
+) -> str:
+    """The word for a difference, from its 90 % interval and the test's p.
+
+    `moved` says how far missing verdicts could move the difference, down and up; see `moved_by`.
+    """
+    low, high = (-1.0, 1.0) if limits is None else (limits[0] + moved[0], limits[1] + moved[1])
+    if limits is not None and -margin < low and high < margin:
         return CLEAR
-    return FLAGGED if probability <= ALPHA else UNDERPOWERED
+    kept = moved == (0.0, 0.0) or low > 0 or high < 0
+    return FLAGGED if probability <= ALPHA and kept else UNDERPOWERED
+
+
+def moved_by(value: float, bounds: Limits | None) -> Limits:
+    """How far missing verdicts could move a value, down and up."""
+    return (0.0, 0.0) if bounds is None else (min(0.0, bounds[0] - value), max(0.0, bounds[1] - value))
+
+
+def by_loss(seen: str | None, word: str | None) -> str | None:
+    """A remark where a word is withheld that the verdicts at hand alone would give."""
+    return f"{seen} but for calls without a verdict: {BY_LOSS}" if seen != word else None
 
 
 def detectable_beyond(tally: Tally, limit: Limit) -> float:
@@ -92,7 +130,8 @@ def calls_needed(tally: Tally, limit: Limit) -> int | None:
 
     def decided(count: int) -> bool:
         limits = score(share, size / tasks * count, t_quantile(1 - ALPHA, count - 1))
-        return limit_word(limits, limit) != UNDERPOWERED
+        word = limit_word(limits, limit)
+        return word == FLAGGED or (word == CLEAR and _so_few(tally, limit, (share, share), count / tasks))
 
     count = first_number(decided, tasks)
     return None if count is None else ceil(count / tasks * tally.n_calls)

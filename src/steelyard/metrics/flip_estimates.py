@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import ceil
 
 import numpy as np
 
 from steelyard.metrics.clusters import percentile_limits, ratio, resample, wilson_cluster
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import ALPHA, MARGIN, UNDERPOWERED, difference_word
+from steelyard.metrics.findings import ALPHA, MARGIN, UNDERPOWERED, by_loss, difference_word, moved_by
+from steelyard.metrics.flip_bounds import flip_bounds
 from steelyard.metrics.flips import Flips, count_flips, relabelling_p
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.intervals import difference
+from steelyard.metrics.intervals import Limits, difference
 from steelyard.metrics.net_slot import DECLARED_PROTOCOL
 from steelyard.metrics.pairs import Floats, Ints, Pairs
 from steelyard.metrics.power import first_number
@@ -39,26 +41,28 @@ def flip_estimates(heading: Heading, pairs: Pairs, tested: Tested | None = None)
 
     `tested` is the order test among the tests that were declared with it.
     """
-    flips = count_flips(pairs).comparable()
+    asked = count_flips(pairs)
+    flips = asked.comparable()
     if not len(flips.cluster):
         return []
-    repeat, swap = (
-        _tally(flips, flips.repeat_flips, flips.repeat),
-        _tally(flips, flips.swap_flips, flips.swap),
-    )
+    missing = excluded(pairs)
+    repeat = _tally(flips, flips.repeat_flips, flips.repeat, missing)
+    swap = _tally(flips, flips.swap_flips, flips.swap, missing)
+    repeats, swaps, between = flip_bounds(asked)
     return [
-        proportion(heading, "repeat_flip_rate", repeat, unit=UNIT, notes=[SAMPLED]),
-        proportion(heading, "swap_flip_rate", swap, unit=UNIT, notes=[SAMPLED]),
-        _excess(heading, flips, repeat, swap, excluded(pairs), tested),
+        proportion(heading, "repeat_flip_rate", repeat, unit=UNIT, bounds=repeats, notes=[SAMPLED]),
+        proportion(heading, "swap_flip_rate", swap, unit=UNIT, bounds=swaps, notes=[SAMPLED]),
+        _excess(heading, flips, repeat, swap, between, tested),
     ]
 
 
-def _tally(flips: Flips, events: Ints, trials: Ints) -> Tally:
+def _tally(flips: Flips, events: Ints, trials: Ints, missing: Mapping[str, int]) -> Tally:
     return Tally(
         events=_whole(flips, events),
         trials=_whole(flips, trials),
         n_calls=int(flips.calls.sum()),
         n_units=len(flips.cluster),
+        **missing,
     )
 
 
@@ -77,7 +81,7 @@ def _excess(
     flips: Flips,
     repeat: Tally,
     swap: Tally,
-    missing: dict[str, int],
+    bounds: Limits,
     tested: Tested | None,
 ) -> Estimate:
     tasks = repeat.n_clusters
@@ -87,7 +91,11 @@ def _excess(
     test = tested or alone(relabelling_p(flips, heading.bootstrap_seed(METRICS[2])))
     informative = repeat.k > 0 and means.error > 0
     declared = heading.group.get("protocol") == DECLARED_PROTOCOL
-    word = difference_word(means.limits(1 - ALPHA), test.corrected) if declared and informative else None
+    seen = word = None
+    if declared and informative:
+        limits = means.limits(1 - ALPHA)
+        seen = difference_word(limits, test.corrected)
+        word = difference_word(limits, test.corrected, moved=moved_by(means.mean, bounds))
     interval, remark = _interval(heading, means, tasks, repeat, swap)
     return heading.estimate(
         METRICS[2],
@@ -97,14 +105,17 @@ def _excess(
         n_calls=repeat.n_calls,
         n_units=repeat.n_units,
         n_clusters=tasks,
-        excluded=missing,
+        excluded={"unreadable": repeat.unreadable, "failed": repeat.failed},
+        bounds=bounds,
         chance=0.0,
         finding=word,
         minimum_detectable=means.detectable if informative else None,
-        note=join([f"relabelling test {test.told()}", "" if repeat.k else NEVER, remark]),
+        note=join(
+            [f"relabelling test {test.told()}", "" if repeat.k else NEVER, remark, by_loss(seen, word)]
+        ),
         p=test.p if word else None,
         p_corrected=test.corrected if word else None,
-        calls_needed=_calls_needed(means, repeat.n_calls) if word == UNDERPOWERED else None,
+        calls_needed=_calls_needed(means, repeat.n_calls) if seen == UNDERPOWERED else None,
     )
 
 

@@ -13,7 +13,7 @@ from math import lgamma
 
 import numpy as np
 
-from steelyard.metrics.pairs import FIRST, SECOND, TIE, Floats, Ints, Pairs, as_tie
+from steelyard.metrics.pairs import FAILED, FIRST, SECOND, TIE, UNREADABLE, Floats, Ints, Pairs, as_tie
 from steelyard.metrics.tally import Mask
 
 DRAWS = 9999
@@ -31,6 +31,8 @@ class Flips:
     """Calls by (pair, order, winning content); a valid abstention counts as a tie."""
     cluster: Ints
     """Task number of each pair."""
+    lost: Ints
+    """Calls without a verdict, by (pair, order)."""
 
     @property
     def calls(self) -> Ints:
@@ -65,7 +67,12 @@ class Flips:
 
     def where(self, mask: Mask) -> Flips:
         """The pairs that the mask keeps."""
-        return Flips(self.counts[mask], self.cluster[mask])
+        return Flips(self.counts[mask], self.cluster[mask], self.lost[mask])
+
+    def designed(self) -> Flips:
+        """The pairs that would have comparisons of both kinds had no call been lost."""
+        asked = self.calls + self.lost
+        return self.where((asked.min(axis=1) > 0) & (asked.max(axis=1) > 1))
 
     @property
     def excess(self) -> Floats:
@@ -77,11 +84,14 @@ def count_flips(pairs: Pairs) -> Flips:
     """Sort the calls of each pair by order and winning content."""
     numbers, first, row = np.unique(pairs.pair, return_index=True, return_inverse=True)
     counts = np.zeros((len(numbers), 2, 3), dtype=np.int64)
+    lost = np.zeros((len(numbers), 2), dtype=np.int64)
     for order, column in enumerate(("u_first", "v_first")):
         codes = as_tie(getattr(pairs, column))
         for code, content in _CONTENT[column].items():
             counts[:, order, content] = np.bincount(row[codes == code], minlength=len(numbers))
-    return Flips(counts, pairs.cluster[first])
+        missing = np.isin(codes, (UNREADABLE, FAILED))
+        lost[:, order] = np.bincount(row[missing], minlength=len(numbers))
+    return Flips(counts, pairs.cluster[first], lost)
 
 
 def relabelling_p(flips: Flips, seed: int, draws: int = DRAWS) -> float:
@@ -121,7 +131,8 @@ def _deals(won: Ints, first: int) -> tuple[Floats, Floats]:
     )
     chances = np.exp(ways - ways.max())
     each = np.stack([dealt, won - dealt], axis=1)
-    return Flips(each, np.zeros(len(each), dtype=np.int64)).excess, chances / chances.sum()
+    none = np.zeros((len(each), 2), dtype=np.int64)
+    return Flips(each, none[:, 0], none).excess, chances / chances.sum()
 
 
 def _log_choose(n: int, k: int) -> float:

@@ -25,6 +25,11 @@ def normal_quantile(probability: float) -> float:
     return NormalDist().inv_cdf(probability)
 
 
+def normal_probability(value: float) -> float:
+    """The share of a normal law below a value."""
+    return NormalDist().cdf(value)
+
+
 def t_quantile(probability: float, degrees: int) -> float:
     """The quantile of Student's t."""
     from scipy.special import stdtrit

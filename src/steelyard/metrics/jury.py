@@ -17,6 +17,8 @@ from steelyard.identity import rng_for
 from steelyard.metrics.pairs import Floats, Ints
 from steelyard.metrics.tally import Mask
 
+BINARY = "0-1"
+"""The scale of yes and no."""
 TIES = ("low", "high", "none")
 """What a tied vote becomes: the lower or the higher of the tied answers, or no verdict."""
 
@@ -35,11 +37,18 @@ class Ballots:
     """Names of the columns."""
     scale: Ints
     """Number of each item's scale: a 1 of one scale is no 1 of another."""
+    scales: tuple[str, ...] = ()
+    """Names of the scales, where they are known."""
 
     def where(self, mask: Mask) -> Ballots:
         """The items that the mask keeps."""
         columns = self.votes[mask], self.labels[mask], self.cluster[mask]
-        return Ballots(*columns, self.judges, self.scale[mask])
+        return Ballots(*columns, self.judges, self.scale[mask], self.scales)
+
+    @property
+    def binary(self) -> Mask:
+        """Items that were answered with yes or no."""
+        return np.isin(self.scale, [number for number, name in enumerate(self.scales) if name == BINARY])
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from steelyard.identity import seed_for
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.recorded_observations import RecordedObservations
-from steelyard.verdicts.verdict import NOT_RUN, Failed, Unreadable
+from steelyard.verdicts.verdict import Failed, Unreadable
 
 DEALS = 1999
 Ints = NDArray[np.int64]
@@ -41,7 +41,7 @@ class LossTest:
 
 @dataclass(frozen=True, eq=False)
 class _Calls:
-    """One row per call that was tried."""
+    """One row per call."""
 
     conditions: tuple[str, ...]
     """Names that `condition` is an index into."""
@@ -55,7 +55,7 @@ def loss_test(
     observations: Sequence[Observation], kind: type[Unreadable | Failed], seed: int
 ) -> LossTest | None:
     """The test for one kind of loss; None with one condition, or where all or none are lost."""
-    calls = _tried(observations, kind)
+    calls = _calls(observations, kind)
     made = np.bincount(calls.condition, minlength=len(calls.conditions))
     if np.count_nonzero(made) < 2 or calls.lost.all() or not calls.lost.any():
         return None
@@ -94,20 +94,19 @@ def _deals(calls: _Calls, conditions: int, seed: int) -> Floats:
     return dealt
 
 
-def _tried(observations: Sequence[Observation], kind: type[Unreadable | Failed]) -> _Calls:
+def _calls(observations: Sequence[Observation], kind: type[Unreadable | Failed]) -> _Calls:
     if isinstance(observations, RecordedObservations):
         return _from_columns(observations, kind)
-    tried = [o for o in observations if o.verdict != Failed(NOT_RUN)]
-    named = [_condition(o.stimulus, o.protocol) for o in tried]
+    named = [_condition(o.stimulus, o.protocol) for o in observations]
     conditions = sorted(set(named))
     number = {name: index for index, name in enumerate(conditions)}
     units: dict[tuple[str, str], int] = {}
-    unit = [units.setdefault((o.stimulus.unit, o.protocol), len(units)) for o in tried]
+    unit = [units.setdefault((o.stimulus.unit, o.protocol), len(units)) for o in observations]
     return _Calls(
         tuple(conditions),
         np.array([number[name] for name in named], dtype=np.int64),
         np.array(unit, dtype=np.int64),
-        np.array([isinstance(o.verdict, kind) for o in tried], dtype=np.bool_),
+        np.array([isinstance(o.verdict, kind) for o in observations], dtype=np.bool_),
     )
 
 

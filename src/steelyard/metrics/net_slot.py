@@ -9,12 +9,22 @@ import numpy as np
 from steelyard.metrics.clusters import percentile_limits, ratio, resample
 from steelyard.metrics.direction import Decomposition, decompose, undecomposed
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import ALPHA, MARGIN, UNDERPOWERED, Limit, difference_word, judge_limit
+from steelyard.metrics.findings import (
+    ALPHA,
+    CLEAR,
+    MARGIN,
+    UNDERPOWERED,
+    Limit,
+    by_loss,
+    difference_word,
+    judge_limit,
+    moved_by,
+)
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.intervals import Limits
 from steelyard.metrics.pairs import Pairs
 from steelyard.metrics.position import PositionTest, position_test, reading_of, slot_balance
-from steelyard.metrics.proportion import ONE_TASK, join
+from steelyard.metrics.proportion import ONE_TASK, join, share_bounds
 from steelyard.metrics.slot_balance import SlotBalance, slot_units, tasks
 from steelyard.metrics.tally import both_orders, decided, distinct_pairs, excluded, readable, tally
 from steelyard.metrics.tested import Tested, alone
@@ -45,7 +55,12 @@ def net_slot_preference(
     stable = (family or {}).get("stable", alone(test.stable_p))
     declared = heading.group.get("protocol") == DECLARED_PROTOCOL
     p = position.corrected if declared else corrected
-    word = None if p is None else difference_word(units.limits(1 - ALPHA), p)
+    bounds = _bounds(parts)
+    seen = word = None
+    if p is not None:
+        limits = units.limits(1 - ALPHA)
+        seen = difference_word(limits, p)
+        word = difference_word(limits, p, moved=moved_by(units.means.mean, bounds))
     return heading.estimate(
         METRIC,
         unit="call",
@@ -57,22 +72,27 @@ def net_slot_preference(
         n_units=distinct_pairs(complete, np.ones(len(complete), dtype=np.bool_)),
         n_clusters=tasks(complete),
         excluded=excluded(pairs),
-        bounds=_bounds(parts),
+        bounds=bounds,
         chance=0.0,
         finding=word,
         minimum_detectable=units.detectable,
-        note=_note(test, (position, stable), complete, _standing(declared, corrected)),
-        calls_needed=units.calls_needed if word == UNDERPOWERED else None,
-        reading=reading_of(position.shown, stable.shown, few_commits=few_commits(complete)),
+        note=join(
+            [
+                _note(test, (position, stable), complete, _standing(declared, corrected)),
+                by_loss(seen, word),
+            ]
+        ),
+        calls_needed=units.calls_needed if seen == UNDERPOWERED else None,
+        reading=reading_of(position.shown, stable.shown, few_commits=few_commits(parts.pairs)),
         p=None if word is None else test.p,
         p_corrected=p,
     )
 
 
 def few_commits(pairs: Pairs) -> bool:
-    """Commits are known to be rarer than the margin."""
+    """Commits are known to be rarer than the margin, whatever missing verdicts would have been."""
     counts = tally(pairs, both_orders(pairs, decided), both_orders(pairs, readable))
-    return counts.n > 0 and judge_limit(counts, Limit(MARGIN)) == "clear"
+    return counts.n > 0 and judge_limit(counts, Limit(MARGIN), share_bounds(counts)) == CLEAR
 
 
 def _bounds(parts: Decomposition) -> Limits:

@@ -15,7 +15,7 @@ from steelyard.metrics.question import Group, Key, Outcome, Question, outcome_of
 from steelyard.stimuli.expectation import NoPreference, Prefers, Unknown
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.verdict import NOT_RUN, Abstained, Decided, Failed, Tie, Unreadable, Verdict
+from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
 
 Identity = Callable[[Stimulus], str]
 """What makes two stimuli the same: the content hash, or the name where texts are not known."""
@@ -39,10 +39,9 @@ class _PairFigure:
 
 
 def outcomes(observations: Sequence[Observation], identity: Identity) -> Outcomes:
-    """Every unit of one judge, by question; a call that was never tried counts as not shown."""
+    """Every unit of one judge, by question."""
     found: Outcomes = {}
-    tried = [o for o in observations if o.verdict != Failed(NOT_RUN)]
-    for question, key, outcome in _all(tried, identity):
+    for question, key, outcome in _all(observations, identity):
         found.setdefault(question, {})[key] = outcome
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.jury_estimates import jury_estimates
+from steelyard.metrics.jury_estimates import jury_by_probe, jury_estimates
 from steelyard.metrics.over_judges import over_judges
 from steelyard.metrics.scores import collect_scores
 from steelyard.verdicts.observation import Observation
@@ -21,4 +21,8 @@ def panel_estimates(
         judge: collect_scores(row for row in rows if row.protocol == "base")
         for judge, rows in observations.items()
     }
-    return [*over_judges(estimates, observations, seed), *jury_estimates(scores, seed)]
+    return [
+        *over_judges(estimates, observations, seed),
+        *jury_estimates(scores, seed),
+        *jury_by_probe(observations, estimates, seed),
+    ]

@@ -17,6 +17,7 @@ from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import (
     UNDERPOWERED,
     Limit,
+    by_loss,
     calls_needed,
     detectable_beyond,
     judge_limit,
@@ -48,7 +49,9 @@ def proportion(
         why = reason or (NO_VERDICTS if tally.missing else NO_CALLS)
         return heading.undefined(metric, why, unit, excluded)
     limit = limit_for(metric, heading.group)
-    word = judge_limit(tally, limit) if limit else None
+    bounds = bounds or share_bounds(tally)
+    seen = judge_limit(tally, limit) if limit else None
+    word = judge_limit(tally, limit, bounds) if limit else None
     intervals = [*(_cell_intervals(heading, metric, tally, cells) if cells else ()), *_intervals(tally)]
     return heading.estimate(
         metric,
@@ -62,12 +65,12 @@ def proportion(
         n_clusters=tally.n_clusters,
         design_effect=design_effect(tally),
         excluded=excluded,
-        bounds=bounds or share_bounds(tally),
+        bounds=bounds,
         chance=chance,
         finding=word,
         minimum_detectable=detectable_beyond(tally, limit) if limit else None,
-        note=join([*notes, *_remarks(tally, limit)]),
-        calls_needed=calls_needed(tally, limit) if limit and word == UNDERPOWERED else None,
+        note=join([*notes, *_remarks(tally, limit), by_loss(seen, word)]),
+        calls_needed=calls_needed(tally, limit) if limit and seen == UNDERPOWERED else None,
     )
 
 

@@ -25,4 +25,10 @@ class Retouched(Edited):
         """The one edit of an item, the same for every judge of a seed."""
         edited = self.text(item.responses[0], rng_for(design.seed, self.name, item.id))
         if edited is not None:
-            yield perturbed(item, design.task, self.name, 0, edited, self.edit)
+            told = self.told(item.responses[0], edited)
+            yield perturbed(item, design.task, self.name, 0, edited, told)
+
+    def told(self, before: str, after: str) -> str:
+        """What was done to this response, in words."""
+        del before, after
+        return self.edit

@@ -14,11 +14,17 @@ from typing import Any
 import aiohttp
 from yarl import URL
 
-from steelyard.errors import CallError, TransientError
+from steelyard.errors import CallError, ProviderRefusedError, TransientError
 from steelyard.providers.chat_endpoint import Endpoint
 from steelyard.providers.chat_errors import excerpt, failure, is_filtered, parse_error, sent_at
 from steelyard.providers.chat_reply import garbled, parse_body, read_embedding, read_reply
-from steelyard.providers.chat_request import Dialect, effective, embedding_body, request_body
+from steelyard.providers.chat_request import (
+    TOKEN_LIMITS,
+    Dialect,
+    effective,
+    embedding_body,
+    request_body,
+)
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply
@@ -26,6 +32,10 @@ from steelyard.version import __version__
 
 LARGEST_REPLY = 4_000_000
 """Bytes; no verdict is longer, and a server gone wild must not fill the memory."""
+
+ENCODINGS = frozenset(("", "identity", "gzip", "x-gzip", "deflate"))
+"""Content encodings that are asked for, and none."""
+NOT_ASKED_FOR = "a content encoding that was not asked for"
 
 _SHORTEST_SECRET = 8
 
@@ -49,6 +59,8 @@ class ChatCompletions:
         self._endpoint = Endpoint.of(judge)
         self._where = f"judge {judge.address} at {self._endpoint.place}"
         self._dialect = Dialect()
+        """What was learnt from refusals that an answer followed."""
+        self._answered = False
         self._key = ""
         self._session: aiohttp.ClientSession | None = None
 
@@ -56,6 +68,7 @@ class ChatCompletions:
         """Find the key and make the session."""
         self._key = self._endpoint.key(self._where)
         headers = {"Content-Type": "application/json", "User-Agent": f"steelyard/{__version__}"}
+        headers["Accept-Encoding"] = "gzip, deflate"
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
         # The runner limits concurrency: a second limit here would count waiting as latency.
@@ -76,19 +89,20 @@ class ChatCompletions:
         """Make one attempt at one call, in the server's dialect."""
         if presentation.wants == "embedding":
             return await self._embed(presentation)
+        dialect = self._dialect
         while True:
-            dialect = self._dialect
             body = request_body(self._judge.model, presentation, dialect)
             answer = await self._post(self._endpoint.calls, body, presentation.trial)
             if answer.status == 200:
                 reply = self._read(answer)
+                self._dialect, self._answered = self._dialect.merged(dialect), True
                 return replace(
                     reply, effective=effective(presentation, dialect), latency_ms=answer.latency_ms
                 )
             learnt = self._objection(answer, dialect, body)
             if learnt is None:
                 return self._refused(answer)
-            self._dialect = self._dialect.merged(learnt)
+            dialect = dialect.merged(learnt).merged(self._dialect)
 
     async def _embed(self, presentation: Presentation) -> Reply:
         """The vector of the one text that is shown."""
@@ -108,7 +122,14 @@ class ChatCompletions:
         # An overflow may name max_tokens too, but no other field would make the prompt fit.
         if not isinstance(exception, CallError) or exception.reason == "context_overflow":
             return None
-        return dialect.after(error, body)
+        learnt = dialect.after(error, body)
+        if learnt is None and dialect.limitless(error, body) and not self._answered:
+            names = " nor ".join(TOKEN_LIMITS)
+            raise ProviderRefusedError(
+                f"{self._where}: the server takes neither {names} ({error.message}); "
+                f"set max_tokens, {body[TOKEN_LIMITS[1]]} here, to what it allows, or use another server."
+            )
+        return learnt
 
     def _read(self, answer: _Answer) -> Reply:
         body = parse_body(answer.text, self._where)
@@ -136,11 +157,16 @@ class ChatCompletions:
                 headers={"Idempotency-Key": trial} if trial else None,
                 allow_redirects=False,
             ) as response:
+                self._check_encoding(response.headers.get("Content-Encoding", ""))
                 text = self._scrubbed(await self._text(response))
                 headers = {name.lower(): value for name, value in response.headers.items()}
                 return _Answer(response.status, headers, text, 1000 * (time.perf_counter() - started))
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise self._broken(error) from error
+
+    def _check_encoding(self, encoding: str) -> None:
+        if encoding.strip().lower() not in ENCODINGS:
+            raise garbled(self._where, f"{NOT_ASKED_FOR} ({excerpt(encoding)})")
 
     async def _text(self, response: aiohttp.ClientResponse) -> str:
         data = bytearray()
@@ -148,7 +174,7 @@ class ChatCompletions:
             data += chunk
             if len(data) > LARGEST_REPLY:
                 raise garbled(self._where, f"more than {LARGEST_REPLY} bytes")
-        return data.decode("utf-8", "replace")
+        return data.decode("utf-8", "replace").removeprefix("\ufeff")
 
     def _scrubbed(self, text: str) -> str:
         """A server may quote our key back; it must reach neither a message nor the store."""
@@ -166,7 +192,8 @@ class ChatCompletions:
                 "unreachable", f"{self._where}: no connection ({found}); is the server running?"
             )
         if isinstance(error, (aiohttp.ClientPayloadError, aiohttp.ClientResponseError)):
-            return garbled(self._where, f"a broken reply ({found})")
+            broken = NOT_ASKED_FOR if "content-encoding" in str(error).lower() else "a broken reply"
+            return garbled(self._where, f"{broken} ({found})")
         return TransientError(
             "connection_dropped", f"{self._where}: the connection broke ({found}); try again."
         )

@@ -39,7 +39,7 @@ class ErrorBody:
     def names(self, field: str) -> bool:
         """Whether the server objects to this field; the message counts only where no field is named."""
         if self.param:
-            return self.param.split(".")[0] == field
+            return field in re.split(r"[^\w-]+", self.param)
         return re.search(rf"\b{field}\b", self.message) is not None
 
     def says(self, pattern: re.Pattern[str]) -> bool:

@@ -64,7 +64,7 @@ def garbled(where: str, found: str) -> TransientError:
 
 def _read(body: dict[str, Any], where: str) -> Reply:
     choices = body.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices else None
+    choice = _first(choices) if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
         raise garbled(where, f"no choices in {excerpt(json.dumps(body))!r}")
@@ -75,6 +75,12 @@ def _read(body: dict[str, Any], where: str) -> Reply:
     if isinstance(refusal, str) and refusal:
         return _reply(text or refusal, "refusal", choice, body)
     return _reply(text, _FINISH.get(str(choice.get("finish_reason")), "stop"), choice, body)
+
+
+def _first(choices: list[Any]) -> Any:
+    """The choice with index 0, wherever it stands; the one that stands first where none has it."""
+    numbered = (c for c in choices if isinstance(c, dict) and type(c.get("index")) is int and c["index"] == 0)
+    return next(numbered, choices[0])
 
 
 def _reply(text: str, finish: str, choice: dict[str, Any], body: dict[str, Any]) -> Reply:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from steelyard.providers.chat_errors import ErrorBody
@@ -14,6 +14,13 @@ RESPONSE_FORMATS = ("json_schema", "json_object", None)
 TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
 """Names of the token limit; reasoning models take the second."""
 
+OPTIONAL = {
+    "temperature": ("temperature",),
+    "seed": ("seed",),
+    "logprobs": ("logprobs", "top_logprobs", "log_probs"),
+}
+"""Fields that a call can do without, each with the names that refusals of it use."""
+
 
 @dataclass(frozen=True)
 class Dialect:
@@ -23,27 +30,32 @@ class Dialect:
     """Index into RESPONSE_FORMATS."""
     token_limit: int = 0
     """Index into TOKEN_LIMITS."""
-    no_temperature: bool = False
-    """True where the model has a temperature of its own."""
+    left_out: frozenset[str] = frozenset()
+    """Fields of OPTIONAL that the server leaves to itself."""
 
     def merged(self, other: Dialect) -> Dialect:
         """What both have learnt: calls in flight at the same time learn apart."""
         return Dialect(
             max(self.response_format, other.response_format),
             max(self.token_limit, other.token_limit),
-            self.no_temperature or other.no_temperature,
+            self.left_out | other.left_out,
         )
 
     def after(self, error: ErrorBody, body: dict[str, Any]) -> Dialect | None:
         """The next dialect to try when the server objects to a field of ours; None when there is none."""
         names_format = error.names("response_format") or error.names("json_schema")
         if names_format and "response_format" in body and self.response_format < 2:
-            return Dialect(self.response_format + 1, self.token_limit, self.no_temperature)
+            return replace(self, response_format=self.response_format + 1)
         if error.names("max_tokens") and "max_tokens" in body and self.token_limit == 0:
-            return Dialect(self.response_format, 1, self.no_temperature)
-        if error.names("temperature") and "temperature" in body and not self.no_temperature:
-            return Dialect(self.response_format, self.token_limit, True)
+            return replace(self, token_limit=1)
+        for field, spellings in OPTIONAL.items():
+            if field in body and field not in self.left_out and any(map(error.names, spellings)):
+                return replace(self, left_out=self.left_out | {field})
         return None
+
+    def limitless(self, error: ErrorBody, body: dict[str, Any]) -> bool:
+        """Whether the server objects to the token limit under its other name too."""
+        return self.token_limit == 1 and TOKEN_LIMITS[1] in body and any(map(error.names, TOKEN_LIMITS))
 
 
 def request_body(model: str, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
@@ -54,15 +66,21 @@ def request_body(model: str, presentation: Presentation, dialect: Dialect) -> di
         "messages": [{"role": m.role, "content": m.content} for m in presentation.messages],
         TOKEN_LIMITS[dialect.token_limit]: decoding.max_tokens,
     }
-    if decoding.temperature is not None and not dialect.no_temperature:
-        body["temperature"] = decoding.temperature
-    if decoding.seed is not None:
-        body["seed"] = decoding.seed
+    wanted = _optional(presentation)
+    body |= {name: value for name, value in wanted.items() if name not in dialect.left_out}
+    if "logprobs" in body:
+        body["top_logprobs"] = 20
     if presentation.wants == "json":
         body |= _response_format(presentation, RESPONSE_FORMATS[dialect.response_format])
-    if presentation.wants == "logprobs":
-        body |= {"logprobs": True, "top_logprobs": 20}
     return body | dict(decoding.extra)
+
+
+def _optional(presentation: Presentation) -> dict[str, Any]:
+    """The fields of OPTIONAL that a call asks for."""
+    decoding = presentation.decoding
+    logprobs = True if presentation.wants == "logprobs" else None
+    asked = {"temperature": decoding.temperature, "seed": decoding.seed, "logprobs": logprobs}
+    return {name: value for name, value in asked.items() if value is not None}
 
 
 def embedding_body(model: str, presentation: Presentation) -> dict[str, Any]:
@@ -77,8 +95,7 @@ def effective(presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
         changed["response_format"] = RESPONSE_FORMATS[dialect.response_format]
     if dialect.token_limit:
         changed |= {"max_tokens": None, TOKEN_LIMITS[dialect.token_limit]: decoding.max_tokens}
-    if decoding.temperature is not None and dialect.no_temperature:
-        changed["temperature"] = None
+    changed |= dict.fromkeys(name for name in _optional(presentation) if name in dialect.left_out)
     return {name: value for name, value in changed.items() if name not in decoding.extra}
 
 

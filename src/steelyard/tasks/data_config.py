@@ -83,7 +83,11 @@ class DataConfig(BaseModel):
         """The adapter's question, where there is one; else the study file says what is asked."""
         return None if self.adapter is None else ADAPTERS.build(Spec(self.adapter)).task
 
-    def load(self, folder: Path, scale: Scale, seed: int) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
+    def load(self, folder: Path, scale: Scale, seed: int) -> tuple[Item, ...]:
+        """The items of the study, in the order of the file."""
+        return self.parted(folder, scale, seed)[0]
+
+    def parted(self, folder: Path, scale: Scale, seed: int) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
         """The items of the study and those that were not drawn, each in the order of the file."""
         items = self.read(folder, scale)
         chosen = drawn(items, self.sample, seed)

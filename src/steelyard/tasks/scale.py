@@ -8,6 +8,12 @@ from typing import TypeAlias
 
 from steelyard.errors import ConfigError
 
+BINARY_WORDS = {
+    **dict.fromkeys(("yes", "true", "y", "pass"), "1"),
+    **dict.fromkeys(("no", "false", "n", "fail"), "0"),
+}
+"""Other ways to say 1 and 0 on a binary scale, in lower case."""
+
 
 @dataclass(frozen=True)
 class Binary:

@@ -55,6 +55,11 @@ class Exchange:
         return exchange_key(self.role, self.judge.fingerprint(self.protocol), self.prompt_hash, self.attempt)
 
     @property
+    def item(self) -> str:
+        """What is asked about; calls on one item may fail alike."""
+        return self.brief
+
+    @property
     def prefix(self) -> tuple[str, ...]:
         """Sorts exchanges so that prompts which begin alike stand together."""
         return tuple(message.content for message in self.messages)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from steelyard.identity import content_hash
+from steelyard.identity import content_hash, seed_for
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.scale import Ordinal, Pairwise, parse_scale
 from steelyard.tasks.task import Task
@@ -15,6 +15,8 @@ from steelyard.trials.prompt import PromptTemplate
 
 ORDERS = ("uv", "vu")
 """Canonical content u in slot 1, or v in slot 1."""
+LARGEST_SEED = 2**31
+"""Seeds of repeats lie below it: no server takes fewer bits."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +60,18 @@ class Trial:
             if text is not None
         )
 
-    @property
+    @cached_property
     def decoding(self) -> Decoding:
-        """How to sample."""
-        return self.judge.decoding
+        """How to sample; with a seed of its own for each repeat, or a server would give one answer to all."""
+        stated = self.judge.decoding
+        if stated.seed is None or not self.replicate:
+            return stated
+        return replace(stated, seed=seed_for(stated.seed, "replicate", self.replicate) % LARGEST_SEED)
+
+    @property
+    def item(self) -> str:
+        """What is asked about; calls on one item may fail alike."""
+        return self.stimulus.unit
 
     @property
     def prefix(self) -> tuple[str, ...]:
@@ -71,6 +81,13 @@ class Trial:
     @cached_property
     def prompt_hash(self) -> str:
         """Hash of the rendered prompt and decoding."""
+        return content_hash({"messages": self.messages, "decoding": self.decoding})
+
+    @property
+    def wording_hash(self) -> str:
+        """The same, whatever the seed of the repeat: repeats of a question share it."""
+        if self.decoding is self.judge.decoding:
+            return self.prompt_hash
         return content_hash({"messages": self.messages, "decoding": self.judge.decoding})
 
     @cached_property
@@ -87,7 +104,7 @@ class Trial:
             messages=self.messages,
             slots=Slots(self.stimulus.request, self.slot_texts),
             answers=self.asked.scale.answers,
-            decoding=self.judge.decoding,
+            decoding=self.decoding,
             wants=wants,
             settings=protocol.settings,
             trial=self.key.removeprefix("sha256:"),

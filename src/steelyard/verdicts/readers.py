@@ -14,7 +14,7 @@ from typing import Protocol
 
 from steelyard.errors import ConfigError
 from steelyard.registry import Registry
-from steelyard.tasks.scale import Pairwise, Scale
+from steelyard.tasks.scale import BINARY_WORDS, Binary, Pairwise, Scale
 from steelyard.trials.reply import Reply
 from steelyard.verdicts.json_answers import find_answers
 from steelyard.verdicts.verdict import Abstained, Decided, Tie, Unreadable, Verdict
@@ -56,6 +56,7 @@ class JsonReader:
         return _from_text(reply, lambda text: self._read(text, scale))
 
     def _read(self, text: str, scale: Scale) -> Verdict:
+        text = _LITERAL.sub(lambda truth: truth[0].lower(), text) if isinstance(scale, Binary) else text
         found = find_answers(text, "winner" if isinstance(scale, Pairwise) else "score")
         if found is None:
             return Unreadable(NO_ANSWER)
@@ -68,8 +69,7 @@ class ChoiceReader:
 
     def __call__(self, reply: Reply, scale: Scale) -> Verdict:
         """The verdict; `Unreadable` where there is none."""
-        verdict = _from_text(reply, lambda text: on_scale(_bare(text), scale))
-        return _whole(verdict, reply, scale)
+        return _from_text(reply, lambda text: _whole(_bare(text), reply, scale))
 
 
 @dataclass(frozen=True)
@@ -94,12 +94,11 @@ class RegexReader:
 
     def __call__(self, reply: Reply, scale: Scale) -> Verdict:
         """The verdict; `Unreadable` where there is none."""
-        verdict = _from_text(reply, lambda text: self._read(text, scale))
-        return _whole(verdict, reply, scale)
+        return _from_text(reply, lambda text: self._read(text, reply, scale))
 
-    def _read(self, text: str, scale: Scale) -> Verdict:
+    def _read(self, text: str, reply: Reply, scale: Scale) -> Verdict:
         groups = [match[1] for match in re.finditer(self.pattern, text)]
-        return _the_one(on_scale(group, scale) for group in groups if group is not None)
+        return _the_one(_whole(group, reply, scale) for group in groups if group is not None)
 
 
 @dataclass(frozen=True)
@@ -112,13 +111,13 @@ class LogprobReader:
             return Unreadable(REFUSAL)
         if not reply.logprobs:
             return Unreadable(NO_LOGPROBS)
-        best: dict[str, float] = {}
+        best: dict[Verdict, float] = {}
         for token, logprob in reply.logprobs.items():
-            answer = token.strip().lower()
-            if answer in scale.answers and not math.isnan(logprob):
-                best[answer] = max(logprob, best.get(answer, -math.inf))
+            verdict = on_scale(token, scale)
+            if isinstance(verdict, (Decided, Tie)) and not math.isnan(logprob):
+                best[verdict] = max(logprob, best.get(verdict, -math.inf))
         top = max(best.values(), default=0.0)
-        verdict = _the_one(on_scale(answer, scale) for answer, logprob in best.items() if logprob == top)
+        verdict = _the_one(answer for answer, logprob in best.items() if logprob == top)
         return Unreadable(OFF_SCALE) if verdict == Unreadable(NO_ANSWER) else verdict
 
 
@@ -160,15 +159,29 @@ READERS: Registry[Reader] = Registry(
 
 
 def on_scale(value: object, scale: Scale) -> Verdict:
-    """The verdict of one answer value, text or a whole number; only the word `abstain` declines."""
-    if isinstance(value, bool) or not isinstance(value, (str, int)):
+    """The verdict of one answer value, text, number or truth value; only the word `abstain` declines."""
+    if not isinstance(value, (str, int, float)):
         return Unreadable(OFF_SCALE)
-    answer = value.strip().lower() if isinstance(value, str) else str(value)
+    answer = str(value).strip().lower()
     if answer == "abstain":
         return Abstained()
+    if not isinstance(scale, Pairwise):
+        answer = _WHOLE.sub("", answer)
+    if isinstance(scale, Binary):
+        answer = BINARY_WORDS.get(answer, answer)
     if answer not in scale.answers:
         return Unreadable(OFF_SCALE)
     return Tie() if answer == "tie" else Decided(answer)
+
+
+_LITERAL = re.compile(r'"score"\s*:\s*(?:True|False)(?=\s*[,}])')
+"""A truth value as Python writes it; JSON has it in lower case."""
+
+_BEGINNINGS = frozenset(("y", "n", "no"))
+"""Words with which others begin, of another meaning."""
+
+_WHOLE = re.compile(r"(?<=\d)\.0+$")
+"""What a whole number written as a fraction ends with."""
 
 
 _REFUSED = frozenset({"refusal", "filter"})
@@ -185,11 +198,12 @@ def _from_text(reply: Reply, read: Callable[[str], Verdict]) -> Verdict:
     return verdict
 
 
-def _whole(verdict: Verdict, reply: Reply, scale: Scale) -> Verdict:
-    """A cut reply `1` may have been going to be `10`: refuse what another answer begins with."""
+def _whole(answer: str, reply: Reply, scale: Scale) -> Verdict:
+    """The verdict; a cut `1` may have been going to be `10`: what another answer begins with is refused."""
+    verdict = on_scale(answer, scale)
     if reply.finish == "length" and isinstance(verdict, Decided):
-        longer = (answer for answer in scale.answers if answer != verdict.value)
-        if any(answer.startswith(verdict.value) for answer in longer):
+        longer = (other for other in scale.answers if other != verdict.value)
+        if any(other.startswith(verdict.value) for other in longer) or answer.lower() in _BEGINNINGS:
             return Unreadable(TRUNCATED)
     return verdict
 

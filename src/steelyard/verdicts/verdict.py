@@ -37,7 +37,4 @@ class Failed:
     reason: str
 
 
-NOT_RUN = "not_run"
-"""Reason of a trial that was never tried; it counts as failed on the datasheet, and is told apart."""
-
 Verdict: TypeAlias = Decided | Tie | Abstained | Unreadable | Failed

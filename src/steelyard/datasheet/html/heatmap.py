@@ -17,10 +17,13 @@ SIGNS = {"flagged": "!", "underpowered": "?"}
 """Signs beside a figure that was held against a limit."""
 PAGE = 1090
 """Room for a drawing, in pixels; judges that do not fit go below."""
+MAJORITY = JudgeEntry("majority of all", "", False, {})
+"""Stands among the judges where there are several."""
 CAPTIONS = {
     "accuracy": (
         "Verdicts that are the expected one, by probe. A stronger colour is a higher share; below it stand "
-        "the 95 % interval and the count. Baselines stand apart."
+        "the 95 % interval and the count. The majority of several judges stands beside them, baselines "
+        "apart."
     ),
     "invariance": (
         "Verdicts on edited texts that equal the judge's own verdict on the unchanged one; only edits that "
@@ -64,7 +67,14 @@ class _Shares:
         }
         known = {judge for judge, _ in found}
         judges = [judge for judge in everyone(summary) if judge.name in known]
-        return cls(summary, found, list(dict.fromkeys(probe for _, probe in found)), judges)
+        probes = list(dict.fromkeys(probe for _, probe in found))
+        votes = {
+            e.probe: e for e in summary.datasheet.panel if e.metric == f"jury_{metric}" and e.probe in probes
+        }
+        if votes:
+            found |= {(MAJORITY.name, probe): e for probe, e in votes.items()}
+            judges.insert(sum(not judge.baseline for judge in judges), MAJORITY)
+        return cls(summary, found, probes, judges)
 
     def header(self, judges: Sequence[JudgeEntry]) -> tuple[str, ...]:
         """Column names of the data table."""
@@ -89,7 +99,7 @@ class _Shares:
         look = looks(self.summary)
         return Grid(
             rows=[probe_name(probe) for probe in self.probes],
-            columns=[look[judge.name].label for judge in judges],
+            columns=[MAJORITY.name if judge is MAJORITY else look[judge.name].label for judge in judges],
             tiles=[
                 self._tile(row, column, probe, judge)
                 for row, probe in enumerate(self.probes)

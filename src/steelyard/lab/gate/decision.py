@@ -8,7 +8,7 @@ keep a figure from passing, and never from failing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil, inf
 from typing import Any
 
@@ -124,6 +124,18 @@ def _checks(sheet: Datasheet, policy: Policy, judge: str, where: str) -> Iterabl
         if not figures:
             raise unmatched(rule, mine, where)
         yield from (check(rule, estimate) for estimate in figures)
+
+
+def withheld(decision: Decision, sheet: Datasheet) -> Decision:
+    """No judge passes on a part of its calls: what was never asked could have gone either way."""
+    return replace(decision, checks=tuple(_withheld(each, sheet) for each in decision.checks))
+
+
+def _withheld(check: Check, sheet: Datasheet) -> Check:
+    partial = sheet.unfinished(check.judge)
+    if partial is None or check.result != PASS:
+        return check
+    return replace(check, result=INCONCLUSIVE, reason=f"{partial}; run the same command again to go on")
 
 
 def check(rule: Rule, estimate: Estimate) -> Check:

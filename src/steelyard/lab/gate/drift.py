@@ -46,6 +46,8 @@ def drift_checks(
         family = read_together(chosen, margin, _beside(chosen, rows))
         checks += _together(judge, family, len(rows))
         checks += [_check(judge, row, margin) for row in family.rows]
+        reference_partial = old.partial(_counterpart(old, judge).name)
+        notes += [f"{reference}: {reference_partial}"] if reference_partial else []
         notes += [
             f"{judge}: {metric} is no share of units and was not checked for drift" for metric in unpaired
         ]

@@ -19,7 +19,7 @@ from steelyard.lab.gate.certificate import (
     refuse_stale,
     verify,
 )
-from steelyard.lab.gate.decision import Decision, decide, gated_judges
+from steelyard.lab.gate.decision import Decision, decide, gated_judges, withheld
 from steelyard.lab.gate.drift import drift_checks
 from steelyard.lab.gate.policy import load_policy
 from steelyard.lab.run_folder import write_text
@@ -43,6 +43,7 @@ def gate(
     if reference is not None:
         checks, notes = drift_checks(folder, reference, policy, names, margin)
         decision = replace(decision, checks=(*decision.checks, *checks), notes=tuple(notes))
+    decision = withheld(decision, sheet)
     body = issue(sheet, policy, decision, now)
     try:
         write_text(folder / NAME, json.dumps(body, indent=1, ensure_ascii=False, allow_nan=False) + "\n")

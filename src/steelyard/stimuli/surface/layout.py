@@ -16,16 +16,26 @@ _WORD_GAP = re.compile(r"(?<=\S) +(?=\S)")
 # A line that begins with a fence would open a block of code.
 _BREAKABLE = re.compile(r"(?<=\S) +(?=\S)(?!```|~~~)")
 _SENTENCE_GAP = re.compile(r"(?<=[.!?]) +(?=\S)(?!```|~~~)")
+# Between two lines with words, and not before a line of dashes, which would become the mark of a heading.
+_BLANKS = re.compile(
+    r"(?<=\S)(?P<gap>[^\S\r\n]*(?P<end>\r\n|\r|\n)(?:[^\S\r\n]*(?:\r\n|\r|\n))+)"
+    r"(?=[^\S\r\n]*(?!(?:-+|=+)[^\S\r\n]*(?:[\r\n]|\Z))\S)"
+)
+_INDENTS = ("  ", "    ", "      ", "        ", "\t", "\t\t")
 _SHARE = 0.4
 """Share of the gaps between words that become clusters."""
 
 
 def blank_lines(text: str, rng: random.Random) -> str | None:
-    """One to three blank lines after every line; in a text of one line, after every sentence.
+    """One to three blank lines after every line; half of the texts that have blank lines lose them instead.
 
-    A single sentence is broken at one gap between words; a single word cannot be.
+    A text of one line gains them after every sentence. A single sentence is broken at one gap between words;
+    a single word cannot be.
     """
     stretches = prose_stretches(text)
+    blanks = [match for match in _BLANKS.finditer(text) if _inside(match, stretches)]
+    if blanks and rng.random() < 0.5:
+        return replaced(text, {match.span("gap"): match["end"] for match in blanks})
     breaks = [match for match in _BREAK.finditer(text) if _inside(match, stretches)]
     if breaks:
         return replaced(text, {m.span("end"): m["end"] * (1 + rng.randint(1, 3)) for m in breaks})
@@ -48,8 +58,8 @@ def space_clusters(text: str, rng: random.Random) -> str | None:
 
 
 def indentation(text: str, rng: random.Random) -> str | None:
-    """Every line with words moved right by the same 2 to 8 spaces: lines keep their place to one another."""
-    space = " " * rng.choice((2, 4, 6, 8))
+    """Every line with words moved right alike, by 2 to 8 spaces or one or two tabs."""
+    space = rng.choice(_INDENTS)
 
     def indented(prose: str) -> str:
         return "".join(space + line if line.strip() else line for line in lines_of(prose))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,9 @@ from steelyard.tasks.sources.labels import LabelMap, Labels
 from steelyard.tasks.sources.read import Format, read_table
 from steelyard.tasks.sources.sampling import Sample, draw
 from steelyard.tasks.sources.table import Record, Table
+
+_NAMED = 5
+"""Strata that a sentence names."""
 
 
 def load_items(
@@ -36,6 +39,19 @@ def load_items(
 def drawn(items: tuple[Item, ...], sample: Sample | None, seed: int) -> tuple[Item, ...]:
     """The items a study uses, in the order of the file."""
     return tuple(draw(items, sample, seed, name=lambda item: item.id, stratum=lambda item: item.stratum))
+
+
+def empty_strata(chosen: Iterable[Item], others: Iterable[Item]) -> Iterator[str]:
+    """Strata of the data from which nothing was drawn, in a sentence; none where every one has an item."""
+    held = {item.stratum for item in chosen}
+    missing = sorted({item.stratum for item in others if item.stratum is not None} - held)
+    if missing:
+        named = ", ".join(repr(name) for name in missing[:_NAMED])
+        more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
+        yield (
+            f"sample: no item was drawn from {len(missing)} of {len(held | set(missing))} strata "
+            f"({named}{more}); draw more, or say {{per_stratum: N}}."
+        )
 
 
 def items_of(

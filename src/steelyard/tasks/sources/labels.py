@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from steelyard.errors import ConfigError, DataError
-from steelyard.tasks.scale import Binary, Scale
+from steelyard.tasks.scale import BINARY_WORDS, Binary, Scale
 from steelyard.tasks.sources.cells import is_missing, plain_text
 
 Labels: TypeAlias = Mapping[str | int | float | bool, str | int | float | bool]
 """What a study file says under `labels`: a label of the file to an answer on the scale."""
 
-_BINARY = {"yes": "1", "no": "0", "true": "1", "false": "0"}
 # YAML reads an unquoted yes, on or true as a truth value, whatever the file holds.
 _SPELLINGS = {True: ("true", "yes", "on"), False: ("false", "no", "off")}
 
@@ -27,7 +26,7 @@ class LabelMap:
     def __init__(self, scale: Scale, labels: Labels | None = None) -> None:
         """Without `labels`, answers are written as on the scale, or as yes and no for a binary one."""
         self._answers = scale.answers
-        words = _BINARY if isinstance(scale, Binary) else {}
+        words = BINARY_WORDS if isinstance(scale, Binary) else {}
         own = {answer: answer for answer in self._answers} | words
         self._known = own if labels is None else self._given(labels)
 
