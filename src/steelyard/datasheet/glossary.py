@@ -273,6 +273,10 @@ INTERVALS: dict[str, str] = {
         "after clustering by task, with Student's t on one degree of freedom less than there are tasks."
     ),
     "bootstrap_cluster": "Percentiles of a bootstrap that draws whole tasks.",
+    "jackknife_cluster": (
+        "Student's t on the logit scale (Fisher's z between −1 and 1), with the error from leaving out whole "
+        "tasks one by one."
+    ),
     "bootstrap_cluster_paired": "Percentiles of a bootstrap that draws whole tasks with both arms together.",
     "random_mixture": (
         "Tasks show no spread: as if the largest share of random verdicts that the data allow were mixed in."

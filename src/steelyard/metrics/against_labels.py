@@ -41,6 +41,8 @@ ORDINAL: dict[str, Formula] = {
     "krippendorff_alpha": agreement.krippendorff_alpha,
     "compression": agreement.compression,
 }
+_ENDS: dict[str, Limits] = {"balanced_accuracy": (0.0, 1.0), "kappa": (-1.0, 1.0), "gwet_ac1": (-1.0, 1.0)}
+"""Least and greatest value of the figures that few tasks leave too little spread."""
 _CHANCE = {"balanced_accuracy": 0.5, "mae": None, "bias": None, "compression": None}
 _NOTES = {
     "krippendorff_alpha": "ordinal distances, judge and label as two raters",
@@ -110,6 +112,7 @@ def _figure(heading: Heading, metric: str, formula: Formula, sums: Sums, values:
         chance=_CHANCE.get(metric, 0.0),
         notes=(_NOTES.get(metric), *abstentions(sums.rows, "left out")),
         alike=lambda: _mixture(formula, sums, values),
+        ends=_ENDS.get(metric),
     )
 
 

@@ -12,6 +12,7 @@ from steelyard.metrics.clusters import REPLICATES, percentile_limits, resample
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.intervals import Limits
+from steelyard.metrics.jackknife import METHOD, left_out_error, logit_limits
 from steelyard.metrics.pairs import Floats
 from steelyard.metrics.proportion import NO_SPREAD, ONE_TASK, join
 from steelyard.metrics.scores import Scores
@@ -51,20 +52,26 @@ def resampled(
     chance: float | None = None,
     notes: tuple[str | None, ...] = (),
     alike: Callable[[], Interval | None] = lambda: None,
+    ends: Limits | None = None,
 ) -> Estimate:
-    """The estimate; `reason` is told where it is undefined, `alike` steps in where all draws are the same."""
+    """The estimate; `reason` is told where it is undefined, `alike` steps in where all draws are the same.
+
+    A figure that lies between two `ends` has limits by leaving tasks out before those by drawing them again.
+    """
     value = float(figure(sums.table.sum(0))) if len(sums.table) else float("nan")
     if not np.isfinite(value):
         return heading.undefined(metric, reason, unit, sums.rows.lost())
     limits, remark = interval(sums.table, figure, heading.bootstrap_seed(metric))
     drawn = Interval("bootstrap_cluster", *limits) if limits else None
+    even = logit_limits(value, left_out_error(sums.table, figure), ends, len(sums.table)) if ends else None
+    left_out = Interval(METHOD, *even) if even else None
     assumed = alike() if remark == NO_WIDTH else None
     tasks = sums.rows.n_clusters
     return heading.estimate(
         metric,
         unit=unit,
         value=value,
-        intervals=tuple(found for found in (drawn, assumed) if found),
+        intervals=tuple(found for found in (left_out, drawn, assumed) if found),
         n_calls=sums.n_calls,
         n_units=sums.n_items,
         n_clusters=tasks,
