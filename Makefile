@@ -31,6 +31,8 @@ test: check
 
 calibrate: $(READY_DEV)
 	$(BIN)/python -m pytest -m calibrate
+	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m calibration
+	$(BIN)/python docs/generate.py
 
 check: $(READY_DEV)
 	$(BIN)/ruff check .

@@ -1,5 +1,7 @@
 """Write what the program itself can say: `docs/cli.md`, `docs/adapters.md`, the outputs shown in the pages.
 
+The tables of coverage are written from `docs/calibration.json`.
+
 A page shows the output of a command like this; the block below the mark is replaced whenever this runs::
 
     <!-- shown: steelyard probes; from: judge; until: Baselines -->
@@ -23,6 +25,7 @@ from functools import cache
 from pathlib import Path
 
 import click
+import coverage_tables
 
 from steelyard import errors
 from steelyard.cli.main import COMMANDS, cli
@@ -36,17 +39,29 @@ from steelyard.tasks.scale import scale_name
 DOCS = Path(__file__).parent
 WIDTH = "104"
 
+COVERAGE = re.compile(r"(?<=<!-- coverage -->\n).*?(?=<!-- end of coverage -->)", re.DOTALL)
 SHOWN = re.compile(r"<!-- shown: (?P<what>[^\n]+?) -->\n```console\n(?P<body>.*?)```\n", re.DOTALL)
 
 
 def pages() -> dict[Path, str]:
     """Every page that holds something generated, as it should be."""
-    made = {DOCS / "cli.md": cli_page(), DOCS / "adapters.md": adapters_page()}
+    made = {
+        DOCS / "cli.md": cli_page(),
+        DOCS / "adapters.md": adapters_page(),
+        DOCS / "calibration.md": coverage_tables.page(),
+        DOCS / "concepts.md": concepts_page(),
+    }
     for path in sorted(DOCS.rglob("*.md")):
         text = path.read_text(encoding="utf-8")
         if SHOWN.search(text):
             made[path] = SHOWN.sub(_shown, text)
     return made
+
+
+def concepts_page() -> str:
+    """The page on concepts with the coverage that was last simulated."""
+    text = (DOCS / "concepts.md").read_text(encoding="utf-8")
+    return COVERAGE.sub(lambda _: f"\n{coverage_tables.summary()}\n", text)
 
 
 def _shown(match: re.Match[str]) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
+from clustered import beta_events, tallies
 from planted_pairs import PLANTED, STANDARD, covered, simulate, unprofiled, vector
 from steelyard.lab.selftest import TOLERANCES
 from steelyard.metrics.clusters import wilson_cluster, wilson_tasks
@@ -18,7 +19,6 @@ from steelyard.metrics.pair_likelihood import NAMES, patterns_of, rows_of
 from steelyard.metrics.pairs import Pairs
 from steelyard.metrics.profile_limits import held_at, reaches
 from steelyard.metrics.resolution_ratio import curve_of, profile_of_ratio, ratio_limits, ratio_word
-from steelyard.metrics.tally import Tally
 
 pytestmark = pytest.mark.calibrate
 
@@ -120,7 +120,7 @@ def test_rare_events_are_covered(
     share: float, correlation: float, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """All runs of 10 tasks × 12 calls, those without an event among them."""
-    runs = rare(share, correlation, 20_000)
+    runs = tallies(beta_events(share, correlation, 10, 12, 20_000, 17), 12)
     silent = np.mean([run.k == 0 for run in runs])
     told = {
         "wilson_cluster": wilson_cluster,
@@ -136,11 +136,3 @@ def test_rare_events_are_covered(
     assert hits["wilson_cluster"] >= 0.95
     quiet = next(run for run in runs if run.k == 0)
     assert wilson_cluster(quiet)[1] >= share
-
-
-def rare(share: float, correlation: float, count: int) -> list[Tally]:
-    generator = np.random.default_rng(17)
-    scale = (1 - correlation) / correlation
-    rates = generator.beta(share * scale, (1 - share) * scale, (count, 10))
-    trials = np.full(10, 12)
-    return [Tally(row, trials, 120, 120) for row in generator.binomial(12, rates)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from clustered import beta_events, tallies
 from steelyard.metrics.clusters import percentile_limits, resample, tail, wilson_cluster, wilson_tasks
 from steelyard.metrics.intervals import wilson
 from steelyard.metrics.tally import Tally
@@ -15,12 +16,7 @@ TASKS, CALLS = 10, 12
 
 def simulate(share: float, correlation: float, seed: int) -> list[Tally]:
     """Runs of 10 tasks × 12 calls whose task rates follow a beta law with this intra-task correlation."""
-    generator = np.random.default_rng(seed)
-    scale = (1 - correlation) / correlation
-    rates = generator.beta(share * scale, (1 - share) * scale, (RUNS, TASKS))
-    events = generator.binomial(CALLS, rates)
-    trials = np.full(TASKS, CALLS)
-    return [Tally(row, trials, TASKS * CALLS, TASKS * CALLS) for row in events]
+    return tallies(beta_events(share, correlation, TASKS, CALLS, RUNS, seed), CALLS)
 
 
 def covers(limits: tuple[float, float], share: float) -> bool:

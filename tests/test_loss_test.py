@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -9,8 +10,9 @@ import pytest
 
 from steelyard.datasheet.datasheet import JudgeEntry
 from steelyard.datasheet.readings import readings_of
+from steelyard.metrics.intervals import score, t_quantile
 from steelyard.metrics.loss_test import loss_test
-from steelyard.metrics.losses import loss_estimates
+from steelyard.metrics.losses import INDEPENDENT, loss_estimates
 from steelyard.stimuli.expectation import NoPreference
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.trials.reply import Usage
@@ -125,3 +127,24 @@ def test_columns_give_the_same_as_objects() -> None:
         verdict=np.array([int(o.verdict == LOST) for o in observations]),
     )
     assert loss_test(columns, Unreadable, 7) == loss_test(observations, Unreadable, 7)
+
+
+def test_calls_are_independent_until_tasks_differ() -> None:
+    # Pair n is of task n mod 5. Without a loss, and with one pair lost in every task, tasks do not differ.
+    for lost in (0, 5):
+        rate = loss_estimates("J", calls({"blank": lost}, 20), 7)[0]
+        assert [i.method for i in rate.intervals] == ["wilson"]
+        assert rate.note is not None
+        assert rate.note.startswith(INDEPENDENT)
+
+
+def test_tasks_are_clusters_where_they_lose_differently() -> None:
+    # The pairs of task t0, which are all lost, are a fifth: V = p(1 − p)/4, so 40 calls are worth 4.
+    every = calls({"blank": 20}, 20)
+    observations = [o if o.stimulus.cluster == "t0" else replace(o, verdict=Tie()) for o in every]
+    rate = loss_estimates("J", observations, 7)[0]
+    assert (rate.numerator, rate.denominator, rate.n_clusters) == (8, 40, 5)
+    assert rate.design_effect == pytest.approx(10)
+    assert [i.method for i in rate.intervals] == ["wilson_cluster", "wilson"]
+    expected = score(0.2, 4, t_quantile(0.975, 4))
+    assert (rate.intervals[0].low, rate.intervals[0].high) == pytest.approx(expected)

@@ -272,11 +272,11 @@ INTERVALS: dict[str, str] = {
         "Goodman simultaneous intervals over the cells of the decomposition, on the effective sample size "
         "after clustering by task, with Student's t on one degree of freedom less than there are tasks."
     ),
-    "bootstrap_cluster": "Percentiles of a bootstrap that draws whole tasks.",
     "jackknife_cluster": (
-        "Student's t on the logit scale (Fisher's z between −1 and 1), with the error from leaving out whole "
-        "tasks one by one."
+        "Student's t on the spread of the values that leave out one task each; on Fisher's z or a logarithm "
+        "where the figure has an end."
     ),
+    "bootstrap_cluster": "Percentiles of a bootstrap that draws whole tasks.",
     "bootstrap_cluster_paired": "Percentiles of a bootstrap that draws whole tasks with both arms together.",
     "random_mixture": (
         "Tasks show no spread: as if the largest share of random verdicts that the data allow were mixed in."

@@ -12,6 +12,7 @@ from steelyard.metrics.clusters import fallback_size, quantile
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_VERDICTS, Heading
 from steelyard.metrics.intervals import Limits, score
+from steelyard.metrics.jackknife import AGREEMENT, POSITIVE, SHARE, UNBOUNDED, Ends
 from steelyard.metrics.pairs import Floats, Ints
 from steelyard.metrics.resampled import Sums, resampled
 from steelyard.metrics.score_shares import NO_LABELS, abstentions, false_rates, within_one
@@ -41,8 +42,13 @@ ORDINAL: dict[str, Formula] = {
     "krippendorff_alpha": agreement.krippendorff_alpha,
     "compression": agreement.compression,
 }
-_ENDS: dict[str, Limits] = {"balanced_accuracy": (0.0, 1.0), "kappa": (-1.0, 1.0), "gwet_ac1": (-1.0, 1.0)}
-"""Least and greatest value of the figures that few tasks leave too little spread."""
+_ENDS: dict[str, Ends] = {
+    "balanced_accuracy": SHARE,
+    "mae": POSITIVE,
+    "bias": UNBOUNDED,
+    "compression": POSITIVE,
+}
+"""Ends of a figure's range, where they are not those of agreement."""
 _CHANCE = {"balanced_accuracy": 0.5, "mae": None, "bias": None, "compression": None}
 _NOTES = {
     "krippendorff_alpha": "ordinal distances, judge and label as two raters",
@@ -108,11 +114,11 @@ def _figure(heading: Heading, metric: str, formula: Formula, sums: Sums, values:
         sums,
         lambda table: formula(table, values),
         reason=_why(metric, sums),
+        ends=_ENDS.get(metric, AGREEMENT),
         bounds=_bounds(metric, sums),
         chance=_CHANCE.get(metric, 0.0),
         notes=(_NOTES.get(metric), *abstentions(sums.rows, "left out")),
         alike=lambda: _mixture(formula, sums, values),
-        ends=_ENDS.get(metric),
     )
 
 

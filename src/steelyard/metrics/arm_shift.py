@@ -7,14 +7,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from steelyard.metrics.clusters import percentile_limits, ratio, resample, wilson_cluster
+from steelyard.metrics.clusters import ASSUMED_CORRELATION, percentile_limits, ratio, resample
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.intervals import difference, newcombe
-from steelyard.metrics.pairs import Ints, Pairs
+from steelyard.metrics.intervals import Limits, newcombe, t_quantile, tango
+from steelyard.metrics.pairs import Floats, Ints, Pairs
 from steelyard.metrics.position import ENOUGH_TASKS, sign_flip
 from steelyard.metrics.proportion import NO_SPREAD, ONE_TASK, join
 from steelyard.metrics.tally import Tally, both_orders, by_task, readable, tally
+
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -45,10 +47,10 @@ def arm_shift(heading: Heading, rate: Rate, base: Pairs, arm: Pairs, arm_name: s
     if shared is None:
         return _estimate(heading, rate, tallies, (), ["the arms share no pair: not compared pair by pair"])
     dropped = len(base) + len(arm) - len(arms[0]) - len(arms[1])
-    resampled, remark = _paired(heading, rate, *arms)
+    intervals, remark = _paired(heading, rate, *arms)
     left_out = f"{dropped} rows of pairs that only one arm saw are left out" if dropped else None
     notes = [change_test(rate, *arms), left_out, remark]
-    return _estimate(heading, rate, tallies, (resampled,) if resampled else (), notes)
+    return _estimate(heading, rate, tallies, intervals, notes)
 
 
 def aligned(pairs: Pairs, names: tuple[str, ...]) -> Pairs:
@@ -110,23 +112,59 @@ def _by_pair(rate: Rate, base: Pairs, arm: Pairs) -> Ints:
     return np.rint(np.stack(columns, axis=1)).astype(np.int64)
 
 
-def _paired(heading: Heading, rate: Rate, base: Pairs, arm: Pairs) -> tuple[Interval | None, str | None]:
-    """Tasks drawn again with both arms together; where tasks do not differ, from each arm's limits."""
+def _paired(heading: Heading, rate: Rate, base: Pairs, arm: Pairs) -> tuple[tuple[Interval, ...], str | None]:
+    """Tango's interval with tasks as clusters; beside it, tasks drawn again with both arms together."""
     table = _by_task(rate, base, arm)
     if len(table) < 2:
-        return None, ONE_TASK
+        return (), ONE_TASK
+    alike = not _residuals(table).any()
+    intervals = [Interval("tango_cluster", *_score_limits(table, _changed(rate, base, arm)))]
     sums = resample(table, heading.bootstrap_seed(rate.metric))
     limits = percentile_limits(ratio(sums[:, 0], sums[:, 1]) - ratio(sums[:, 2], sums[:, 3]), len(table))
-    if limits:
-        return Interval("bootstrap_cluster_paired", *limits), None
-    low, high = rate.tally(base), rate.tally(arm)
-    shares = high.k / high.n, low.k / low.n
-    return (
-        Interval(
-            "newcombe_cluster", *difference(shares[0], wilson_cluster(high), shares[1], wilson_cluster(low))
-        ),
-        NO_SPREAD,
-    )
+    if limits and not alike:
+        intervals.append(Interval("bootstrap_cluster_paired", *limits))
+    return tuple(intervals), NO_SPREAD if alike else None
+
+
+def _residuals(table: Ints) -> Floats:
+    """What each task adds to the error of the difference; 0 where no task differs from the rest."""
+    events, calls, base_events, base_calls = table.sum(axis=0)
+    own = (calls * table[:, 0] - events * table[:, 1]) / calls**2
+    base = (base_calls * table[:, 2] - base_events * table[:, 3]) / base_calls**2
+    apart = own - base
+    return np.where(np.abs(apart) < _ROUNDING, 0.0, apart)
+
+
+def _score_limits(table: Ints, changed: float) -> Limits:
+    """Tango's interval on as many calls as the spread between tasks allows, by Student's t."""
+    events, calls, base_events, base_calls = (int(total) for total in table.sum(axis=0))
+    difference = events / calls - base_events / base_calls
+    discordant = max(changed, abs(difference))
+    tasks, most = len(table), (calls + base_calls) / 2
+    residuals = _residuals(table)
+    if residuals.any():
+        variance = float(residuals @ residuals) * tasks / (tasks - 1)
+        size = min(most, (discordant - difference**2) / variance)
+    else:
+        size = most / (1 + (most / tasks - 1) * ASSUMED_CORRELATION)
+    gained, lost = (size * (discordant + sign * difference) / 2 for sign in (1, -1))
+    return tango(gained, lost, size, t_quantile(0.975, tasks - 1))
+
+
+def _changed(rate: Rate, base: Pairs, arm: Pairs) -> float:
+    """Calls by which the arms differ, among the calls of pairs and replicates that both arms saw."""
+    counts = [_by_row(rate, rows) for rows in (base, arm)]
+    both = counts[0].keys() & counts[1].keys()
+    differ = sum(abs(counts[1][key][0] - counts[0][key][0]) for key in both)
+    calls = sum(min(counts[0][key][1], counts[1][key][1]) for key in both)
+    return min(1.0, differ / calls) if calls else 0.0
+
+
+def _by_row(rate: Rate, pairs: Pairs) -> dict[tuple[int, int], tuple[int, int]]:
+    """Pair and replicate to its events and its calls with a verdict."""
+    keys = zip(pairs.pair.tolist(), pairs.replicate.tolist(), strict=True)
+    counts = zip(rate.events(pairs).tolist(), both_orders(pairs, readable).tolist(), strict=True)
+    return dict(zip(keys, counts, strict=True))
 
 
 def _estimate(

@@ -12,6 +12,7 @@ import numpy as np
 from steelyard.metrics.clusters import ratio
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
+from steelyard.metrics.jackknife import POSITIVE
 from steelyard.metrics.pairs import Floats
 from steelyard.metrics.pointwise import NO_TEXTS, probe_scores
 from steelyard.metrics.resampled import Sums, resampled
@@ -125,7 +126,7 @@ def _uncounted(observations: Sequence[Observation], price: Dollars) -> bool:
 def per_call(heading: Heading, scores: Scores, dollars: Floats) -> Estimate:
     """Mean dollars of these calls."""
     sums = _sums(scores, np.column_stack([dollars, np.ones(len(scores))]))
-    return resampled(heading, "cost_per_call", sums, lambda s: ratio(s[..., 0], s[..., 1]), reason=NO_CALLS)
+    return resampled(heading, "cost_per_call", sums, _mean, reason=NO_CALLS, ends=POSITIVE)
 
 
 def _per_point(heading: Heading, scores: Scores, dollars: Floats, calls: int) -> Estimate:
@@ -133,7 +134,12 @@ def _per_point(heading: Heading, scores: Scores, dollars: Floats, calls: int) ->
     sums = _sums(scores, np.column_stack([dollars, right, scores.readable]).astype(np.float64))
     lacking = NO_LABELS if calls else NO_CALLS
     reason = lacking if not len(scores) else NEVER_RIGHT if scores.readable.any() else NO_VERDICTS
-    return resampled(heading, "cost_per_point", sums, _point, reason=reason)
+    return resampled(heading, "cost_per_point", sums, _point, reason=reason, ends=POSITIVE)
+
+
+def _mean(sums: Floats) -> Floats:
+    """Σ dollars / calls."""
+    return ratio(sums[..., 0], sums[..., 1])
 
 
 def _total(heading: Heading, scores: Scores, dollars: Floats, calls: int) -> Estimate:

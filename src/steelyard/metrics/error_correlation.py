@@ -11,8 +11,8 @@ import numpy as np
 from steelyard.metrics.clusters import ratio
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_VERDICTS, Heading
-from steelyard.metrics.intervals import Limits
-from steelyard.metrics.jackknife import METHOD, left_out_error, logit_limits
+from steelyard.metrics.intervals import Limits, t_quantile
+from steelyard.metrics.jackknife import AGREEMENT, around, left_out, left_out_error
 from steelyard.metrics.jury import Ballots
 from steelyard.metrics.over_judges import members
 from steelyard.metrics.pairs import Floats, Ints
@@ -46,7 +46,7 @@ def error_correlation(heading: Heading, wrong: Floats, cluster: Ints) -> Estimat
         "error_correlation",
         unit="input",
         value=value,
-        intervals=(Interval(METHOD, *limits),) if limits else (),
+        intervals=(Interval("jackknife_cluster", *limits),) if limits else (),
         n_calls=2 * len(wrong),
         n_units=len(wrong),
         n_clusters=len(table),
@@ -59,12 +59,13 @@ def _limits(table: Floats, value: float) -> Limits | None:
 
     With few errors the tasks left out hardly differ, most of all where the two judges err apart.
     """
-    error = left_out_error(table, _phi)
-    if error is None:
+    without = left_out(table, _phi)
+    if len(table) < 2 or not np.all(np.isfinite(without)) or abs(value) >= 1:
         return None
     inputs = float(table[:, 0].sum())
     independent = (1 - value**2) / sqrt(max(inputs - 3, 1.0))
-    return logit_limits(value, max(error, independent), (-1.0, 1.0), len(table))
+    error = max(left_out_error(without), independent)
+    return around(value, t_quantile(0.975, len(table) - 1) * error, AGREEMENT)
 
 
 def _phi(sums: Floats) -> Floats:

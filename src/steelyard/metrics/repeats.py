@@ -10,6 +10,7 @@ import numpy as np
 from steelyard.metrics.clusters import ratio
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
+from steelyard.metrics.jackknife import AGREEMENT
 from steelyard.metrics.pairs import Floats, Ints
 from steelyard.metrics.resampled import Sums, resampled
 from steelyard.metrics.score_shares import share, unit_sums
@@ -126,7 +127,7 @@ def _fleiss(heading: Heading, scores: Scores) -> Estimate:
     repeated = counts.sum(-1) > 1
     sums = _input_sums(scores, repeated, fleiss_columns(counts[repeated]))
     reason = ONE_VERDICT if repeated.any() else NO_REPEATS
-    return resampled(heading, "fleiss_kappa", sums, fleiss_kappa, reason=reason, chance=0.0)
+    return resampled(heading, "fleiss_kappa", sums, fleiss_kappa, reason=reason, ends=AGREEMENT, chance=0.0)
 
 
 def fleiss_columns(counts: Ints) -> Floats:
@@ -154,7 +155,14 @@ def _intraclass(heading: Heading, scores: Scores) -> Estimate:
     sums = _input_sums(scores, repeated, columns)
     reason = ONE_SCORE if repeated.any() else NO_REPEATS
     return resampled(
-        heading, "icc", sums, intraclass, reason=reason, chance=0.0, notes=("one-way, single call",)
+        heading,
+        "icc",
+        sums,
+        intraclass,
+        reason=reason,
+        ends=AGREEMENT,
+        chance=0.0,
+        notes=("one-way, single call",),
     )
 
 

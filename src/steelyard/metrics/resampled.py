@@ -1,4 +1,4 @@
-"""A figure that is a function of sums over tasks, with its interval from tasks drawn again."""
+"""A figure that is a function of sums over tasks, with intervals from tasks left out and drawn again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from steelyard.metrics.clusters import REPLICATES, percentile_limits, resample
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.intervals import Limits
-from steelyard.metrics.jackknife import METHOD, left_out_error, logit_limits
+from steelyard.metrics.jackknife import UNBOUNDED, Ends, Figure, jackknife
 from steelyard.metrics.pairs import Floats
 from steelyard.metrics.proportion import NO_SPREAD, ONE_TASK, join
 from steelyard.metrics.scores import Scores
@@ -21,9 +21,6 @@ _BLOCK = 4_000_000
 _UNDEFINED_SHARE = 0.05
 _ROUNDING = 1e-9
 NO_WIDTH = "tasks drawn again all give this value: no interval"
-
-Figure = Callable[[Floats], Floats]
-"""From sums of shape (…, columns…) to values of shape (…)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,31 +44,25 @@ def resampled(
     figure: Figure,
     *,
     reason: str,
+    ends: Ends = UNBOUNDED,
     unit: str = "call",
     bounds: Limits | None = None,
     chance: float | None = None,
     notes: tuple[str | None, ...] = (),
     alike: Callable[[], Interval | None] = lambda: None,
-    ends: Limits | None = None,
 ) -> Estimate:
-    """The estimate; `reason` is told where it is undefined, `alike` steps in where all draws are the same.
-
-    A figure that lies between two `ends` has limits by leaving tasks out before those by drawing them again.
-    """
+    """The estimate; `reason` is told where it is undefined, `alike` steps in where all draws are the same."""
     value = float(figure(sums.table.sum(0))) if len(sums.table) else float("nan")
     if not np.isfinite(value):
         return heading.undefined(metric, reason, unit, sums.rows.lost())
-    limits, remark = interval(sums.table, figure, heading.bootstrap_seed(metric))
-    drawn = Interval("bootstrap_cluster", *limits) if limits else None
-    even = logit_limits(value, left_out_error(sums.table, figure), ends, len(sums.table)) if ends else None
-    left_out = Interval(METHOD, *even) if even else None
+    found, remark = intervals(sums.table, figure, heading.bootstrap_seed(metric), ends)
     assumed = alike() if remark == NO_WIDTH else None
     tasks = sums.rows.n_clusters
     return heading.estimate(
         metric,
         unit=unit,
         value=value,
-        intervals=tuple(found for found in (left_out, drawn, assumed) if found),
+        intervals=(*found, assumed) if assumed else found,
         n_calls=sums.n_calls,
         n_units=sums.n_items,
         n_clusters=tasks,
@@ -80,6 +71,16 @@ def resampled(
         chance=chance,
         note=join([*notes, NO_SPREAD if assumed else remark, ONE_TASK if tasks < 2 else None]),
     )
+
+
+def intervals(
+    table: Floats, figure: Figure, seed: int, ends: Ends
+) -> tuple[tuple[Interval, ...], str | None]:
+    """Tasks left out in turn, then tasks drawn again, and a remark where they need one."""
+    drawn, remark = interval(table, figure, seed)
+    left_out = jackknife(table, figure, ends) if drawn else None
+    limits = {"jackknife_cluster": left_out, "bootstrap_cluster": drawn}
+    return tuple(Interval(method, *found) for method, found in limits.items() if found), remark
 
 
 def interval(table: Floats, figure: Figure, seed: int) -> tuple[Limits | None, str | None]:

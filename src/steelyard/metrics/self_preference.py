@@ -17,9 +17,10 @@ from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import CLEAR, FLAGGED, MARGIN, UNDERPOWERED
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.intervals import Limits, difference, normal_quantile, score
+from steelyard.metrics.jackknife import AGREEMENT
 from steelyard.metrics.pairs import Floats
 from steelyard.metrics.proportion import ONE_TASK, join
-from steelyard.metrics.resampled import interval
+from steelyard.metrics.resampled import intervals
 from steelyard.stimuli.expectation import Label, Prefers
 from steelyard.tasks.scale import parse_scale
 from steelyard.verdicts.observation import Observation
@@ -93,21 +94,21 @@ def self_preference(
     value = float(matched(table.sum(0)))
     if not np.isfinite(value):
         return heading.undefined("self_preference", NONE_ALIKE, excluded=lost)
-    limits, remark = interval(table, matched, heading.bootstrap_seed("self_preference"))
-    method = "bootstrap_cluster"
-    if limits is None:
-        limits, method, remark = _without_spread(table, value), "wilson_cluster_difference", ALIKE
+    found, remark = intervals(table, matched, heading.bootstrap_seed("self_preference"), AGREEMENT)
+    if not found:
+        found = (Interval("wilson_cluster_difference", *_without_spread(table, value)),)
+        remark = ALIKE
     return heading.estimate(
         "self_preference",
         unit="call",
         value=value,
-        intervals=(Interval(method, *limits),),
+        intervals=found,
         n_calls=len(treatments),
         n_units=len({t.item for t in treatments}),
         n_clusters=len(table),
         excluded=lost,
         chance=0.0,
-        finding=_word(limits),
+        finding=_word(found[0]),
         note=join([_means(treatments), remark, ONE_TASK if len(table) < 2 else None]),
     )
 
@@ -147,9 +148,9 @@ def _means(treatments: Sequence[Treatment]) -> str:
     )
 
 
-def _word(limits: Limits) -> str:
+def _word(interval: Interval) -> str:
     """By the 95 % interval: within the margin, beside zero, or neither."""
-    low, high = limits
+    low, high = interval.low or 0.0, interval.high or 0.0
     if abs(low) < MARGIN and abs(high) < MARGIN:
         return CLEAR
     return FLAGGED if low > 0 or high < 0 else UNDERPOWERED

@@ -226,6 +226,24 @@ def extent(observations: Sequence[Observation]) -> tuple[int, int]:
     return len(units), len({o.stimulus.cluster for o in observations})
 
 
+def calls_by_task(
+    observations: Sequence[Observation], kind: type[Verdict] | tuple[type[Verdict], ...]
+) -> tuple[Ints, Ints]:
+    """Calls of each task that ended in this kind of verdict, and all its calls; tasks in order of names."""
+    if isinstance(observations, RecordedObservations):
+        task = observations.shown.cluster[observations.stimulus]
+        ended = np.array([isinstance(verdict, kind) for verdict in observations.verdicts])[
+            observations.verdict
+        ]
+    else:
+        names = [o.stimulus.cluster for o in observations]
+        task = np.unique(np.array(names, dtype=np.str_), return_inverse=True)[1]
+        ended = np.array([isinstance(o.verdict, kind) for o in observations], dtype=np.bool_)
+    calls = np.bincount(task)
+    events = np.bincount(task[ended], minlength=len(calls))
+    return events[calls > 0], calls[calls > 0]
+
+
 def _objects(values: Iterable[str]) -> NDArray[np.object_]:
     listed = list(values)
     column = np.empty(len(listed), dtype=np.object_)

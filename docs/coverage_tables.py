@@ -1,0 +1,200 @@
+"""The calibration tables: a summary for `concepts.md`, every row for `calibration.md`.
+
+Both are written from `calibration.json`, which `make calibrate` makes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+from steelyard.datasheet.glossary import METRICS
+
+FILE = Path(__file__).parent / "calibration.json"
+TASKS, CORRELATIONS = (4, 10, 24), ("0", ".1", ".3")
+NOMINAL, FLOOR = 0.95, 0.93
+SELDOM = 0.9
+"""Share of runs with an interval below which a cell says so."""
+AT_ONCE = "all_cells"
+"""Stands for a metric where the cells of one table are held against the truth at once."""
+
+TITLES = {
+    "pairs": "Pairs",
+    "binary": "Yes or no",
+    "ordinal": "Scores from 1 to 5",
+    "pairs compared": "Two judges of pairs",
+    "scores compared": "Two judges of single texts",
+    "instrument": "The joint fit",
+}
+"""Name of a simulated sheet to the heading of its tables."""
+
+REMARKS: dict[tuple[str, str], str] = {}
+"""Sheet and metric of a row below the floor to the reason, in a sentence."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure, or several taken together."""
+
+    label: str
+    """First column."""
+    runs: tuple[int, ...]
+    """Runs, by cell."""
+    given: tuple[int, ...]
+    """Runs with an interval, by cell."""
+    covered: tuple[int, ...]
+    """Those whose interval held the truth, by cell."""
+
+    @property
+    def shares(self) -> list[float | None]:
+        """Coverage, by cell."""
+        return [k / n if n else None for k, n in zip(self.covered, self.given, strict=True)]
+
+    @property
+    def low(self) -> bool:
+        """Some cell lies below the floor."""
+        return any(share is not None and share < FLOOR for share in self.shares)
+
+    def line(self) -> str:
+        """The row of a table."""
+        cells = map(_cell, self.shares, self.given, self.runs)
+        return f"| {self.label} | {_decimal(NOMINAL)} | {' | '.join(cells)} |"
+
+
+def _cell(share: float | None, given: int, runs: int) -> str:
+    if share is None:
+        return "–"
+    text = f"**{_decimal(share)}**" if share < FLOOR else _decimal(share)
+    return f"{text} °" if given < SELDOM * runs else text
+
+
+def _decimal(share: float) -> str:
+    return f"{share:.2f}".removeprefix("0")
+
+
+def load() -> dict[str, Any]:
+    """What was simulated."""
+    body: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+    return body
+
+
+def by_metric(sheet: dict[str, Any]) -> dict[str, Row]:
+    """Metrics with their coverage over all probes and conditions."""
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for row in sheet["rows"]:
+        rows.setdefault(row["metric"], []).append(row)
+    return {metric: _pooled(_label(metric), mine, sheet["runs"]) for metric, mine in rows.items()}
+
+
+def _pooled(label: str, rows: Sequence[dict[str, Any]], runs: Sequence[int]) -> Row:
+    given, covered = (
+        tuple(sum(cell) for cell in zip(*(row[key] for row in rows), strict=True))
+        for key in ("given", "covered")
+    )
+    return Row(label, tuple(len(rows) * number for number in runs), given, covered)
+
+
+def _label(metric: str) -> str:
+    if metric == AT_ONCE:
+        return "all cells of a table at once"
+    return METRICS[metric].label if metric in METRICS else metric.replace("_", " ")
+
+
+def marked() -> set[tuple[str, str]]:
+    """Sheets and metrics that have a cell below the floor in the summary."""
+    sheets = load()["sheets"]
+    return {(name, metric) for name in sheets for metric, row in by_metric(sheets[name]).items() if row.low}
+
+
+def summary() -> str:
+    """What `concepts.md` shows: one row for each figure, and a sentence for each that has a low cell."""
+    body = load()
+    remarks = [
+        f"- *{TITLES[s]}, {_label(m)}*: {text}" for (s, m), text in REMARKS.items() if (s, m) in marked()
+    ]
+    head = SUMMARY_HEAD.format(**body, runs=_runs(body["sheets"]))
+    return "\n".join([head, *_head("figure"), *_summary_lines(body["sheets"]), "", LOW, "", *remarks])
+
+
+def _summary_lines(sheets: dict[str, Any]) -> Iterator[str]:
+    for name, title in TITLES.items():
+        if name in sheets:
+            yield f"| *{title}* |" + " |" * 10
+            yield from (row.line() for row in by_metric(sheets[name]).values())
+
+
+def _head(first: str) -> list[str]:
+    columns = [f"ρ {correlation}, {tasks}" for correlation in CORRELATIONS for tasks in TASKS]
+    return [f"| {first} | nominal | {' | '.join(columns)} |", "| :-- |" + " --: |" * 10]
+
+
+def page() -> str:
+    """The whole of `calibration.md`."""
+    sheets = load()["sheets"]
+    return "\n".join([HEAD, *(_section(TITLES[name], sheets[name]) for name in TITLES if name in sheets)])
+
+
+def _section(title: str, sheet: dict[str, Any]) -> str:
+    rows = [_pooled(_named(row), [row], sheet["runs"]).line() for row in sheet["rows"]]
+    return "\n".join([f"## {title}", "", *_head("probe, figure, condition"), *rows, ""])
+
+
+def _named(row: dict[str, Any]) -> str:
+    return ", ".join(part for part in (row["probe"], _label(row["metric"]), row["condition"]) if part)
+
+
+def _runs(sheets: dict[str, Any]) -> str:
+    told = []
+    for name in TITLES:
+        if name in sheets:
+            least = min(sheets[name]["runs"])
+            error = sqrt(NOMINAL * (1 - NOMINAL) / least)
+            told.append(f"{TITLES[name].lower()} {least} (± {error:.3f})".replace("0.", "."))
+    return ", ".join(told)
+
+
+SUMMARY_HEAD = """\
+Coverage of the first interval of every figure, over all probes and conditions that print it; each of them has
+a row in [Calibration](calibration.md), which also says what was simulated. Columns: intra-task correlation ρ
+and number of tasks. Simulated {date} with `{command}`: Steelyard {steelyard}, Python {python}, numpy {numpy},
+scipy {scipy}, {machine}. Runs of each cell, and the standard error of one figure at .95:
+{runs}.
+"""
+
+LOW = """\
+Bold cells lie below .93. A ° marks cells where fewer than nine runs in ten had an interval at all, because
+tasks did not differ; coverage is that of the runs that had one."""
+
+HEAD = """\
+# Calibration
+
+<!-- Written by docs/generate.py from docs/calibration.json; `make calibrate` makes both again. -->
+
+How often the first interval of each figure holds the truth, for judges whose truth is known. The summary,
+with date, versions and number of runs, is in [Concepts](concepts.md#how-often-they-cover).
+
+**What goes together.** Every pair or item of a task draws its behaviour from an urn of the task: two of them
+share their behaviour with probability ρ and are independent otherwise. Every event then has exactly the
+intra-task correlation ρ. The tasks of a run are a random draw: the truth is that of all tasks there could be.
+
+**Pairs.** The `standard` design of a task: 6 vacuum pairs, 6 pairs of equals, 15 pairs up the ladder, 6
+controls, both orders once, under two prompts; and 4 natural pairs, both orders three times. The judge answers
+by the instrument model with resolution 0.8 (1.2 for the judge it is compared with), position bias 0.4, tie
+threshold 0.6, surface sensitivity 0.7, lapses in 2 % of calls.
+
+**Single texts.** 4 items of a task, asked three times, edited twice, put to the border three times and
+emptied once. Three judges alike in law, which follow the same rule on three items in ten. Yes or no: right in
+.87 of calls. Scores: right in .55, within one in .9.
+
+**Lost calls.** 2 % unreadable, 1 % failed; they go together within tasks like everything else.
+
+**Truth.** The planted parameters for the joint fit, zero for two judges of single texts, which are alike in
+law; else the figure itself on 2,000 tasks. Figures reported per run (cost per point) are taken per task.
+
+A bold cell lies below .93; a ° says that fewer than nine runs in ten had an interval. Of cells that are truly
+.95, a few lie below .93 by the chance of the simulation.
+"""

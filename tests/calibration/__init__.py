@@ -1,0 +1,1 @@
+"""How often the printed intervals hold the truth: simulated judges whose truth is known."""
