@@ -20,6 +20,9 @@ from steelyard.metrics.losses import PROBE as RUN
 from steelyard.metrics.losses import loss_estimates
 from steelyard.metrics.over_judges import PANEL
 from steelyard.metrics.panel import panel_estimates
+from steelyard.metrics.pooled_scores import METRICS as POOLED_FIGURES
+from steelyard.metrics.pooled_scores import PROBE as POOLED
+from steelyard.metrics.pooled_scores import pooled_estimates
 from steelyard.metrics.resolution_ratio import METRIC as RATIO
 from steelyard.metrics.run_cost import METRICS as COSTS
 from steelyard.metrics.run_cost import PROBE as COST
@@ -60,6 +63,7 @@ def assemble(
             estimates += bench.instrument()
         if prices and judge.name in prices:
             estimates += bench.costs(estimates, prices[judge.name], unchanged)
+        estimates += bench.pooled(estimates, level)
         estimates += bench.volatility(estimates, level)
         estimates += bench.losses()
     measured = {judge.name: by_judge[judge.name] for judge in ordered if not judge.baseline}
@@ -115,6 +119,12 @@ class _Bench:
         """Tokens and dollars."""
         make = partial(run_costs, self.judge, self.observations, estimates, price, self.seed, unchanged)
         return self.faults.estimates(self._heading(COST), "costs", COSTS, make)
+
+    def pooled(self, estimates: Sequence[Estimate], level: str) -> list[Estimate]:
+        """Ordinal scores of all probes together."""
+        scored = self.observations if level == POINTWISE else ()
+        make = partial(pooled_estimates, self.judge, scored, estimates, self.seed)
+        return self.faults.estimates(self._heading(POOLED), "all probes", POOLED_FIGURES, make)
 
     def volatility(self, estimates: Sequence[Estimate], level: str) -> list[Estimate]:
         """How far accuracy moves from probe to probe."""
