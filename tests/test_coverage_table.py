@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from calibration.coverage import CORRELATIONS, TOGETHER, Counts, count
+from calibration.coverage import CORRELATIONS, TOGETHER, Counts, count, hits
 from calibration.pair_world import FAILED, MIDDLING, UNREADABLE
 from calibration.results import CELLS, SheetResults, load
 from calibration.score_world import BINARY
@@ -83,16 +83,13 @@ def test_cells_that_hold_at_once_are_told_together() -> None:
     rows = AT_ONCE["position", ""]
     true = dict.fromkeys(rows, 0.5)
     figures = [f for f in SHEETS["pairs"].run(4, 0.0, np.random.default_rng(1)) if f.row in rows]
-    from calibration.coverage import hits
-
     found = hits(figures, true)
     assert len(figures) == len(rows)
     assert found["position", TOGETHER, ""] == all(found[row] for row in rows)
 
 
-def test_the_file_comes_back_as_it_was(tmp_path: object) -> None:
-    body = load()
-    for sheet in body["sheets"].values():
+def test_the_file_comes_back_as_it_was() -> None:
+    for sheet in load()["sheets"].values():
         assert SheetResults.from_json(sheet).to_json() == sheet
 
 

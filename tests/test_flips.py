@@ -49,7 +49,7 @@ def test_one_pair_by_hand() -> None:
 
 
 def test_limits_of_the_excess_are_those_of_t_over_tasks() -> None:
-    # One pair a task, two replicates: never a flip by repetition; order turns all, none and none of the winners.
+    # One pair a task, asked twice: repetition turns no winner, order turns those of the first task.
     pairs = make(["11", "11", "12", "12", "tt", "tt"], tasks=3, replicates=2)
     excess = find(estimates_of(pairs), "flip_excess", **AT_ZERO)
     assert [i.method for i in excess.intervals] == ["t_cluster", "bootstrap_cluster"]
