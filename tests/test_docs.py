@@ -1,4 +1,4 @@
-"""The documents say what is true: generated parts are current, links lead somewhere, examples load."""
+"""The documents say what is true: generated parts are current, links lead somewhere, sizes hold."""
 
 from __future__ import annotations
 
@@ -8,38 +8,21 @@ import re
 from collections import Counter
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
-import openpyxl
 import pytest
-import yaml
 
-from steelyard.lab.study_file import build_study, load_config
+from docs_pages import PAGES, ROOT, blocks, name
 from steelyard.probes.probe import PROBES, Design, Showing
 from steelyard.registry import Spec
 from steelyard.stimuli.composition import compose
 from steelyard.tasks.checklist import catalogue
-from steelyard.trials.prompt import PAIRWISE_VARIABLES, PromptTemplate
-from test_adapters import harmbench, write_csv, write_jsonl
 
-ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-SKIPPED = {"steelyard-runs", "node_modules", "build", "dist"}
-PAGES = sorted(
-    path
-    for path in ROOT.rglob("*.md")
-    if not any(part.startswith(".") or part in SKIPPED for part in path.relative_to(ROOT).parts)
-)
-each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+each_page = pytest.mark.parametrize("page", PAGES, ids=name)
 
 
 def read(path: Path) -> str:
     return path.read_text(encoding="utf-8")
-
-
-def blocks(text: str, info: str) -> list[str]:
-    """The contents of the fenced blocks whose info string is exactly this."""
-    return re.findall(rf"^```{info}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
 def without_blocks(text: str) -> str:
@@ -99,61 +82,6 @@ def test_the_index_lists_every_page() -> None:
     assert {path for path in DOCS.rglob("*.md") if path.name != "README.md"} <= linked
 
 
-STUDIES = [(page, text) for page in PAGES for text in blocks(read(page), "yaml")]
-
-
-@pytest.mark.parametrize(("page", "text"), STUDIES, ids=lambda value: getattr(value, "stem", ""))
-def test_every_study_example_loads(page: Path, text: str, tmp_path: Path) -> None:
-    path = tmp_path / "study.yaml"
-    path.write_text(text, encoding="utf-8")
-    for name in re.findall(r"[\w-]+\.md\b", text):
-        (tmp_path / name).write_text("{{ request }} {{ first }} {{ second }}", encoding="utf-8")
-    write_data(yaml.safe_load(text), tmp_path)
-    config = load_config(path, {})
-    study = build_study(config, tmp_path)
-    assert study.name == config.name
-    assert config.data is None or len(study.items) == 2
-
-
-def write_data(study: dict[str, Any], folder: Path) -> None:
-    """Two rows that have every column the study names, in the formats it names."""
-    data = study.get("data")
-    if data is None:
-        return
-    named = {**data.get("columns", {}), "stratify": data.get("stratify", "stratum")}
-    rows = [{column: f"{part} {number}" for part, column in named.items()} for number in range(2)]
-    if data.get("adapter") == "harmbench":
-        rows = [harmbench(number) for number in range(2)]
-    for number, row in enumerate(rows):
-        if "label" in named:
-            row[named["label"]] = next(iter(data.get("labels", {number: None})))
-        row.update(
-            {
-                key: value[0] if isinstance(value, list) else value
-                for key, value in data.get("where", {}).items()
-            }
-        )
-    for name in (data["path"], data.get("responses", {}).get("path", data["path"])):
-        frame = {".csv": write_csv, ".jsonl": write_jsonl, ".xlsx": write_xlsx}[Path(name).suffix]
-        frame(folder / name, rows)
-
-
-def write_xlsx(path: Path, rows: list[dict[str, Any]]) -> None:
-    book = openpyxl.Workbook()
-    for row in (list(rows[0]), *(list(row.values()) for row in rows)):
-        book.active.append(row)
-    book.save(path)
-
-
-def test_there_are_study_examples() -> None:
-    assert len(STUDIES) >= 4
-
-
-@pytest.mark.parametrize("text", [t for page in PAGES for t in blocks(read(page), "jinja")])
-def test_every_template_example_is_sound(text: str) -> None:
-    PromptTemplate(text, "example").check(PAIRWISE_VARIABLES)
-
-
 def test_every_metric_of_a_run_is_explained_and_no_other(steelyard) -> None:
     done = steelyard("measure", "-j", "planted/probit", "--replicates", "2", "--json")
     assert done.returncode == 0, done.stderr
@@ -167,9 +95,9 @@ def test_every_metric_of_a_run_is_explained_and_no_other(steelyard) -> None:
 
 def test_the_plugin_guide_shows_the_tested_example() -> None:
     example = ROOT / "tests" / "plugin_example"
-    guide = read(DOCS / "guides" / "add-a-probe.md")
-    assert blocks(guide, "python") == [read(example / "steelyard_example_probe.py")]
-    assert blocks(guide, "toml") == [read(example / "pyproject.toml")]
+    shown = {block.info: block.text for block in blocks(DOCS / "guides" / "add-a-probe.md")}
+    assert shown["python"] == read(example / "steelyard_example_probe.py")
+    assert shown["toml"] == read(example / "pyproject.toml")
 
 
 def test_the_chain_of_the_catalogue_page_is_what_is_built() -> None:

@@ -291,3 +291,23 @@ def test_no_token_limit_is_one_sentence(steelyard, tmp_path: Path) -> None:
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "takes neither max_tokens nor max_completion_tokens" in done.stderr
+
+
+def test_a_budget_that_two_judges_reach_is_told_once_with_what_was_spent(command, tmp_path: Path) -> None:
+    """Each call costs about $0.0002 at these prices, and more than $0.005 are set aside for it."""
+    prices = "&input_price=2&output_price=10&max_tokens=500"
+    with ScriptedServer(lambda request: says('{"winner": "tie"}', usage={"prompt_tokens": 80})) as server:
+        judges = [f"openai/{name}?base_url={server.url}{prices}" for name in ("a", "b")]
+        options = ("-p", "vacuum", "--out", "run", "--budget", 0.008, "--concurrency", 2)
+        done = command("measure", "-j", judges[0], "-j", judges[1], *options)
+    assert done.code == 1
+    assert done.err.count("the budget of $0.008 is reached") == 1
+    spent = sheet(tmp_path / "run")["run"]["dollars"]
+    assert f"is reached (${spent:.4f} spent)" in done.err
+    assert f"${spent:.4f} spent in all" in done.out
+
+
+def test_a_budget_without_a_price_names_the_cure(command) -> None:
+    done = command("measure", "-j", "openai/x?base_url=http://127.0.0.1:9/v1", "-p", "vacuum", "--budget", 1)
+    assert done.code == 2
+    assert "input_price and output_price" in done.err

@@ -22,11 +22,14 @@ from steelyard.metrics.pair_fit import HIGHEST, LOWEST, STARTS, best_fit
 from steelyard.metrics.pair_likelihood import NAMES, cell_rates, pattern_scores, patterns_of, rows_of
 from steelyard.metrics.pairs import ABSENT, Pairs
 from steelyard.metrics.profile_limits import reaches
+from steelyard.metrics.task_spread import TaskSpread
 from steelyard.providers.planted_model import Parameters
 from steelyard.providers.planted_rates import expected_pair_rates
 from strategies import interval, make, shuffled, stack, swap_contents, swap_slots
 
 HEADING = Heading("J", "ladder", {"protocol": "base"}, 7)
+LOSS = 2.262157**2 / 2
+"""Log-likelihood that a limit may cost with ten tasks: half the square of the 97.5 % quantile of t with 9."""
 few = settings(max_examples=6)
 
 
@@ -48,7 +51,7 @@ def test_planted_parameters_are_recovered(metric: str, gate: float) -> None:
     assert found.n_calls == 1260
     assert (found.n_units, found.n_clusters) == (210, 10)
     assert found.value == pytest.approx(getattr(PLANTED, metric), abs=gate)
-    assert [i.method for i in found.intervals] == ["profile", "sandwich_cluster"]
+    assert [i.method for i in found.intervals] == ["profile_cluster", "profile", "sandwich_cluster"]
     assert recovered()["fit_probability"].denominator == 200
 
 
@@ -87,14 +90,16 @@ def test_gradients_are_those_of_the_likelihood() -> None:
 
 
 def test_always_first_is_a_bound_derived_by_hand() -> None:
-    # 420 calls all say 1: 420 log Φ(bias) = −1.92073 with every other parameter at its best, zero.
-    # Lapses alone would cost 420 log(1 − 2λ/3).
+    # 420 calls all say 1: 420 log Φ(bias) = −t²/2 with every other parameter at its best, zero, and t that
+    # of ten tasks. Lapses alone would cost 420 log(1 − 2λ/3).
     found = estimates(constant("11", "11"))
-    lost = 1.920729 / 420
+    lost = LOSS / 420
     bias = found["position_bias"]
     assert bias.value == pytest.approx(norm.ppf(exp(-lost)), abs=0.01)
     assert (bias.censored, bias.intervals[0].high) == ("right", None)
-    assert interval(found["lapse_rate"], "profile") == pytest.approx((0.0, (1 - exp(-lost)) * 1.5), abs=1e-4)
+    assert interval(found["lapse_rate"], "profile_cluster") == pytest.approx(
+        (0.0, (1 - exp(-lost)) * 1.5), abs=1e-4
+    )
     for metric in ("resolution", "tie_threshold", "surface_sensitivity"):
         assert found[metric].value is None
         assert "no limit" in str(found[metric].note)
@@ -109,7 +114,7 @@ def test_always_second_is_the_mirror_image() -> None:
 def test_always_tie_bounds_the_threshold_alone() -> None:
     found = estimates(constant("tt", "tt"))
     # P(tie) = 2Φ(threshold) − 1.
-    expected = norm.ppf((1 + exp(-1.920729 / 420)) / 2)
+    expected = norm.ppf((1 + exp(-LOSS / 420)) / 2)
     assert found["tie_threshold"].value == pytest.approx(expected, abs=0.01)
     assert found["tie_threshold"].censored == "right"
     assert [found[m].value for m in ("resolution", "position_bias", "surface_sensitivity")] == [None] * 3
@@ -254,6 +259,41 @@ def test_the_sandwich_widens_where_tasks_differ_in_position_bias() -> None:
     found = unprofiled(simulate(PLANTED, 500, tilt=0.8))
     steady = unprofiled(simulate(PLANTED, 500))
     assert sandwich(found)[1] > 1.5 * sandwich(steady)[1]
+
+
+def test_limits_by_task_are_never_narrower() -> None:
+    for tilt in (0.0, 0.8):
+        found = fit_instrument(simulate(PLANTED, 500, tilt=tilt), 7, 0)
+        assert found is not None
+        for name, reach in zip(NAMES, found.reach, strict=True):
+            low, high = reach.independent
+            assert (reach.low or 0) <= (low or 0), name
+            assert reach.high is None or (high is not None and high <= reach.high), name
+        low, high = found.reach[1].independent
+        ratio = (found.reach[1].high - found.reach[1].low) / (high - low)
+        # Student's t alone widens by 2.26 / 1.96; tasks that differ widen by much more.
+        assert ratio == pytest.approx(2.262 / 1.96, abs=0.03) if not tilt else ratio > 1.8
+
+
+def test_few_tasks_leave_the_profile_alone() -> None:
+    found = estimates(simulate(PLANTED, 4, tasks=4))["position_bias"]
+    assert [i.method for i in found.intervals] == ["profile"]
+    assert "fewer than 6 tasks" in str(found.note)
+
+
+def test_the_inflation_by_hand() -> None:
+    # Two parameters matter: variances 4 and 1, covariance 0; effects of three tasks.
+    covariance = np.full((5, 5), np.nan)
+    covariance[:2, :2] = np.diag([4.0, 1.0])
+    effects = np.full((3, 5), np.nan)
+    effects[:, :2] = [[2, 1], [-2, 1], [0, -2]]
+    spread = TaskSpread(covariance, effects)
+    # First: (4 + 4 + 0) · 3/2 over 4. Second: (1 + 1 + 4) · 3/2 over 1. Sum: (9 + 1 + 4) · 3/2 over 5.
+    assert spread.inflation(np.eye(5)[0]) == pytest.approx(3)
+    assert spread.inflation(np.eye(5)[1]) == pytest.approx(9)
+    assert spread.inflation(np.array([1.0, 1, 0, 0, 0])) == pytest.approx(21 / 5)
+    assert spread.inflation(np.eye(5)[3]) == 1
+    assert TaskSpread(10 * covariance, effects).inflation(np.eye(5)[0]) == 1
 
 
 def test_the_sandwich_of_many_tasks_agrees_with_the_information() -> None:

@@ -69,7 +69,10 @@ def test_an_arm_against_itself_has_ratio_one() -> None:
     found = ratio_estimate(HEADING, sound(), sound())
     assert found.value == pytest.approx(1)
     wide, narrow = found.intervals  # A task moves both arms alike, so the sandwich has no width.
-    assert [(i.method, i.level) for i in (wide, narrow)] == [("profile", 0.95), ("profile", 0.90)]
+    assert [(i.method, i.level) for i in (wide, narrow)] == [
+        ("profile_cluster", 0.95),
+        ("profile_cluster", 0.90),
+    ]
     assert wide.low < narrow.low < 1 < narrow.high < wide.high
 
 
@@ -77,7 +80,7 @@ def test_limits_turn_with_the_ratio() -> None:
     there, back = (ratio_estimate(HEADING, *arms) for arms in ((sound(), strict()), (strict(), sound())))
     assert there.value == pytest.approx(1 / (back.value or 0))
     assert there.intervals[0].low == pytest.approx(1 / (back.intervals[0].high or 0), rel=5e-3)
-    assert [i.method for i in there.intervals] == ["profile", "profile", "sandwich_cluster"]
+    assert [i.method for i in there.intervals] == ["profile_cluster", "profile_cluster", "sandwich_cluster"]
     assert there.finding == "underpowered"
 
 

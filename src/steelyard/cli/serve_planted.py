@@ -16,9 +16,10 @@ from steelyard.cli.options import option, whole
     "--key",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="stimuli.jsonl whose labels planted/rater knows.",
+    help="stimuli.jsonl whose labels planted/rater knows beside those of the pack.",
 )
-def serve_planted(judge: str, port: int, key: Path | None) -> None:
+@option("--seed", type=int, default=7, metavar="N", help="Seed of the studies that planted/rater is for.")
+def serve_planted(judge: str, port: int, key: Path | None, seed: int) -> None:
     """Serve a planted judge as a chat-completions server on loopback, until Ctrl-C."""
     import asyncio
     from contextlib import suppress
@@ -26,6 +27,7 @@ def serve_planted(judge: str, port: int, key: Path | None) -> None:
     from steelyard.datasheet.visible import visible
     from steelyard.errors import ConfigError
     from steelyard.lab.judge_config import parse_judge
+    from steelyard.lab.served_key import pack_stimuli
     from steelyard.providers.planted import POINTWISE_MODELS
     from steelyard.providers.planted_server import serve
     from steelyard.stimuli.stimulus_set import StimulusSet
@@ -39,14 +41,19 @@ def serve_planted(judge: str, port: int, key: Path | None) -> None:
 
     if key is not None and planted.model != "rater":
         raise ConfigError(f"--key: belongs to planted/rater, found planted/{planted.model}; leave it out.")
-    labels = () if key is None else tuple(StimulusSet.read(key))
+    rates = planted.model == "rater"
+    labels = [*(pack_stimuli(seed) if rates else ()), *(() if key is None else StimulusSet.read(key))]
 
     def ready(url: str) -> None:
         click.echo(f"Serving {visible(judge)} at {url} until Ctrl-C.")
         scale = " --scale binary" if scores else ""
-        click.echo(
-            f"Measure it: steelyard measure{scale} -j 'openai/{visible(planted.model)}?base_url={url}'"
-        )
+        seeded = f" --seed {seed}" if rates and seed != 7 else ""
+        name = visible(planted.model)
+        click.echo(f"Measure it: steelyard measure{scale}{seeded} -j 'openai/{name}?base_url={url}'")
+        if rates:
+            click.echo(
+                f"It knows the pack under seed {seed}; tell it of other texts with --key RUN/stimuli.jsonl."
+            )
 
     with suppress(KeyboardInterrupt):
         asyncio.run(serve(planted, port=port, ready=ready, key=labels))

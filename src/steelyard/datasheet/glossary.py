@@ -299,6 +299,10 @@ INTERVALS: dict[str, str] = {
         "Tango's score interval for a difference on the same units, on the effective size after clustering "
         "by task, with Student's t on one degree of freedom less than there are tasks."
     ),
+    "profile_cluster": (
+        "Profile likelihood of the joint fit: values at which the other parameters can still make up the "
+        "loss that Student's t allows, and more where tasks differ by more than independent pairs would."
+    ),
     "profile": (
         "Profile likelihood of the joint fit: values at which the other parameters can still make up the "
         "loss; pairs count as independent."
@@ -337,6 +341,7 @@ PROBES: dict[str, str] = {
     "semantic_paraphrase": "Paraphrase",
     "verbosity_bias_long": "Longer",
     "verbosity_bias_short": "Shorter",
+    "verbosity_padding": "Padded",
     "typos": "Typing errors",
     "markdown": "Markdown",
     "rubric_order": "Rubric order",

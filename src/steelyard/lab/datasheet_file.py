@@ -65,12 +65,22 @@ class _Study(_Body):
     profile: str = ""
 
 
+class _Asked(_Body):
+    asked: int
+    planned: int
+
+
+class _Run(_Body):
+    model_config = ConfigDict(extra="allow")
+    unfinished: dict[str, _Asked] = Field(default_factory=dict)
+
+
 class _Sheet(_Body):
     schema_name: str = Field(alias="schema")
     study: _Study
     judges: list[_Judge]
     estimates: list[_Estimate]
-    run: dict[str, Any] = Field(default_factory=dict)
+    run: _Run = Field(default_factory=lambda: _Run())
 
 
 def read_datasheet(folder: Path) -> Datasheet:
@@ -99,7 +109,7 @@ def read_datasheet(folder: Path) -> Datasheet:
         profile=sheet.study.profile,
         judges=tuple(JudgeEntry(j.name, j.model, j.baseline, j.protocols) for j in sheet.judges),
         estimates=tuple(row.estimate() for row in sheet.estimates),
-        run=sheet.run,
+        run=sheet.run.model_dump(),
     )
 
 

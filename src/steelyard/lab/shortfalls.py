@@ -15,6 +15,7 @@ from steelyard.verdicts.recorded_observations import verdict_counts
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
 
 AGAIN = "run the same command again to go on"
+LOOK = "look at the replies and correct the prompt, the reader or the server"
 
 
 def stops(outcome: Outcome, coverage: Coverage) -> Iterator[SteelyardError]:
@@ -46,7 +47,11 @@ def _done(coverage: Coverage) -> str:
 
 
 def speechless(
-    judges: Iterable[str], observations: Sequence[Observation], given_up: Collection[str] = ()
+    judges: Iterable[str],
+    observations: Sequence[Observation],
+    given_up: Collection[str] = (),
+    *,
+    recorded: bool = False,
 ) -> Iterator[SteelyardError]:
     """Judges from whom nothing readable came; one that was given up without a reply is told of elsewhere."""
     counts = verdict_counts(observations)
@@ -55,16 +60,14 @@ def speechless(
         replied = not all(isinstance(verdict, Failed) for verdict in tried)
         readable = any(isinstance(verdict, (Decided, Tie, Abstained)) for verdict in tried)
         if tried and not readable and (replied or judge not in given_up):
-            yield _silence(judge, tried, replied)
+            yield _silence(judge, tried, LOOK if replied or recorded else f"look at the server, then {AGAIN}")
 
 
-def _silence(judge: str, tried: Mapping[Verdict, int], replied: bool) -> RunError:
+def _silence(judge: str, tried: Mapping[Verdict, int], cure: str) -> RunError:
     reasons: Counter[str] = Counter()
     for verdict, number in tried.items():
         if isinstance(verdict, (Unreadable, Failed)):
             reasons[verdict.reason] += number
-    look = "look at the replies and correct the prompt, the reader or the server"
-    cure = look if replied else f"look at the server, then {AGAIN}"
     return RunError(
         f"judge {judge}: no readable verdict in {sum(tried.values())} calls ({_told(reasons)}), "
         f"no figure defined; {cure}."

@@ -14,7 +14,6 @@ from math import exp, inf, log
 import numpy as np
 
 from steelyard.metrics.instrument_model import InstrumentFit
-from steelyard.metrics.intervals import normal_quantile
 from steelyard.metrics.pair_fit import HIGHEST, LOWEST, Chart, Fits, fit
 from steelyard.metrics.pair_likelihood import NAMES, density
 from steelyard.metrics.pairs import Floats
@@ -27,8 +26,6 @@ _MOST_LAPSES = 0.0745
 _SHORTEST, _LONGEST = 0.02, 50.0
 """Ends of the search, in quality steps."""
 _HALVINGS = 45
-_LOSS = normal_quantile(0.975) ** 2 / 2
-"""Log-likelihood that a 95 % profile limit loses."""
 
 
 @dataclass(frozen=True)
@@ -64,15 +61,26 @@ def detection(found: InstrumentFit) -> Detection:
     near = fit(found.patterns, found.patterns.weights[None], start, chart=CHART)
     around = Fits(near.theta, np.maximum(found.best.value, near.value), near.slope)
     value = limit_of_detection(found.theta)
-    low, high = _excluded_steps(found, around, value)
-    if around.value[0] - near.value[0] < _LOSS:
-        reach = reaches(found.patterns, around, (0,), CHART)[0]
+    root = found.allowance(_limit_slopes(near.theta))
+    low, high = _excluded_steps(found, around, value, root**2 / 2)
+    if around.value[0] - near.value[0] < root**2 / 2:
+        reach = reaches(found.patterns, around, (0,), CHART, (root,))[0]
         low = low if reach.low is None else exp(reach.low)
         high = high if reach.high is None else exp(reach.high)
     return Detection(value, low, high)
 
 
-def _excluded_steps(found: InstrumentFit, best: Fits, value: float) -> tuple[float | None, float | None]:
+def _limit_slopes(place: Floats) -> Floats:
+    """Slopes of the limit's logarithm by each parameter, from those of the resolution at a held limit."""
+    theta, turn = _parameters(place)
+    slopes = turn[0, 0] / theta[0, 0]
+    slopes[0] = -1 / theta[0, 0]
+    return np.asarray(slopes)
+
+
+def _excluded_steps(
+    found: InstrumentFit, best: Fits, value: float, loss: float
+) -> tuple[float | None, float | None]:
     """The measured steps nearest to the limit, below and above it, at which it can not lie.
 
     They hold where a profile has no end of its own: a judge that is right in every call from the first step
@@ -81,7 +89,7 @@ def _excluded_steps(found: InstrumentFit, best: Fits, value: float) -> tuple[flo
     steps = found.patterns.deltas[found.patterns.deltas > 0]
     starts = np.tile(best.theta, (len(steps), 1))
     fits = held_at(found.patterns, starts, np.zeros(len(steps), dtype=np.intp), np.log(steps), CHART)
-    excluded = steps[best.value[0] - fits.value > _LOSS]
+    excluded = steps[best.value[0] - fits.value > loss]
     below, above = excluded[excluded < value], excluded[excluded > value]
     return float(below[-1]) if len(below) else None, float(above[0]) if len(above) else None
 

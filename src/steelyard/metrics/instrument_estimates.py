@@ -21,6 +21,7 @@ from steelyard.metrics.pairs import Pairs, collect
 from steelyard.metrics.proportion import ONE_TASK, join
 from steelyard.metrics.resolution_ratio import ratio_estimate
 from steelyard.metrics.tally import excluded
+from steelyard.metrics.task_spread import SPREAD_FROM
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.recorded_observations import among, protocols_of
 
@@ -28,7 +29,8 @@ PROBE = "ladder"
 FIT, FIT_PROBABILITY, DETECTION = "goodness_of_fit", "fit_probability", "limit_of_detection"
 INSTRUMENT = (*NAMES, FIT, FIT_PROBABILITY, DETECTION)
 """Metrics of one protocol, in reading order."""
-PROFILE, SANDWICH = "profile", "sandwich_cluster"
+CLUSTERED, PROFILE, SANDWICH = "profile_cluster", "profile", "sandwich_cluster"
+FEW_TASKS = f"pairs taken as independent: fewer than {SPREAD_FROM} tasks"
 RUNS_AWAY = "the likelihood has no peak on this side: a one-sided bound"
 NO_LIMIT = "{} pairs set no limit on it on either side"
 TOO_LITTLE = (
@@ -136,14 +138,22 @@ class _Arm:
         return float(self.found.theta[index]), None, None
 
     def _intervals(self, index: int, error: float, censored: str | None) -> tuple[Interval, ...]:
+        """Recommended first; a bound has no other."""
         reach = self.found.reach[index]
-        profile = Interval(PROFILE, reach.low, reach.high)
-        if censored or not error > 0:
-            return (profile,)
-        width = t_quantile(0.975, len(self.found.patterns.by_task) - 1) * error
+        first = Interval(self._method, reach.low, reach.high)
+        if censored or self._method == PROFILE:
+            return (first,)
+        both = (first, Interval(PROFILE, *reach.independent))
+        if not error > 0:
+            return both
+        width = t_quantile(0.975, len(self.found.tasks) - 1) * error
         value = float(self.found.theta[index])
         low = value - width if LOWEST[index] < 0 else max(0.0, value - width)
-        return (profile, Interval(SANDWICH, float(low), float(value + width)))
+        return (*both, Interval(SANDWICH, float(low), float(value + width)))
+
+    @property
+    def _method(self) -> str:
+        return PROFILE if len(self.found.tasks) < SPREAD_FROM else CLUSTERED
 
     def _held(self) -> list[str]:
         at_end = self.found.best.theta[0] >= HIGHEST - 1e-4
@@ -153,7 +163,8 @@ class _Arm:
         return [
             *([NOT_TESTED] if self.found.test is None else []),
             *([ALIKE] if self.found.alike else []),
-            *([ONE_TASK] if len(self.found.patterns.by_task) == 1 else []),
+            *([ONE_TASK] if len(self.found.tasks) == 1 else []),
+            *([FEW_TASKS] if 1 < len(self.found.tasks) < SPREAD_FROM else []),
         ]
 
     def _fit(self) -> list[Estimate]:
@@ -186,7 +197,7 @@ class _Arm:
         return self._row(
             DETECTION,
             value=value,
-            intervals=(Interval(PROFILE, low, high),),
+            intervals=(Interval(self._method, low, high),),
             censored=censored,
             note=join([f"read off the model up to step {last:g}", *self._held(), *self._scope()]),
         )
@@ -195,5 +206,8 @@ class _Arm:
         """A limit of detection that the data do not bound from below."""
         if high is None:
             return self._row(DETECTION, value=None, note=NO_LIMIT.format(self.pairs))
-        intervals, note = (Interval(PROFILE, None, high),), join([RUNS_AWAY, *self._held(), *self._scope()])
+        intervals, note = (
+            (Interval(self._method, None, high),),
+            join([RUNS_AWAY, *self._held(), *self._scope()]),
+        )
         return self._row(DETECTION, value=high, intervals=intervals, censored="left", note=note)

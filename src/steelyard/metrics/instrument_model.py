@@ -1,27 +1,22 @@
-"""The judge as an instrument: one joint fit of resolution, position bias, tie threshold, surface, lapses.
-
-The profile limits take pairs as independent given the parameters. The sandwich over tasks stays honest
-where tasks differ (in position bias, say).
-"""
+"""The judge as an instrument: one joint fit of resolution, position bias, tie threshold, surface, lapses."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from steelyard.metrics.fit_test import REFITS, FitTest, fit_test
-from steelyard.metrics.pair_fit import HIGHEST, LOWEST, Fits, best_fit
-from steelyard.metrics.pair_likelihood import NAMES, Patterns, Rows, pattern_scores, patterns_of, rows_of
+from steelyard.metrics.pair_fit import LOWEST, Fits, best_fit
+from steelyard.metrics.pair_likelihood import NAMES, Patterns, Rows, patterns_of, rows_of
 from steelyard.metrics.pairs import TIE, Floats, Pairs
 from steelyard.metrics.profile_limits import Reach, reaches
+from steelyard.metrics.task_spread import TaskSpread, allowance, spread_of, task_spread
 
 REFUSED = 0.01
 """A fit with such a p, or a smaller one, is not read."""
 FITTED_FROM = 60
 """Pairs with both verdicts from which the five parameters are fitted."""
-SANDWICH_FROM = 6
-"""Tasks from which the spread between them is worth an interval."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +37,17 @@ class InstrumentFit:
     """Goodness of fit; None where it was not tested."""
     alike: bool
     """Replicates never differed and were counted once."""
+    spread: TaskSpread | None = None
+    """How tasks move the parameters; None where tasks are too few or the peak is flat."""
 
     @property
     def refused(self) -> bool:
         """The model does not describe these answers."""
         return self.test is not None and self.test.probability <= REFUSED
+
+    def allowance(self, slopes: Floats) -> float:
+        """Root of twice the loss at a 95 % limit of a figure with these slopes by parameter."""
+        return allowance(len(self.tasks), 1.0 if self.spread is None else self.spread.inflation(slopes))
 
     @property
     def theta(self) -> Floats:
@@ -64,10 +65,15 @@ def fit_instrument(pairs: Pairs, seed: int, refits: int = REFITS) -> InstrumentF
     best = best_fit(patterns)
     test = fit_test(rows, best.theta[0], seed, refits) if refits > 0 else None
     tasks = tuple(pairs.clusters[number] for number in np.unique(rows.cluster))
-    found = InstrumentFit(rows, tasks, patterns, best, (), test, alike)
-    if found.refused:
-        return found
-    return InstrumentFit(rows, tasks, patterns, best, tuple(reaches(patterns, best)), test, alike)
+    spread = task_spread(patterns, best.theta[0])
+    found = InstrumentFit(rows, tasks, patterns, best, (), test, alike, spread)
+    return found if found.refused else replace(found, reach=tuple(_limits(found)))
+
+
+def _limits(found: InstrumentFit) -> list[Reach]:
+    """Profile limits of every parameter, read with the spread between tasks."""
+    slopes = np.eye(len(NAMES))
+    return reaches(found.patterns, found.best, allowed=[found.allowance(slope) for slope in slopes])
 
 
 def _enough(rows: Rows) -> bool:
@@ -88,40 +94,6 @@ def _once(rows: Rows) -> tuple[Rows, bool]:
     return (rows.take(first), True) if alike else (rows, False)
 
 
-def task_effects(found: InstrumentFit) -> Floats | None:
-    """How each task (rows) moves each parameter; None where tasks are too few or the peak is flat.
-
-    The inverse of the information times the task's score; NaN for a parameter that stands at an end.
-    """
-    best, tasks = found.best.theta[0], len(found.patterns.by_task)
-    free = np.flatnonzero((best > LOWEST + 1e-3) & (best < HIGHEST - 1e-3))
-    if tasks < SANDWICH_FROM or not len(free):
-        return None
-    bread = _information(found.patterns, best)[np.ix_(free, free)]
-    if np.linalg.eigvalsh(bread)[0] <= 1e-6:
-        return None
-    scores = found.patterns.by_task @ pattern_scores(best[None], found.patterns)[1][0][:, free]
-    effects: Floats = np.full((tasks, len(NAMES)), np.nan)
-    effects[:, free] = scores @ np.linalg.inv(bread)
-    return effects
-
-
 def sandwich(found: InstrumentFit) -> Floats:
     """Standard errors clustered by task; NaN where there is none."""
-    effects = task_effects(found)
-    return np.full(len(NAMES), np.nan) if effects is None else spread_of(effects)
-
-
-def spread_of(effects: Floats) -> Floats:
-    """Standard error of a sum of task effects (rows)."""
-    tasks = len(effects)
-    return np.asarray(np.sqrt((effects**2).sum(axis=0) * tasks / (tasks - 1)))
-
-
-def _information(patterns: Patterns, theta: Floats) -> Floats:
-    """Minus the second derivatives of the log-likelihood, by central differences of its gradient."""
-    reach = 1e-5
-    moved = theta + reach * np.concatenate([np.eye(len(NAMES)), -np.eye(len(NAMES))])
-    slopes = np.einsum("rkp,k->rp", pattern_scores(moved, patterns)[1], patterns.weights)
-    second = (slopes[: len(NAMES)] - slopes[len(NAMES) :]) / (2 * reach)
-    return np.asarray(-(second + second.T) / 2)
+    return np.full(len(NAMES), np.nan) if found.spread is None else spread_of(found.spread.effects)

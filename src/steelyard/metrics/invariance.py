@@ -17,7 +17,8 @@ import numpy as np
 from steelyard.metrics.cluster_mean import ClusterMean, mean_by_unit
 from steelyard.metrics.clusters import fallback_size, quantile, ratio
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import ALPHA, MARGIN, Limit, difference_word, judge_limit
+from steelyard.metrics.excess_bounds import excess_bounds
+from steelyard.metrics.findings import ALPHA, MARGIN, Limit, by_loss, difference_word, judge_limit, moved_by
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.intervals import Limits, score
 from steelyard.metrics.pairs import Floats, Ints
@@ -124,8 +125,9 @@ def _invariance(heading: Heading, comparisons: Comparisons, *, known_noise: bool
     if known_noise or estimate.value is None:
         return estimate
     # Without repeats the noise is not known: a small total still bounds the edit's share in it.
-    word = judge_limit(tally, Limit(1 - MARGIN, "min"))
-    return replace(estimate, finding=word, note=join([estimate.note, NOISE_UNKNOWN]))
+    limit = Limit(1 - MARGIN, "min")
+    seen, word = judge_limit(tally, limit), judge_limit(tally, limit, estimate.bounds)
+    return replace(estimate, finding=word, note=join([estimate.note, NOISE_UNKNOWN, by_loss(seen, word)]))
 
 
 def _excess(heading: Heading, comparisons: Comparisons) -> Estimate:
@@ -139,6 +141,11 @@ def _excess(heading: Heading, comparisons: Comparisons) -> Estimate:
     flip, floor = float(flips[both].mean()), float(comparisons.floor[both].mean())
     method = "t_cluster" if mean.error else "wilson_cluster_difference"
     limits = partial(_limits, mean, flip, floor)
+    # Fewer changes than mere repeats show are no fault: only an excess above zero is flagged.
+    p = mean.p() if mean.mean > 0 else 1.0
+    bounds = _excess_bounds(rows)
+    seen = difference_word(limits(1 - ALPHA), p)
+    word = difference_word(limits(1 - ALPHA), p, moved=moved_by(mean.mean, bounds))
     return heading.estimate(
         "excess_flip",
         unit="comparison",
@@ -148,18 +155,27 @@ def _excess(heading: Heading, comparisons: Comparisons) -> Estimate:
         n_units=int(both.sum()),
         n_clusters=rows.n_clusters,
         excluded=rows.lost(),
+        bounds=bounds,
         chance=0.0,
-        # Fewer changes than mere repeats show are no fault: only an excess above zero is flagged.
-        finding=difference_word(limits(1 - ALPHA), mean.p() if mean.mean > 0 else 1.0),
+        finding=word,
         minimum_detectable=mean.detectable(),
         note=join(
             [
                 f"edits differ in {flip:.2f}, repeats of the original in {floor:.2f}; margin {MARGIN:g}",
                 None if mean.error else NO_SPREAD,
                 ONE_TASK if rows.n_clusters < 2 else None,
+                by_loss(seen, word),
             ]
         ),
     )
+
+
+def _excess_bounds(rows: Scores) -> Limits | None:
+    lost = [
+        np.bincount(rows.item[~rows.readable & mask], minlength=len(rows.items))
+        for mask in (~rows.original, rows.original)
+    ]
+    return excess_bounds(_item_counts(rows, ~rows.original), _item_counts(rows, rows.original), *lost)
 
 
 def _limits(mean: ClusterMean, flip: float, floor: float, probability: float) -> Limits:

@@ -1,4 +1,4 @@
-"""Profile-likelihood limits: how far each parameter can go before the best fit loses 1.92 in log-likelihood.
+"""Profile-likelihood limits: how far each parameter can go before the best fit loses too much.
 
 An end that is never reached inside the search box is open. So is one that is reached only because the box
 stops another parameter which would still gain: a wider box would move it, so the data have not set it.
@@ -42,6 +42,8 @@ class Reach:
     """The likelihood has no peak upwards."""
     at_zero: bool
     """The lower limit is the natural zero, which the data do not exclude."""
+    independent: tuple[float | None, float | None] = (None, None)
+    """The limits with pairs taken as independent: a loss of 1.92 in log-likelihood."""
 
     @property
     def idle(self) -> bool:
@@ -50,18 +52,22 @@ class Reach:
 
 
 def reaches(
-    patterns: Patterns, best: Fits, which: Sequence[int] = range(len(NAMES)), chart: Chart = PLAIN
+    patterns: Patterns,
+    best: Fits,
+    which: Sequence[int] = range(len(NAMES)),
+    chart: Chart = PLAIN,
+    allowed: Sequence[float] | None = None,
 ) -> list[Reach]:
-    """The 95 % limits of these coordinates around the best fit."""
+    """The 95 % limits of these coordinates; `allowed` are roots of twice the loss at the limit of each."""
     wide = normal_quantile(0.975)
-    search = _Search(patterns, best, chart, np.repeat(np.array(which, dtype=np.intp), 4))
-    up = np.tile([False, True, False, True], len(which))
-    ends, opened = search.run(up, np.tile([wide, wide, NEAR, NEAR], len(which)))
+    roots = np.full(len(which), wide) if allowed is None else np.array(allowed)
+    targets = np.stack([roots, np.full(len(which), NEAR), np.full(len(which), wide)], axis=1)
+    search = _Search(patterns, best, chart, np.repeat(np.array(which, dtype=np.intp), 2 * targets.shape[1]))
+    up = np.tile([False, True], targets.size)
+    ends, opened = search.run(up, np.repeat(targets.ravel(), 2))
+    ends, opened = ends.reshape(len(which), -1), opened.reshape(len(which), -1)
     natural = [bool(NATURAL[name]) and chart is PLAIN for name in which]
-    return [
-        _reach(natural[turn], ends[4 * turn : 4 * turn + 4], opened[4 * turn : 4 * turn + 4])
-        for turn in range(len(which))
-    ]
+    return [_reach(*found) for found in zip(natural, ends, opened, strict=True)]
 
 
 def held_at(
@@ -77,10 +83,20 @@ def held_at(
 
 
 def _reach(natural: bool, ends: Floats, opened: NDArray[np.bool_]) -> Reach:
-    at_zero = bool(natural and opened[0])
-    low = 0.0 if at_zero else None if opened[0] else float(ends[0])
+    """From three pairs of ends: at the limits, near the peak, and with pairs taken as independent."""
+    low, high, independent_low, independent_high = (
+        _end(ends[place], opened[place], natural=natural and place % 2 == 0) for place in (0, 1, 4, 5)
+    )
     falls = bool(opened[2] and not natural)
-    return Reach(low, None if opened[1] else float(ends[1]), falls, bool(opened[3]), at_zero)
+    at_zero = bool(natural and opened[0])
+    return Reach(low, high, falls, bool(opened[3]), at_zero, (independent_low, independent_high))
+
+
+def _end(place: float, opened: bool, *, natural: bool) -> float | None:
+    """A limit; where it is open, the natural zero or none."""
+    if opened:
+        return 0.0 if natural else None
+    return float(place)
 
 
 @dataclass(frozen=True, eq=False)

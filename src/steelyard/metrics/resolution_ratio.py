@@ -1,24 +1,26 @@
 """Does another protocol move the resolution? The ratio of both arms' resolutions, as an equivalence claim.
 
 Bias, threshold, surface and lapses are free in each arm. Arms are taken as independent given the
-parameters; since they share their pairs this errs towards wide limits. Beside them stands a sandwich of the
-logarithm, in which a task moves both arms together.
+parameters; since they share their pairs this errs towards wide limits, which are wider still where tasks move
+the ratio by more than independent pairs would. Beside them stands a sandwich of the logarithm, in which a
+task moves both arms together.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, log
+from math import exp, log, nan
 
 import numpy as np
 
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.instrument_model import SANDWICH_FROM, InstrumentFit, spread_of, task_effects
+from steelyard.metrics.instrument_model import InstrumentFit
 from steelyard.metrics.intervals import normal_quantile, t_quantile
 from steelyard.metrics.pairs import Floats
 from steelyard.metrics.profile_limits import held_at
+from steelyard.metrics.task_spread import SPREAD_FROM, allowance, spread_of
 
 METRIC = "resolution_ratio"
 SAME_WITHIN = (0.8, 1.25)
@@ -69,12 +71,11 @@ def profile_of_ratio(base: Curve, other: Curve, ratio: float) -> float:
     return float((base.deviance(resolution) + other.deviance(ratio * resolution)).min())
 
 
-def ratio_limits(base: Curve, other: Curve, value: float, level: float) -> tuple[float | None, float | None]:
-    """Where the profile of the ratio loses what the level allows; None where it never does."""
-    allowed = normal_quantile((1 + level) / 2) ** 2
+def ratio_limits(base: Curve, other: Curve, value: float, root: float) -> tuple[float | None, float | None]:
+    """Where the profile of the ratio loses half the square of the root; None where it never does."""
     return (
-        _edge(base, other, value, -_FARTHEST, allowed),
-        _edge(base, other, value, _FARTHEST, allowed),
+        _edge(base, other, value, -_FARTHEST, root**2),
+        _edge(base, other, value, _FARTHEST, root**2),
     )
 
 
@@ -90,22 +91,38 @@ def _edge(base: Curve, other: Curve, inner: float, outer: float, allowed: float)
     return inner
 
 
-def ratio_sandwich(base: InstrumentFit, other: InstrumentFit) -> Interval | None:
-    """Limits from the spread between tasks, each of which moves both arms together."""
-    value = other.theta[0] / base.theta[0]
-    names = sorted({*base.tasks, *other.tasks})
-    effects = np.zeros(len(names))
-    for sign, found in ((-1.0, base), (1.0, other)):
-        by_task = task_effects(found)
-        if by_task is None or value <= 0:
+@dataclass(frozen=True)
+class RatioSpread:
+    """How tasks move the logarithm of the ratio."""
+
+    tasks: int
+    """Tasks of either arm."""
+    error: float
+    """Standard error from the spread between tasks; NaN where there is none."""
+    inflation: float
+    """Its square over the variance of independent arms, where that is above 1."""
+
+    def limits(self, value: float) -> Interval | None:
+        """The sandwich; None where the spread is not known."""
+        if self.tasks < SPREAD_FROM or not self.error > 0 or value <= 0:
             return None
+        width = t_quantile(0.975, self.tasks - 1) * self.error
+        return Interval("sandwich_cluster", exp(log(value) - width), exp(log(value) + width))
+
+
+def ratio_spread(base: InstrumentFit, other: InstrumentFit) -> RatioSpread:
+    """The spread of the logarithm between tasks, each of which moves both arms together."""
+    names = sorted({*base.tasks, *other.tasks})
+    effects, independent = np.zeros(len(names)), 0.0
+    for sign, found in ((-1.0, base), (1.0, other)):
+        if found.spread is None:
+            return RatioSpread(len(names), nan, 1.0)
         places = [names.index(name) for name in found.tasks]
-        effects[places] += sign * by_task[:, 0] / found.theta[0]
+        effects[places] += sign * found.spread.effects[:, 0] / found.theta[0]
+        independent += float(found.spread.covariance[0, 0]) / found.theta[0] ** 2
     error = float(spread_of(effects[:, None])[0])
-    if len(names) < SANDWICH_FROM or not error > 0:
-        return None
-    width = t_quantile(0.975, len(names) - 1) * error
-    return Interval("sandwich_cluster", exp(log(value) - width), exp(log(value) + width))
+    inflation = max(1.0, error**2 / independent) if independent > 0 else 1.0
+    return RatioSpread(len(names), error, inflation)
 
 
 def ratio_word(narrow: tuple[float | None, float | None], wide: tuple[float | None, float | None]) -> str:
@@ -127,21 +144,25 @@ def ratio_estimate(heading: Heading, base: InstrumentFit | None, other: Instrume
     if base is None or other is None:
         raise AssertionError("both arms were found fit")
     value = float(other.theta[0] / base.theta[0])
-    curves = curve_of(base), curve_of(other)
-    wide, narrow = (ratio_limits(*curves, value, level) for level in (0.95, 0.90))
-    by_task = ratio_sandwich(base, other)
+    curves, spread = (curve_of(base), curve_of(other)), ratio_spread(base, other)
+    wide, narrow = (
+        ratio_limits(*curves, value, allowance(spread.tasks, spread.inflation, level))
+        for level in (0.95, 0.90)
+    )
+    method = "profile" if spread.tasks < SPREAD_FROM else "profile_cluster"
+    by_task = spread.limits(value)
     return heading.estimate(
         METRIC,
         unit="pair",
         value=value,
         intervals=(
-            Interval("profile", *wide),
-            Interval("profile", *narrow, 0.90),
+            Interval(method, *wide),
+            Interval(method, *narrow, 0.90),
             *([by_task] if by_task else []),
         ),
         n_calls=int(sum(arm.patterns.weights @ arm.patterns.counts.sum(axis=1) for arm in (base, other))),
         n_units=int(max(arm.patterns.weights.sum() for arm in (base, other))),
-        n_clusters=max(len(arm.tasks) for arm in (base, other)),
+        n_clusters=spread.tasks,
         finding=ratio_word(narrow, wide),
         note=NOTE,
     )

@@ -100,6 +100,13 @@ class Planted:
         usage = Usage(input_tokens=prompt // 4, output_tokens=len(text) // 4)
         return Reply(text, usage=usage, served_model=self._judge.address)
 
+    def knows(self, presentation: Presentation) -> bool:
+        """Whether a rater has the text in its key; no other judge needs one."""
+        slots = presentation.slots
+        if self._judge.model != "rater":
+            return True
+        return self._key.truth(slots.request, slots.texts[0], presentation.answers) is not None
+
     def answer(self, presentation: Presentation) -> str:
         """The winner this judge names."""
         first, second = presentation.slots.texts

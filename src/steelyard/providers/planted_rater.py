@@ -5,7 +5,7 @@ call. All else is fixed: on one item and its variants the rater draws once, and 
 their texts whether it hits the label. It hits the highest label with probability `sensitivity`, the lowest
 with `specificity`, those between in proportion; where it misses, it gives a neighbouring score. On a binary
 scale these are the usual sensitivity and specificity. A text without a label has the lowest one, and so has a
-text that is not in the key, on which the rater draws by itself.
+text that is not in the key, on which the rater draws by itself; behind HTTP such a text is refused.
 """
 
 from __future__ import annotations

@@ -24,6 +24,12 @@ from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
 
 _LARGEST_REQUEST = 16_000_000
 
+UNKNOWN = (
+    "user message: the response is not in this rater's key, so it has no label and gets no score; serve the "
+    "rater with the --seed of the study, or with --key RUN/stimuli.jsonl for texts that are not of the pack."
+)
+"""What a served rater says to a text that nobody told it of: a failure, never a grade."""
+
 
 def planted_app(judge: Judge, key: Iterable[Stimulus] = ()) -> web.Application:
     """The application that serves one planted judge; a rater takes the labels of the stimuli in `key`."""
@@ -34,6 +40,8 @@ def planted_app(judge: Judge, key: Iterable[Stimulus] = ()) -> web.Application:
         try:
             body = await request.json()
             presentation = _presentation(judge, body, request.headers.get("Idempotency-Key"))
+            if not planted.knows(presentation):
+                raise DataError(UNKNOWN)
         except (ValueError, LookupError, RecursionError, DataError) as error:
             problem = {"message": str(error), "type": "invalid_request_error", "param": None, "code": None}
             return web.json_response({"error": problem}, status=400)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -37,15 +37,18 @@ class TruthKey:
         single = [stimulus for stimulus in stimuli if len(stimulus.texts) == 1]
         labelled = [s for s in single if isinstance(s.expectation, Label)]
         unlabelled = [s for s in single if not isinstance(s.expectation, Label) and _derived(s)]
-        return cls(dict(map(_entry, [*unlabelled, *labelled])))
+        return cls(
+            {name: truth for stimulus in (*unlabelled, *labelled) for name, truth in _entries(stimulus)}
+        )
 
     def joined(self, other: TruthKey) -> TruthKey:
         """Both keys; where they differ, the other's entry."""
         return TruthKey({**self.truths, **other.truths})
 
     def truth(self, request: str, text: str, answers: tuple[str, ...]) -> Truth | None:
-        """What is known of a text on the scale of these answers."""
-        return self.truths.get(text_hash(request, text, answers))
+        """What is known of a text on the scale of these answers, whatever its white space."""
+        exact = self.truths.get(text_hash(request, text, answers))
+        return exact or self.truths.get(text_hash(request, respaced(text), answers))
 
 
 @cache
@@ -56,7 +59,8 @@ def pack_key() -> TruthKey:
             text_hash(entry.request, text, task.scale.answers): Truth(label, entry.id)
             for task in pack()
             for entry in task.items
-            for text, label in entry.labelled()
+            for found, label in entry.labelled()
+            for text in (respaced(found), found)
         }
     )
 
@@ -66,13 +70,19 @@ def text_hash(request: str, text: str, answers: tuple[str, ...]) -> str:
     return content_hash([request, text, answers[0], answers[-1]])
 
 
-def _entry(stimulus: Stimulus) -> tuple[str, Truth]:
+def respaced(text: str) -> str:
+    """A text with single spaces for all its white space; one without anything else stays as it is."""
+    return " ".join(text.split()) or text
+
+
+def _entries(stimulus: Stimulus) -> Iterator[tuple[str, Truth]]:
     """Where a text is found, and what is known of it; without a label it has the lowest answer."""
     answers = parse_scale(stimulus.scale or "").answers
     expected = stimulus.expectation
     label = expected.value if isinstance(expected, Label) else answers[0]
     item = stimulus.lineage.parent if _derived(stimulus) else stimulus.id
-    return text_hash(stimulus.request, stimulus.texts[0], answers), Truth(label, item)
+    for text in dict.fromkeys((respaced(stimulus.texts[0]), stimulus.texts[0])):
+        yield text_hash(stimulus.request, text, answers), Truth(label, item)
 
 
 def _derived(stimulus: Stimulus) -> bool:

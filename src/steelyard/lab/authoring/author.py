@@ -172,7 +172,7 @@ class _Work:
             return
         await self._write(drafts, attempt)
         synthetic = [d for d in drafts if d.brief.goal == ORDINAL and _alive(d, attempt)]
-        if synthetic:
+        if synthetic and self._roles.compared:
             done = [d.text for d in self._drafts if d.accepted and d.brief.goal == ORDINAL]
             await self._diversity.check(synthetic, done)
         await self._validation.confirm([draft for draft in drafts if _alive(draft, attempt)], attempt)

@@ -122,7 +122,7 @@ def datasheet_of(calls: CallTable, name: str, seed: int = SEED) -> Imported:
         observations=observations,
         run={"calls": len(calls)},
     )
-    speech = speechless([entry.name for entry in entries], observations)
+    speech = speechless([entry.name for entry in entries], observations, recorded=True)
     return Imported(calls, datasheet, tuple(speech), tuple(warnings(observations)))
 
 
@@ -140,7 +140,7 @@ def _import_scores(paths: Sequence[Path], name: str, seed: int) -> Imported:
         observations=observations,
         run={"calls": len(observations)},
     )
-    speech = speechless([entry.name for entry in entries], observations)
+    speech = speechless([entry.name for entry in entries], observations, recorded=True)
     return Imported(table, datasheet, tuple(speech), (*remarks, *warnings(observations)))
 
 

@@ -1,0 +1,127 @@
+"""`steelyard serve-planted` as a user meets it: the command that it prints measures what was planted."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steelyard.errors import PermanentError
+from steelyard.lab.judge_config import parse_judge
+from steelyard.providers.chat_completions import ChatCompletions
+from steelyard.providers.planted_server import start
+from steelyard.providers.truth_key import pack_key
+from steelyard.stimuli.original import original_of
+from steelyard.tasks.item import Item
+from steelyard.tasks.pack import pack_items
+from steelyard.tasks.scale import Binary
+from steelyard.tasks.task import Task
+from steelyard.trials.judge import Judge
+from steelyard.trials.trial import Trial
+
+SEEDED = ("-p", "typos", "-p", "rubric_order", "-p", "injection", "-p", "vacuum", "-p", "label_flip")
+"""Probes whose texts depend on the seed, and some whose label is another."""
+RATER = "planted/rater?noise=0&sensitivity=0.8&specificity=0.7"
+
+
+@contextmanager
+def served(environment: dict[str, str], *arguments: str) -> Iterator[list[str]]:
+    """The lines that the command prints before it waits."""
+    command = [sys.executable, "-u", "-m", "steelyard", "serve-planted", RATER, "--port", "0", *arguments]
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        yield [process.stdout.readline() for _ in range(3)]
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def figures(folder: Path, judge: str) -> dict[str, Any]:
+    """Accuracy and invariance of a judge, by probe and condition."""
+    rows = json.loads((folder / "datasheet.json").read_text())["estimates"]
+    return {
+        f"{row['probe']} {row['metric']} {sorted(row['group'].items())}": (row["value"], row["denominator"])
+        for row in rows
+        if row["judge"] == judge and row["metric"] in ("accuracy", "invariance", "failed_rate")
+    }
+
+
+@pytest.mark.parametrize(
+    ("seed", "more"),
+    [((), ()), (("--seed", "11"), SEEDED)],
+    ids=["as printed", "another seed"],
+)
+def test_the_printed_command_finds_an_invariant_rater_invariant(
+    environment: dict[str, str], command, tmp_path: Path, seed: tuple[str, ...], more: tuple[str, ...]
+) -> None:
+    with served(environment, *seed) as lines:
+        printed = shlex.split(lines[1].partition("Measure it: ")[2])
+        assert printed[:2] == ["steelyard", "measure"]
+        assert "--key" in lines[2]
+        done = command(*printed[1:], *more, "--out", "served")
+        assert done.code == 0, done.err
+    within = command("measure", "--scale", "binary", "-j", RATER, *seed, *more, "--out", "within")
+    assert within.code == 0, within.err
+    found = figures(tmp_path / "served", "openai/rater")
+    assert found == figures(tmp_path / "within", "planted/rater")
+    kept = {key.split()[0]: value for key, (value, _) in found.items() if " invariance " in key}
+    assert set(kept.values()) == {1.0}
+    assert len(kept) >= 3
+
+
+def ask(planted: Judge, texts: list[Trial]) -> list[str]:
+    """What the served judge answers, or the message of its refusal."""
+
+    async def run() -> list[str]:
+        runner, url = await start(planted)
+        client = ChatCompletions(Judge("j", "openai", "rater", planted.protocols, options={"base_url": url}))
+        await client.open()
+        told: list[str] = []
+        try:
+            for trial in texts:
+                try:
+                    told.append((await client.ask(trial.presentation())).text)
+                except PermanentError as error:
+                    told.append(str(error))
+        finally:
+            await client.close()
+            await runner.cleanup()
+        return told
+
+    return asyncio.run(run())
+
+
+def test_a_text_that_nobody_told_it_of_is_refused_and_white_space_is_none() -> None:
+    task = Task("Score it.", "One is right.", Binary())
+    known = pack_items(Binary())[0]
+    shown = [
+        known.responses[0],
+        "\n\n" + known.responses[0].replace(" ", "\n ") + "\t",
+        "A text of which there is no label anywhere.",
+    ]
+    items = [Item(known.id, known.request, (text,), known.cluster, label="0") for text in shown]
+    planted = parse_judge(RATER, Path(), Binary())
+    exact, respaced, unknown = ask(
+        planted, [Trial(planted, "base", original_of(i, task), task) for i in items]
+    )
+    assert exact == respaced
+    assert exact.startswith('{"score": ')
+    assert "not in this rater's key" in unknown
+    assert "--key" in unknown
+
+
+def test_the_pack_key_tells_labels_apart_whatever_the_white_space() -> None:
+    key, answers = pack_key(), Binary().answers
+    for item in pack_items(Binary()):
+        truth = key.truth(item.request, item.responses[0].replace(" ", "\n\n"), answers)
+        assert truth is not None
+        assert truth.label == item.label
