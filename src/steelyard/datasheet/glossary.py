@@ -356,6 +356,7 @@ PROBES: dict[str, str] = {
     "run": "All calls",
     "cost": "Cost",
     "volatility": "Volatility over probes",
+    "pooled": "All probes together",
     "jury": "Juries",
 }
 
