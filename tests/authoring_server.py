@@ -36,7 +36,8 @@ WRITTEN = ("label_flip", "semantic_paraphrase", "verbosity_bias_long", "verbosit
 GOALS = {
     "Rewrite the response below so that the rubric": "label_flip",
     "Say the response below in other words": "semantic_paraphrase",
-    "Say the response below at greater length": "verbosity_bias_long",
+    "Expand the response below": "verbosity_bias_long",
+    "Say the response below at greater length": "verbosity_padding",
     "Say the response below in fewer words": "verbosity_bias_short",
     "Rewrite the response below so that it lies": "answer_ambiguity",
     "Write a new response to the request": "synthetic_ordinal",
@@ -113,7 +114,7 @@ def obey(asked: Commission) -> str:
             return (
                 f"Nearly everyone in place {town} would call what is overhead {shade} when no cloud is about."
             )
-        case "verbosity_bias_long":
+        case "verbosity_bias_long" | "verbosity_padding":
             return (
                 f"When it so happens that there are no clouds at all and the people of town {town} look up, "
                 f"then what most of them say that they see over their heads is a colour, and it is {shade}."

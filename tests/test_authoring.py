@@ -62,7 +62,7 @@ def states(authored: Authored) -> dict[str, str | None]:
 
 def test_every_goal_is_written_and_confirmed(tmp_path: Path) -> None:
     cast = Cast()
-    made = run(cast, study(*WRITTEN, "answer_ambiguity"), tmp_path / "run")
+    made = run(cast, study(*WRITTEN, "verbosity_padding", "answer_ambiguity"), tmp_path / "run")
     assert set(states(made).values()) == {None}
     by_id = {stimulus.id: stimulus for stimulus in made.stimuli}
     assert by_id["sky-0/label_flip/0"].expectation == Label("0")
@@ -72,11 +72,16 @@ def test_every_goal_is_written_and_confirmed(tmp_path: Path) -> None:
     assert {s.lineage.author for s in made.stimuli} == {"openai/writer"}
     found = by_id["sky-1/verbosity_bias_long/0"].lineage.validation
     assert found == "openai/checker gave 0, as intended; openai/checker finds the meaning kept"
-    # 20 texts; a grade for each of 16, the meaning of 12, the border of 4
-    assert cast.calls == {"writer": 20, "checker": 16 + 12 + 4}
+    # 24 texts, 4 of them twice the same; a grade for each of 16, the meaning of 16, the border of 4
+    assert cast.calls == {"writer": 24, "checker": 16 + 16 + 4}
     assert {report.sentence() for report in made.report} == {
-        f"{probe}: 4 asked, 4 usable." for probe in (*WRITTEN, "answer_ambiguity")
+        f"{probe}: 4 asked, 4 usable." for probe in (*WRITTEN, "verbosity_padding", "answer_ambiguity")
     }
+    about = [r.user for r in cast.received if r.user.startswith("Two responses")]
+    assert sum("with more explanation" in asked for asked in about) == 4
+    prompts = [r.user for r in cast.received if r.body["model"] == "writer"]
+    assert sum("Spell out what a point means" in asked for asked in prompts) == 4
+    assert sum("Be wordier only" in asked for asked in prompts) == 4
 
 
 def test_the_validator_is_not_told_what_is_wanted(tmp_path: Path) -> None:
@@ -249,7 +254,7 @@ def test_authors_are_paid_from_the_budget(tmp_path: Path) -> None:
         )
         folder = RunFolder(tmp_path / "run")
         with pytest.raises(
-            BudgetError, match=r"authoring: the budget of \$0.004 is reached .* raise --budget"
+            BudgetError, match=r"authoring: the budget of \$0.004 is reached.* raise --budget"
         ):
             author(study(*WRITTEN), dear, folder, replace(QUICK, budget=0.004))
         spent = cast.calls["gpt-4o"]
@@ -441,3 +446,72 @@ def test_the_number_of_examples_is_an_option_and_changed_examples_are_refused(tm
 def _asked(cast: Cast) -> list[Commission]:
     """What the author was asked, in order."""
     return [commission("synthetic_ordinal", r) for r in cast.received if r.body["model"] == "writer"]
+
+
+def test_several_texts_for_each_level(tmp_path: Path) -> None:
+    data = essays(2)
+    twice = replace(
+        study(data=data, task=ORDINAL_TASK), probes=(Spec("synthetic_ordinal", {"texts": 2, "sample": 1}),)
+    )
+
+    def own_line(asked: Commission) -> str:
+        return obey(asked) + (" Otherwise." if "number 2 of several" in asked.prompt else "")
+
+    cast = Cast(write=own_line)
+    made = run(cast, twice, tmp_path / "run", similarity="off")
+    assert [s.expectation for s in made.stimuli] == [Label(str(n)) for n in (*range(1, 6), *range(1, 6))]
+    assert len({s.lineage.parent for s in made.stimuli}) == 1
+    assert len({s.texts for s in made.stimuli}) == 10
+    assert "levels filled evenly (1: 2 of 2, 2: 2 of 2" in made.report[0].sentence()
+    assert cast.calls["writer"] == 10
+
+
+def test_a_text_that_misses_its_level_may_be_kept_at_the_level_it_got(tmp_path: Path) -> None:
+    def never_five(asked: Commission) -> str:
+        return obey(replace(asked, expected="4")) + " again" if asked.expected == "5" else obey(asked)
+
+    cast = Cast(write=never_five)
+    made = run(
+        cast,
+        study("synthetic_ordinal", data=essays(2), task=ORDINAL_TASK),
+        tmp_path / "r",
+        off_target="keep",
+        similarity="off",
+    )
+    fifth = [stimulus for stimulus in made.stimuli if stimulus.id.endswith("/4")]
+    assert {(s.expectation, s.lineage.review) for s in fifth} == {(Label("4"), None)}
+    assert fifth[0].lineage.validation == "openai/checker gave 4, written for 5 and kept at 4"
+    assert fifth[0].lineage.edit.endswith("a given score: 5")
+    counted = [(b.level, b.filled, b.wanted) for b in made.report[0].buckets]
+    assert counted[-2:] == [("4", 4, 2), ("5", 0, 2)]
+    assert "2 could not be filled" in made.report[0].sentence()
+    assert cast.calls["writer"] == 2 * (4 + 3)
+
+
+def test_the_comparison_of_texts_can_be_left_out(tmp_path: Path) -> None:
+    texts = {item.label: item.responses[0] for item in essays(5)}
+    cast = Cast(write=lambda asked: texts[asked.expected] + " Yes.")
+    made = run(
+        cast,
+        study("synthetic_ordinal", data=essays(5), task=ORDINAL_TASK),
+        tmp_path / "r",
+        attempts=1,
+        similarity="off",
+    )
+    assert rejection.TOO_SIMILAR not in made.report[0].rejected
+    assert made.report[0].usable == 25
+
+
+def test_a_probe_may_take_fewer_items_than_the_study(tmp_path: Path) -> None:
+    probes = (Spec("label_flip", {"sample": 3}), Spec("typos", {"sample": 5}))
+    few = replace(study(data=items(8)), probes=probes)
+    made = run(Cast(), few, tmp_path / "run")
+    assert made.report[0].asked == 3
+    shown = {
+        probe.name: {s.stimulus.lineage.parent for s in probe.showings(few.design, ["base"])}
+        for probe in few.build_probes()
+    }
+    assert len(shown["typos"]) == 5
+    assert {s.lineage.parent for s in made.stimuli} < shown["typos"]  # a larger sample holds the smaller
+    with pytest.raises(ConfigError, match="probe 'typos': sample is 0, expected a number from 1 on"):
+        replace(few, probes=(Spec("typos", {"sample": 0}),)).build_probes()

@@ -77,6 +77,8 @@ def test_who_is_asked_and_how_is_the_identity() -> None:
         ({}, CHECKER, "author: no 'model' found"),
         ({"model": "vllm/w", "attempts": 0}, CHECKER, "author: attempts: Input should be greater than"),
         ({"model": "vllm/w", "similarity": 1.5}, CHECKER, "author: similarity: Input should be less than"),
+        ({"model": "vllm/w", "similarity": 0}, CHECKER, "author: similarity: Input should be greater than"),
+        ({"model": "vllm/w", "off_target": "drop"}, CHECKER, "author: off_target: .* found 'drop'"),
         ({"model": "vllm/w", "temperature": "hot"}, CHECKER, "author: temperature: .* found 'hot'"),
         ("planted/coin", CHECKER, "author: 'planted/coin' gives verdicts and writes no text"),
         ("vllm/w", "embedded/smollm2-135m", "validator: 'embedded/smollm2-135m' gives verdicts"),
@@ -99,3 +101,16 @@ def test_what_is_wrong_is_said_in_a_sentence(author: Any, validator: Any, told: 
     with pytest.raises(UsageError, match=told) as caught:
         parse_roles(author, validator)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("given", ["off", False])
+def test_settings_that_leave_the_usual_alone_leave_the_hash_alone(given: Any) -> None:
+    usual = parse_roles("vllm/w", CHECKER)
+    assert (
+        usual.hash == parse_roles({"model": "vllm/w", "exemplars": 2, "off_target": "reject"}, CHECKER).hash
+    )
+    off = parse_roles({"model": "vllm/w", "similarity": given}, CHECKER)
+    assert not off.compared
+    others = [{"similarity": given}, {"exemplars": 3}, {"off_target": "keep"}]
+    hashes = {parse_roles({"model": "vllm/w", **other}, CHECKER).hash for other in others}
+    assert len(hashes | {usual.hash}) == 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,13 +12,14 @@ from hypothesis import strategies as st
 from statsmodels.stats import inter_rater
 
 from scores import Answer, call, calls, repeats
-from steelyard.metrics.against_labels import ORDINAL, binary_figures, ordinal_figures
+from steelyard.metrics.against_labels import BINARY, ORDINAL, binary_figures, ordinal_figures
 from steelyard.metrics.border import border_estimates
 from steelyard.metrics.cost import cost_estimates
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.intervals import wilson
 from steelyard.metrics.invariance import invariance_estimates
+from steelyard.metrics.jackknife import AGREEMENT, SHARE, jackknife
 from steelyard.metrics.pointwise import METRICS, pointwise_estimates
 from steelyard.metrics.repeats import (
     fleiss_columns,
@@ -340,6 +342,46 @@ def test_bootstrap_intervals_cover(metric: str) -> None:
         assert found is not None
         covered += found[0] <= figure(shares * 30) <= found[1]
     assert covered / 150 >= 0.9
+
+
+def clustered_table(generator: np.random.Generator, tasks: int, correlation: float) -> np.ndarray:
+    """Labels × verdicts of three items per task; sensitivity .85, specificity .75, varying by task."""
+    labels = generator.random((tasks, 3)) < 0.5
+    shares = np.where(
+        labels, _rates(generator, 0.85, tasks, correlation), _rates(generator, 0.75, tasks, correlation)
+    )
+    given = np.where(generator.random((tasks, 3)) < shares, labels, ~labels)
+    cells = 2 * labels + given
+    return np.stack([(cells == cell).sum(1) for cell in range(4)], axis=1).reshape(tasks, 2, 2).astype(float)
+
+
+def _rates(generator: np.random.Generator, mean: float, tasks: int, correlation: float) -> np.ndarray:
+    if not correlation:
+        return np.full((tasks, 1), mean)
+    size = (1 - correlation) / correlation
+    return generator.beta(mean * size, (1 - mean) * size, (tasks, 1))
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.3])
+@pytest.mark.parametrize("tasks", [4, 8])
+def test_agreement_of_few_tasks_is_covered(tasks: int, correlation: float) -> None:
+    """κ, AC1 and balanced accuracy of 4 and 8 tasks of three items; percentiles of draws cover .80 to .93."""
+    generator = np.random.default_rng(tasks)
+    true = np.array([[0.375, 0.125], [0.075, 0.425]])
+    values = np.array([0.0, 1.0])
+    ends = {"balanced_accuracy": SHARE, "kappa": AGREEMENT, "gwet_ac1": AGREEMENT}
+    covered, made = dict.fromkeys(BINARY, 0), dict.fromkeys(BINARY, 0)
+    for _ in range(300):
+        table = clustered_table(generator, tasks, correlation)
+        for metric, formula in BINARY.items():
+            value = float(formula(table.sum(0), values))
+            found = jackknife(table, partial(formula, values=values), ends[metric])
+            inside = ends[metric][0] < value < ends[metric][1]
+            if found is not None and inside:
+                made[metric] += 1
+                covered[metric] += found[0] <= float(formula(true, values)) <= found[1]
+    assert min(made.values()) > 200
+    assert min(covered[metric] / made[metric] for metric in BINARY) >= 0.93
 
 
 def test_a_constant_judge_has_no_correlation() -> None:

@@ -47,7 +47,9 @@ EIGHT = (
     "verbosity_bias_short",
     "stochastic_stability",
 )
-KEEP = EIGHT[1:7]
+PACKED = tuple("verbosity_padding" if probe == "verbosity_bias_long" else probe for probe in EIGHT)
+"""The same on the pack, whose long texts are padded and explain nothing."""
+KEEP = PACKED[1:7]
 """Edits that keep the label."""
 BEYOND = ("typos", "markdown", "rubric_order", "authority", "bandwagon")
 
@@ -75,13 +77,19 @@ def test_the_suite_is_the_eight_and_levels_where_there_are_levels(
     scale: Scale, further: tuple[str, ...]
 ) -> None:
     assert tuple(expanded(["reliability"], {scale})) == EIGHT + further
+    assert tuple(expanded(["reliability"], {scale}, packed=True)) == PACKED + further
 
 
 def test_a_study_holds_the_probes_and_not_the_suite() -> None:
     short = pack_study(["planted/rater"], ["reliability"], "quick", Binary())
-    long = pack_study(["planted/rater"], list(EIGHT), "quick", Binary())
-    assert short.probes == long.probes == tuple(map(Spec, EIGHT))
+    long = pack_study(["planted/rater"], list(PACKED), "quick", Binary())
+    assert short.probes == long.probes == tuple(map(Spec, PACKED))
     assert short.hash == long.hash
+
+
+def test_explanation_is_not_in_the_pack() -> None:
+    with pytest.raises(ConfigError, match="for the built-in pack is padded only"):
+        pack_study(["planted/rater"], ["verbosity_bias_long"], "quick")
 
 
 def test_a_probe_named_beside_a_suite_keeps_its_options_and_is_there_once() -> None:
@@ -180,7 +188,7 @@ def test_a_rater_without_error_or_noise(tmp_path: Path) -> None:
     sheet = run(pack_study([judge], ["reliability_full"], "quick"), tmp_path)
     right = [e for e in sheet.of("planted/rater", "accuracy") if e.value is not None]
     assert {e.value for e in right} == {1.0}
-    assert {e.probe for e in right} >= {*EIGHT, *BEYOND, "synthetic_ordinal", "injection", "score_range"}
+    assert {e.probe for e in right} >= {*PACKED, *BEYOND, "synthetic_ordinal", "injection", "score_range"}
     assert {e.value for e in sheet.of("planted/rater", "invariance")} == {1.0}
     assert {e.value for e in sheet.of("planted/rater", "self_agreement")} == {1.0}
     assert {e.value for e in sheet.of("planted/rater", "excess_flip")} == {0.0}
@@ -220,7 +228,8 @@ def test_planted_rates_are_found(tmp_path: Path) -> None:
         found = [find(sheet, judge.name, probe, metric) for judge in study.judges if not judge.baseline]
         assert np.mean([e.value for e in found]) == pytest.approx(value, abs=0.03)
         assert sum(e.intervals[0].low <= value <= e.intervals[0].high for e in found) >= 7
-    assert "flagged" not in {e.finding for e in sheet.estimates if e.metric == "excess_flip"}
+    # Eight judges, one edit each, tested at .05.
+    assert sum(e.finding == "flagged" for e in sheet.estimates if e.metric == "excess_flip") <= 1
 
 
 def test_another_range_is_brought_back_before_it_is_compared(tmp_path: Path) -> None:
@@ -245,9 +254,9 @@ def by_length(request: Received) -> Any:
 def test_a_judge_that_likes_length_is_flagged(tmp_path: Path) -> None:
     with ScriptedServer(by_length) as server:
         judge = f"openai/long?base_url={server.url}"
-        probes = ["verbosity_bias_long", "verbosity_bias_short", "format_invariance_1"]
+        probes = ["verbosity_padding", "verbosity_bias_short", "format_invariance_1"]
         sheet = run(pack_study([judge], probes, "standard"), tmp_path)
-    long = find(sheet, "openai/long", "verbosity_bias_long", "invariance")
+    long = find(sheet, "openai/long", "verbosity_padding", "invariance")
     assert (long.finding, long.value) == ("flagged", pytest.approx(0.0, abs=0.35))
     assert find(sheet, "openai/long", "format_invariance_1", "invariance").value == 1.0
     assert "noise and edit are not told apart" in (long.note or "")

@@ -115,6 +115,24 @@ def test_what_cannot_be_said() -> None:
     assert (lost.value, lost.note, lost.excluded["failed"]) == (None, NONE_OWN, 1)
 
 
+def test_calls_without_a_verdict_bound_the_preference() -> None:
+    # Label 3 on a scale from 1 to 5. Own: ½, ½ and a lost call; others: ½ and a lost one. (1 + 0)/3 against
+    # (½ + 1)/2 at worst, (1 + 1)/3 against (½ + 0)/2 at best.
+    answers = [("gpt-4", 3), ("gpt-4", 3), ("gpt-4", None), ("llama-3", 3), ("llama-3", None)]
+    found = estimate([scored(number, author, 3, answer) for number, (author, answer) in enumerate(answers)])
+    assert (found.value, found.n_calls) == (0.0, 3)
+    assert found.bounds == (pytest.approx(1 / 3 - 3 / 4), pytest.approx(2 / 3 - 1 / 4))
+
+
+def test_a_judge_that_is_silent_about_its_own_texts_is_not_cleared() -> None:
+    def word(lost: int) -> str | None:
+        own = [scored(n, "gpt-4", 3, None if n < lost else 3) for n in range(400)]
+        return estimate([*own, *(scored(n, "llama-3", 3, 3) for n in range(400, 800))]).finding
+
+    assert word(0) == "clear"
+    assert word(200) == "underpowered"
+
+
 @pytest.mark.parametrize(("lift", "word"), [(0.0, {"clear", "underpowered"}), (0.35, {"flagged"})])
 def test_a_noisy_judge_is_flagged_only_where_it_favours_its_own(lift: float, word: set[str]) -> None:
     """Own texts are worse on the whole, which a judge that is noisy must not be blamed for."""

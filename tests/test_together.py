@@ -29,7 +29,9 @@ from steelyard.datasheet.summary import summarise
 from steelyard.datasheet.together import ALONE, judges_of, together
 from steelyard.metrics.ballots import ballots
 from steelyard.metrics.dawid_skene import dawid_skene
+from steelyard.metrics.error_correlation import error_correlation
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.heading import Heading
 from steelyard.metrics.jury import halves
 from steelyard.metrics.jury_estimates import jury_estimates
 from steelyard.metrics.scores import Scores, collect_scores
@@ -219,6 +221,23 @@ def test_error_correlation_is_that_of_the_columns_of_errors() -> None:
         assert estimate.value == pytest.approx(np.corrcoef(wrong[first], wrong[second])[0, 1])
         assert estimate.interval is not None
         assert (estimate.interval.low or 0) < (estimate.value or 0) < (estimate.interval.high or 0)
+
+
+@pytest.mark.parametrize(("inputs", "share"), [(12, 0.0), (12, 0.5), (24, 0.0)])
+def test_the_correlation_of_few_errors_is_covered(inputs: int, share: float) -> None:
+    """Judges that err on a quarter of the inputs, apart or half of them by a common cause."""
+    generator = np.random.default_rng(inputs)
+    heading = Heading("panel", "jury", {"protocol": "base"}, 7)
+
+    def wrong(size: int) -> np.ndarray:
+        common = generator.standard_normal((size, 1)) * share**0.5
+        return (common + generator.standard_normal((size, 2)) * (1 - share) ** 0.5 > 0.6744898).astype(float)
+
+    true = float(np.corrcoef(wrong(400_000).T)[0, 1])
+    found = [error_correlation(heading, wrong(inputs), np.arange(inputs)).interval for _ in range(300)]
+    made = [limits for limits in found if limits is not None]
+    assert len(made) > 150
+    assert np.mean([(e.low or 0) <= true <= (e.high or 0) for e in made]) >= 0.93
 
 
 def test_copies_of_a_judge_err_as_one_and_a_flawless_judge_has_no_correlation() -> None:

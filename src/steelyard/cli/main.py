@@ -18,6 +18,7 @@ COMMANDS = {
     "generate": "steelyard.cli.generate:generate",
     "report": "steelyard.cli.report:report",
     "compare": "steelyard.cli.compare:compare",
+    "overall": "steelyard.cli.overall:overall",
     "gate": "steelyard.cli.gate:gate",
     "import": "steelyard.cli.import_verdicts:import_command",
     "selftest": "steelyard.cli.selftest:selftest",

@@ -10,6 +10,7 @@ from typing import Any
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.datasheet.readings import readings_of
 from steelyard.metrics.cost import Dollars
+from steelyard.metrics.edit_family import read_edits_together
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Faults
 from steelyard.metrics.heading import Heading
@@ -19,6 +20,9 @@ from steelyard.metrics.losses import PROBE as RUN
 from steelyard.metrics.losses import loss_estimates
 from steelyard.metrics.over_judges import PANEL
 from steelyard.metrics.panel import panel_estimates
+from steelyard.metrics.pooled_scores import METRICS as POOLED_FIGURES
+from steelyard.metrics.pooled_scores import PROBE as POOLED
+from steelyard.metrics.pooled_scores import pooled_estimates
 from steelyard.metrics.resolution_ratio import METRIC as RATIO
 from steelyard.metrics.run_cost import METRICS as COSTS
 from steelyard.metrics.run_cost import PROBE as COST
@@ -54,11 +58,12 @@ def assemble(
     estimates: list[Estimate] = []
     for judge in ordered:
         bench = _Bench(judge.name, by_judge[judge.name], seed, faults)
-        estimates += bench.probed(probes)
+        estimates += read_edits_together(bench.probed(probes))
         if not judge.baseline:
             estimates += bench.instrument()
         if prices and judge.name in prices:
             estimates += bench.costs(estimates, prices[judge.name], unchanged)
+        estimates += bench.pooled(estimates, level)
         estimates += bench.volatility(estimates, level)
         estimates += bench.losses()
     measured = {judge.name: by_judge[judge.name] for judge in ordered if not judge.baseline}
@@ -114,6 +119,12 @@ class _Bench:
         """Tokens and dollars."""
         make = partial(run_costs, self.judge, self.observations, estimates, price, self.seed, unchanged)
         return self.faults.estimates(self._heading(COST), "costs", COSTS, make)
+
+    def pooled(self, estimates: Sequence[Estimate], level: str) -> list[Estimate]:
+        """Ordinal scores of all probes together."""
+        scored = self.observations if level == POINTWISE else ()
+        make = partial(pooled_estimates, self.judge, scored, estimates, self.seed)
+        return self.faults.estimates(self._heading(POOLED), "all probes", POOLED_FIGURES, make)
 
     def volatility(self, estimates: Sequence[Estimate], level: str) -> list[Estimate]:
         """How far accuracy moves from probe to probe."""

@@ -341,6 +341,7 @@ PROBES: dict[str, str] = {
     "semantic_paraphrase": "Paraphrase",
     "verbosity_bias_long": "Longer",
     "verbosity_bias_short": "Shorter",
+    "verbosity_padding": "Padded",
     "typos": "Typing errors",
     "markdown": "Markdown",
     "rubric_order": "Rubric order",
@@ -355,6 +356,7 @@ PROBES: dict[str, str] = {
     "run": "All calls",
     "cost": "Cost",
     "volatility": "Volatility over probes",
+    "pooled": "All probes together",
     "jury": "Juries",
 }
 

@@ -22,6 +22,7 @@ EDITS = (
     "semantic_paraphrase",
     "verbosity_bias_long",
     "verbosity_bias_short",
+    "verbosity_padding",
     "typos",
     "markdown",
     "rubric_order",

@@ -21,6 +21,8 @@ _SPREADS = {
     "alone would give.",
     "invariance": "How many verdicts does each edit leave alone, over judges?",
 }
+_ORDINAL = {"ccc": "CCC", "pearson": "Pearson", "spearman": "Spearman", "mae": "MAE"}
+_AGAINST = "How closely do scores on a range follow the labels, on each probe and over all of them?"
 JURY = "jury"
 """Probe of the figures of whole juries."""
 _CHOSEN = {
@@ -47,7 +49,8 @@ class TogetherTable:
 def together(summary: Summary, *, short: bool = False) -> tuple[TogetherTable, ...]:
     """Every table that has a row; `short` cuts the names of judges to what still tells them apart."""
     names = [judge.name for judge in summary.measured]
-    tables = _Tables(summary, short_names(names) if short else {name: name for name in names}).all()
+    labels = short_names(names) if short else {name: name for name in names}
+    tables = _Tables(summary, labels, short=short).all()
     return tuple(table for table in tables if table.rows)
 
 
@@ -62,6 +65,10 @@ def judges_of(estimate: Estimate) -> tuple[str, ...]:
     return tuple(str(estimate.group[key]) for key in keys)
 
 
+def _of_base(estimate: Estimate) -> bool:
+    return dict(estimate.group) == {"protocol": "base"}
+
+
 def _condition(estimate: Estimate) -> frozenset[tuple[str, str | float]]:
     return frozenset(estimate.group.items())
 
@@ -69,15 +76,40 @@ def _condition(estimate: Estimate) -> frozenset[tuple[str, str | float]]:
 class _Tables:
     """The tables of one datasheet, with names for its judges."""
 
-    def __init__(self, summary: Summary, names: Mapping[str, str]) -> None:
+    def __init__(self, summary: Summary, names: Mapping[str, str], *, short: bool) -> None:
         self.summary = summary
         self.panel = summary.datasheet.panel
         self.names = names
+        self.short = short
 
     def all(self) -> list[TogetherTable]:
         """In reading order, empty ones included."""
         spreads = [self._spread(share, question) for share, question in _SPREADS.items()]
-        return [*spreads, self._juries(), self._errors(), self._by_probe(), self._correlations()]
+        return [
+            self._ordinal(),
+            *spreads,
+            self._juries(),
+            self._errors(),
+            self._by_probe(),
+            self._correlations(),
+        ]
+
+    def _ordinal(self) -> TogetherTable:
+        """Scores against labels by judge and probe, and over all probes of a judge."""
+        rows = []
+        for judge in self.summary.measured:
+            mine = [e for e in self.summary.datasheet.estimates if e.judge == judge.name and _of_base(e)]
+            for probe in dict.fromkeys(e.probe for e in mine if e.metric in _ORDINAL):
+                found = {e.metric: e for e in mine if e.probe == probe and e.metric in _ORDINAL}
+                cells = [self._ordinal_cell(found.get(metric)) for metric in _ORDINAL]
+                rows.append((self.names[judge.name], probe_name(probe), *cells))
+        header = ("judge", "probe", *_ORDINAL.values())
+        return TogetherTable("Scores against labels", _AGAINST, header, tuple(rows))
+
+    def _ordinal_cell(self, estimate: Estimate | None) -> str:
+        if estimate is None or numbers.undefined(estimate):
+            return numbers.NOT_MEASURED if estimate is None else self.summary.undefined(estimate)
+        return numbers.value(estimate) if self.short else numbers.figure(estimate)
 
     def _spread(self, share: str, question: str) -> TogetherTable:
         mine = [e for e in self.panel if e.group.get("of") == share]

@@ -99,7 +99,8 @@ def build_study(config: StudyConfig, folder: Path, prompt: Path | None = None) -
     task = question(config.task, config.data, scores=asks_for_scores(config.probes))
     config = _with_defaults(config, task)
     items, undrawn = _items(config, folder, task)
-    probes = probe_specs(expanded(config.probes, {task.scale, *(item.scale or task.scale for item in items)}))
+    scales = {task.scale, *(item.scale or task.scale for item in items)}
+    probes = probe_specs(expanded(config.probes, scales, packed=config.data is None))
     arms = {arm for spec in probes for arm in arms_of(PROBES.build(spec))}
     judges = [parse_judge(_prompted(given, prompt), folder, task.scale, arms) for given in config.judges]
     judges = _distinct(judges, config.judges)

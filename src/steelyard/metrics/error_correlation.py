@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations
+from math import sqrt
 
 import numpy as np
 
 from steelyard.metrics.clusters import ratio
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_VERDICTS, Heading
+from steelyard.metrics.intervals import Limits, t_quantile
+from steelyard.metrics.jackknife import AGREEMENT, around, left_out, left_out_error
 from steelyard.metrics.jury import Ballots
 from steelyard.metrics.over_judges import members
 from steelyard.metrics.pairs import Floats, Ints
 from steelyard.metrics.proportion import ONE_TASK, join
-from steelyard.metrics.resampled import interval
 
 NEVER_VARIES = "one of the two judges is always right or always wrong"
+TOO_FEW = "a single task decides whether a judge errs at all, or they err as one: no interval"
 
 
 def error_correlations(heading: Heading, votes: Ballots) -> Iterator[Estimate]:
@@ -25,10 +28,10 @@ def error_correlations(heading: Heading, votes: Ballots) -> Iterator[Estimate]:
     for first, second in combinations(range(len(votes.judges)), 2):
         here = heading.within(**members((votes.judges[first], votes.judges[second])))
         both = ~np.isnan(wrong[:, first]) & ~np.isnan(wrong[:, second])
-        yield _correlation(here, wrong[both][:, [first, second]], votes.cluster[both])
+        yield error_correlation(here, wrong[both][:, [first, second]], votes.cluster[both])
 
 
-def _correlation(heading: Heading, wrong: Floats, cluster: Ints) -> Estimate:
+def error_correlation(heading: Heading, wrong: Floats, cluster: Ints) -> Estimate:
     """φ of two columns of errors; inputs without a verdict of both are left out."""
     units = np.unique(cluster, return_inverse=True)[1]
     columns = np.column_stack([np.ones(len(wrong)), wrong, wrong.prod(-1)])
@@ -38,17 +41,31 @@ def _correlation(heading: Heading, wrong: Floats, cluster: Ints) -> Estimate:
     if not np.isfinite(value):
         reason = NEVER_VARIES if len(wrong) else NO_VERDICTS
         return heading.undefined("error_correlation", reason, "input")
-    limits, remark = interval(table, _phi, heading.bootstrap_seed("error_correlation"))
+    limits = _limits(table, value)
     return heading.estimate(
         "error_correlation",
         unit="input",
         value=value,
-        intervals=(Interval("bootstrap_cluster", *limits),) if limits else (),
+        intervals=(Interval("jackknife_cluster", *limits),) if limits else (),
         n_calls=2 * len(wrong),
         n_units=len(wrong),
         n_clusters=len(table),
-        note=join([remark, ONE_TASK if len(table) < 2 else None]),
+        note=join([None if limits else TOO_FEW, ONE_TASK if len(table) < 2 else None]),
     )
+
+
+def _limits(table: Floats, value: float) -> Limits | None:
+    """Fisher's z with the error of left-out tasks, and never less than that of as many independent inputs.
+
+    With few errors the tasks left out hardly differ, most of all where the two judges err apart.
+    """
+    without = left_out(table, _phi)
+    if len(table) < 2 or not np.all(np.isfinite(without)) or abs(value) >= 1:
+        return None
+    inputs = float(table[:, 0].sum())
+    independent = (1 - value**2) / sqrt(max(inputs - 3, 1.0))
+    error = max(left_out_error(without), independent)
+    return around(value, t_quantile(0.975, len(table) - 1) * error, AGREEMENT)
 
 
 def _phi(sums: Floats) -> Floats:

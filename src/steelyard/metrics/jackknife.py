@@ -30,18 +30,27 @@ _ROUNDING = 1e-9
 
 def jackknife(table: Floats, figure: Figure, ends: Ends, probability: float = 0.975) -> Limits | None:
     """Two-sided limits at this one-sided probability; None where no task moves the figure."""
-    total = table.sum(axis=0)
-    value = float(figure(total))
-    without = np.asarray(figure(total - table), dtype=np.float64)
+    value = float(figure(table.sum(axis=0)))
+    without = left_out(table, figure)
     without = without[np.isfinite(without)]
     count = len(without)
     if count < 2 or not isfinite(value):
         return None
-    apart = without - without.mean()
-    error = sqrt((count - 1) / count * float(apart @ apart))
+    error = left_out_error(without)
     if error <= _ROUNDING * max(abs(value), 1.0e-300):
         return None
     return around(value, t_quantile(probability, count - 1) * error, ends)
+
+
+def left_out(table: Floats, figure: Figure) -> Floats:
+    """The figure without each task in turn; NaN where that leaves it undefined."""
+    return np.asarray(figure(table.sum(axis=0) - table), dtype=np.float64)
+
+
+def left_out_error(without: Floats) -> float:
+    """The standard error that these values give."""
+    apart = without - without.mean()
+    return sqrt((len(without) - 1) / len(without) * float(apart @ apart))
 
 
 def around(value: float, reach: float, ends: Ends) -> Limits:

@@ -81,7 +81,7 @@ def pointwise_estimates(
         estimates += stability(heading, subject)
     return [
         *estimates,
-        *_by_scale(heading, subject),
+        *by_scale(heading, subject),
         *_by_level(heading, scores),
         *lost_rates(heading, subject),
     ]
@@ -109,7 +109,7 @@ def _repeated(scores: Scores) -> bool:
     return bool(np.any(np.bincount(scores.stimulus) > 1)) if len(scores) else False
 
 
-def _by_scale(heading: Heading, scores: Scores) -> list[Estimate]:
+def by_scale(heading: Heading, scores: Scores) -> list[Estimate]:
     """Binary and ordinal figures; ordinal scales are told apart where there are several."""
     estimates = binary_figures(heading, scores.where(scores.binary)) if np.any(scores.binary) else []
     ordinal = scores.where(~scores.binary)

@@ -8,13 +8,13 @@ over the labels that both have. A judge that is merely noisy, lenient or partial
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from steelyard.metrics.clusters import ratio
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import CLEAR, FLAGGED, MARGIN, UNDERPOWERED
+from steelyard.metrics.findings import CLEAR, FLAGGED, MARGIN, UNDERPOWERED, by_loss, moved_by
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.intervals import Limits, difference, normal_quantile, score
 from steelyard.metrics.jackknife import AGREEMENT
@@ -48,6 +48,8 @@ class Treatment:
     """The text is by the judge's own family."""
     value: float
     """0 to 1: place of the score on its scale, or the share of the pair that went to the text."""
+    lost: bool = False
+    """The call has no verdict, and its value means nothing."""
 
 
 def score_treatments(observations: Iterable[Observation], own: frozenset[str]) -> list[Treatment]:
@@ -55,13 +57,13 @@ def score_treatments(observations: Iterable[Observation], own: frozenset[str]) -
     found = []
     for o in observations:
         shown, verdict = o.stimulus, o.verdict
-        if isinstance(shown.expectation, Label) and isinstance(verdict, Decided) and shown.authors:
+        if isinstance(shown.expectation, Label) and not isinstance(verdict, Abstained) and shown.authors:
             answers = parse_scale(shown.scale or "").answers
             low, high = int(answers[0]), int(answers[-1])
-            value = (int(verdict.value) - low) / (high - low)
+            value = (int(verdict.value) - low) / (high - low) if isinstance(verdict, Decided) else 0.0
             label = (shown.scale, shown.expectation.value)
             mine = shown.authors[0] in own
-            found.append(Treatment(shown.cluster, shown.lineage.parent, label, mine, value))
+            found.append(Treatment(shown.cluster, shown.lineage.parent, label, mine, value, not _readable(o)))
     return found
 
 
@@ -70,13 +72,14 @@ def pair_treatments(observations: Iterable[Observation], own: frozenset[str]) ->
     found = []
     for o in observations:
         shown = o.stimulus
-        if isinstance(shown.expectation, Prefers) and shown.authors and _readable(o):
+        if isinstance(shown.expectation, Prefers) and shown.authors:
             mine = [author in own for author in shown.authors]
             if mine[0] != mine[1]:
                 preferred = shown.expectation.content
                 value = 0.5 if o.winner is None else float(o.winner == preferred)
                 place = "uv".index(preferred)
-                found.append(Treatment(shown.cluster, shown.id, "preferred", mine[place], value))
+                lost = not _readable(o)
+                found.append(Treatment(shown.cluster, shown.id, "preferred", mine[place], value, lost))
     return found
 
 
@@ -88,9 +91,10 @@ def self_preference(
         "unreadable": sum(isinstance(o.verdict, Unreadable) for o in observations),
         "failed": sum(isinstance(o.verdict, Failed) for o in observations),
     }
-    if not any(t.own for t in treatments):
+    known = [t for t in treatments if not t.lost]
+    if not any(t.own for t in known):
         return heading.undefined("self_preference", NONE_OWN, excluded=lost)
-    table = _table(treatments)
+    table = _table(known)
     value = float(matched(table.sum(0)))
     if not np.isfinite(value):
         return heading.undefined("self_preference", NONE_ALIKE, excluded=lost)
@@ -98,19 +102,33 @@ def self_preference(
     if not found:
         found = (Interval("wilson_cluster_difference", *_without_spread(table, value)),)
         remark = ALIKE
+    bounds = _bounds(treatments)
+    seen, word = _word(found[0]), _word(found[0], moved_by(value, bounds))
     return heading.estimate(
         "self_preference",
         unit="call",
         value=value,
         intervals=found,
-        n_calls=len(treatments),
-        n_units=len({t.item for t in treatments}),
+        n_calls=len(known),
+        n_units=len({t.item for t in known}),
         n_clusters=len(table),
         excluded=lost,
+        bounds=bounds,
         chance=0.0,
-        finding=_word(found[0]),
-        note=join([_means(treatments), remark, ONE_TASK if len(table) < 2 else None]),
+        finding=word,
+        note=join([_means(known), remark, ONE_TASK if len(table) < 2 else None, by_loss(seen, word)]),
     )
+
+
+def _bounds(treatments: Sequence[Treatment]) -> Limits:
+    """Every missing call against the own family and for the others, or the other way round."""
+
+    def filled(own: float) -> float:
+        values = [own if t.own else 1 - own for t in treatments]
+        rows = [replace(t, value=v) if t.lost else t for t, v in zip(treatments, values, strict=True)]
+        return float(matched(_table(rows).sum(0)))
+
+    return filled(0.0), filled(1.0)
 
 
 def matched(sums: Floats) -> Floats:
@@ -148,9 +166,9 @@ def _means(treatments: Sequence[Treatment]) -> str:
     )
 
 
-def _word(interval: Interval) -> str:
-    """By the 95 % interval: within the margin, beside zero, or neither."""
-    low, high = interval.low or 0.0, interval.high or 0.0
+def _word(interval: Interval, moved: Limits = (0.0, 0.0)) -> str:
+    """By the 95 % interval, moved as missing calls could: within the margin, beside zero, or neither."""
+    low, high = (interval.low or 0.0) + moved[0], (interval.high or 0.0) + moved[1]
     if abs(low) < MARGIN and abs(high) < MARGIN:
         return CLEAR
     return FLAGGED if low > 0 or high < 0 else UNDERPOWERED

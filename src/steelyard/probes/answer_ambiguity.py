@@ -8,6 +8,7 @@ from dataclasses import replace
 from steelyard.metrics.border import METRICS, border_estimates
 from steelyard.metrics.estimate import Estimate
 from steelyard.probes.probe import Design, Showing
+from steelyard.probes.sample import GivenSample
 from steelyard.probes.stochastic_stability import REPLICATES, checked_replicates
 from steelyard.probes.written import Written
 from steelyard.stimuli.authored.brief import Brief
@@ -21,13 +22,14 @@ class AnswerAmbiguity(Written):
     question = "How steady is the judge on responses that lie at the border of the rubric?"
     metrics = METRICS
 
-    def __init__(self, replicates: int = REPLICATES) -> None:
+    def __init__(self, replicates: int = REPLICATES, sample: GivenSample = None) -> None:
         """`replicates` is how often a text is shown, at least; a study may ask for more."""
+        super().__init__(sample)
         self.replicates = checked_replicates(self.name, replicates)
 
     def briefs(self, design: Design) -> Iterable[Brief]:
         """A text without a reference for every item."""
-        for item in design.items:
+        for item in self.items(design):
             yield Brief(self.name, item, 0, self.name, None)
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.pointwise import METRICS, pointwise_estimates
 from steelyard.probes.probe import POINTWISE, Design, Showing, pointwise
+from steelyard.probes.sample import GivenSample, checked_sample, shown_items
 from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.item import Item
@@ -24,6 +25,10 @@ class Edited(ABC):
     metrics: tuple[str, ...] = METRICS
     levels: tuple[str, ...] = (POINTWISE,)
 
+    def __init__(self, sample: GivenSample = None) -> None:
+        """`sample` is how many items to edit; None is all of the study's."""
+        self.sample = checked_sample(self.name, sample)
+
     @abstractmethod
     def edits(self, item: Item, design: Design) -> Iterator[Stimulus]:
         """The edits of one item; none where nothing would change."""
@@ -31,7 +36,7 @@ class Edited(ABC):
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
         """Every item that can be edited, as it is and edited."""
         del protocols
-        for item in design.items:
+        for item in shown_items(design, self.sample):
             edits = list(self.edits(item, design))
             if edits:
                 yield from pointwise([original_of(item, design.task), *edits], "base", design.replicates)

@@ -18,7 +18,7 @@ class LabelFlip(Written):
 
     def briefs(self, design: Design) -> Iterable[Brief]:
         """A text for every item whose reference can be turned round."""
-        for item in design.items:
+        for item in self.items(design):
             target = None if item.label is None else flipped(item.label, item.scale or design.task.scale)
             if target is not None:
                 yield Brief(self.name, item, 0, self.name, target)

@@ -109,6 +109,7 @@ PROBES: Registry[Probe] = Registry(
         "semantic_paraphrase": "steelyard.probes.semantic_paraphrase:SemanticParaphrase",
         "verbosity_bias_long": "steelyard.probes.verbosity_bias_long:VerbosityBiasLong",
         "verbosity_bias_short": "steelyard.probes.verbosity_bias_short:VerbosityBiasShort",
+        "verbosity_padding": "steelyard.probes.verbosity_padding:VerbosityPadding",
         "answer_ambiguity": "steelyard.probes.answer_ambiguity:AnswerAmbiguity",
         "synthetic_ordinal": "steelyard.probes.synthetic_ordinal:SyntheticOrdinal",
         "format_invariance_1": "steelyard.probes.format_invariance_1:FormatInvariance1",

@@ -11,6 +11,7 @@ from steelyard.metrics.original_range import on_original_range
 from steelyard.metrics.pointwise import pointwise_estimates
 from steelyard.probes.edited import Edited
 from steelyard.probes.probe import Design
+from steelyard.probes.sample import GivenSample
 from steelyard.stimuli.original import ORIGINAL, perturbed
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.surface.score_range import range_table, rescale, rewrite_range
@@ -26,8 +27,9 @@ class ScoreRange(Edited):
     question = "Does the judge give the same level when the scale has other numbers?"
     needs = "items on an ordinal scale that has no more levels than the other range"
 
-    def __init__(self, to: str = "0-10") -> None:
+    def __init__(self, to: str = "0-10", sample: GivenSample = None) -> None:
         """`to` is the other range; it needs at least as many levels as the scale."""
+        super().__init__(sample)
         self.target = _range(to)
 
     def edits(self, item: Item, design: Design) -> Iterator[Stimulus]:

@@ -28,11 +28,15 @@ class Suite:
     ordinal: tuple[str, ...] = ()
     """Further probes where an ordinal scale is among those measured."""
 
-    def members(self, scales: Collection[Scale]) -> tuple[str, ...]:
-        """The probes that these scales admit."""
+    def members(self, scales: Collection[Scale], packed: bool = False) -> tuple[str, ...]:
+        """The probes that these scales admit; on the built-in pack, padding stands in for explanation."""
         graded = any(isinstance(scale, Ordinal) for scale in scales)
-        return self.probes + (self.ordinal if graded else ())
+        every = self.probes + (self.ordinal if graded else ())
+        return tuple(dict.fromkeys(_ON_PACK.get(name, name) for name in every)) if packed else every
 
+
+_ON_PACK = {"verbosity_bias_long": "verbosity_padding"}
+"""Probes whose texts the built-in pack does not hold, and the nearest whose texts it does."""
 
 _RELIABILITY = (
     "label_flip",
@@ -46,6 +50,7 @@ _RELIABILITY = (
 )
 
 _BEYOND = (
+    "verbosity_padding",
     "answer_ambiguity",
     "typos",
     "markdown",
@@ -76,8 +81,11 @@ SUITES = {
 """Every suite by its name."""
 
 
-def expanded(given: Iterable[Given], scales: Collection[Scale]) -> Iterator[Given]:
-    """Every suite replaced by its probes; a probe that is named beside a suite stays where it is named."""
+def expanded(given: Iterable[Given], scales: Collection[Scale], *, packed: bool = False) -> Iterator[Given]:
+    """Every suite replaced by its probes; a probe that is named beside a suite stays where it is named.
+
+    `packed` says that the items are those of the built-in pack.
+    """
     listed = list(given)
     named = named_probes(listed)
     for one in listed:
@@ -90,7 +98,7 @@ def expanded(given: Iterable[Given], scales: Collection[Scale]) -> Iterator[Give
                 f"probes: {suite.name!r} is a suite and takes no options; name the probe that has the option."
             )
         else:
-            fresh = [probe for probe in suite.members(scales) if probe not in named]
+            fresh = [probe for probe in suite.members(scales, packed) if probe not in named]
             named |= set(fresh)
             yield from fresh
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
+from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
 from steelyard.probes.probe import Design, Showing, pointwise
+from steelyard.probes.sample import GivenSample
 from steelyard.probes.written import Written
 from steelyard.stimuli.authored.brief import Brief
 from steelyard.tasks.scale import Ordinal
@@ -13,18 +15,25 @@ from steelyard.verdicts.observation import Observation
 
 
 class SyntheticOrdinal(Written):
-    """A response for every level of the scale, for the request of every item."""
+    """A response or several for every level of the scale, for the request of every item."""
 
     name = "synthetic_ordinal"
     question = "Does the judge give each level of the scale to responses written for that level?"
     needs = "an ordinal scale"
 
+    def __init__(self, texts: int = 1, sample: GivenSample = None) -> None:
+        """`texts` is how many are written for each item and level."""
+        super().__init__(sample)
+        if isinstance(texts, bool) or not isinstance(texts, int) or texts < 1:
+            raise ConfigError(f"probe {self.name!r}: texts is {texts!r}, expected a number from 1 on.")
+        self.texts = texts
+
     def briefs(self, design: Design) -> Iterable[Brief]:
-        """One text for each item and level of an ordinal scale."""
-        for item in design.items:
+        """The texts for each item and level of an ordinal scale."""
+        for item in self.items(design):
             scale = item.scale or design.task.scale
             if isinstance(scale, Ordinal):
-                for number, level in enumerate(scale.answers):
+                for number, level in enumerate(scale.answers * self.texts):
                     yield Brief(self.name, item, number, self.name, level)
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:

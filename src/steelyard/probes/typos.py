@@ -8,6 +8,7 @@ from steelyard.errors import ConfigError
 from steelyard.identity import rng_for
 from steelyard.probes.edited import Edited
 from steelyard.probes.probe import Design
+from steelyard.probes.sample import GivenSample
 from steelyard.stimuli.original import perturbed
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.surface.typos import typos
@@ -24,7 +25,9 @@ class Typos(Edited):
     question = "Does the judge keep its verdict when words are mistyped, and up to how many?"
     edit = "words mistyped"
 
-    def __init__(self, levels: Sequence[float] = LEVELS) -> None:
+    def __init__(self, levels: Sequence[float] = LEVELS, sample: GivenSample = None) -> None:
+        """`levels` are the shares of the words that are hit."""
+        super().__init__(sample)
         if not isinstance(levels, (list, tuple)) or not levels or not all(map(_is_share, levels)):
             raise ConfigError(f"probe 'typos': levels is {levels!r}, expected shares such as [0.05, 0.15].")
         self.shares = tuple(sorted(set(levels)))

@@ -1,4 +1,4 @@
-"""Verbosity, long: does the verdict stay when the same is said at greater length?"""
+"""Verbosity, long: does the verdict stay when the same is said at greater length, with more explanation?"""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from steelyard.probes.written import Written
 
 
 class VerbosityBiasLong(Written):
-    """Every item at greater length."""
+    """Every item expanded with explanation of what it says."""
 
     name = "verbosity_bias_long"
-    question = "Does the judge keep its verdict when the response says the same in more words?"
+    question = "Does the judge keep its verdict when the response explains at greater length what it says?"
+    needs = "items of your own and an author, for the built-in pack is padded only (verbosity_padding)"

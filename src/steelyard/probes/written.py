@@ -7,7 +7,9 @@ from collections.abc import Collection, Iterable, Sequence
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.pointwise import METRICS, pointwise_estimates
 from steelyard.probes.probe import POINTWISE, Design, Showing, pointwise
+from steelyard.probes.sample import GivenSample, checked_sample, shown_items
 from steelyard.stimuli.authored.brief import Brief
+from steelyard.tasks.item import Item
 from steelyard.verdicts.observation import Observation
 
 
@@ -19,9 +21,17 @@ class Written:
     metrics: tuple[str, ...] = METRICS
     levels = (POINTWISE,)
 
+    def __init__(self, sample: GivenSample = None) -> None:
+        """`sample` is how many items to have texts written for; None is all of the study's."""
+        self.sample = checked_sample(self.name, sample)
+
+    def items(self, design: Design) -> tuple[Item, ...]:
+        """The items that texts are made from."""
+        return shown_items(design, self.sample)
+
     def briefs(self, design: Design) -> Iterable[Brief]:
         """A text for every item; where the item has a reference, the text must keep it."""
-        for item in design.items:
+        for item in self.items(design):
             yield Brief(self.name, item, 0, self.name, item.label)
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:

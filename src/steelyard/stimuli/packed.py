@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from steelyard.stimuli.authored.brief import AMBIGUOUS, LABEL_FLIP, LONG, ORDINAL, PARAPHRASE, SHORT, Brief
+from steelyard.stimuli.authored.brief import AMBIGUOUS, LABEL_FLIP, ORDINAL, PADDED, PARAPHRASE, SHORT, Brief
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.pack import PackItem, pack_item
 from steelyard.tasks.task import Task
@@ -32,7 +32,8 @@ def _written(brief: Brief, source: PackItem) -> tuple[str, str | None] | None:
         case name if name == AMBIGUOUS:
             return None if source.ambiguous is None else (source.ambiguous, None)
         case name if name == ORDINAL:
-            text = dict(source.ordinal).get(brief.expected or "")
+            texts = source.ordinal if brief.number < len(source.ordinal) else ()  # one for each level
+            text = dict(texts).get(brief.expected or "")
             return None if text is None else (text, brief.expected)
-    kept = {PARAPHRASE: source.paraphrase, LONG: source.long, SHORT: source.short}
-    return kept[brief.goal], source.label
+    kept = {PARAPHRASE: source.paraphrase, PADDED: source.long, SHORT: source.short}
+    return (kept[brief.goal], source.label) if brief.goal in kept else None

@@ -52,7 +52,7 @@ class PackItem:
     paraphrase: str
     """The same content in other words."""
     long: str
-    """The same content in about twice as many words."""
+    """The same content in about twice as many words that add nothing."""
     short: str
     """The same content in about half as many words."""
     ambiguous: str | None

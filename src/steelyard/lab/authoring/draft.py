@@ -54,6 +54,8 @@ class Draft:
     accepted: bool = False
     validation: str = ""
     """What the validator found."""
+    found: str | None = None
+    """Score that the text is kept at, where it is not the one that it was written for."""
     waiting: str | None = None
     """Why this sitting can not bring it to an end."""
 
@@ -70,7 +72,7 @@ class Draft:
     @property
     def stimulus(self) -> Stimulus:
         """The text in the item's place, as it would be judged."""
-        return self.brief.fulfilled(self.text, self.task, self.author)
+        return self.brief.fulfilled(self.text, self.task, self.author, self.found)
 
     def reject(self, rejection: Rejection) -> None:
         """Turn the last try down."""

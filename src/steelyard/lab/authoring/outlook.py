@@ -19,11 +19,11 @@ from steelyard.lab.authoring.writing import author_exchange
 from steelyard.lab.planner import CHARACTERS_PER_TOKEN, HTTP_SECONDS_PER_CALL, PlanRow
 from steelyard.lab.prices import price_of
 from steelyard.lab.study import Study
-from steelyard.stimuli.authored.brief import LONG, ORDINAL, SHORT, Brief
+from steelyard.stimuli.authored.brief import LONG, ORDINAL, PADDED, SHORT, Brief
 from steelyard.trials.exchange import Exchange
 from steelyard.trials.judge import Judge
 
-LENGTHS = {LONG: 2.0, SHORT: 0.5}
+LENGTHS = {LONG: 2.0, PADDED: 2.0, SHORT: 0.5}
 """Length of a text for each character of the item's response; 1 otherwise."""
 ANSWER_TOKENS = 12
 """Expected length of a validator's answer."""
@@ -51,7 +51,7 @@ def writing_rows(study: Study, roles: Roles, briefs: Sequence[Brief]) -> list[Pl
             groups.setdefault((expected.exchange.judge.name, brief.probe), []).append(expected)
     rows = [_row(judge, probe, expected) for (judge, probe), expected in groups.items()]
     synthetic = sum(brief.goal == ORDINAL for brief in briefs)
-    if synthetic and roles.embedder is not None:
+    if synthetic and roles.compared and roles.embedder is not None:
         rows.append(_embedding_row(study, roles.embedder, synthetic))
     return sorted(rows, key=lambda row: row.judge)
 

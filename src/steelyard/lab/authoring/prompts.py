@@ -15,8 +15,9 @@ from steelyard.trials.judge import Judge, Protocol
 from steelyard.trials.presentation import Message
 from steelyard.trials.prompt import PromptTemplate
 
-GRADE, MEANING, BORDER = "grade", "meaning", "border"
-"""What a validator is asked: a score, whether two texts say the same, whether a score is open."""
+GRADE, MEANING, EXPANSION, BORDER = "grade", "meaning", "expansion", "border"
+"""What a validator is asked: a score, whether two texts say the same, or the same with explanation, whether a
+score is open."""
 EMBED = "embedding"
 """What an embedding model is asked."""
 
@@ -40,11 +41,12 @@ def author_protocols() -> dict[str, Protocol]:
 
 
 def validator_protocols() -> dict[str, Protocol]:
-    """A judge's own question for grades, so that the rubric counts as it is; two questions beside it."""
+    """A judge's own question for grades, so that the rubric counts as it is; other questions beside it."""
     system = prompt_file("validator").rstrip("\n")
     return {
         GRADE: Protocol(POINTWISE_USER, POINTWISE_SYSTEM),
         MEANING: Protocol(prompt_file("meaning").rstrip("\n"), system),
+        EXPANSION: Protocol(prompt_file("expansion").rstrip("\n"), system),
         BORDER: Protocol(prompt_file("border").rstrip("\n"), system),
     }
 
@@ -79,6 +81,7 @@ def values_of(brief: Brief, task: Task, **more: object) -> dict[str, object]:
         "expected": brief.expected,
         "low": low,
         "high": high,
+        "variant": 1 + brief.number // len(scale.answers),
         "words": len(words(item.responses[0])),
         "exemplars": (),
         "feedback": "",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from steelyard.errors import ConfigError, UsageError
 from steelyard.lab.authoring.exemplars import EXAMPLES
@@ -26,6 +26,15 @@ TAKEN = ("model", *WIRE, "extra", "temperature", "max_tokens", "seed")
 
 Given = str | Mapping[str, Any]
 """A model as people write it."""
+
+
+Limit = Annotated[float, Field(gt=0, le=1)]
+"""A cosine."""
+
+
+def _off(given: object) -> object:
+    """YAML reads a bare `off` as false."""
+    return "off" if given is False else given
 
 
 class ModelConfig(BaseModel):
@@ -59,7 +68,8 @@ class AuthorConfig(RoleConfig):
     attempts: int = Field(default=3, ge=1, le=20)
     exemplars: int = Field(default=EXAMPLES, ge=0, le=20)
     embeddings: str | dict[str, Any] | None = None
-    similarity: float | None = Field(default=None, gt=0, le=1)
+    similarity: Annotated[Limit | Literal["off"] | None, BeforeValidator(_off)] = None
+    off_target: Literal["reject", "keep"] = "reject"
 
 
 class ValidatorConfig(RoleConfig):
@@ -89,7 +99,9 @@ def parse_roles(author: Given, validator: Given | None) -> Roles:
         temperature_cap=written.temperature_cap,
         exemplars=written.exemplars,
         embedder=None if embeddings is None else _embedder(embeddings),
-        similarity=written.similarity,
+        similarity=None if written.similarity == "off" else written.similarity,
+        compared=written.similarity != "off",
+        off_target=written.off_target,
     )
 
 
@@ -108,7 +120,7 @@ def _validated(kind: type[Config], given: Given, where: str) -> Config:
         return kind.model_validate(as_mapping(given, where))
     except ValidationError as error:
         problem = error.errors()[0]
-    key = ".".join(map(str, problem["loc"]))
+    key = str(problem["loc"][0])
     if problem["type"] == "extra_forbidden":
         raise ConfigError(f"{where}: unknown key {key!r}; known keys: {', '.join(kind.model_fields)}.")
     if problem["type"] == "missing":

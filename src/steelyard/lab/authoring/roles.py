@@ -20,7 +20,7 @@ class Roles:
     author: Judge
     """Writes; one protocol for each goal."""
     validator: Judge
-    """Grades and compares; protocols `grade`, `meaning` and `border`."""
+    """Grades and compares; protocols `grade`, `meaning`, `expansion` and `border`."""
     fallback: Judge | None = None
     """Asked where the validator gives no readable answer."""
     attempts: int = 3
@@ -33,6 +33,10 @@ class Roles:
     """Examples of a score that the author is shown, at most."""
     similarity: float | None = None
     """Cosine above which a synthetic text is too close to another; None takes the usual limit."""
+    compared: bool = True
+    """False where synthetic texts may be as close as they like."""
+    off_target: str = "reject"
+    """`keep` has a synthetic text that misses its score to the end kept at the score it got."""
 
     @property
     def similarity_limit(self) -> float:
@@ -75,7 +79,9 @@ class Roles:
     @property
     def _unusual(self) -> list[object]:
         """Settings that leave the hash alone where they are the usual ones."""
-        return [] if self.exemplars == EXAMPLES else [{"exemplars": self.exemplars}]
+        usual = {"exemplars": EXAMPLES, "compared": True, "off_target": "reject"}
+        found = {name: getattr(self, name) for name in usual if getattr(self, name) != usual[name]}
+        return [found] if found else []
 
     def decoding(self, attempt: int) -> Decoding:
         """The author's sampling at one try: warmer each time, up to the cap, each with a seed of its own."""

@@ -15,7 +15,8 @@ def settings_of(roles: Roles) -> dict[str, Any]:
         "temperature_cap": roles.temperature_cap,
         "attempts": roles.attempts,
         "exemplars": roles.exemplars,
-        "similarity": roles.similarity_limit,
+        "off_target": roles.off_target,
+        "similarity": roles.similarity_limit if roles.compared else "off",
         "embeddings": None if roles.embedder is None else roles.embedder.address,
     }
     fallback = None if roles.fallback is None else _model(roles.fallback)

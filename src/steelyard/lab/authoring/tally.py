@@ -10,6 +10,7 @@ from steelyard.stimuli.authored.brief import ORDINAL
 from steelyard.stimuli.authored.report import BY_A_PERSON, Bucket, ProbeReport
 from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.stimulus import PENDING, REJECTED, Stimulus
+from steelyard.tasks.scale import parse_scale
 
 
 def tally(written: Iterable[Written], stimuli: Iterable[Stimulus]) -> tuple[ProbeReport, ...]:
@@ -46,6 +47,12 @@ def _buckets(stimuli: Iterable[Stimulus]) -> tuple[Bucket, ...]:
     filled: Counter[str] = Counter()
     for stimulus in stimuli:
         if isinstance(stimulus.expectation, Label):
-            wanted[stimulus.expectation.value] += 1
+            wanted[_asked(stimulus)] += 1
             filled[stimulus.expectation.value] += stimulus.lineage.review != REJECTED
     return tuple(Bucket(level, filled[level], wanted[level]) for level in sorted(wanted, key=int))
+
+
+def _asked(stimulus: Stimulus) -> str:
+    """The level that a text was written for, which need not be the one it is kept at."""
+    answers = parse_scale(stimulus.scale or "").answers
+    return answers[int(stimulus.id.rpartition("/")[2]) % len(answers)]

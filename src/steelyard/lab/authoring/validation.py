@@ -8,9 +8,17 @@ from dataclasses import replace
 from steelyard.lab.authoring.answers import said_yes
 from steelyard.lab.authoring.desk import Desk
 from steelyard.lab.authoring.draft import Draft
-from steelyard.lab.authoring.prompts import BORDER, GRADE, MEANING, question_of, rendered, values_of
+from steelyard.lab.authoring.prompts import (
+    BORDER,
+    EXPANSION,
+    GRADE,
+    MEANING,
+    question_of,
+    rendered,
+    values_of,
+)
 from steelyard.lab.authoring.roles import Roles
-from steelyard.stimuli.authored.brief import AMBIGUOUS, LONG, PARAPHRASE, SHORT, Brief
+from steelyard.stimuli.authored.brief import AMBIGUOUS, LONG, ORDINAL, PADDED, PARAPHRASE, SHORT, Brief
 from steelyard.stimuli.authored.rejection import (
     MEANING_CHANGED,
     NO_VERDICT,
@@ -26,7 +34,7 @@ from steelyard.trials.trial import Trial
 from steelyard.verdicts.readers import JsonReader
 from steelyard.verdicts.verdict import Decided
 
-KEEPS_MEANING = (PARAPHRASE, LONG, SHORT)
+KEEPS_MEANING = (PARAPHRASE, LONG, SHORT, PADDED)
 """Goals whose texts must say what the item says."""
 
 
@@ -34,6 +42,8 @@ def questions_about(goal: str) -> tuple[str, ...]:
     """What a validator is asked about a text, in order."""
     if goal == AMBIGUOUS:
         return (BORDER,)
+    if goal == LONG:
+        return (GRADE, EXPANSION)
     return (GRADE, MEANING) if goal in KEEPS_MEANING else (GRADE,)
 
 
@@ -58,7 +68,8 @@ class Validation:
     async def confirm(self, drafts: Sequence[Draft], attempt: int) -> None:
         """Accept what is as it was asked for."""
         kept = await self._graded(_asked(drafts, GRADE), attempt)
-        await self._same(_asked(kept, MEANING), attempt)
+        for question in (MEANING, EXPANSION):
+            await self._same(_asked(kept, question), question, attempt)
         await self._open(_asked(drafts, BORDER), attempt)
         for draft in kept:
             draft.accepted = draft.open and len(draft.tries) == attempt
@@ -74,18 +85,27 @@ class Validation:
                 as_what = "as intended" if draft.brief.expected else "as for the item's own response"
                 draft.validation = f"{who} gave {score}, {as_what}"
                 kept.append(draft)
+            elif self._keeps(draft, attempt):
+                draft.found = score
+                draft.validation = f"{who} gave {score}, written for {wanted} and kept at {score}"
+                kept.append(draft)
             else:
                 told = f"graded by the rubric alone, the text earns {score}, expected {wanted}"
                 draft.reject(Rejection(OTHER_SCORE, told))
         return kept
+
+    def _keeps(self, draft: Draft, attempt: int) -> bool:
+        """True where a text that missed its score is kept at the one it got: after the last try."""
+        last = attempt == self._roles.attempts - 1
+        return last and draft.brief.goal == ORDINAL and self._roles.off_target == "keep"
 
     async def _own_scores(self, drafts: Sequence[Draft], attempt: int) -> dict[str, str]:
         """What the validator gives the items' own responses, where nobody else has said what they earn."""
         answers = await self._answers(drafts, GRADE, attempt, _score, original_exchange)
         return {draft.brief.name: score for draft, score, _ in answers}
 
-    async def _same(self, drafts: Sequence[Draft], attempt: int) -> None:
-        for draft, answer, who in await self._answers(drafts, MEANING, attempt, _yes("same")):
+    async def _same(self, drafts: Sequence[Draft], question: str, attempt: int) -> None:
+        for draft, answer, who in await self._answers(drafts, question, attempt, _yes("same")):
             if answer == "yes":
                 draft.validation += f"; {who} finds the meaning kept"
             else:

@@ -14,16 +14,18 @@ LABEL_FLIP = "label_flip"
 PARAPHRASE = "semantic_paraphrase"
 LONG = "verbosity_bias_long"
 SHORT = "verbosity_bias_short"
+PADDED = "verbosity_padding"
 AMBIGUOUS = "answer_ambiguity"
 ORDINAL = "synthetic_ordinal"
-GOALS = (LABEL_FLIP, PARAPHRASE, LONG, SHORT, AMBIGUOUS, ORDINAL)
+GOALS = (LABEL_FLIP, PARAPHRASE, LONG, SHORT, PADDED, AMBIGUOUS, ORDINAL)
 """Everything an author can be asked for."""
 
 EDITS = {
     LABEL_FLIP: "rewritten so that the reference answer changes",
     PARAPHRASE: "said in other words, meaning and reference answer kept",
-    LONG: "said at greater length, substance and reference answer kept",
+    LONG: "expanded with explanation, content and reference answer kept",
     SHORT: "said in fewer words, substance and reference answer kept",
+    PADDED: "said at greater length, substance and reference answer kept",
     AMBIGUOUS: "rewritten to lie at the border of the rubric",
     ORDINAL: "written anew to earn a given score",
 }
@@ -55,7 +57,7 @@ class Brief:
         edit = EDITS[self.goal]
         expected = label or self.expected
         if self.goal == ORDINAL:
-            edit = f"{edit}: {expected}"
+            edit = f"{edit}: {self.expected}"
         labelled = expected is not None
         return perturbed(
             self.item,

@@ -8,7 +8,16 @@ from collections import Counter
 from collections.abc import Iterable
 from itertools import pairwise
 
-from steelyard.stimuli.authored.brief import AMBIGUOUS, LABEL_FLIP, LONG, ORDINAL, PARAPHRASE, SHORT, Brief
+from steelyard.stimuli.authored.brief import (
+    AMBIGUOUS,
+    LABEL_FLIP,
+    LONG,
+    ORDINAL,
+    PADDED,
+    PARAPHRASE,
+    SHORT,
+    Brief,
+)
 from steelyard.stimuli.authored.rejection import (
     COPY,
     EMPTY,
@@ -24,6 +33,7 @@ LENGTH_RATIOS = {
     PARAPHRASE: (0.6, 1.6),
     LONG: (1.3, 3.0),
     SHORT: (0.3, 0.8),
+    PADDED: (1.3, 3.0),
     AMBIGUOUS: (0.3, 3.0),
 }
 """Words of the text for each word of the item's response; a flip may be as long as it needs."""

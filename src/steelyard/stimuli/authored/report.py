@@ -17,7 +17,7 @@ class Bucket:
     level: str
     """The score that texts were written for."""
     filled: int
-    """Texts that were confirmed at it."""
+    """Texts that were confirmed at it; those kept at it that were written for another are among them."""
     wanted: int
     """Texts that were asked for."""
 
@@ -84,7 +84,7 @@ class ProbeReport:
         if not any(bucket.filled for bucket in self.buckets):
             return f"none of the {len(self.buckets)} levels has a text"
         filled = ", ".join(f"{b.level}: {b.filled} of {b.wanted}" for b in self.buckets)
-        missing = sum(bucket.wanted - bucket.filled for bucket in self.buckets)
+        missing = sum(max(0, bucket.wanted - bucket.filled) for bucket in self.buckets)
         if self.even and not missing:
             return f"levels filled evenly ({filled})"
         spread = "evenly" if self.even else "unevenly"

@@ -1,0 +1,136 @@
+"""Several data sets in one table, and all probes of a judge in one figure."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from panels import Scored
+from scores import call
+from steelyard.datasheet import html, markdown
+from steelyard.datasheet.assemble import assemble
+from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
+from steelyard.datasheet.summary import summarise
+from steelyard.datasheet.together import together
+from steelyard.errors import ConfigError
+from steelyard.lab.overall import overall
+from steelyard.metrics.estimate import Estimate
+
+# RAND harness, Appendix B, Table 1: dollars per point of accuracy.
+TABLE_1 = {
+    "Fortress": (0.0016, 0.0230, 0.0150, 0.0108),
+    "Persuade": (0.0008, 0.0260, 0.0430, 0.0073),
+    "HarmBench": (0.0015, 0.0352, 0.0190, 0.0132),
+    "AgentHarm": (0.0001, 0.0050, 0.0013, 0.0007),
+}
+JUDGES = ("Llama 4 Maverick 17B", "Claude Sonnet 4.5", "GPT 4o", "Gemini 2.5 Pro")
+OVERALL = (0.0010, 0.0223, 0.0196, 0.0080)
+
+
+def sheet(name: str, figures: dict[str, tuple[float, float | None]], model: str = "m") -> Datasheet:
+    """Accuracy and dollars of one probe for each judge."""
+    rows = [
+        Estimate(judge, "typos", metric, {"protocol": "base"}, "call", value)
+        for judge, (accuracy, dollars) in figures.items()
+        for metric, value in (("accuracy", accuracy), ("cost_total", dollars))
+    ]
+    judges = tuple(JudgeEntry(judge, model, False, {}) for judge in figures)
+    return Datasheet(
+        name=name,
+        seed=7,
+        stimulus_set="sha256:0",
+        version="0",
+        profile="quick",
+        judges=judges,
+        estimates=tuple(rows),
+        readings=(),
+        run={},
+    )
+
+
+def folder(place: Path, datasheet: Datasheet) -> Path:
+    place.mkdir()
+    (place / "datasheet.json").write_text(datasheet.dumps())
+    return place
+
+
+def test_the_published_overall_row_comes_out(tmp_path: Path, steelyard: Any) -> None:
+    """The printed row is the mean of rows; at equal accuracies the row of the note is their sum."""
+    folders = [
+        folder(tmp_path / name, sheet(name, {j: (0.5, 50 * p) for j, p in zip(JUDGES, points, strict=True)}))
+        for name, points in TABLE_1.items()
+    ]
+    found = json.loads(steelyard("overall", *map(str, folders), "--json").stdout)
+    assert [row["judge"] for row in found] == list(JUDGES)
+    assert [row["cost_per_point_mean"] for row in found] == pytest.approx(OVERALL, abs=6e-5)
+    sums = [sum(column) for column in zip(*TABLE_1.values(), strict=True)]
+    assert [row["cost_per_point_pooled"] for row in found] == pytest.approx(sums)
+    printed = steelyard("overall", *map(str, folders)).stdout
+    assert "overall, pooled" in printed
+    assert "HarmBench" in printed
+
+
+def test_a_data_set_without_a_right_call_or_a_price_is_not_left_out(tmp_path: Path) -> None:
+    first = folder(tmp_path / "a", sheet("a", {"j": (0.8, 0.4), "k": (0.5, None), "l": (0.5, 0.1)}))
+    second = folder(tmp_path / "b", sheet("b", {"j": (0.0, 0.2), "k": (0.7, 0.1)}))
+    j, k, only = overall([first, second])
+    # .6 dollars over 100 times the mean of .8 and 0.
+    assert (j.accuracy_mean, j.cost.pooled, j.cost.mean_of_rows) == (0.4, pytest.approx(0.015), None)
+    assert (k.accuracy_mean, k.cost.pooled, k.cost.mean_of_rows) == (pytest.approx(0.6), None, None)
+    assert (only.missing, only.cost.pooled) == (("b",), pytest.approx(0.002))
+
+
+def test_one_name_for_two_models_is_refused(tmp_path: Path) -> None:
+    first = folder(tmp_path / "a", sheet("a", {"j": (0.8, 0.4)}))
+    second = folder(tmp_path / "b", sheet("b", {"j": (0.8, 0.4)}, model="other"))
+    with pytest.raises(ConfigError, match="found m and other under one name"):
+        overall([first, second])
+    with pytest.raises(ConfigError, match="no judge has an accuracy"):
+        overall([folder(tmp_path / "c", sheet("c", {}))])
+
+
+def graded() -> Datasheet:
+    """Two judges on two probes of a 1-6 scale; every call is known."""
+    given = {"typos": [1, 2, 4, 4, 5, 6], "markdown": [2, 2, 3, 5, 5, 5]}
+    rows = [
+        call(f"i{n}", score, n + 1, probe=probe, scale="1-6", judge=judge)
+        for judge in ("a", "b")
+        for probe, scores in given.items()
+        for n, score in enumerate(scores if judge == "a" else reversed(scores))
+    ]
+    return assemble(
+        name="grades",
+        seed=7,
+        profile="quick",
+        stimulus_set="sha256:0",
+        judges=[JudgeEntry(name, "m", False, {"base": "sha256:1"}) for name in "ab"],
+        probes=[Scored("typos"), Scored("markdown")],
+        observations=rows,
+        run={},
+    )
+
+
+def test_one_correlation_and_one_error_over_all_probes() -> None:
+    found = graded()
+    pooled = {e.metric: e for e in found.estimates if (e.judge, e.probe) == ("a", "pooled")}
+    labels, scores = [1, 2, 3, 4, 5, 6] * 2, [1, 2, 4, 4, 5, 6, 2, 2, 3, 5, 5, 5]
+    assert pooled["pearson"].value == pytest.approx(np.corrcoef(labels, scores)[0, 1])
+    assert pooled["mae"].value == pytest.approx(4 / 12)
+    assert (pooled["mae"].n_calls, pooled["mae"].n_units) == (12, 6)
+
+
+def test_the_table_of_scores_against_labels() -> None:
+    found = graded()
+    shown = together(summarise(found))[0]
+    assert shown.title == "Scores against labels"
+    assert shown.header == ("judge", "probe", "CCC", "Pearson", "Spearman", "MAE")
+    assert [row[:2] for row in shown.rows] == [
+        (judge, probe) for judge in "ab" for probe in ("Typing errors", "Markdown", "All probes together")
+    ]
+    assert shown.rows[2][5].startswith("0.33 [")
+    for text in (markdown.render(found), html.render(found)):
+        assert "Scores against labels" in text
