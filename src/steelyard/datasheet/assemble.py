@@ -10,6 +10,7 @@ from typing import Any
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.datasheet.readings import readings_of
 from steelyard.metrics.cost import Dollars
+from steelyard.metrics.edit_family import read_edits_together
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Faults
 from steelyard.metrics.heading import Heading
@@ -57,7 +58,7 @@ def assemble(
     estimates: list[Estimate] = []
     for judge in ordered:
         bench = _Bench(judge.name, by_judge[judge.name], seed, faults)
-        estimates += bench.probed(probes)
+        estimates += read_edits_together(bench.probed(probes))
         if not judge.baseline:
             estimates += bench.instrument()
         if prices and judge.name in prices:

@@ -19,6 +19,7 @@ from steelyard.metrics.pairs import Floats, Ints, Pairs
 from steelyard.metrics.power import first_number
 from steelyard.metrics.proportion import NO_SPREAD, ONE_TASK, join, proportion
 from steelyard.metrics.tally import Tally, excluded
+from steelyard.metrics.tested import Tested, alone
 from steelyard.metrics.unit_means import UnitMeans
 
 METRICS = ("repeat_flip_rate", "swap_flip_rate", "flip_excess")
@@ -27,8 +28,19 @@ NEVER = "replicates never differed, as at temperature 0: they tell nothing of no
 SAMPLED = "comparisons of one pair share its calls"
 
 
-def flip_estimates(heading: Heading, pairs: Pairs) -> list[Estimate]:
-    """Repeat and swap flip rates and their difference, where pairs have replicates in both orders."""
+def order_test(heading: Heading, pairs: Pairs) -> float | None:
+    """p of "order adds nothing to noise"; None where replicates tell nothing of noise."""
+    flips = count_flips(pairs).comparable()
+    if not len(flips.cluster) or not flips.repeat_flips.any():
+        return None
+    return relabelling_p(flips, heading.bootstrap_seed(METRICS[2]))
+
+
+def flip_estimates(heading: Heading, pairs: Pairs, tested: Tested | None = None) -> list[Estimate]:
+    """Repeat and swap flip rates and their difference, where pairs have replicates in both orders.
+
+    `tested` is the order test among the tests that were declared with it.
+    """
     asked = count_flips(pairs)
     flips = asked.comparable()
     if not len(flips.cluster):
@@ -40,7 +52,7 @@ def flip_estimates(heading: Heading, pairs: Pairs) -> list[Estimate]:
     return [
         proportion(heading, "repeat_flip_rate", repeat, unit=UNIT, bounds=repeats, notes=[SAMPLED]),
         proportion(heading, "swap_flip_rate", swap, unit=UNIT, bounds=swaps, notes=[SAMPLED]),
-        _excess(heading, flips, repeat, swap, between),
+        _excess(heading, flips, repeat, swap, between, tested),
     ]
 
 
@@ -64,19 +76,26 @@ def _whole(flips: Flips, column: Ints) -> Ints:
     return np.rint(_by_task(flips, column)).astype(np.int64)
 
 
-def _excess(heading: Heading, flips: Flips, repeat: Tally, swap: Tally, bounds: Limits) -> Estimate:
+def _excess(
+    heading: Heading,
+    flips: Flips,
+    repeat: Tally,
+    swap: Tally,
+    bounds: Limits,
+    tested: Tested | None,
+) -> Estimate:
     tasks = repeat.n_clusters
     ones = np.ones(len(flips.cluster), dtype=np.int64)
     by_task = UnitMeans(_by_task(flips, flips.excess), _whole(flips, ones))
     means = by_task if tasks > 1 else UnitMeans(flips.excess, ones)
-    p = relabelling_p(flips, heading.bootstrap_seed(METRICS[2]))
+    test = tested or alone(relabelling_p(flips, heading.bootstrap_seed(METRICS[2])))
     informative = repeat.k > 0 and means.error > 0
     declared = heading.group.get("protocol") == DECLARED_PROTOCOL
     seen = word = None
     if declared and informative:
         limits = means.limits(1 - ALPHA)
-        seen = difference_word(limits, p)
-        word = difference_word(limits, p, moved=moved_by(means.mean, bounds))
+        seen = difference_word(limits, test.corrected)
+        word = difference_word(limits, test.corrected, moved=moved_by(means.mean, bounds))
     interval, remark = _interval(heading, means, tasks, repeat, swap)
     return heading.estimate(
         METRICS[2],
@@ -91,7 +110,11 @@ def _excess(heading: Heading, flips: Flips, repeat: Tally, swap: Tally, bounds: 
         chance=0.0,
         finding=word,
         minimum_detectable=means.detectable if informative else None,
-        note=join([f"relabelling test p = {p:.2g}", "" if repeat.k else NEVER, remark, by_loss(seen, word)]),
+        note=join(
+            [f"relabelling test {test.told()}", "" if repeat.k else NEVER, remark, by_loss(seen, word)]
+        ),
+        p=test.p if word else None,
+        p_corrected=test.corrected if word else None,
         calls_needed=_calls_needed(means, repeat.n_calls) if seen == UNDERPOWERED else None,
     )
 
