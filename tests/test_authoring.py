@@ -342,8 +342,10 @@ class TestReview:
         with ScriptedServer(Cast()) as running:
             yield running
 
-    def author(self, server: ScriptedServer, path: Path, **options: Any) -> Authored:
-        return author(study("label_flip"), roles(server), RunFolder(path), QUICK, review=True, **options)
+    def author(
+        self, server: ScriptedServer, path: Path, probe: str = "label_flip", **options: Any
+    ) -> Authored:
+        return author(study(probe), roles(server), RunFolder(path), QUICK, review=True, **options)
 
     def test_nothing_is_judged_before_acceptance(self, server: ScriptedServer, tmp_path: Path) -> None:
         made = self.author(server, tmp_path)
@@ -377,6 +379,20 @@ class TestReview:
         assert self.author(server, tmp_path).stimuli == done.stimuli
 
     def test_a_person_may_correct_the_label(self, server: ScriptedServer, tmp_path: Path) -> None:
+        self.author(server, tmp_path, "semantic_paraphrase")
+
+        def relabel(line: dict[str, Any]) -> None:
+            if line["id"] == "sky-0/semantic_paraphrase/0":
+                line["expectation"]["value"] = "0"
+                line["lineage"]["review"] = "edited"
+
+        review(tmp_path, relabel)
+        made = self.author(server, tmp_path, "semantic_paraphrase", accept_all=True)
+        assert made.stimuli[0].expectation == Label("0")
+        assert made.stimuli[0].lineage.review == "edited"
+        assert self.author(server, tmp_path, "semantic_paraphrase").stimuli == made.stimuli
+
+    def test_a_flip_that_keeps_the_label_is_none(self, server: ScriptedServer, tmp_path: Path) -> None:
         self.author(server, tmp_path)
 
         def relabel(line: dict[str, Any]) -> None:
@@ -385,10 +401,8 @@ class TestReview:
                 line["lineage"]["review"] = "edited"
 
         review(tmp_path, relabel)
-        made = self.author(server, tmp_path, accept_all=True)
-        assert made.stimuli[0].expectation == Label("1")
-        assert made.stimuli[0].lineage.review == "edited"
-        assert self.author(server, tmp_path).stimuli == made.stimuli
+        with pytest.raises(DataError, match="its label '1' is the item's own, so nothing was flipped"):
+            self.author(server, tmp_path)
 
     @pytest.mark.parametrize(
         ("field", "value", "told"),

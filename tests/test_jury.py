@@ -56,6 +56,14 @@ def test_every_trio_is_scored_and_the_best_stands_first() -> None:
     assert [score.right for score in scores] == sorted((score.right for score in scores), reverse=True)
 
 
+def test_who_speaks_once_and_is_right_is_not_the_best() -> None:
+    found = simulate([0.8, 0.7, 0.6, 0.5], 200, 2)
+    found.votes[1:, 3], found.votes[0, 3] = NAN, found.labels[0]
+    alone = juries(found, 1)
+    assert [score.judges for score in alone] == [("j0",), ("j1",), ("j2",), ("j3",)]
+    assert (alone[-1].right, alone[-1].items) == (1, 1)
+
+
 def test_one_judge_three_times_errs_as_one() -> None:
     single = simulate([0.7, 0.7], 2000, 3)
     copied = Ballots(

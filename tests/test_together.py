@@ -300,6 +300,26 @@ def test_a_lost_vote_that_decides_bounds_the_jury() -> None:
     assert found["jury_false_negative_rate"].bounds == (0.0, 0.5)
 
 
+def test_flagged_failures_are_not_to_be_decided() -> None:
+    """Failed calls alone would take more calls; unreadable ones have decided already."""
+    rows = calls(["unreadable"] * 20, [1] * 20, probe="p")
+    told = {r.title: r for r in sheet_of(rows, ["p"], {}).readings}["Failures"]
+    assert told.word == "flagged"
+    assert told.sentence.endswith("failed 0 of 20 calls; none of them counts as a score")
+
+
+def test_a_judge_without_a_verdict_makes_no_trio() -> None:
+    """With `a`, which never answers, each of the other judges would pass for three."""
+    labels, lost = [0, 1] * 10, ["unreadable"] * 20
+    votes = {"a": lost, "b": labels, "c": [0] * 20, "d": [1] * 20}
+    scores = {name: collect_scores(calls(answers, labels)) for name, answers in votes.items()}
+    trios = {judges_of(e) for e in jury_estimates(scores, 7) if len(judges_of(e)) == 3}
+    assert trios == {("b", "c", "d")}
+    del scores["d"]
+    chosen = next(e for e in jury_estimates(scores, 7) if e.metric == "chosen_jury_accuracy")
+    assert (chosen.value, chosen.note) == (None, "fewer than three judges gave a verdict")
+
+
 def test_no_jury_is_told_where_it_was_picked() -> None:
     """Thirty judges have 4,060 trios: one is chosen, and its figures are of tasks that did not choose it."""
     scores = {name: collect_scores(mine) for name, mine in noisy(30, 24, 6).items()}

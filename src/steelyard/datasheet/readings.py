@@ -226,7 +226,8 @@ def _failures(figures: Figures) -> tuple[str, str] | None:
     needed = max(known, key=lambda rate: (rate.finding == "underpowered", rate.calls_needed or 0))
     uneven = " and ".join(rate.metric.removesuffix("_rate") for rate in known if rate.reading == UNEVEN)
     depends = f"; {uneven} calls depend on what is shown, so the rest may mislead" if uneven else ""
-    return word, f"{', '.join(parts)}; none of them counts as a score{depends}{more_calls(needed)}"
+    more = more_calls(needed) if word == "underpowered" else ""
+    return word, f"{', '.join(parts)}; none of them counts as a score{depends}{more}"
 
 
 def more_calls(estimate: Estimate) -> str:

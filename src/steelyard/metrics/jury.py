@@ -8,7 +8,7 @@ other.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -44,6 +44,13 @@ class Ballots:
         """The items that the mask keeps."""
         columns = self.votes[mask], self.labels[mask], self.cluster[mask]
         return Ballots(*columns, self.judges, self.scale[mask], self.scales)
+
+    @property
+    def heard(self) -> Ballots:
+        """The same items, without judges that answered none of them."""
+        spoke = ~np.isnan(self.votes).all(axis=0)
+        names = tuple(name for name, here in zip(self.judges, spoke, strict=True) if here)
+        return replace(self, votes=self.votes[:, spoke], judges=names)
 
     @property
     def binary(self) -> Mask:
@@ -109,9 +116,13 @@ def jury_score(ballots: Ballots, members: Sequence[str], tie: str = "low") -> Ju
 
 
 def juries(ballots: Ballots, size: int = 3, tie: str = "low") -> list[JuryScore]:
-    """Every jury of this size, best first; equal ones in the order of their names."""
+    """Every jury of this size, best first; equal ones in the order of their names.
+
+    The best is right on most items, not most often where it spoke: a judge that answers one item and is
+    right there is not the best of all.
+    """
     scores = [jury_score(ballots, members, tie) for members in combinations(sorted(ballots.judges), size)]
-    return sorted(scores, key=lambda score: (-(score.accuracy or 0.0), score.judges))
+    return sorted(scores, key=lambda score: (-score.right, score.items, score.judges))
 
 
 def halves(ballots: Ballots, seed: int, size: int = 3) -> tuple[Ballots, Ballots] | None:

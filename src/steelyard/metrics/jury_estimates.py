@@ -32,6 +32,7 @@ WITHOUT_LABELS = "weighs judges by their agreement alone, without labels"
 CHOOSING = "in-sample, on the half of the tasks that chose it: flattering"
 HELD_OUT = "on the half of the tasks that did not choose it"
 TOO_FEW_TASKS = "one task cannot be halved: a jury would be reported where it was chosen"
+TOO_FEW_HEARD = "fewer than three judges gave a verdict"
 NO_DIFFERENCE = "tasks show no spread: no interval"
 
 
@@ -101,10 +102,14 @@ def _weighted(votes: Ballots) -> Floats:
 def _chosen(heading: Heading, votes: Ballots) -> list[Estimate]:
     """The best trio of one half of the tasks, on that half and on the other, beside the best judge.
 
-    Three judges make one trio, which nothing has chosen: it has no figure that flatters it.
+    Three judges make one trio, which nothing has chosen: it has no figure that flatters it. A judge that
+    never gave a verdict sits on none: with it a trio would be a pair, or one judge alone.
     """
     if len(votes.judges) < SIZE:
         return []
+    votes = votes.heard
+    if len(votes.judges) < SIZE:
+        return [heading.undefined("chosen_jury_accuracy", TOO_FEW_HEARD, "input")]
     split, chosen = halves(votes, heading.seed, SIZE), choose_jury(votes, heading.seed, SIZE, TIE)
     if split is None or chosen is None:
         return [heading.undefined("chosen_jury_accuracy", TOO_FEW_TASKS, "input")]

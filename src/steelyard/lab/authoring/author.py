@@ -66,7 +66,8 @@ class Authored:
         if self.pending:
             raise RunError(
                 f"{folder.stimuli}: {self.pending} of {len(self.stimuli)} written stimuli wait for review; "
-                'set their "review" to "accepted", "edited" or "rejected" and run again, or say --accept-all.'
+                'set "review" under "lineage" to "accepted", "edited" or "rejected" and run again, or say '
+                "--accept-all."
             )
 
 

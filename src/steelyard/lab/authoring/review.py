@@ -9,7 +9,9 @@ from pathlib import Path
 
 from steelyard.errors import DataError
 from steelyard.lab.run_folder import write_text
+from steelyard.stimuli.authored.brief import LABEL_FLIP
 from steelyard.stimuli.expectation import Label
+from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import ACCEPTED, EDITED, PENDING, REVIEWS, Lineage, Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.tasks.scale import parse_scale
@@ -33,7 +35,9 @@ def reviewed(stimuli: Iterable[Stimulus], path: Path, known: Collection[str]) ->
     decided = []
     for made in stimuli:
         if made.id in held:
-            decided.append(_decided(made, held[made.id], f"{path}: stimulus {made.id!r}"))
+            where = f"{path}: stimulus {made.id!r}"
+            decided.append(_decided(made, held[made.id], where))
+            _require_flip(decided[-1], held.get(f"{made.lineage.parent}/{ORIGINAL}"), where)
         elif made.id in known:
             raise DataError(
                 f"{path}: stimulus {made.id!r} is missing; restore its line, and to leave it out set its "
@@ -84,6 +88,16 @@ def _decided(made: Stimulus, held: Stimulus, where: str) -> Stimulus:
     if word is None and made.lineage.review is not None:
         raise DataError(f'{where}: "review" was taken away; set it to one of {", ".join(REVIEWS)}.')
     return replace(_with(made, word), texts=held.texts, expectation=held.expectation)
+
+
+def _require_flip(flip: Stimulus, original: Stimulus | None, where: str) -> None:
+    """A text that deserves the item's own label flips nothing: `label_flip` would count it as a flip."""
+    own = original.expectation if original is not None else None
+    if flip.probe == LABEL_FLIP and flip.judged and isinstance(own, Label) and flip.expectation == own:
+        raise DataError(
+            f"{where}: its label {own.value!r} is the item's own, so nothing was flipped; "
+            'set "review" to "rejected", or write a text that deserves another label.'
+        )
 
 
 def _relabelled(made: Stimulus, held: Stimulus, where: str) -> bool:
