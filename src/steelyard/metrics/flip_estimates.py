@@ -96,12 +96,12 @@ def _excess(
         limits = means.limits(1 - ALPHA)
         seen = difference_word(limits, test.corrected)
         word = difference_word(limits, test.corrected, moved=moved_by(means.mean, bounds))
-    interval, remark = _interval(heading, means, tasks, repeat, swap)
+    intervals, remark = _intervals(heading, means, tasks, repeat, swap)
     return heading.estimate(
         METRICS[2],
         unit=UNIT,
         value=means.mean,
-        intervals=(interval,),
+        intervals=intervals,
         n_calls=repeat.n_calls,
         n_units=repeat.n_units,
         n_clusters=tasks,
@@ -119,20 +119,24 @@ def _excess(
     )
 
 
-def _interval(
+def _intervals(
     heading: Heading, means: UnitMeans, tasks: int, repeat: Tally, swap: Tally
-) -> tuple[Interval, str | None]:
-    if tasks > 1:
-        columns: Floats = np.stack([means.sums, means.counts.astype(np.float64)], axis=1)
-        sums = resample(columns, heading.bootstrap_seed(METRICS[2]))
-        limits = percentile_limits(ratio(sums[:, 0], sums[:, 1]), tasks)
-        if limits:
-            return Interval("bootstrap_cluster", *limits), None
-    elif means.error:
-        return Interval("t_cluster", *means.limits(0.975)), ONE_TASK
-    shares = swap.k / swap.n, repeat.k / repeat.n
-    limits = difference(shares[0], wilson_cluster(swap), shares[1], wilson_cluster(repeat))
-    return Interval("newcombe_cluster", *limits), NO_SPREAD if tasks > 1 else ONE_TASK
+) -> tuple[tuple[Interval, ...], str | None]:
+    """Student's t over tasks, then tasks drawn again; from both shares where no task differs."""
+    remark = ONE_TASK if tasks < 2 else None
+    if not means.error:
+        shares = swap.k / swap.n, repeat.k / repeat.n
+        limits = difference(shares[0], wilson_cluster(swap), shares[1], wilson_cluster(repeat))
+        return (Interval("newcombe_cluster", *limits),), remark or NO_SPREAD
+    drawn = _drawn(heading, means) if tasks > 1 else None
+    intervals = {"t_cluster": means.limits(0.975), "bootstrap_cluster": drawn}
+    return tuple(Interval(method, *found) for method, found in intervals.items() if found), remark
+
+
+def _drawn(heading: Heading, means: UnitMeans) -> Limits | None:
+    columns: Floats = np.stack([means.sums, means.counts.astype(np.float64)], axis=1)
+    sums = resample(columns, heading.bootstrap_seed(METRICS[2]))
+    return percentile_limits(ratio(sums[:, 0], sums[:, 1]), len(means.counts))
 
 
 def _calls_needed(means: UnitMeans, calls: int) -> int | None:
