@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.datasheet.glossary import METRICS
+from steelyard.metrics.pair_likelihood import NAMES
 
 FILE = Path(__file__).parent / "calibration.json"
 TASKS, CORRELATIONS = (4, 10, 24), ("0", ".1", ".3")
@@ -33,7 +34,9 @@ TITLES = {
 """Name of a simulated sheet to the heading of its tables."""
 
 _FEW_ERRORS = "with few tasks there are few errors, and often one task holds all that the judges share."
-_PAIRS_ALIKE = "pairs of a task that behave alike say less than the likelihood takes them to say."
+_PAIRS_ALIKE = (
+    "pairs of a task that behave alike say less than others, and four tasks hardly show how much less."
+)
 _PERCENTILES = "percentiles of few tasks drawn again, of a figure that is skewed near 1."
 _RARE = "what moves it is rare and comes together in few tasks; a run without it has little spread as well."
 REMARKS = {
@@ -46,9 +49,7 @@ REMARKS = {
     ("ordinal", "error_correlation"): _FEW_ERRORS,
     ("ordinal", "mae"): _RARE,
     ("ordinal", "mean_score"): _RARE,
-    ("instrument", "surface_sensitivity"): _PAIRS_ALIKE,
-    ("instrument", "lapse_rate"): _PAIRS_ALIKE,
-    ("instrument", "limit_of_detection"): _PAIRS_ALIKE,
+    **{("instrument", metric): _PAIRS_ALIKE for metric in (*NAMES, "limit_of_detection")},
 }
 """Sheet and metric of a row below the floor to the reason, in a sentence."""
 
