@@ -228,7 +228,8 @@ def test_planted_rates_are_found(tmp_path: Path) -> None:
         found = [find(sheet, judge.name, probe, metric) for judge in study.judges if not judge.baseline]
         assert np.mean([e.value for e in found]) == pytest.approx(value, abs=0.03)
         assert sum(e.intervals[0].low <= value <= e.intervals[0].high for e in found) >= 7
-    assert "flagged" not in {e.finding for e in sheet.estimates if e.metric == "excess_flip"}
+    # Eight judges, one edit each, tested at .05.
+    assert sum(e.finding == "flagged" for e in sheet.estimates if e.metric == "excess_flip") <= 1
 
 
 def test_another_range_is_brought_back_before_it_is_compared(tmp_path: Path) -> None:

@@ -83,6 +83,8 @@ def test_what_clearing_costs() -> None:
     assert [most_cleared(10, 12, 0.05), most_cleared(24, 12, 0.05)] == [-1, 3]
     assert [most_cleared(10, 6, 0.1), most_cleared(24, 6, 0.1)] == [0, 5]
     assert [most_cleared(10, 10, 0.2), most_cleared(24, 10, 0.2)] == [7, 28]
+    # Items that are tasks of their own: .9²⁸ = .052, .9²⁹ = .047.
+    assert [judge_limit(seen(0, items, 1), Limit(0.1)) for items in (28, 29)] == ["underpowered", "clear"]
     # With no event: 13 tasks of 12 calls for .05, and 11 of 4 for one kind against .10.
     assert calls_needed(seen(0, 10, 12), Limit(0.05)) == 156
     assert calls_needed(seen(0, 10, 4), Limit(0.1)) == 44
@@ -148,6 +150,7 @@ def test_the_words_of_a_difference_by_hand() -> None:
     assert difference_word(None, 0.001, moved=(-0.1, 0.0)) == "underpowered"
     assert moved_by(0.2, (0.15, 0.4)) == (pytest.approx(-0.05), pytest.approx(0.2))
     assert moved_by(0.2, None) == (0.0, 0.0)
+    assert moved_by(0.1 + 0.2, (0.3, 0.3)) == (0.0, 0.0)
 
 
 def test_slots_that_only_answered_calls_favour() -> None:

@@ -103,8 +103,11 @@ def difference_word(
 
 
 def moved_by(value: float, bounds: Limits | None) -> Limits:
-    """How far missing verdicts could move a value, down and up."""
-    return (0.0, 0.0) if bounds is None else (min(0.0, bounds[0] - value), max(0.0, bounds[1] - value))
+    """How far missing verdicts could move a value, down and up; rounding does not count."""
+    if bounds is None:
+        return 0.0, 0.0
+    down, up = min(0.0, bounds[0] - value), max(0.0, bounds[1] - value)
+    return down if down < -1e-9 else 0.0, up if up > 1e-9 else 0.0
 
 
 def by_loss(seen: str | None, word: str | None) -> str | None:
