@@ -10,7 +10,7 @@ import pytest
 from scores import call
 from steelyard.datasheet.figures_of import Figures
 from steelyard.datasheet.reliability_readings import accuracy, repeatability, robustness
-from steelyard.metrics.edit_family import read_edits_together
+from steelyard.metrics.edit_family import TESTED, read_together
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.invariance import invariance_estimates
@@ -60,7 +60,7 @@ def test_edits_are_read_as_one_family() -> None:
         replace(row("injection", "excess_flip", 0.0, "clear"), p=0.8),
         row("label_flip", "accuracy", 0.9),
     ]
-    first, second, third, other = read_edits_together(found)
+    first, second, third, other = read_together(found, TESTED, "edits")
     assert (first.finding, first.p_corrected) == ("flagged", pytest.approx(0.03))
     assert (second.finding, second.p_corrected) == ("underpowered", pytest.approx(0.052))
     assert (second.note or "").endswith("p = 0.026, 0.052 after Holm over 3 edits")
@@ -82,7 +82,7 @@ def test_thirteen_edits_that_do_nothing_are_seldom_flagged() -> None:
             heading = Heading("J", f"e{edit}", {"protocol": "base"}, sheet)
             effects.append(invariance_estimates(heading, collect_scores([*plain, *edited]))[1])
         separate += any(e.finding == "flagged" for e in effects)
-        together += any(e.finding == "flagged" for e in read_edits_together(effects))
+        together += any(e.finding == "flagged" for e in read_together(effects, TESTED, "edits"))
     assert together <= 1 < separate
 
 

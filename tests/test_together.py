@@ -300,14 +300,6 @@ def test_a_lost_vote_that_decides_bounds_the_jury() -> None:
     assert found["jury_false_negative_rate"].bounds == (0.0, 0.5)
 
 
-def test_flagged_failures_are_not_to_be_decided() -> None:
-    """Failed calls alone would take more calls; unreadable ones have decided already."""
-    rows = calls(["unreadable"] * 20, [1] * 20, probe="p")
-    told = {r.title: r for r in sheet_of(rows, ["p"], {}).readings}["Failures"]
-    assert told.word == "flagged"
-    assert told.sentence.endswith("failed 0 of 20 calls; none of them counts as a score")
-
-
 def test_a_judge_without_a_verdict_makes_no_trio() -> None:
     """With `a`, which never answers, each of the other judges would pass for three."""
     labels, lost = [0, 1] * 10, ["unreadable"] * 20

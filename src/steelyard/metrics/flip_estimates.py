@@ -143,7 +143,7 @@ def _calls_needed(means: UnitMeans, calls: int) -> int | None:
     """Calls of more units like these after which the present excess is above 0, or within the margin."""
 
     def decided(units: int) -> bool:
-        low, high = means.limits(1 - ALPHA, units)
+        low, high = means.planned(1 - ALPHA, units)
         return low > 0 or (low > -MARGIN and high < MARGIN)
 
     units = first_number(decided, len(means.counts))
