@@ -48,9 +48,8 @@ class Ballots:
     @property
     def heard(self) -> Ballots:
         """The same items, without judges that answered none of them."""
-        spoke = ~np.isnan(self.votes).all(axis=0)
-        names = tuple(name for name, here in zip(self.judges, spoke, strict=True) if here)
-        return replace(self, votes=self.votes[:, spoke], judges=names)
+        spoke = np.flatnonzero((~np.isnan(self.votes)).any(axis=0))
+        return replace(self, votes=self.votes[:, spoke], judges=tuple(self.judges[n] for n in spoke))
 
     @property
     def binary(self) -> Mask:
