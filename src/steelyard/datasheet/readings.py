@@ -17,6 +17,7 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Fault, Faults
 from steelyard.metrics.findings import BY_LOSS, DEFAULT_LIMITS
 from steelyard.metrics.losses import UNEVEN
+from steelyard.metrics.sensitivity import ONE_SLOT
 from steelyard.trials.builtin_prompts import GRADED
 
 NATURAL = "Natural pairs"
@@ -226,13 +227,16 @@ def _failures(figures: Figures) -> tuple[str, str] | None:
     needed = max(known, key=lambda rate: (rate.finding == "underpowered", rate.calls_needed or 0))
     uneven = " and ".join(rate.metric.removesuffix("_rate") for rate in known if rate.reading == UNEVEN)
     depends = f"; {uneven} calls depend on what is shown, so the rest may mislead" if uneven else ""
-    return word, f"{', '.join(parts)}; none of them counts as a score{depends}{more_calls(needed)}"
+    more = "" if word == "flagged" else more_calls(needed)
+    return word, f"{', '.join(parts)}; none of them counts as a score{depends}{more}"
 
 
 def more_calls(estimate: Estimate) -> str:
     """How many more calls of the same design would decide an underpowered figure; nothing for others."""
     if estimate.finding != "underpowered":
         return ""
+    if ONE_SLOT in (estimate.note or ""):
+        return f"; {ONE_SLOT}"
     if BY_LOSS in (estimate.note or ""):
         return f"; {BY_LOSS}"
     if estimate.calls_needed is None:
