@@ -274,7 +274,7 @@ def test_a_judge_that_fails_every_call_has_no_accuracy(steelyard: Any, tmp_path:
     mine = [e for e in sheet["estimates"] if e["judge"] == "openai/broken"]
     counted = {"failed_rate", "unreadable_rate", "tokens_input", "tokens_output", "cost_input", "cost_output"}
     assert {e["metric"] for e in mine if e["value"] is not None} <= counted
-    assert {e["value"] for e in mine if e["metric"] == "failed_rate"} == {1.0, None}  # None: never asked
+    assert {e["value"] for e in mine if e["metric"] == "failed_rate"} <= {1.0, None}  # None: never asked
     assert "accuracy" in {e["metric"] for e in mine}
 
 
