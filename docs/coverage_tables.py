@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.datasheet.glossary import METRICS
+from steelyard.metrics.pair_likelihood import NAMES
 
 FILE = Path(__file__).parent / "calibration.json"
 TASKS, CORRELATIONS = (4, 10, 24), ("0", ".1", ".3")
@@ -32,7 +33,24 @@ TITLES = {
 }
 """Name of a simulated sheet to the heading of its tables."""
 
-REMARKS: dict[tuple[str, str], str] = {}
+_FEW_ERRORS = "with few tasks there are few errors, and often one task holds all that the judges share."
+_PAIRS_ALIKE = (
+    "pairs of a task that behave alike say less than others, and four tasks hardly show how much less."
+)
+_PERCENTILES = "percentiles of few tasks drawn again, of a figure that is skewed near 1."
+_RARE = "what moves it is rare and comes together in few tasks; a run without it has little spread as well."
+REMARKS = {
+    ("binary", "accuracy_mean"): _PERCENTILES,
+    ("binary", "cost_per_point"): "it has the accuracy below the line, which is skewed near 1.",
+    ("binary", "error_correlation"): _FEW_ERRORS,
+    ("binary", "jury_gain"): _RARE,
+    ("ordinal", "accuracy_mean"): _PERCENTILES,
+    ("ordinal", "chosen_jury_accuracy"): "half of the tasks, of which few hold the errors of a jury.",
+    ("ordinal", "error_correlation"): _FEW_ERRORS,
+    ("ordinal", "mae"): _RARE,
+    ("ordinal", "mean_score"): _RARE,
+    **{("instrument", metric): _PAIRS_ALIKE for metric in (*NAMES, "limit_of_detection")},
+}
 """Sheet and metric of a row below the floor to the reason, in a sentence."""
 
 
@@ -42,12 +60,14 @@ class Row:
 
     label: str
     """First column."""
+    figures: int
+    """How many figures are taken together."""
     runs: tuple[int, ...]
     """Runs, by cell."""
     given: tuple[int, ...]
-    """Runs with an interval, by cell."""
+    """Intervals over all figures and runs, by cell."""
     covered: tuple[int, ...]
-    """Those whose interval held the truth, by cell."""
+    """Those that held the truth, by cell."""
 
     @property
     def shares(self) -> list[float | None]:
@@ -56,20 +76,27 @@ class Row:
 
     @property
     def low(self) -> bool:
-        """Some cell lies below the floor."""
-        return any(share is not None and share < FLOOR for share in self.shares)
+        """Some cell lies below the floor by more than two standard errors of the simulation.
+
+        Figures of one run may all miss together, so the runs alone are counted as independent.
+        """
+        return any(
+            share is not None and share < FLOOR - 2 * sqrt(FLOOR * (1 - FLOOR) / min(runs, given))
+            for share, runs, given in zip(self.shares, self.runs, self.given, strict=True)
+        )
 
     def line(self) -> str:
         """The row of a table."""
-        cells = map(_cell, self.shares, self.given, self.runs)
+        designed = [self.figures * number for number in self.runs]
+        cells = map(_cell, self.shares, self.given, designed)
         return f"| {self.label} | {_decimal(NOMINAL)} | {' | '.join(cells)} |"
 
 
-def _cell(share: float | None, given: int, runs: int) -> str:
+def _cell(share: float | None, given: int, designed: int) -> str:
     if share is None:
         return "–"
     text = f"**{_decimal(share)}**" if share < FLOOR else _decimal(share)
-    return f"{text} °" if given < SELDOM * runs else text
+    return f"{text} °" if given < SELDOM * designed else text
 
 
 def _decimal(share: float) -> str:
@@ -95,7 +122,7 @@ def _pooled(label: str, rows: Sequence[dict[str, Any]], runs: Sequence[int]) -> 
         tuple(sum(cell) for cell in zip(*(row[key] for row in rows), strict=True))
         for key in ("given", "covered")
     )
-    return Row(label, tuple(len(rows) * number for number in runs), given, covered)
+    return Row(label, len(rows), tuple(runs), given, covered)
 
 
 def _label(metric: str) -> str:
@@ -105,7 +132,7 @@ def _label(metric: str) -> str:
 
 
 def marked() -> set[tuple[str, str]]:
-    """Sheets and metrics that have a cell below the floor in the summary."""
+    """Sheets and metrics that have a cell below the floor in the summary, and not by chance."""
     sheets = load()["sheets"]
     return {(name, metric) for name in sheets for metric, row in by_metric(sheets[name]).items() if row.low}
 
@@ -160,14 +187,15 @@ def _runs(sheets: dict[str, Any]) -> str:
 SUMMARY_HEAD = """\
 Coverage of the first interval of every figure, over all probes and conditions that print it; each of them has
 a row in [Calibration](calibration.md), which also says what was simulated. Columns: intra-task correlation ρ
-and number of tasks. Simulated {date} with `{command}`: Steelyard {steelyard}, Python {python}, numpy {numpy},
-scipy {scipy}, {machine}. Runs of each cell, and the standard error of one figure at .95:
-{runs}.
+and number of tasks. Simulated {date} with `{command}`, which `make calibrate` runs at
+full size: Steelyard {steelyard}, Python {python}, numpy {numpy}, scipy {scipy}, {machine}. Runs of each cell,
+and the standard error of one figure at .95: {runs}.
 """
 
 LOW = """\
-Bold cells lie below .93. A ° marks cells where fewer than nine runs in ten had an interval at all, because
-tasks did not differ; coverage is that of the runs that had one."""
+Bold cells lie below .93; what follows explains those that two standard errors of the simulation do not. A °
+marks cells where fewer than nine runs in ten had an interval at all, because tasks did not differ; the others
+are left out of the coverage."""
 
 HEAD = """\
 # Calibration

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import openpyxl
 
+from authoring_server import GOALS
 from docs_pages import ROOT
 from servers import Answer, Received, says
 from test_adapters import harmbench, write_csv, write_jsonl
@@ -32,11 +33,8 @@ TEMPLATES = {
 class Vendor(Room):
     """Answers in the form that is asked for; its verdicts follow from the text alone."""
 
-    def __init__(self) -> None:
-        super().__init__()
-
     def __call__(self, request: Received) -> Answer:
-        if request.user.startswith(tuple(self.tasks())):
+        if request.user.startswith((*GOALS, "Two responses")):
             return super().__call__(request)
         properties = self._properties(request.body)
         if "winner" in properties:
@@ -53,12 +51,6 @@ class Vendor(Room):
         for key in ("json_schema", "schema", "properties"):
             found = found.get(key) if isinstance(found, dict) else None
         return found if isinstance(found, dict) else {}
-
-    def tasks(self) -> Iterable[str]:
-        """How the prompts of authors and of comparisons of meaning begin."""
-        from authoring_server import GOALS
-
-        return (*GOALS, "Two responses")
 
 
 def write_world(folder: Path) -> None:

@@ -376,16 +376,37 @@ class TestReview:
         done.require_review(RunFolder(tmp_path))
         assert self.author(server, tmp_path).stimuli == done.stimuli
 
+    def test_a_person_may_correct_the_label(self, server: ScriptedServer, tmp_path: Path) -> None:
+        self.author(server, tmp_path)
+
+        def relabel(line: dict[str, Any]) -> None:
+            if line["id"] == "sky-0/label_flip/0":
+                line["expectation"]["value"] = "1"
+                line["lineage"]["review"] = "edited"
+
+        review(tmp_path, relabel)
+        made = self.author(server, tmp_path, accept_all=True)
+        assert made.stimuli[0].expectation == Label("1")
+        assert made.stimuli[0].lineage.review == "edited"
+        assert self.author(server, tmp_path).stimuli == made.stimuli
+
     @pytest.mark.parametrize(
         ("field", "value", "told"),
         [
             ("review", "ok", "found \"review\": 'ok', expected one of pending, accepted, edited, rejected"),
-            ("review", "edited", 'says "edited" and its text is unchanged'),
+            ("review", "edited", 'says "edited" and its text and label are unchanged'),
             ("texts", ["Other words."], 'its text was changed; set its "review" to "edited"'),
             ("texts", [], "expected one text in a list"),
-            ("request", "Why?", "'request' was changed, expected changes of texts and review only"),
+            ("request", "Why?", "'request' was changed, expected changes of texts, label and review only"),
             ("review", None, '"review" was taken away'),
             ("author", "me", "'lineage.author' was changed"),
+            ("expectation", {"type": "Label", "value": "7"}, "found the label '7', expected one of 0, 1"),
+            ("expectation", {"type": "Unknown"}, "found the label None, expected one of 0, 1"),
+            (
+                "expectation",
+                {"type": "Label", "value": "1"},
+                'its label was changed; set its "review" to "ed',
+            ),
         ],
     )
     def test_wrong_edits_are_refused_in_a_sentence(

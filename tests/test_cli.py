@@ -83,6 +83,7 @@ def test_datasheet_json_has_the_shape_of_the_contract(steelyard) -> None:
         *("judge", "probe", "metric", "group", "unit", "value", "numerator", "denominator", "intervals"),
         *("n_calls", "n_units", "n_clusters", "design_effect", "excluded", "bounds", "censored", "chance"),
         *("finding", "minimum_detectable", "note", "calls_needed", "reading"),
+        *("p", "p_corrected"),
     }
     for row in body["estimates"]:
         assert set(row) == keys

@@ -10,7 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.metrics.direction import CELLS, chance_lines, decompose
+from steelyard.metrics.equals_tests import equals_tests
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.flip_estimates import order_test
+from steelyard.metrics.heading import Heading
 from steelyard.metrics.ladder_estimates import ladder_estimates
 from steelyard.metrics.pairs import Pairs, collect
 from steelyard.metrics.position import _convolve, _transform, position_test, sign_flip, stable_excess
@@ -358,3 +361,29 @@ def test_collected_replicates_share_their_pair() -> None:
     assert pairs.replicate.tolist() == [0, 1, 0, 1]
     cell = find(estimates_of(pairs), "stable_cross_sensitivity", **AT_ZERO)
     assert (cell.numerator, cell.denominator, cell.n_units, cell.n_calls) == (4, 4, 2, 8)
+
+
+def test_a_coin_is_flagged_in_one_sheet_of_twenty_by_any_test() -> None:
+    """Position, stable preferences, order against noise: one family (60 pairs, 3 replicates)."""
+    chance = np.random.default_rng(8)
+    runs, separate, together = 80, 0, 0
+    for _ in range(runs):
+        answers = ["".join(both) for both in chance.choice(list("12"), (180, 2))]
+        pairs = make(answers, tasks=10, replicates=3)
+        test, heading = position_test(decompose(pairs)), Heading("J", "ladder", {"protocol": "base"}, 7)
+        alone = [test.p, test.stable_p, order_test(heading, pairs) or 1.0]
+        family = equals_tests(heading, pairs)
+        assert [tested.p for tested in family.values()] == alone
+        separate += min(alone) <= 0.05
+        together += any(tested.shown for tested in family.values())
+    assert together / runs <= 0.10
+    assert together < separate
+
+
+def test_a_p_is_told_with_its_family() -> None:
+    # Nine positional pairs in nine tasks, no stable one: p = 2/2⁹ = .0039, doubled by Holm over two tests.
+    net = find(estimates_of(make(["11"] * 9, tasks=9)), "net_slot_preference", **AT_ZERO)
+    assert (net.p, net.p_corrected) == (pytest.approx(2 / 2**9), pytest.approx(4 / 2**9))
+    assert "position test p = 0.0039, 0.0078 after Holm over 2 tests" in (net.note or "")
+    share = find(estimates_of(make(["11"] * 9, tasks=9)), "positional_false_preference", **AT_ZERO)
+    assert (share.p, share.finding) == (net.p, "flagged")

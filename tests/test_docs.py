@@ -8,14 +8,20 @@ import re
 from collections import Counter
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
+import yaml
 
+from commands import Command
 from docs_pages import PAGES, ROOT, blocks, name
+from steelyard.lab.authoring.role_config import parse_roles
+from steelyard.lab.task_config import TaskConfig
 from steelyard.probes.probe import PROBES, Design, Showing
 from steelyard.registry import Spec
 from steelyard.stimuli.composition import compose
 from steelyard.tasks.checklist import catalogue
+from steelyard.tasks.data_config import parse_data
 
 DOCS = ROOT / "docs"
 each_page = pytest.mark.parametrize("page", PAGES, ids=name)
@@ -161,3 +167,41 @@ def test_sizes_of_the_criterion_page() -> None:
     expected = {name: [count[name] for count in counts] for name in names.values()}
     expected["all"] = [count.total() for count in counts]
     assert sizes("criterion.md") == {**expected, "tasks": tasks("criterion")}
+
+
+def settings_of_deviations() -> list[dict[str, Any]]:
+    """What the page of deviations tells to write for the published form, placeholders filled in."""
+    cells = [row[-1] for row in table_rows(read(DOCS / "deviations.md")) if len(row) == 4]
+    texts = [span.replace("N}", "3}") for cell in cells for span in re.findall(r"`(\{?\w+: \{.+\})`", cell)]
+    return [yaml.safe_load(text) for text in texts]
+
+
+def test_every_way_to_the_published_form_is_taken() -> None:
+    given = settings_of_deviations()
+    assert len(given) >= 5
+    for body in given:
+        ((key, value),) = body.items()
+        if key in ("author", "validator"):
+            roles = {"author": {"model": "openai/a"}, "validator": {"model": "openai/b"}}
+            parse_roles(**{**roles, key: {**roles[key], **value}})
+        elif key in ("columns", "data"):
+            data = {"path": "rows.csv", "columns": {"response": "text"}}
+            parse_data(
+                {**data, **(value if key == "data" else {"columns": {**data["columns"], **value}})}, "x"
+            )
+        elif key == "task":
+            assert value.keys() <= TaskConfig.model_fields.keys()
+        else:
+            PROBES.build(Spec(key, value))
+
+
+@pytest.mark.parametrize("suite", ["reliability", "reliability_full"])
+def test_sizes_of_the_reliability_page(command: Command, suite: str) -> None:
+    """Quick and standard; the full profile takes the same way."""
+    counted = []
+    for profile in PROFILES[:2]:
+        done = command("plan", "-p", suite, "-j", "planted/rater", "--profile", profile, "--json")
+        counted.append(sum(r["calls"] for r in json.loads(done.out)["rows"] if r["judge"] == "planted/rater"))
+    section = read(DOCS / "probes" / "reliability.md").partition("## Sizes\n")[2].partition("\n## ")[0]
+    said = {row[0]: row[1:3] for row in table_rows(section)[2:]}
+    assert said[f"calls, `{suite}`"] == [f"{calls:,}" for calls in counted]

@@ -59,9 +59,15 @@ HOUSE = {
 }
 TWO = {
     **HOUSE,
+    "name": "two",
     "judges": [{"name": "gpt-4o", "model": "planted/probit"}, {"name": "sonnet", "model": "planted/coin"}],
 }
-FOLDERS = {"A": HOUSE, "B": HOUSE, "DIR": HOUSE, "runs/study": TWO}
+SCORES = {"name": "scores", "judges": ["planted/rater"], "task": {"scale": "binary"}, "probes": ["typos"]}
+FOLDERS = {
+    **dict.fromkeys(("A", "B", "DIR"), HOUSE),
+    "runs/study": TWO,
+    **dict.fromkeys(("runs/harmbench", "runs/persuade"), SCORES),
+}
 """Run folders that a page may name to what was measured in them; HOUSE where none is said."""
 ADDRESS = re.compile(r"http://127\.0\.0\.1:8(?:000|765)/v1")
 PLUGIN = "docs/guides/add-a-probe.md"
@@ -266,7 +272,7 @@ class Reader:
 
     def measured(self, study: dict[str, Any]) -> Path:
         """A measured run of a small study, made once for all pages."""
-        out = self.shelf / f"run-{len(study['judges'])}"
+        out = self.shelf / str(study["name"])
         if not out.exists():
             file = self.shelf / "study.yaml"
             file.write_text(yaml.safe_dump(study))

@@ -48,6 +48,16 @@ def test_one_pair_by_hand() -> None:
     assert (repeat.unit, repeat.n_calls, repeat.n_units) == ("comparison", 6, 1)
 
 
+def test_limits_of_the_excess_are_those_of_t_over_tasks() -> None:
+    # One pair a task, asked twice: repetition turns no winner, order turns those of the first task.
+    pairs = make(["11", "11", "12", "12", "tt", "tt"], tasks=3, replicates=2)
+    excess = find(estimates_of(pairs), "flip_excess", **AT_ZERO)
+    assert [i.method for i in excess.intervals] == ["t_cluster", "bootstrap_cluster"]
+    # Task means 1, 0, 0: standard error 1/3, t(2) = 4.302653; cut off at ±1.
+    assert excess.value == pytest.approx(1 / 3)
+    assert (excess.intervals[0].low, excess.intervals[0].high) == (-1.0, 1.0)
+
+
 def test_always_first_never_flips_by_repetition_and_always_by_order() -> None:
     pairs = make(["11"] * 60, tasks=10, replicates=2)
     assert rates(pairs) == (0.0, 1.0, 1.0)

@@ -206,18 +206,16 @@ def always_first(tasks: int, **fixed: str) -> list[dict[str, Any]]:
 
 def test_a_better_text_that_never_leaves_its_slot_shows_no_sensitivity(command, tmp_path: Path) -> None:
     write(tmp_path / "calls.jsonl", always_first(60))
-    sheet = json.loads(command("import", "calls.jsonl", "--out", "run", "--json").stdout)
-    found = {row["metric"]: row for row in sheet["estimates"] if row["group"].get("delta", 1) == 1}
-    seen = found["nontie_accuracy"]
+    rows = json.loads(command("import", "calls.jsonl", "--out", "run", "--json").out)["estimates"]
+    found = {row["metric"]: row for row in rows if row["group"].get("delta") == 1}
+    seen = found["target_sensitivity"]
     assert (seen["numerator"], seen["denominator"], seen["bounds"]) == (60, 60, [0.5, 1.0])
-    assert "one slot only" in seen["note"] and "without a verdict" not in seen["note"]
-    assert found["delta75"]["value"] is None
-    assert "clear" not in [
-        row["finding"] for row in sheet["estimates"] if row["metric"] == "target_sensitivity"
-    ]
+    assert "one slot only" in seen["note"]
+    assert "without a verdict" not in seen["note"]
+    assert seen["finding"] == "underpowered"
+    assert [row["value"] for row in rows if row["metric"] == "delta75"] == [None]
     (tmp_path / "policy.yaml").write_text("target_sensitivity: {delta: 1, min: 0.8}\n")
-    decided = command("gate", "run", "--policy", "policy.yaml")
-    assert decided.returncode == 4, decided.stdout
+    assert command("gate", "run", "--policy", "policy.yaml").code == 4
 
 
 def test_both_slots_tried_leave_sensitivity_to_the_calls(tmp_path: Path) -> None:

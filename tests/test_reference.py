@@ -164,3 +164,19 @@ def test_in_a_script_the_reference_is_asked_first_too(
     found = sheet.find("other", "accuracy", "label_flip", protocol="base")
     assert found is not None
     assert (found.numerator, found.denominator, sheet.reference) == (4, 4, "grader")
+
+
+def test_what_the_reference_cost_is_part_of_the_budget(
+    command: Command, tmp_path: Path, cast: Cast, server: ScriptedServer
+) -> None:
+    """100 tokens in and 5 out of gpt-4o are $0.0003: four items and as many texts as the rest allows."""
+    dear = f"openai/gpt-4o?base_url={server.url}"
+    author = {"model": dear, "max_tokens": 20}
+    judge = {"name": "grader", "model": dear, "max_tokens": 20}
+    checker = {"model": f"openai/gpt-4o-mini?base_url={server.url}", "max_tokens": 20}
+    write(tmp_path, server, judges=[judge], author=author, validator=checker, probes=["label_flip"])
+    done = command("measure", "study.yaml", "--out", "run", "--budget", "0.0027")
+    assert done.code == 1, done.err
+    assert "authoring: the budget of $0.0027 is reached" in done.err
+    assert 4 < cast.calls["gpt-4o"] < 8
+    assert cast.calls["gpt-4o"] * 300e-6 + cast.calls["gpt-4o-mini"] * 18e-6 <= 0.0027

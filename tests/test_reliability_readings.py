@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import random
+from dataclasses import replace
+
+import pytest
+
+from scores import call
 from steelyard.datasheet.figures_of import Figures
 from steelyard.datasheet.reliability_readings import accuracy, repeatability, robustness
+from steelyard.metrics.edit_family import TESTED, read_together
 from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.heading import Heading
+from steelyard.metrics.invariance import invariance_estimates
+from steelyard.metrics.scores import collect_scores
 
 
 def row(probe: str, metric: str, value: float | None, finding: str | None = None, **group: str) -> Estimate:
@@ -40,15 +50,40 @@ def test_a_flagged_edit_leads() -> None:
     assert said.startswith("its verdict is moved by longer (+0.25 [+0.15, +0.35]); ")
     assert "its verdict is not moved by typing errors" in said
     assert "undecided for want of items: Markdown" in said
-    # 1 − .95³ = .1426
-    assert said.endswith("each is tested alone: 1 flag or more of 3 would come by chance in 14% of runs")
 
 
-def test_flags_that_chance_does_not_explain_need_no_warning() -> None:
-    # 1 − .95³ − 3·.05·.95² = .0073
-    flagged = [row(probe, "excess_flip", 0.25, "flagged") for probe in ("typos", "markdown")]
-    _, said = robustness(read(*flagged, row("injection", "excess_flip", 0.0, "clear"))) or ("", "")
-    assert "by chance" not in said
+def test_edits_are_read_as_one_family() -> None:
+    """Holm over three: .02·3 = .06 is no flag, .01·3 = .03 is; the reading says over what."""
+    found = [
+        replace(row("typos", "excess_flip", 0.25, "flagged"), p=0.01),
+        replace(row("markdown", "excess_flip", 0.2, "flagged"), p=0.026),
+        replace(row("injection", "excess_flip", 0.0, "clear"), p=0.8),
+        row("label_flip", "accuracy", 0.9),
+    ]
+    first, second, third, other = read_together(found, TESTED, "edits")
+    assert (first.finding, first.p_corrected) == ("flagged", pytest.approx(0.03))
+    assert (second.finding, second.p_corrected) == ("underpowered", pytest.approx(0.052))
+    assert (second.note or "").endswith("p = 0.026, 0.052 after Holm over 3 edits")
+    assert (third.finding, third.p_corrected, other) == ("clear", pytest.approx(0.8), found[3])
+    word, said = robustness(read(first, second, third)) or ("", "")
+    assert word == "flagged"
+    assert said.endswith("undecided for want of items: Markdown; corrected for 3 edits (Holm)")
+
+
+def test_thirteen_edits_that_do_nothing_are_seldom_flagged() -> None:
+    """Coins on 40 items, each original asked four times: 13 tests at .05 would flag one sheet in four."""
+    chance = random.Random(4)
+    sheets, separate, together = 25, 0, 0
+    for sheet in range(sheets):
+        plain = [call(f"i{i}", chance.randint(0, 1), replicate=r) for i in range(40) for r in range(4)]
+        effects = []
+        for edit in range(13):
+            edited = [call(f"i{i}", chance.randint(0, 1), probe=f"e{edit}") for i in range(40)]
+            heading = Heading("J", f"e{edit}", {"protocol": "base"}, sheet)
+            effects.append(invariance_estimates(heading, collect_scores([*plain, *edited]))[1])
+        separate += any(e.finding == "flagged" for e in effects)
+        together += any(e.finding == "flagged" for e in read_together(effects, TESTED, "edits"))
+    assert together <= 1 < separate
 
 
 def test_all_clear_is_clear() -> None:

@@ -12,13 +12,22 @@ from scipy.optimize import minimize
 from planted_pairs import PLANTED, STANDARD, constant, simulate
 from steelyard.datasheet.figures_of import Figures
 from steelyard.datasheet.instrument_readings import resolution_moved
+from steelyard.metrics.edit_family import read_together
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.instrument_model import InstrumentFit, fit_instrument
 from steelyard.metrics.pair_fit import HIGHEST, LOWEST
 from steelyard.metrics.pair_likelihood import pattern_scores
 from steelyard.metrics.pairs import Pairs
-from steelyard.metrics.resolution_ratio import curve_of, profile_of_ratio, ratio_estimate, ratio_word
+from steelyard.metrics.resolution_ratio import (
+    Curve,
+    curve_of,
+    profile_of_ratio,
+    ratio_estimate,
+    ratio_probability,
+    ratio_spread,
+    ratio_word,
+)
 from steelyard.providers.planted_model import Parameters
 
 STRICT = replace(PLANTED, tie_threshold=1.2)
@@ -94,6 +103,23 @@ def test_a_moved_resolution_is_flagged() -> None:
     assert found.finding == "flagged"
     assert found.value is not None
     assert found.value > 2
+
+
+def test_the_probability_agrees_with_the_limits() -> None:
+    # Where the 95 % limit touches 1 the p is .05: hold the ratio's curve against its own limit.
+    found = ratio_estimate(HEADING, sound(), strict())
+    curves, spread = (curve_of(sound()), curve_of(strict())), ratio_spread(sound(), strict())
+    moved = Curve(curves[1].place / (found.intervals[0].low or 0), curves[1].root)
+    assert ratio_probability(curves[0], moved, spread) == pytest.approx(0.05, abs=1e-3)
+    assert ratio_estimate(HEADING, sound(), sound()).p == pytest.approx(1)
+
+
+def test_protocols_are_one_family() -> None:
+    # One p of .03 among three tests: flagged alone, not after Holm; one of .001 stays.
+    three = [replace(shown(), finding="flagged", p=p) for p in (0.03, 0.4, 0.001)]
+    words = [(e.finding, e.p_corrected) for e in read_together(three, "resolution_ratio", "protocols")]
+    assert words == [("underpowered", pytest.approx(0.06)), ("underpowered", 0.4), ("flagged", 0.003)]
+    assert read_together(three[:1], "resolution_ratio", "protocols")[0].finding == "flagged"
 
 
 @pytest.mark.parametrize(

@@ -188,7 +188,7 @@ def scores_compared(tasks: int, correlation: float, chance: np.random.Generator)
 def _differences(first: Outcomes, second: Outcomes) -> list[Figure]:
     return [
         Figure(f"{COMPARED}{c.probe}", c.metric, _condition(dict(c.group)), c.difference, c.intervals[0])
-        for c in compare(first, second)
+        for c in compare(first, second).rows
         if c.intervals
     ]
 

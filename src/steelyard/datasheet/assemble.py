@@ -10,6 +10,8 @@ from typing import Any
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.datasheet.readings import readings_of
 from steelyard.metrics.cost import Dollars
+from steelyard.metrics.edit_family import TESTED as EDITS
+from steelyard.metrics.edit_family import read_together
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Faults
 from steelyard.metrics.heading import Heading
@@ -57,9 +59,9 @@ def assemble(
     estimates: list[Estimate] = []
     for judge in ordered:
         bench = _Bench(judge.name, by_judge[judge.name], seed, faults)
-        estimates += bench.probed(probes)
+        estimates += bench.together(bench.probed(probes), EDITS, "edits")
         if not judge.baseline:
-            estimates += bench.instrument()
+            estimates += bench.together(bench.instrument(), RATIO, "protocols")
         if prices and judge.name in prices:
             estimates += bench.costs(estimates, prices[judge.name], unchanged)
         estimates += bench.pooled(estimates, level)
@@ -111,6 +113,11 @@ class _Bench:
             estimates += self.faults.estimates(*place, INSTRUMENT, partial(arms.estimates, protocol))
             estimates += self.faults.estimates(*place, [RATIO], partial(arms.ratios, protocol))
         return estimates
+
+    def together(self, estimates: list[Estimate], metric: str, members: str) -> list[Estimate]:
+        """The same figures, all tests of a metric read as one family."""
+        make = partial(read_together, estimates, metric, members)
+        return self.faults.guarded(self.judge, f"{members} together", make, lambda _: estimates)
 
     def costs(
         self, estimates: Sequence[Estimate], price: Dollars | None, unchanged: Collection[str]

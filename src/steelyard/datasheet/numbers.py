@@ -195,7 +195,9 @@ def remarks(estimate: Estimate) -> str:
         f"detectable {decimal(estimate.minimum_detectable)}"
         if estimate.minimum_detectable is not None
         else "",
-        f"decided after about {estimate.calls_needed:,} calls" if estimate.calls_needed is not None else "",
+        f"decided after about {estimate.calls_needed:,} calls, if the share stays"
+        if estimate.calls_needed is not None
+        else "",
         f"reading {estimate.reading}" if estimate.reading is not None else "",
         *(f"{other.method} {interval(estimate, other)}" for other in estimate.intervals[1:]),
         estimate.note or ("" if not undefined(estimate) else reason(estimate)),

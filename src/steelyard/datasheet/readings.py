@@ -9,6 +9,7 @@ from steelyard.datasheet.datasheet import JudgeEntry, Reading
 from steelyard.datasheet.figures_of import Figures
 from steelyard.datasheet.glossary import KINDS
 from steelyard.datasheet.instrument_readings import instrument, resolution_moved
+from steelyard.datasheet.more_data import more_data
 from steelyard.datasheet.numbers import figure
 from steelyard.datasheet.reliability_readings import accuracy, repeatability, robustness
 from steelyard.datasheet.run_readings import cost, volatility
@@ -227,12 +228,13 @@ def _failures(figures: Figures) -> tuple[str, str] | None:
     needed = max(known, key=lambda rate: (rate.finding == "underpowered", rate.calls_needed or 0))
     uneven = " and ".join(rate.metric.removesuffix("_rate") for rate in known if rate.reading == UNEVEN)
     depends = f"; {uneven} calls depend on what is shown, so the rest may mislead" if uneven else ""
-    more = "" if word == "flagged" else more_calls(needed)
+    # Where one rate is flagged already, more calls are no remedy for it.
+    more = more_calls(needed) if word == "underpowered" else ""
     return word, f"{', '.join(parts)}; none of them counts as a score{depends}{more}"
 
 
 def more_calls(estimate: Estimate) -> str:
-    """How many more calls of the same design would decide an underpowered figure; nothing for others."""
+    """How much more data of the same design would decide an underpowered figure; nothing for others."""
     if estimate.finding != "underpowered":
         return ""
     if ONE_SLOT in (estimate.note or ""):
@@ -241,9 +243,7 @@ def more_calls(estimate: Estimate) -> str:
         return f"; {BY_LOSS}"
     if estimate.calls_needed is None:
         return "; it lies on the limit, so no number of calls would decide"
-    more = max(1, estimate.calls_needed - estimate.n_calls)
-    unit = 10 ** max(0, len(str(more)) - 2)
-    return f"; about {-(-more // unit) * unit:,} more calls of this design would decide"
+    return f"; {more_data(estimate, max(1, estimate.calls_needed - estimate.n_calls))}"
 
 
 def _undefined(estimate: Estimate | None) -> tuple[str, str] | None:

@@ -9,8 +9,7 @@ from steelyard.datasheet.glossary import PROBES
 from steelyard.datasheet.numbers import figure
 from steelyard.datasheet.reliability import EDITS, REPEATS
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.findings import ALPHA, CLEAR, FLAGGED, UNDERPOWERED
-from steelyard.metrics.multiplicity import by_chance
+from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED
 
 FLIP = "label_flip"
 
@@ -52,7 +51,7 @@ def robustness(figures: Figures) -> tuple[str, str] | None:
         ),
         _listed("its verdict is not moved by", (_name(p) for p in words if words[p] == CLEAR)),
         _listed("undecided for want of items:", (_name(p) for p in words if words[p] == UNDERPOWERED)),
-        _chance(list(words.values()).count(FLAGGED), len(words)),
+        _family(found.values()),
     ]
     order = (FLAGGED, UNDERPOWERED, CLEAR)
     return min(words.values(), key=order.index), "; ".join(part for part in parts if part)
@@ -81,13 +80,10 @@ def _effect(figures: Figures, probe: str) -> Estimate | None:
     return None
 
 
-def _chance(flags: int, tests: int) -> str:
-    """What to bear in mind where as few flags among as many tests come by chance."""
-    share = by_chance(flags, tests, ALPHA)
-    if not flags or share <= ALPHA + 1e-12:
-        return ""
-    many = f"{flags} flag{'' if flags == 1 else 's'} or more"
-    return f"each is tested alone: {many} of {tests} would come by chance in {share:.0%} of runs"
+def _family(effects: Iterable[Estimate]) -> str:
+    """Over how many tests the flags were corrected, where there are several."""
+    tests = sum(estimate.p_corrected is not None for estimate in effects)
+    return f"corrected for {tests} edits (Holm)" if tests > 1 else ""
 
 
 def _listed(opening: str, names: Iterable[str]) -> str:

@@ -17,6 +17,7 @@ from steelyard.lab.progress import Progress
 from steelyard.lab.reference import foretold, labelled, reference_cost, reference_trial
 from steelyard.lab.run_folder import RunFolder
 from steelyard.lab.runner import Outcome, Runner
+from steelyard.lab.shortfalls import cause
 from steelyard.lab.study import Study
 from steelyard.lab.study_probes import without_idle
 from steelyard.store.run_store import RunStore
@@ -83,7 +84,7 @@ def _require_end(outcome: Outcome, trials: list[Trial], store: RunStore) -> None
     if outcome.stopped:
         error = outcome.stopped[0]
         again = "raise --budget and run again" if isinstance(error, BudgetError) else "run again"
-        told = str(error).rstrip(".?")
+        told = cause(error, outcome)
         raise type(error)(f"data.reference: {told}; what was answered is kept, {again} to go on.")
     failures = store.failures()
     waiting = [failures[t.key] for t in trials if t.key in failures]

@@ -26,12 +26,17 @@ def stops(outcome: Outcome, coverage: Coverage) -> Iterator[SteelyardError]:
         if isinstance(error, InterruptedRunError):
             yield InterruptedRunError(f"interrupted: {done}; {AGAIN}.")
         elif isinstance(error, BudgetError):
-            spent = f"${outcome.dollars:.4f} spent"
-            yield BudgetError(f"{error} ({spent}): {done}; raise --budget and {AGAIN}.")
+            yield BudgetError(f"{cause(error, outcome)}: {done}; raise --budget and {AGAIN}.")
         else:
-            yield type(error)(f"{str(error).rstrip('.?')}; {done}; {AGAIN}.")
+            yield type(error)(f"{cause(error, outcome)}; {done}; {AGAIN}.")
     if not outcome.stopped:
         yield from unasked(coverage)
+
+
+def cause(error: SteelyardError, outcome: Outcome) -> str:
+    """Why a run stopped, as the beginning of a sentence; a budget with what was spent in all."""
+    told = str(error).rstrip(".?")
+    return f"{told} (${outcome.dollars:.4f} spent)" if isinstance(error, BudgetError) else told
 
 
 def unasked(coverage: Coverage) -> Iterator[SteelyardError]:

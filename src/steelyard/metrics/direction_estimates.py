@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from steelyard.metrics.direction import CELLS, SLOTS, Decomposition, chance_lines, decompose, undecomposed
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.findings import ALPHA, FLAGGED, UNDERPOWERED
+from steelyard.metrics.findings import FLAGGED, UNDERPOWERED
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.pairs import Pairs
-from steelyard.metrics.position import PositionTest, position_test
+from steelyard.metrics.position import position_test
 from steelyard.metrics.proportion import join, proportion
 from steelyard.metrics.tally import both_orders, decided, excluded, neither, readable, tally
+from steelyard.metrics.tested import Tested, alone
 
 SPLIT = ("positional_false_preference", "one_sided_commit")
 """Cells whose commits went into one slot, which is recorded."""
@@ -22,9 +23,14 @@ BY_CHANCE = "by chance"
 """Reading of a cell that calls which ignore each other would fill as well."""
 
 
-def direction_estimates(heading: Heading, pairs: Pairs) -> list[Estimate]:
-    """Raw false preference, tie rate, and the decomposition, pooled and by slot."""
-    return [*call_rates(heading, pairs), *_decomposition_estimates(heading, pairs)]
+def direction_estimates(
+    heading: Heading, pairs: Pairs, family: Mapping[str, Tested] | None = None
+) -> list[Estimate]:
+    """Raw false preference, tie rate, and the decomposition, pooled and by slot.
+
+    `family` are the tests between equals, see `equals_tests`.
+    """
+    return [*call_rates(heading, pairs), *_decomposition_estimates(heading, pairs, family or {})]
 
 
 def call_rates(heading: Heading, pairs: Pairs) -> list[Estimate]:
@@ -43,29 +49,33 @@ def tie_rate(heading: Heading, pairs: Pairs, metric: str = "tie_rate") -> Estima
     )
 
 
-def _decomposition_estimates(heading: Heading, pairs: Pairs) -> list[Estimate]:
+def _decomposition_estimates(heading: Heading, pairs: Pairs, family: Mapping[str, Tested]) -> list[Estimate]:
     parts = decompose(pairs)
     if not parts.complete.any():
         return _undefined(heading, pairs, parts)
     count, notes, test = len(CELLS), left_out(pairs, parts), position_test(parts)
+    tests = {
+        "stable_cross_sensitivity": ("stable excess", family.get("stable", alone(test.stable_p))),
+        "positional_false_preference": ("position test", family.get("position", alone(test.p))),
+    }
     cells = [cell_estimate(heading, metric, parts, metric, cells=count, notes=notes) for metric in CELLS]
     by_slot = [
         cell_estimate(heading.within(slot=slot), metric, parts, metric, slot)
         for metric in SPLIT
         for slot in SLOTS
     ]
-    return [*(_as_tested(cell, test) for cell in cells), *by_slot, _other_conflict(heading, parts)]
+    told = [_as_tested(cell, *tests[cell.metric]) if cell.metric in tests else cell for cell in cells]
+    return [*told, *by_slot, _other_conflict(heading, parts)]
 
 
-def _as_tested(cell: Estimate, test: PositionTest) -> Estimate:
+def _as_tested(cell: Estimate, name: str, test: Tested) -> Estimate:
     """A coin fills these cells too: beyond the limit, a cell is flagged only where its test agrees."""
-    name, p = {
-        "stable_cross_sensitivity": ("stable excess", test.stable_p),
-        "positional_false_preference": ("position test", test.p),
-    }.get(cell.metric, ("", 0.0))
-    if cell.finding != FLAGGED or p <= ALPHA:
+    if cell.finding is None:
         return cell
-    note = join([cell.note, f"beyond the limit, as independent calls would be: {name} p = {p:.2g}"])
+    cell = replace(cell, p=test.p, p_corrected=test.corrected)
+    if cell.finding != FLAGGED or test.shown:
+        return cell
+    note = join([cell.note, f"beyond the limit, as independent calls would be: {name} {test.told()}"])
     return replace(cell, finding=UNDERPOWERED, reading=BY_CHANCE, note=note)
 
 

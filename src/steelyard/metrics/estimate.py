@@ -70,6 +70,10 @@ class Estimate:
     where no number of calls would."""
     reading: str | None = None
     """What several tests together allow one to say, in a word."""
+    p: float | None = None
+    """Of the test that the finding rests on, where it rests on one."""
+    p_corrected: float | None = None
+    """The same within the family of tests that it was declared with; the finding is read from this one."""
 
     def to_json(self) -> dict[str, Any]:
         """The row of `datasheet.json`."""

@@ -14,7 +14,7 @@ from math import ceil, sqrt
 from steelyard.metrics.clusters import effective_size, quantile
 from steelyard.metrics.few_events import chance_of_so_few
 from steelyard.metrics.intervals import Limits, normal_quantile, score, t_quantile
-from steelyard.metrics.power import first_number, trials_to_exclude
+from steelyard.metrics.power import first_number, short_of, trials_to_exclude
 from steelyard.metrics.tally import Tally
 
 CLEAR, FLAGGED, UNDERPOWERED = "clear", "flagged", "underpowered"
@@ -122,19 +122,20 @@ def detectable_beyond(tally: Tally, limit: Limit) -> float:
 
 
 def calls_needed(tally: Tally, limit: Limit) -> int | None:
-    """Calls of this design, more tasks like these, after which the present share would be decided.
+    """Calls of this design, more tasks like these, that decide in four runs of five if the share is true.
 
     None where the share lies on the limit. With one task calls are added to that task.
     """
     share, size, tasks = tally.k / tally.n, effective_size(tally), tally.n_clusters
     if tasks < 2:
-        trials = trials_to_exclude(share, limit.value, normal_quantile(1 - ALPHA))
+        trials = trials_to_exclude(share, limit.value, normal_quantile(1 - ALPHA), POWER)
         return None if trials is None else ceil(trials / tally.n * tally.n_calls)
 
     def decided(count: int) -> bool:
-        limits = score(share, size / tasks * count, t_quantile(1 - ALPHA, count - 1))
-        word = limit_word(limits, limit)
-        return word == FLAGGED or (word == CLEAR and _so_few(tally, limit, (share, share), count / tasks))
+        trials = size / tasks * count
+        seen = short_of(share, limit.value, trials, t_quantile(POWER, count - 1))
+        word = limit_word(score(seen, trials, t_quantile(1 - ALPHA, count - 1)), limit)
+        return word == FLAGGED or (word == CLEAR and _so_few(tally, limit, (seen, seen), count / tasks))
 
     count = first_number(decided, tasks)
     return None if count is None else ceil(count / tasks * tally.n_calls)

@@ -19,6 +19,7 @@ from steelyard.metrics.pairs import Floats, Ints, Pairs
 from steelyard.metrics.power import first_number
 from steelyard.metrics.proportion import NO_SPREAD, ONE_TASK, join, proportion
 from steelyard.metrics.tally import Tally, excluded
+from steelyard.metrics.tested import Tested, alone
 from steelyard.metrics.unit_means import UnitMeans
 
 METRICS = ("repeat_flip_rate", "swap_flip_rate", "flip_excess")
@@ -27,8 +28,19 @@ NEVER = "replicates never differed, as at temperature 0: they tell nothing of no
 SAMPLED = "comparisons of one pair share its calls"
 
 
-def flip_estimates(heading: Heading, pairs: Pairs) -> list[Estimate]:
-    """Repeat and swap flip rates and their difference, where pairs have replicates in both orders."""
+def order_test(heading: Heading, pairs: Pairs) -> float | None:
+    """p of "order adds nothing to noise"; None where replicates tell nothing of noise."""
+    flips = count_flips(pairs).comparable()
+    if not len(flips.cluster) or not flips.repeat_flips.any():
+        return None
+    return relabelling_p(flips, heading.bootstrap_seed(METRICS[2]))
+
+
+def flip_estimates(heading: Heading, pairs: Pairs, tested: Tested | None = None) -> list[Estimate]:
+    """Repeat and swap flip rates and their difference, where pairs have replicates in both orders.
+
+    `tested` is the order test among the tests that were declared with it.
+    """
     asked = count_flips(pairs)
     flips = asked.comparable()
     if not len(flips.cluster):
@@ -40,7 +52,7 @@ def flip_estimates(heading: Heading, pairs: Pairs) -> list[Estimate]:
     return [
         proportion(heading, "repeat_flip_rate", repeat, unit=UNIT, bounds=repeats, notes=[SAMPLED]),
         proportion(heading, "swap_flip_rate", swap, unit=UNIT, bounds=swaps, notes=[SAMPLED]),
-        _excess(heading, flips, repeat, swap, between),
+        _excess(heading, flips, repeat, swap, between, tested),
     ]
 
 
@@ -64,25 +76,32 @@ def _whole(flips: Flips, column: Ints) -> Ints:
     return np.rint(_by_task(flips, column)).astype(np.int64)
 
 
-def _excess(heading: Heading, flips: Flips, repeat: Tally, swap: Tally, bounds: Limits) -> Estimate:
+def _excess(
+    heading: Heading,
+    flips: Flips,
+    repeat: Tally,
+    swap: Tally,
+    bounds: Limits,
+    tested: Tested | None,
+) -> Estimate:
     tasks = repeat.n_clusters
     ones = np.ones(len(flips.cluster), dtype=np.int64)
     by_task = UnitMeans(_by_task(flips, flips.excess), _whole(flips, ones))
     means = by_task if tasks > 1 else UnitMeans(flips.excess, ones)
-    p = relabelling_p(flips, heading.bootstrap_seed(METRICS[2]))
+    test = tested or alone(relabelling_p(flips, heading.bootstrap_seed(METRICS[2])))
     informative = repeat.k > 0 and means.error > 0
     declared = heading.group.get("protocol") == DECLARED_PROTOCOL
     seen = word = None
     if declared and informative:
         limits = means.limits(1 - ALPHA)
-        seen = difference_word(limits, p)
-        word = difference_word(limits, p, moved=moved_by(means.mean, bounds))
-    interval, remark = _interval(heading, means, tasks, repeat, swap)
+        seen = difference_word(limits, test.corrected)
+        word = difference_word(limits, test.corrected, moved=moved_by(means.mean, bounds))
+    intervals, remark = _intervals(heading, means, tasks, repeat, swap)
     return heading.estimate(
         METRICS[2],
         unit=UNIT,
         value=means.mean,
-        intervals=(interval,),
+        intervals=intervals,
         n_calls=repeat.n_calls,
         n_units=repeat.n_units,
         n_clusters=tasks,
@@ -91,32 +110,40 @@ def _excess(heading: Heading, flips: Flips, repeat: Tally, swap: Tally, bounds: 
         chance=0.0,
         finding=word,
         minimum_detectable=means.detectable if informative else None,
-        note=join([f"relabelling test p = {p:.2g}", "" if repeat.k else NEVER, remark, by_loss(seen, word)]),
+        note=join(
+            [f"relabelling test {test.told()}", "" if repeat.k else NEVER, remark, by_loss(seen, word)]
+        ),
+        p=test.p if word else None,
+        p_corrected=test.corrected if word else None,
         calls_needed=_calls_needed(means, repeat.n_calls) if seen == UNDERPOWERED else None,
     )
 
 
-def _interval(
+def _intervals(
     heading: Heading, means: UnitMeans, tasks: int, repeat: Tally, swap: Tally
-) -> tuple[Interval, str | None]:
-    if tasks > 1:
-        columns: Floats = np.stack([means.sums, means.counts.astype(np.float64)], axis=1)
-        sums = resample(columns, heading.bootstrap_seed(METRICS[2]))
-        limits = percentile_limits(ratio(sums[:, 0], sums[:, 1]), tasks)
-        if limits:
-            return Interval("bootstrap_cluster", *limits), None
-    elif means.error:
-        return Interval("t_cluster", *means.limits(0.975)), ONE_TASK
-    shares = swap.k / swap.n, repeat.k / repeat.n
-    limits = difference(shares[0], wilson_cluster(swap), shares[1], wilson_cluster(repeat))
-    return Interval("newcombe_cluster", *limits), NO_SPREAD if tasks > 1 else ONE_TASK
+) -> tuple[tuple[Interval, ...], str | None]:
+    """Student's t over tasks, then tasks drawn again; from both shares where no task differs."""
+    remark = ONE_TASK if tasks < 2 else None
+    if not means.error:
+        shares = swap.k / swap.n, repeat.k / repeat.n
+        limits = difference(shares[0], wilson_cluster(swap), shares[1], wilson_cluster(repeat))
+        return (Interval("newcombe_cluster", *limits),), remark or NO_SPREAD
+    drawn = _drawn(heading, means) if tasks > 1 else None
+    intervals = {"t_cluster": means.limits(0.975), "bootstrap_cluster": drawn}
+    return tuple(Interval(method, *found) for method, found in intervals.items() if found), remark
+
+
+def _drawn(heading: Heading, means: UnitMeans) -> Limits | None:
+    columns: Floats = np.stack([means.sums, means.counts.astype(np.float64)], axis=1)
+    sums = resample(columns, heading.bootstrap_seed(METRICS[2]))
+    return percentile_limits(ratio(sums[:, 0], sums[:, 1]), len(means.counts))
 
 
 def _calls_needed(means: UnitMeans, calls: int) -> int | None:
     """Calls of more units like these after which the present excess is above 0, or within the margin."""
 
     def decided(units: int) -> bool:
-        low, high = means.limits(1 - ALPHA, units)
+        low, high = means.planned(1 - ALPHA, units)
         return low > 0 or (low > -MARGIN and high < MARGIN)
 
     units = first_number(decided, len(means.counts))

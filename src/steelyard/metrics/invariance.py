@@ -141,8 +141,8 @@ def _excess(heading: Heading, comparisons: Comparisons) -> Estimate:
     flip, floor = float(flips[both].mean()), float(comparisons.floor[both].mean())
     method = "t_cluster" if mean.error else "wilson_cluster_difference"
     limits = partial(_limits, mean, flip, floor)
-    # Fewer changes than mere repeats show are no fault: only an excess above zero is flagged.
-    p = mean.p() if mean.mean > 0 else 1.0
+    # Fewer changes than mere repeats show are no fault: the test is one-sided.
+    p = mean.p() / 2 if mean.mean > 0 else 1 - mean.p() / 2
     bounds = _excess_bounds(rows)
     seen = difference_word(limits(1 - ALPHA), p)
     word = difference_word(limits(1 - ALPHA), p, moved=moved_by(mean.mean, bounds))
@@ -159,6 +159,7 @@ def _excess(heading: Heading, comparisons: Comparisons) -> Estimate:
         chance=0.0,
         finding=word,
         minimum_detectable=mean.detectable(),
+        p=p,
         note=join(
             [
                 f"edits differ in {flip:.2f}, repeats of the original in {floor:.2f}; margin {MARGIN:g}",

@@ -8,6 +8,7 @@ import numpy as np
 
 from steelyard.metrics.direction_estimates import direction_estimates
 from steelyard.metrics.dprime import dprime_estimates
+from steelyard.metrics.equals_tests import ORDER, equals_tests
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.flip_estimates import flip_estimates
 from steelyard.metrics.heading import Heading, step
@@ -49,11 +50,13 @@ def _equals(heading: Heading, pairs: Pairs) -> list[Estimate]:
         if not len(rows) and kind != SAME:
             continue
         here = heading.within(delta=0, kind=kind)
-        estimates += direction_estimates(here, rows)
+        declared = kind == SAME and heading.group["protocol"] == DECLARED_PROTOCOL
+        family = equals_tests(here, rows) if declared else {}
+        estimates += direction_estimates(here, rows, family)
         if kind == SAME:
-            estimates.append(net_slot_preference(here, rows))
-        if kind == SAME and heading.group["protocol"] == DECLARED_PROTOCOL:
-            estimates += flip_estimates(here, rows)
+            estimates.append(net_slot_preference(here, rows, family=family))
+        if declared:
+            estimates += flip_estimates(here, rows, family.get(ORDER))
         if kind == FILLER:
             estimates.append(padded_preference(here, rows))
     return estimates

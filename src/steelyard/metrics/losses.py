@@ -118,5 +118,5 @@ def _detectable(counts: Tally) -> float:
 def _calls_needed(counts: Tally) -> int | None:
     if _spread(counts):
         return calls_needed(counts, LIMIT)
-    trials = trials_to_exclude(counts.k / counts.n, LIMIT.value, normal_quantile(1 - ALPHA))
+    trials = trials_to_exclude(counts.k / counts.n, LIMIT.value, normal_quantile(1 - ALPHA), POWER)
     return None if trials is None else ceil(trials)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import comb
 
 
 def holm(probabilities: Sequence[float]) -> list[float]:
@@ -31,8 +30,3 @@ def benjamini_hochberg(probabilities: Sequence[float]) -> list[float]:
         least = min(least, probabilities[index] * count / rank)
         found[index] = least
     return found
-
-
-def by_chance(flags: int, tests: int, alpha: float = 0.05) -> float:
-    """How often at least so many of so many independent tests are flagged where nothing is wrong."""
-    return 1.0 - sum(comb(tests, k) * alpha**k * (1 - alpha) ** (tests - k) for k in range(flags))

@@ -15,6 +15,7 @@ import numpy as np
 
 from steelyard.metrics.direction import decompose, undecomposed
 from steelyard.metrics.direction_estimates import cell_estimate, left_out, tie_rate
+from steelyard.metrics.equals_tests import ORDER, POSITION, equals_tests
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.flip_estimates import flip_estimates
 from steelyard.metrics.heading import Heading
@@ -59,10 +60,12 @@ def natural_estimates(
     `corrected` is the position test's p among the judge's prompts, see `prompt_family`.
     """
     heading = Heading(judge, "position", {"protocol": protocol}, seed)
+    declared = protocol == DECLARED_PROTOCOL
+    family = equals_tests(heading, pairs, (POSITION, ORDER)) if declared else {}
     return [
         *_cells(heading, pairs),
-        net_slot_preference(heading, pairs, corrected),
-        *flip_estimates(heading, pairs),
+        net_slot_preference(heading, pairs, corrected, family),
+        *flip_estimates(heading, pairs, family.get(ORDER)),
         tie_rate(heading, pairs),
         _accuracy(heading, labelled),
         *(_accuracy_in_slot(heading, labelled, slot) for slot in (1, 2)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from steelyard.metrics.clusters import percentile_limits, ratio, resample
@@ -21,20 +23,27 @@ from steelyard.metrics.findings import (
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.intervals import Limits
 from steelyard.metrics.pairs import Pairs
-from steelyard.metrics.position import PositionTest, position_test, slot_balance
+from steelyard.metrics.position import PositionTest, position_test, reading_of, slot_balance
 from steelyard.metrics.proportion import ONE_TASK, join, share_bounds
 from steelyard.metrics.slot_balance import SlotBalance, slot_units, tasks
 from steelyard.metrics.tally import both_orders, decided, distinct_pairs, excluded, readable, tally
+from steelyard.metrics.tested import Tested, alone
 
 METRIC = "net_slot_preference"
 DECLARED_PROTOCOL = "base"
 """The only arm whose position test may flag: one test, declared before the data."""
 
 
-def net_slot_preference(heading: Heading, pairs: Pairs, corrected: float | None = None) -> Estimate:
+def net_slot_preference(
+    heading: Heading,
+    pairs: Pairs,
+    corrected: float | None = None,
+    family: Mapping[str, Tested] | None = None,
+) -> Estimate:
     """Slot-1 commits less slot-2 commits per call of complete pairs, with the position test.
 
-    `corrected` is the test's p within a declared family of prompts, of which none is `base`.
+    `corrected` is the test's p within a declared family of prompts, of which none is `base`; `family` are the
+    tests that were declared with it under `base`.
     """
     parts = decompose(pairs)
     complete = parts.pairs.where(parts.complete)
@@ -42,8 +51,10 @@ def net_slot_preference(heading: Heading, pairs: Pairs, corrected: float | None 
         return heading.undefined(METRIC, undecomposed(pairs, parts), excluded=excluded(pairs))
     test = position_test(parts)
     units = slot_units(complete)
+    position = (family or {}).get("position", alone(test.p))
+    stable = (family or {}).get("stable", alone(test.stable_p))
     declared = heading.group.get("protocol") == DECLARED_PROTOCOL
-    p = test.p if declared else corrected
+    p = position.corrected if declared else corrected
     bounds = _bounds(parts)
     seen = word = None
     if p is not None:
@@ -65,9 +76,16 @@ def net_slot_preference(heading: Heading, pairs: Pairs, corrected: float | None 
         chance=0.0,
         finding=word,
         minimum_detectable=units.detectable,
-        note=join([_note(test, complete, _standing(declared, corrected)), by_loss(seen, word)]),
+        note=join(
+            [
+                _note(test, (position, stable), complete, _standing(declared, corrected)),
+                by_loss(seen, word),
+            ]
+        ),
         calls_needed=units.calls_needed if seen == UNDERPOWERED else None,
-        reading=test.reading(few_commits=few_commits(parts.pairs)),
+        reading=reading_of(position.shown, stable.shown, few_commits=few_commits(parts.pairs)),
+        p=None if word is None else test.p,
+        p_corrected=p,
     )
 
 
@@ -102,12 +120,12 @@ def _standing(declared: bool, corrected: float | None) -> str:
     return f"p = {corrected:.2g} among all prompts of the judge (Holm)"
 
 
-def _note(test: PositionTest, complete: Pairs, standing: str) -> str | None:
+def _note(test: PositionTest, told: tuple[Tested, Tested], complete: Pairs, standing: str) -> str | None:
     these = "" if test.flipped == "tasks" else ONE_TASK if tasks(complete) == 1 else "these tasks only"
     return join(
         [
-            f"position test p = {test.p:.2g} (signs of {test.flipped} flipped)",
-            f"stable excess p = {test.stable_p:.2g}",
+            f"position test {told[0].told()} (signs of {test.flipped} flipped)",
+            f"stable excess {told[1].told()}",
             these,
             standing,
         ]

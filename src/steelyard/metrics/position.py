@@ -49,11 +49,16 @@ class PositionTest:
 
     def reading(self, *, few_commits: bool) -> str:
         """`mixed`, `positional`, `stable`; else `none` when commits are known to be few, or `undecided`."""
-        if self.flagged:
-            return "mixed" if self.stable else "positional"
-        if self.stable:
-            return "stable"
-        return "none" if few_commits else "undecided"
+        return reading_of(self.flagged, self.stable, few_commits=few_commits)
+
+
+def reading_of(flagged: bool, stable: bool, *, few_commits: bool) -> str:
+    """What both tests together say in a word."""
+    if flagged:
+        return "mixed" if stable else "positional"
+    if stable:
+        return "stable"
+    return "none" if few_commits else "undecided"
 
 
 def slot_balance(pairs: Pairs) -> Ints:

@@ -5,13 +5,15 @@ Wilson's interval at quantile z excludes a limit L exactly when
     n · (p − L)² > z² · L(1 − L)
 
 with p the observed share and n the number of independent trials, so the trials that decide need no search.
-Calls are trials times the design effect. All answers suppose that the share stays what it is.
+Calls are trials times the design effect. All answers suppose that the share stays what it is. The true share
+is not the share that will be seen: to decide in four runs of five, a plan has to do with a share that falls
+short of the true one by .84 standard errors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import ceil, isfinite
+from math import ceil, isfinite, sqrt
 
 from steelyard.metrics.intervals import normal_quantile, score
 
@@ -29,28 +31,43 @@ def calls_to_decide(
     *,
     side: str = "max",
     level: float = 0.95,
+    power: float = 0.5,
 ) -> int | None:
     """Total calls at which the two-sided Wilson interval around the same value clears the limit.
 
+    With `power` above one half: at which it does so in that share of runs, if the value is the true one.
     `side` is the allowed side: `max` is kept by an interval that ends at or below the limit. Never fewer
     than the calls already made; None where the value lies on the limit and no number of calls decides.
     A design effect below 1, or one that is not known, counts as 1.
     """
     if limit >= 1 if side == "max" else limit <= 0:
         return n_calls
-    trials = trials_to_exclude(value, limit, normal_quantile((1 + level) / 2))
+    trials = trials_to_exclude(value, limit, normal_quantile((1 + level) / 2), power)
     if trials is None:
         return None
     return max(n_calls, _whole(trials * max(1.0, design_effect or 1.0)))
 
 
-def trials_to_exclude(value: float, limit: float, quantile: float) -> float | None:
-    """Independent trials, perhaps fractional, at which the score interval of `value` reaches the limit."""
+def trials_to_exclude(value: float, limit: float, quantile: float, power: float = 0.5) -> float | None:
+    """Independent trials, perhaps fractional, at which the score interval of `value` reaches the limit.
+
+    With `power` above one half the share is taken to fall short of its true value by as much as it does in
+    all but that share of runs.
+    """
     distance = value - limit
     if not distance:
         return None
-    trials = quantile * quantile * limit * (1 - limit) / (distance * distance)
+    reach = quantile * sqrt(limit * (1 - limit)) + normal_quantile(power) * sqrt(
+        max(0.0, value * (1 - value))
+    )
+    trials = reach * reach / (distance * distance)
     return trials if isfinite(trials) else None
+
+
+def short_of(share: float, limit: float, size: float, quantile: float) -> float:
+    """The share that chance shows in its stead, moved towards the limit by so many standard errors."""
+    reach = quantile * sqrt(max(0.0, share * (1 - share)) / size)
+    return min(limit, share + reach) if share < limit else max(limit, share - reach)
 
 
 def calls_for_half_width(

@@ -9,7 +9,7 @@ task moves both arms together.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, log, nan
+from math import exp, log, nan, sqrt
 
 import numpy as np
 
@@ -125,6 +125,15 @@ def ratio_spread(base: InstrumentFit, other: InstrumentFit) -> RatioSpread:
     return RatioSpread(len(names), error, inflation)
 
 
+def ratio_probability(base: Curve, other: Curve, spread: RatioSpread) -> float:
+    """Two-sided p of equal resolutions; at most .05 where the 95 % limits leave out 1."""
+    from scipy.special import ndtr, stdtr
+
+    root = sqrt(profile_of_ratio(base, other, 1.0) / spread.inflation)
+    few = spread.tasks < SPREAD_FROM
+    return float(2 * (ndtr(-root) if few else stdtr(spread.tasks - 1, -root)))
+
+
 def ratio_word(narrow: tuple[float | None, float | None], wide: tuple[float | None, float | None]) -> str:
     """Clear where the 90 % limits lie within the margin; flagged where the 95 % limits leave out 1."""
     least, most = SAME_WITHIN
@@ -164,6 +173,7 @@ def ratio_estimate(heading: Heading, base: InstrumentFit | None, other: Instrume
         n_units=int(max(arm.patterns.weights.sum() for arm in (base, other))),
         n_clusters=spread.tasks,
         finding=ratio_word(narrow, wide),
+        p=ratio_probability(*curves, spread),
         note=NOTE,
     )
 

@@ -80,11 +80,15 @@ class SlotBalance:
         return None if count is None else ceil(count / len(self.calls) * int(self.calls.sum()))
 
     def _decided(self, units: int) -> bool:
-        low, high = self.limits(1 - ALPHA, units)
+        low, high = self._planned(1 - ALPHA, units)
         if low > -MARGIN and high < MARGIN:
             return True
-        low, high = self.limits(1 - ALPHA / 2, units)
+        low, high = self._planned(1 - ALPHA / 2, units)
         return units >= ENOUGH_TASKS and (low > 0 or high < 0)
+
+    def _planned(self, probability: float, units: int) -> Limits:
+        """Limits in four runs of five; without spread there is none to fall short by."""
+        return self.means.planned(probability, units) if self.spread else self.limits(probability, units)
 
 
 def slot_units(complete: Pairs) -> SlotBalance:

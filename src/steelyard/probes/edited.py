@@ -12,6 +12,7 @@ from steelyard.probes.sample import GivenSample, checked_sample, shown_items
 from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.item import Item
+from steelyard.tasks.sources.sampling import Sample
 from steelyard.verdicts.observation import Observation
 
 
@@ -24,6 +25,9 @@ class Edited(ABC):
     """What is done to the item, in words."""
     metrics: tuple[str, ...] = METRICS
     levels: tuple[str, ...] = (POINTWISE,)
+
+    sample: Sample | None = None
+    """How many items are shown; None is all of the study's."""
 
     def __init__(self, sample: GivenSample = None) -> None:
         """`sample` is how many items to edit; None is all of the study's."""

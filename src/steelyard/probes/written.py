@@ -10,6 +10,7 @@ from steelyard.probes.probe import POINTWISE, Design, Showing, pointwise
 from steelyard.probes.sample import GivenSample, checked_sample, shown_items
 from steelyard.stimuli.authored.brief import Brief
 from steelyard.tasks.item import Item
+from steelyard.tasks.sources.sampling import Sample
 from steelyard.verdicts.observation import Observation
 
 
@@ -20,6 +21,9 @@ class Written:
     question: str
     metrics: tuple[str, ...] = METRICS
     levels = (POINTWISE,)
+
+    sample: Sample | None = None
+    """How many items are shown; None is all of the study's."""
 
     def __init__(self, sample: GivenSample = None) -> None:
         """`sample` is how many items to have texts written for; None is all of the study's."""

@@ -24,6 +24,7 @@ from steelyard.lab.progress import Progress
 from steelyard.lab.reference import reference_cost
 from steelyard.lab.run_folder import RunFolder
 from steelyard.lab.runner import Outcome, Runner
+from steelyard.lab.shortfalls import cause
 from steelyard.lab.study import Study
 from steelyard.stimuli.authored.brief import ORDINAL, Brief
 from steelyard.stimuli.authored.checks import mechanical, words
@@ -153,9 +154,8 @@ class _Work:
         if self._runner.outcome.stopped:
             error = self._runner.outcome.stopped[0]
             again = "raise --budget and run again" if isinstance(error, BudgetError) else "run again"
-            raise type(error)(
-                f"authoring: {str(error).rstrip('.?')}; what was written is kept, {again} to go on."
-            )
+            told = cause(error, self._runner.outcome)
+            raise type(error)(f"authoring: {told}; what was written is kept, {again} to go on.")
         if self._waiting:
             count, told = len(self._waiting), self._waiting[0].rstrip(".?")
             raise RunError(

@@ -9,8 +9,10 @@ from pathlib import Path
 
 from steelyard.errors import DataError
 from steelyard.lab.run_folder import write_text
+from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.stimulus import ACCEPTED, EDITED, PENDING, REVIEWS, Lineage, Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
+from steelyard.tasks.scale import parse_scale
 
 
 def under_review(stimuli: Iterable[Stimulus]) -> tuple[Stimulus, ...]:
@@ -51,7 +53,7 @@ def write_stimuli(path: Path, stimuli: Iterable[Stimulus]) -> None:
 
 
 def _decided(made: Stimulus, held: Stimulus, where: str) -> Stimulus:
-    """What a person may change is text and review, and the two must go together."""
+    """What a person may change is text, label and review, and what was changed must be said."""
     word = held.lineage.review
     if word is not None and word not in REVIEWS:
         raise DataError(
@@ -59,28 +61,48 @@ def _decided(made: Stimulus, held: Stimulus, where: str) -> Stimulus:
         )
     for name in _changed(made, held):
         raise DataError(
-            f"{where}: {name!r} was changed, expected changes of texts and review only; restore it."
+            f"{where}: {name!r} was changed, expected changes of texts, label and review only; restore it."
         )
     if len(held.texts) != 1 or not isinstance(held.texts[0], str):
         raise DataError(
             f"{where}: expected one text in a list under 'texts', found {held.texts!r}; restore it."
         )
-    if held.texts == made.texts and word == EDITED:
-        raise DataError(f'{where}: says "edited" and its text is unchanged; set "review" to "accepted".')
-    if held.texts != made.texts and word != EDITED:
-        raise DataError(f'{where}: its text was changed; set its "review" to "edited", or restore the text.')
+    relabelled = _relabelled(made, held, where)
+    if held.texts == made.texts and not relabelled and word == EDITED:
+        raise DataError(
+            f'{where}: says "edited" and its text and label are unchanged; set "review" to "accepted".'
+        )
+    if (held.texts != made.texts or relabelled) and word != EDITED:
+        part = "text" if held.texts != made.texts else "label"
+        raise DataError(
+            f'{where}: its {part} was changed; set its "review" to "edited", or restore the {part}.'
+        )
     if word in (ACCEPTED, EDITED) and not held.texts[0].strip():
         raise DataError(
             f'{where}: has no text and can not be {word}; write one, or set "review" to "rejected".'
         )
     if word is None and made.lineage.review is not None:
         raise DataError(f'{where}: "review" was taken away; set it to one of {", ".join(REVIEWS)}.')
-    return replace(_with(made, word), texts=held.texts)
+    return replace(_with(made, word), texts=held.texts, expectation=held.expectation)
+
+
+def _relabelled(made: Stimulus, held: Stimulus, where: str) -> bool:
+    """Whether a person gave the text another label; one that is not on the scale is refused."""
+    if held.expectation == made.expectation:
+        return False
+    answers = parse_scale(made.scale or "").answers
+    new = held.expectation.value if isinstance(held.expectation, Label) else None
+    if not isinstance(made.expectation, Label) or new not in answers:
+        expected = (
+            f"one of {', '.join(answers)}" if isinstance(made.expectation, Label) else "none, as it was"
+        )
+        raise DataError(f"{where}: found the label {new!r}, expected {expected}; correct it.")
+    return True
 
 
 def _changed(made: Stimulus, held: Stimulus) -> list[str]:
     """Names of fields that nobody may edit and somebody did."""
-    own = [f.name for f in fields(Stimulus) if f.name not in ("texts", "lineage")]
+    own = [f.name for f in fields(Stimulus) if f.name not in ("texts", "expectation", "lineage")]
     inner = [f.name for f in fields(Lineage) if f.name != "review"]
     return [
         *(name for name in own if getattr(made, name) != getattr(held, name)),

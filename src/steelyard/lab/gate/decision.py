@@ -15,15 +15,20 @@ from typing import Any
 from steelyard.datasheet import numbers
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.glossary import PROBES
+from steelyard.datasheet.more_data import more_data
 from steelyard.errors import ConfigError
 from steelyard.lab.gate.policy import Policy, Rule
 from steelyard.lab.gate.selection import select, unmatched
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.findings import POWER
+from steelyard.metrics.intervals import normal_quantile
 from steelyard.metrics.power import calls_to_decide
 from steelyard.metrics.sensitivity import ONE_SLOT
 
 PASS, FAIL, INCONCLUSIVE = "PASS", "FAIL", "INCONCLUSIVE"
 EXIT_CODES = {PASS: 0, FAIL: 3, INCONCLUSIVE: 4}
+_IN_FOUR_OF_FIVE = 1 + normal_quantile(POWER) / normal_quantile(0.975)
+"""How much nearer than its limit an interval has to be planned, for the value will fall short by chance."""
 TOLERATED_LOSS = 0.02
 """Share of calls without a verdict that a figure without bounds may have and still pass."""
 
@@ -45,7 +50,10 @@ class Check:
     reason: str
     """Why, in a clause."""
     calls_needed: int | None = None
-    """Where inconclusive: further calls of the same design that would decide, if the value stayed."""
+    """Where inconclusive: further calls of the same design that decide in four runs of five, if the value
+    stayed."""
+    more: str | None = None
+    """The same in words, as tasks or rows where those are what is missing."""
     metric: str = ""
     """Metric id."""
     value: float | None = None
@@ -151,6 +159,7 @@ def check(rule: Rule, estimate: Estimate) -> Check:
         found="undefined" if numbers.undefined(estimate) else numbers.figure(estimate),
         reason=reason,
         calls_needed=needed,
+        more=None if needed is None else more_data(estimate, max(1, needed)),
         metric=rule.metric,
         value=estimate.value,
         low=estimate.interval.low if estimate.interval else None,
@@ -219,11 +228,14 @@ def _total(estimate: Estimate, limit: float, side: str) -> int | None:
     end = interval.high if value < limit else interval.low
     by_width = None
     if end is not None:
-        by_width = ceil(estimate.n_calls * ((end - value) / (limit - value)) ** 2)
+        wider = _IN_FOUR_OF_FIVE if 0 < value < 1 or not estimate.denominator else 1.0
+        by_width = ceil(estimate.n_calls * (wider * (end - value) / (limit - value)) ** 2)
     if not estimate.denominator or not estimate.n_calls or not 0 <= value <= 1:
         return by_width
     per_trial = estimate.n_calls / estimate.denominator
-    trials = calls_to_decide(value, estimate.denominator, estimate.design_effect, limit, side=side)
+    trials = calls_to_decide(
+        value, estimate.denominator, estimate.design_effect, limit, side=side, power=POWER
+    )
     if trials is None:
         return by_width
     return max(ceil(trials * per_trial), by_width or 0)

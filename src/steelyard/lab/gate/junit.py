@@ -48,6 +48,4 @@ def _counts(checks: tuple[Check, ...]) -> dict[str, str]:
 
 def sentence(check: Check) -> str:
     """The reason, with the calls that are still needed."""
-    if check.calls_needed is None:
-        return check.reason
-    return f"{check.reason}; about {check.calls_needed:,} more calls of the same design would decide"
+    return check.reason if check.more is None else f"{check.reason}; {check.more}"

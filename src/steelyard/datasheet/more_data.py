@@ -1,0 +1,37 @@
+"""How much more data would decide, in words: what is missing are tasks or rows, seldom calls."""
+
+from __future__ import annotations
+
+from steelyard.metrics.estimate import Estimate
+
+CHANCE = "would decide in four runs of five, if the share stays"
+
+
+def more_data(estimate: Estimate, calls: int) -> str:
+    """`about 6 more tasks (72 calls) would decide in four runs of five, if the share stays`."""
+    clusters, made = estimate.n_clusters, estimate.n_calls
+    if clusters < 2 or not made:
+        return f"about {_rounded(calls)} more calls of this design {CHANCE}"
+    count = -(-calls * clusters // made)
+    noun = _noun(estimate) + ("" if count == 1 else "s")
+    return f"about {_rounded(count)} more {noun} ({_rounded(calls)} calls) {CHANCE}"
+
+
+def _noun(estimate: Estimate) -> str:
+    """A task where it holds several pairs or items; else a row of the data, labelled where that is asked."""
+    if estimate.probe == "run" or estimate.n_units > estimate.n_clusters:
+        return "task"
+    return "labelled row" if estimate.metric in LABELLED else "row"
+
+
+LABELLED = (
+    *("accuracy", "accuracy_both", "balanced_accuracy", "false_positive_rate", "false_negative_rate"),
+    *("within_one", "kappa", "gwet_ac1", "mae", "bias", "ccc", "pearson", "spearman", "qwk"),
+)
+"""Metrics that need rows with a reference."""
+
+
+def _rounded(count: int) -> str:
+    """Two digits, rounded up: a plan is no more exact."""
+    unit = 10 ** max(0, len(str(count)) - 2)
+    return f"{-(-count // unit) * unit:,}"

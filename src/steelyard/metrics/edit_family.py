@@ -1,0 +1,30 @@
+"""Tests of one judge as a family: its edits, of which none should matter, or its protocols against base."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.findings import FLAGGED, UNDERPOWERED
+from steelyard.metrics.proportion import join
+from steelyard.metrics.tested import Tested, family_of
+
+TESTED = "excess_flip"
+"""The test of an edit."""
+
+
+def read_together(estimates: Sequence[Estimate], metric: str, members: str) -> list[Estimate]:
+    """One judge's figures, all tests of a metric one family: flagged only where Holm lets them be."""
+    tests = {str(n): e.p for n, e in enumerate(estimates) if e.metric == metric and e.p is not None}
+    family = family_of(tests)
+    return [
+        _read(estimate, family[str(n)], members) if str(n) in family else estimate
+        for n, estimate in enumerate(estimates)
+    ]
+
+
+def _read(estimate: Estimate, test: Tested, members: str) -> Estimate:
+    word = UNDERPOWERED if estimate.finding == FLAGGED and not test.shown else estimate.finding
+    note = join([estimate.note, test.told(members)])
+    return replace(estimate, finding=word, p_corrected=test.corrected, note=note)
