@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.datasheet.glossary import METRICS
+from steelyard.metrics.pair_likelihood import NAMES
 
 FILE = Path(__file__).parent / "calibration.json"
 TASKS, CORRELATIONS = (4, 10, 24), ("0", ".1", ".3")
@@ -33,19 +34,22 @@ TITLES = {
 """Name of a simulated sheet to the heading of its tables."""
 
 _FEW_ERRORS = "with few tasks there are few errors, and often one task holds all that the judges share."
-_PAIRS_ALIKE = "pairs of a task that behave alike say less than the likelihood takes them to say."
+_PAIRS_ALIKE = (
+    "pairs of a task that behave alike say less than others, and four tasks hardly show how much less."
+)
+_PERCENTILES = "percentiles of few tasks drawn again, of a figure that is skewed near 1."
+_RARE = "what moves it is rare and comes together in few tasks; a run without it has little spread as well."
 REMARKS = {
-    ("pairs", "flip_excess"): "four tasks, or few pairs that flip, show too little of the spread.",
+    ("binary", "accuracy_mean"): _PERCENTILES,
     ("binary", "cost_per_point"): "it has the accuracy below the line, which is skewed near 1.",
     ("binary", "error_correlation"): _FEW_ERRORS,
+    ("binary", "jury_gain"): _RARE,
+    ("ordinal", "accuracy_mean"): _PERCENTILES,
+    ("ordinal", "chosen_jury_accuracy"): "half of the tasks, of which few hold the errors of a jury.",
     ("ordinal", "error_correlation"): _FEW_ERRORS,
-    (
-        "ordinal",
-        "mae",
-    ): "large errors are rare and come together; a run without them has little spread as well.",
-    ("instrument", "surface_sensitivity"): _PAIRS_ALIKE,
-    ("instrument", "lapse_rate"): _PAIRS_ALIKE,
-    ("instrument", "limit_of_detection"): _PAIRS_ALIKE,
+    ("ordinal", "mae"): _RARE,
+    ("ordinal", "mean_score"): _RARE,
+    **{("instrument", metric): _PAIRS_ALIKE for metric in (*NAMES, "limit_of_detection")},
 }
 """Sheet and metric of a row below the floor to the reason, in a sentence."""
 
@@ -183,9 +187,9 @@ def _runs(sheets: dict[str, Any]) -> str:
 SUMMARY_HEAD = """\
 Coverage of the first interval of every figure, over all probes and conditions that print it; each of them has
 a row in [Calibration](calibration.md), which also says what was simulated. Columns: intra-task correlation ρ
-and number of tasks. Simulated {date} with `{command}`: Steelyard {steelyard}, Python {python}, numpy {numpy},
-scipy {scipy}, {machine}. Runs of each cell, and the standard error of one figure at .95:
-{runs}.
+and number of tasks. Simulated {date} with `{command}`, which `make calibrate` runs at
+full size: Steelyard {steelyard}, Python {python}, numpy {numpy}, scipy {scipy}, {machine}. Runs of each cell,
+and the standard error of one figure at .95: {runs}.
 """
 
 LOW = """\

@@ -124,7 +124,7 @@ def test_each_arm_of_the_instrument_model_fails_alone(command: Command, monkeypa
 
 
 def test_figures_over_probes_and_judges_fail_alone(command: Command, monkeypatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(volatility, "mean_limits", fail)
+    monkeypatch.setattr(volatility, "mean_intervals", fail)
     monkeypatch.setattr(run_cost, "total_estimates", fail)
     monkeypatch.setattr(panel, "jury_estimates", fail)
     monkeypatch.setitem(readings.QUESTIONS, "Accuracy", fail)

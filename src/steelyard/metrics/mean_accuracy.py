@@ -1,19 +1,20 @@
-"""The interval of a mean accuracy over probes: tasks are drawn again with all their probes together."""
+"""The intervals of a mean accuracy over probes: tasks are left out, or drawn again, with all their probes."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from steelyard.metrics.clusters import ratio
+from steelyard.metrics.estimate import Interval
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.intervals import Limits
+from steelyard.metrics.jackknife import SHARE
 from steelyard.metrics.pairs import Floats
-from steelyard.metrics.resampled import interval
+from steelyard.metrics.resampled import intervals
 
 
-def mean_limits(heading: Heading, table: Floats) -> Limits | None:
-    """Limits of the mean of a table's shares, each counted once; None without spread."""
-    return interval(table, _mean, heading.bootstrap_seed("accuracy_mean"))[0]
+def mean_intervals(heading: Heading, table: Floats) -> tuple[Interval, ...]:
+    """Intervals of the mean of a table's shares, each counted once; none without spread."""
+    return intervals(table, _mean, heading.bootstrap_seed("accuracy_mean"), SHARE)[0]
 
 
 def _mean(sums: Floats) -> Floats:

@@ -24,7 +24,7 @@ def pooled_estimates(
     Each call counts once. Items as they are count where a probe shows nothing else.
     """
     mine = [e for e in estimates if e.judge == judge and e.metric == "mae" and e.value is not None]
-    probes = {e.probe for e in mine if e.group["protocol"] == "base"}
+    probes = {e.probe for e in mine if e.group.get("protocol") == "base"}
     if len(probes) < 2:
         return []
     base = [o for o in observations if o.protocol == "base" and o.stimulus.scale is not None]

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.mean_accuracy import mean_limits
+from steelyard.metrics.mean_accuracy import mean_intervals
 from steelyard.metrics.pairs import Floats
 from steelyard.metrics.pointwise import probe_scores
 from steelyard.metrics.share_table import accuracy_column, sampling_sd, share_table
@@ -86,14 +86,13 @@ def _over_probes(
         (found.low, f"probe {least}"),
         (found.high, f"probe {most}"),
     )
-    limits = None if table is None else mean_limits(heading, table)
-    drawn = (Interval("bootstrap_cluster", *limits),) if limits else ()
+    of_mean = () if table is None else mean_intervals(heading, table)
     return [
         heading.estimate(
             metric,
             unit="probe",
             value=value,
-            intervals=drawn if metric == "accuracy_mean" else (),
+            intervals=of_mean if metric == "accuracy_mean" else (),
             n_calls=sum(e.n_calls for e in arm),
             n_units=max(e.n_units for e in arm),
             n_clusters=max(e.n_clusters for e in arm),
