@@ -350,8 +350,8 @@ def _check_prompt(protocol: Protocol, scale: Scale, where: str) -> None:
     hidden = sorted((PAIRWISE_SHOWN if pairwise else POINTWISE_SHOWN) - named)
     if texts and hidden:
         raise ConfigError(
-            f"{where}: the prompt does not show the judge {{{{ {hidden[0]} }}}}, and what it has not seen it can "
-            "not judge; add it."
+            f"{where}: the prompt does not show the judge {{{{ {hidden[0]} }}}}, and what it has not "
+            "seen it can not judge; add it."
         )
 
 
