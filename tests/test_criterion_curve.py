@@ -77,7 +77,11 @@ def test_settings_are_graded() -> None:
 
 def test_a_judge_with_a_prompt_of_its_own_has_no_built_in_instruction() -> None:
     own = parse_judge(
-        {"model": "openai/x", "prompt": "{{ first }} {{ second }}", "protocols": {"mild": "{{ first }}"}},
+        {
+            "model": "openai/x",
+            "prompt": "{{ first }} {{ second }}",
+            "protocols": {"mild": "{{ second }} {{ first }}"},
+        },
         Path(),
         CHECKLIST_TASK.scale,
         GRADED,

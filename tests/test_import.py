@@ -194,6 +194,37 @@ def test_a_judge_without_any_verdict_ends_with_1(steelyard, tmp_path: Path) -> N
     assert accuracy["value"] is None
 
 
+def always_first(tasks: int, **fixed: str) -> list[dict[str, Any]]:
+    """A judge that names slot 1 in every call, on pairs whose better text is u."""
+    return [
+        {"judge": "J", "probe": "ladder", "task": f"t{number}", "pair": f"p{number}", "kind": "prefix"}
+        | {"delta": 1, "better": "u", "answer": "1", "first": "u"}
+        | fixed
+        for number in range(tasks)
+    ]
+
+
+def test_a_better_text_that_never_leaves_its_slot_shows_no_sensitivity(command, tmp_path: Path) -> None:
+    write(tmp_path / "calls.jsonl", always_first(60))
+    rows = json.loads(command("import", "calls.jsonl", "--out", "run", "--json").out)["estimates"]
+    found = {row["metric"]: row for row in rows if row["group"].get("delta") == 1}
+    seen = found["target_sensitivity"]
+    assert (seen["numerator"], seen["denominator"], seen["bounds"]) == (60, 60, [0.5, 1.0])
+    assert "one slot only" in seen["note"]
+    assert "without a verdict" not in seen["note"]
+    assert seen["finding"] == "underpowered"
+    assert [row["value"] for row in rows if row["metric"] == "delta75"] == [None]
+    (tmp_path / "policy.yaml").write_text("target_sensitivity: {delta: 1, min: 0.8}\n")
+    assert command("gate", "run", "--policy", "policy.yaml").code == 4
+
+
+def test_both_slots_tried_leave_sensitivity_to_the_calls(tmp_path: Path) -> None:
+    calls = [*always_first(60)[:30], *always_first(60, first="v")[30:]]
+    estimates = import_verdicts([write(tmp_path / "calls.jsonl", calls)]).datasheet.estimates
+    (found,) = [one for one in estimates if one.metric == "target_sensitivity" and "delta" in one.group]
+    assert (found.value, found.bounds, found.finding) == (0.5, (0.5, 0.5), "flagged")
+
+
 def test_the_position_probe_needs_recorded_pairs(steelyard) -> None:
     done = steelyard("measure", "-j", "planted/tie", "-p", "position")
     assert done.returncode == 2

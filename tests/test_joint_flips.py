@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from planted_pairs import simulate
 from steelyard.metrics.comparison import Family, compare
 from steelyard.metrics.joint_flips import JointFlips
-from steelyard.metrics.multiplicity import benjamini_hochberg
+from steelyard.metrics.multiplicity import holm
 from steelyard.metrics.outcomes import outcomes
 from steelyard.metrics.pairs import Pairs
 from steelyard.providers.planted_model import Parameters
@@ -106,7 +106,7 @@ def family(other: Parameters, seed: int) -> Family:
 def test_a_better_resolution_is_seen_where_separate_tests_are_silent() -> None:
     """s .8 against 1.4 on the ladder of `standard`: the family says so, separate tests seldom."""
     families = [family(replace(BASE, resolution=1.4), seed) for seed in range(6)]
-    separate = [benjamini_hochberg([r.p for r in f.rows if r.p is not None]) for f in families]
+    separate = [holm([r.p for r in f.rows if r.p is not None]) for f in families]
     assert sum(f.differs for f in families) >= 5
     assert sum(min(q) <= 0.05 for q in separate) < sum(f.differs for f in families)
 

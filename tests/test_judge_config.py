@@ -119,6 +119,7 @@ def complaint_of(given: str | dict[str, Any]) -> str:
         ),
         (f"{{model: {LIKELIHOOD}, protocols: {{strict: {{tau: 1}}}}}}", "belongs to planted/probit only"),
         ("{model: openai/x, prompt: '{{ first|nosuch }}'}", "No filter named 'nosuch'"),
+        ("{model: openai/x, prompt: '{{ first }} only'}", "the prompt does not show the judge {{ second }}"),
         ("{model: openai/x, protocols: {strict: '{{ first|nosuch }}'}}", "No filter named 'nosuch'"),
         ("{model: openai/x, prompt: '{{ " + "(" * 5000 + "'}", "nested too deeply"),
         ('{model: "openai/a\\e[31m"}', "model: expected no control characters"),
@@ -151,7 +152,7 @@ def test_deep_nesting_is_refused_wherever_it_stands(levels: int) -> None:
 
 
 def test_a_template_without_end_is_refused_before_any_call() -> None:
-    config = StudyConfig(judges=[{"model": "openai/x", "prompt": RECURSIVE}])
+    config = StudyConfig(judges=[{"model": "openai/x", "prompt": RECURSIVE + "{{ first }}{{ second }}"}])
     study = build_study(config, Path())
     with pytest.raises(ConfigError, match="cannot be rendered"):
         make_plan(study)
@@ -222,8 +223,8 @@ def test_protocols_change_what_they_name() -> None:
             "system": "Judge {{ request }}.",
             "protocols": {
                 "terse": {"reader": "choice"},
-                "own": {"prompt": "{{ second }}", "reader": {"regex": "(1|2)"}},
-                "text": "{{ first }}",
+                "own": {"prompt": "{{ second }}{{ first }}", "reader": {"regex": "(1|2)"}},
+                "text": "{{ first }} {{ second }}",
             },
         }
     )
@@ -231,7 +232,10 @@ def test_protocols_change_what_they_name() -> None:
     assert judge.protocols["terse"].reader == Spec("choice")
     assert judge.protocols["terse"].system == "Judge {{ request }}."
     assert judge.protocols["own"].reader == Spec("regex", {"pattern": "(1|2)"})
-    assert (judge.protocols["text"].user, judge.protocols["text"].system) == ("{{ first }}", None)
+    assert (judge.protocols["text"].user, judge.protocols["text"].system) == (
+        "{{ first }} {{ second }}",
+        None,
+    )
 
 
 def test_settings_go_to_judges_that_have_them() -> None:

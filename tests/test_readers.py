@@ -12,6 +12,7 @@ from steelyard.registry import Spec
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise, Scale
 from steelyard.trials.reply import Reply
 from steelyard.verdicts import readers
+from steelyard.verdicts.json_answers import find_answers
 from steelyard.verdicts.readers import READERS, REASONS
 from steelyard.verdicts.verdict import Abstained, Decided, Tie, Unreadable, Verdict
 
@@ -340,3 +341,7 @@ def test_an_answer_in_prose_is_found(prose: str, winner: str, reason: str, after
     answer = json.dumps({"reason": reason, "winner": winner})
     text = answer + "\n" + prose if after else "So: " + prose.replace("}", "") + "\n" + answer
     assert read("json", text) == (Tie() if winner == "tie" else Decided(winner))
+
+
+def test_a_reason_of_several_lines_hides_no_answer() -> None:
+    assert find_answers('{"reason": "first\nsecond\tthird", "winner": "1"}', "winner") == ["1"]

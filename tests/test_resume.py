@@ -12,6 +12,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from servers import Answer, Received, ScriptedServer, hang, wins
 
 CONCURRENCY = 4
@@ -112,3 +114,15 @@ def test_two_processes_do_not_share_a_folder(tmp_path: Path, environment: dict[s
         assert "another process is measuring into this folder" in errors
         first.kill()
         first.communicate()
+
+
+@pytest.mark.parametrize(
+    "lose", [Path.unlink, lambda path: path.write_bytes(b"")], ids=["deleted", "emptied"]
+)
+def test_replies_that_are_gone_are_not_paid_for_again(steelyard, tmp_path: Path, lose) -> None:
+    command = ("measure", "-j", "planted/tie", "-p", "vacuum", "--out", "run")
+    assert steelyard(*command).returncode == 0
+    lose(tmp_path / "run" / "run.db")
+    done = steelyard(*command)
+    assert done.returncode == 1
+    assert "the replies behind datasheet.json are gone" in done.stderr

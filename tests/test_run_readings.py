@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from panels import panel_datasheet
-from steelyard.metrics.multiplicity import by_chance
+from scores import call
+from steelyard.datasheet.datasheet import JudgeEntry
+from steelyard.datasheet.readings import readings_of
+from steelyard.metrics.losses import loss_estimates
 
 
 def test_volatility_and_cost_are_read() -> None:
@@ -28,9 +29,18 @@ def test_one_probe_has_no_volatility() -> None:
     assert "Volatility" not in {reading.title for reading in sheet.readings}
 
 
-def test_flags_by_chance() -> None:
-    assert by_chance(0, 13) == 1.0
-    assert by_chance(1, 1) == pytest.approx(0.05)
-    # 1 − .95¹³; and two of thirteen: less 13·.05·.95¹².
-    assert by_chance(1, 13) == pytest.approx(0.4867, abs=1e-4)
-    assert by_chance(2, 13) == pytest.approx(0.4867 - 13 * 0.05 * 0.95**12, abs=1e-4)
+def test_a_judge_without_a_readable_call_is_not_told_to_ask_more() -> None:
+    lost = [call(f"i{n}", "unreadable", 1) for n in range(20)]
+    rates = loss_estimates("j", lost, 7)
+    assert [rate.finding for rate in rates] == ["flagged", "underpowered"]
+    (reading,) = readings_of([JudgeEntry("j", "m", False, {})], rates)
+    assert (reading.title, reading.word) == ("Failures", "flagged")
+    assert reading.sentence.startswith("unreadable 20 of 20 calls, failed 0 of 20 calls")
+    assert "would decide" not in reading.sentence
+
+
+def test_too_few_calls_to_say_whether_few_are_lost() -> None:
+    rates = loss_estimates("j", [call(f"i{n}", 1, 1) for n in range(20)], 7)
+    (reading,) = readings_of([JudgeEntry("j", "m", False, {})], rates)
+    assert reading.word == "underpowered"
+    assert "would decide in four runs of five, if the share stays" in reading.sentence

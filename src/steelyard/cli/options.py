@@ -143,7 +143,7 @@ DATA_OPTIONS: tuple[Decorator, ...] = (
         "--prompt",
         type=click.Path(dir_okay=False, path_type=Path),
         metavar="FILE",
-        help="Template of the judges' user message; or paper, the published one.",
+        help="Template of the judges' message, or paper: as published.",
     ),
 )
 

@@ -8,9 +8,12 @@ CHANCE = "would decide in four runs of five, if the share stays"
 
 
 def more_data(estimate: Estimate, calls: int) -> str:
-    """`about 6 more tasks (72 calls) would decide in four runs of five, if the share stays`."""
+    """`about 6 more tasks (72 calls) would decide in four runs of five, if the share stays`.
+
+    Rates over the whole run are of calls, whatever they show.
+    """
     clusters, made = estimate.n_clusters, estimate.n_calls
-    if clusters < 2 or not made:
+    if clusters < 2 or not made or estimate.probe == "run":
         return f"about {_rounded(calls)} more calls of this design {CHANCE}"
     count = -(-calls * clusters // made)
     noun = _noun(estimate) + ("" if count == 1 else "s")
@@ -19,7 +22,7 @@ def more_data(estimate: Estimate, calls: int) -> str:
 
 def _noun(estimate: Estimate) -> str:
     """A task where it holds several pairs or items; else a row of the data, labelled where that is asked."""
-    if estimate.probe == "run" or estimate.n_units > estimate.n_clusters:
+    if estimate.n_units > estimate.n_clusters:
         return "task"
     return "labelled row" if estimate.metric in LABELLED else "row"
 

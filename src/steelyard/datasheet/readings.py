@@ -18,6 +18,7 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Fault, Faults
 from steelyard.metrics.findings import BY_LOSS, DEFAULT_LIMITS
 from steelyard.metrics.losses import UNEVEN
+from steelyard.metrics.sensitivity import ONE_SLOT
 from steelyard.trials.builtin_prompts import GRADED
 
 NATURAL = "Natural pairs"
@@ -236,6 +237,8 @@ def more_calls(estimate: Estimate) -> str:
     """How much more data of the same design would decide an underpowered figure; nothing for others."""
     if estimate.finding != "underpowered":
         return ""
+    if ONE_SLOT in (estimate.note or ""):
+        return f"; {ONE_SLOT}"
     if BY_LOSS in (estimate.note or ""):
         return f"; {BY_LOSS}"
     if estimate.calls_needed is None:

@@ -25,7 +25,13 @@ from steelyard.tasks.scale import Pairwise, Scale, scale_name
 from steelyard.trials.builtin_prompts import NAMED_USER, PAPER_SYSTEM, PAPER_USER
 from steelyard.trials.judge import PRICE_OPTIONS, Judge, Protocol
 from steelyard.trials.presentation import Decoding
-from steelyard.trials.prompt import PAIRWISE_VARIABLES, POINTWISE_VARIABLES, PromptTemplate
+from steelyard.trials.prompt import (
+    PAIRWISE_SHOWN,
+    PAIRWISE_VARIABLES,
+    POINTWISE_SHOWN,
+    POINTWISE_VARIABLES,
+    PromptTemplate,
+)
 from steelyard.verdicts.readers import READERS
 
 PLANNED_PROVIDERS = {
@@ -330,12 +336,23 @@ def _protocols(
         if name == "base":
             raise ConfigError(f"{where}: protocols: 'base' is the judge's own prompt; give it as 'prompt'.")
         protocols[name] = _changed(protocols["base"], change, folder, where)
-    allowed = PAIRWISE_VARIABLES if isinstance(scale, Pairwise) else POINTWISE_VARIABLES
-    for protocol in protocols.values():
-        for text in (protocol.system, protocol.user):
-            if text is not None:
-                PromptTemplate(text, where).check(allowed)
+    for name, protocol in protocols.items():
+        _check_prompt(protocol, scale, where if name == "base" else f"{where}: protocol {name!r}")
     return protocols
+
+
+def _check_prompt(protocol: Protocol, scale: Scale, where: str) -> None:
+    """Refuse a template that is wrong, and one that does not show the judge what it is to judge."""
+    pairwise = isinstance(scale, Pairwise)
+    allowed = PAIRWISE_VARIABLES if pairwise else POINTWISE_VARIABLES
+    texts = [text for text in (protocol.system, protocol.user) if text]
+    named = frozenset[str]().union(*(PromptTemplate(text, where).check(allowed) for text in texts))
+    hidden = sorted((PAIRWISE_SHOWN if pairwise else POINTWISE_SHOWN) - named)
+    if texts and hidden:
+        raise ConfigError(
+            f"{where}: the prompt does not show the judge {{{{ {hidden[0]} }}}}, and what it has not "
+            "seen it can not judge; add it."
+        )
 
 
 def _check_named(config: JudgeConfig, provider: str, scale: Scale, where: str) -> None:

@@ -107,7 +107,9 @@ class JudgeRun:
                 pause = self._pause(len(errors), error)
                 if pause > self.limits.trial_timeout:
                     await self._fail(trial, errors)
-                    raise UnreachableError(f"{error}, and the server asks to wait {pause:,.0f} s") from error
+                    raise UnreachableError(
+                        f"{str(error).rstrip('.')}, and the server asks to wait {pause:,.0f} s"
+                    ) from error
                 late = asyncio.get_running_loop().time() + pause > deadline
                 if late or len(errors) >= self.limits.attempts:
                     await self._fail(trial, errors)

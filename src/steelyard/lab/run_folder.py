@@ -123,11 +123,21 @@ class RunFolder:
         if not self.study.exists():
             return None
         held = thaw(self.study)
+        self._check_replies()
         self._check_source(held, study)
         if not study.extends(held):
             differing = _difference(held, study)
             raise ConfigError(f"{self.path}: holds another study ({differing} differ); choose another --out.")
         return held
+
+    def _check_replies(self) -> None:
+        """Refuse to ask again what a datasheet says was answered, where the replies behind it are gone."""
+        gone = not self.database.exists() or not self.database.stat().st_size
+        if gone and (self.path / "datasheet.json").exists():
+            raise StoreError(
+                f"{self.database}: the replies behind datasheet.json are gone, and would be paid for again; "
+                "restore the file, or choose another --out."
+            )
 
     def _check_source(self, held: Study, study: Study) -> None:
         """Refuse data that have changed since they were frozen, even where the same items come of them."""

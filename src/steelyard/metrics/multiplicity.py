@@ -16,17 +16,3 @@ def holm(probabilities: Sequence[float]) -> list[float]:
         largest = max(largest, probabilities[index] * (count - rank))
         found[index] = min(1.0, largest)
     return found
-
-
-def benjamini_hochberg(probabilities: Sequence[float]) -> list[float]:
-    """The q of each test: the smallest false discovery rate at which it is among the discoveries.
-
-    With m tests sorted upward, q at rank i is the least of p·m/rank over ranks i … m, at most 1.
-    """
-    count = len(probabilities)
-    order = sorted(range(count), key=probabilities.__getitem__, reverse=True)
-    found, least = [1.0] * count, 1.0
-    for rank, index in zip(range(count, 0, -1), order, strict=True):
-        least = min(least, probabilities[index] * count / rank)
-        found[index] = least
-    return found

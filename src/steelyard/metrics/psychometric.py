@@ -16,7 +16,7 @@ from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading, step
 from steelyard.metrics.pairs import Floats, Ints, Pairs
 from steelyard.metrics.proportion import ONE_TASK, join
-from steelyard.metrics.sensitivity import Outcomes, on_ladder, outcomes, steps
+from steelyard.metrics.sensitivity import ONE_SLOT, Outcomes, in_one_slot, on_ladder, outcomes, steps
 from steelyard.metrics.tally import Mask, by_task, distinct_pairs, excluded, tally
 
 METRIC = "delta75"
@@ -90,6 +90,8 @@ def delta75(heading: Heading, pairs: Pairs) -> Estimate:
     table = _Table(ladder, seen)
     if not len(table.levels):
         return heading.undefined(METRIC, NO_VERDICTS if len(ladder) else NO_CALLS, excluded=excluded(ladder))
+    if in_one_slot(ladder):
+        return heading.undefined(METRIC, ONE_SLOT, excluded=excluded(ladder))
     point = float(thresholds(table.levels, table.correct.sum(0), table.calls.sum(0)))
     interval, remark = table.interval(heading.bootstrap_seed(METRIC))
     return heading.estimate(

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from steelyard.metrics.direction_estimates import tie_rate
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.findings import judge_limit, limit_for
 from steelyard.metrics.heading import Heading, step
+from steelyard.metrics.intervals import Limits
 from steelyard.metrics.pairs import FIRST, SECOND, Ints, Pairs
-from steelyard.metrics.proportion import proportion
-from steelyard.metrics.tally import both_orders, decided, readable, tally
+from steelyard.metrics.proportion import join, proportion
+from steelyard.metrics.tally import Tally, both_orders, decided, readable, shown, tally
+
+ONE_SLOT = "the better text stood in one slot only: not told from a preference for that slot"
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,26 +50,53 @@ def steps(pairs: Pairs) -> list[float]:
     return [float(value) for value in np.unique(pairs.delta)]
 
 
+def in_one_slot(pairs: Pairs) -> bool:
+    """Whether the better candidate stood in the same slot in every call that was made."""
+    u_better = pairs.better == 1
+    in_first = shown(np.where(u_better, pairs.u_first, pairs.v_first))
+    in_second = shown(np.where(u_better, pairs.v_first, pairs.u_first))
+    return bool(in_first.any() != in_second.any())
+
+
 def sensitivity_estimates(heading: Heading, pairs: Pairs) -> list[Estimate]:
     """All rates of one step; `pairs` hold that step alone."""
     seen = outcomes(pairs)
     return [
         target_sensitivity(heading, seen),
-        proportion(
+        _share(
             heading,
             "nontie_accuracy",
+            pairs,
             tally(pairs, seen.correct, seen.decided),
             reason="no call of this condition was decided",
         ),
         tie_rate(heading, pairs, "miss_by_tie"),
-        proportion(heading, "wrong_choice", tally(pairs, seen.decided - seen.correct, seen.readable)),
+        _share(heading, "wrong_choice", pairs, tally(pairs, seen.decided - seen.correct, seen.readable)),
         tie_rate(heading, pairs),
     ]
 
 
 def target_sensitivity(heading: Heading, seen: Outcomes) -> Estimate:
     """Calls choosing the better candidate among all with a verdict; ties are not correct."""
-    return proportion(heading, "target_sensitivity", tally(seen.pairs, seen.correct, seen.readable))
+    counts = tally(seen.pairs, seen.correct, seen.readable)
+    return _share(heading, "target_sensitivity", seen.pairs, counts)
+
+
+def _share(heading: Heading, metric: str, pairs: Pairs, counts: Tally, reason: str | None = None) -> Estimate:
+    """A share of right or wrong choices; where one slot was never tried, its calls could be anything."""
+    estimate = proportion(heading, metric, counts, reason=reason)
+    if not counts.n or not in_one_slot(pairs):
+        return estimate
+    limit, bounds = limit_for(metric, heading.group), _untried_slot(counts)
+    word = judge_limit(counts, limit, bounds) if limit else None
+    note = join([ONE_SLOT, estimate.note])
+    return replace(estimate, bounds=bounds, finding=word, note=note, calls_needed=None)
+
+
+def _untried_slot(counts: Tally) -> Limits:
+    """The share over both slots, every call of the untried one a non-event, or every one an event."""
+    made = counts.n + counts.missing
+    return counts.k / (2 * made), (counts.k + counts.missing + made) / (2 * made)
 
 
 def by_base_level(heading: Heading, pairs: Pairs) -> list[Estimate]:

@@ -17,6 +17,11 @@ POINTWISE_VARIABLES = frozenset(
     {"instruction", "request", "rubric", "reference", "response", "low", "high", "fence"}
 )
 
+PAIRWISE_SHOWN = frozenset({"first", "second"})
+"""What a prompt about two texts must show."""
+POINTWISE_SHOWN = frozenset({"response"})
+"""What a prompt about one text must show."""
+
 FENCE = "====="
 """Mark around each candidate; lengthened only when a value contains it."""
 
@@ -42,8 +47,8 @@ class PromptTemplate:
     origin: str = "built-in"
     """Where it came from, for messages."""
 
-    def check(self, allowed: frozenset[str]) -> None:
-        """Refuse a template that does not compile or that names an unknown variable."""
+    def check(self, allowed: frozenset[str]) -> frozenset[str]:
+        """The variables it names; a template that does not compile or names an unknown one is refused."""
         try:
             named = meta.find_undeclared_variables(_environment().parse(self.text))
             _compiled(self.text)
@@ -61,6 +66,7 @@ class PromptTemplate:
             raise ConfigError(
                 f"{self.origin}: unknown variable {unknown[0]!r}; known here: {', '.join(sorted(allowed))}."
             )
+        return frozenset(named)
 
     def render(self, values: Mapping[str, object]) -> str:
         """Insert the values verbatim; a fence longer than any in the values is added."""

@@ -14,7 +14,8 @@ class _Object(list[tuple[str, Any]]):
 _OBJECT = re.compile(r'\{\s*"')
 """How an object begins, unlike a brace in prose or quoted code."""
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_Object)
+# Models break lines inside a reason; what they mean is not in doubt.
+_DECODER = json.JSONDecoder(object_pairs_hook=_Object, strict=False)
 
 
 def find_answers(text: str, key: str) -> list[Any] | None:

@@ -23,6 +23,7 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import POWER
 from steelyard.metrics.intervals import normal_quantile
 from steelyard.metrics.power import calls_to_decide
+from steelyard.metrics.sensitivity import ONE_SLOT
 
 PASS, FAIL, INCONCLUSIVE = "PASS", "FAIL", "INCONCLUSIVE"
 EXIT_CODES = {PASS: 0, FAIL: 3, INCONCLUSIVE: 4}
@@ -179,8 +180,10 @@ def _judge(rule: Rule, estimate: Estimate) -> tuple[str, str, int | None]:
     if not _inside(rule, low, high):
         return INCONCLUSIVE, "the interval reaches over the limit", _needed(rule, estimate)
     lost = sum(estimate.excluded.values())
-    if lost and not _inside(rule, *_widened(estimate, low, high)):
-        return INCONCLUSIVE, f"{numbers.excluded(estimate)}: in the worst case beyond the limit", None
+    untried = ONE_SLOT in (estimate.note or "")
+    if (lost or untried) and not _inside(rule, *_widened(estimate, low, high)):
+        why = ONE_SLOT if untried else f"{numbers.excluded(estimate)}: in the worst case beyond the limit"
+        return INCONCLUSIVE, why, None
     return PASS, "the whole interval lies within", None
 
 
