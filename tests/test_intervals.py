@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -16,7 +18,7 @@ from steelyard.metrics.clusters import (
     wilson_cluster,
     wilson_tasks,
 )
-from steelyard.metrics.findings import Limit, difference_word, limit_word
+from steelyard.metrics.findings import Limit, calls_needed, difference_word, judge_limit, limit_word
 from steelyard.metrics.intervals import clopper_pearson, goodman, newcombe, score, wilson
 from steelyard.metrics.proportion import share_bounds
 from steelyard.metrics.tally import Tally
@@ -89,6 +91,15 @@ def test_without_spread_the_assumed_correlation_steps_in(events: int) -> None:
     assert high <= strict_high
 
 
+def test_repeats_of_few_pairs_clear_no_limit_in_one_task() -> None:
+    # No event in 30 calls: z²/(n + z²) is .083 on 30 calls, .47 on the 3 pairs behind them.
+    calls = Tally(np.array([0]), np.array([30]), n_calls=30, n_units=30)
+    pairs = replace(calls, n_units=3)
+    assert [judge_limit(counts, Limit(0.1)) for counts in (calls, pairs)] == ["clear", "underpowered"]
+    # Wilson excludes .1 from 0 of 25 (2.7055 · .09/.01 = 24.35): 24.35 pairs of ten calls each.
+    assert calls_needed(pairs, Limit(0.1)) == 244
+
+
 def test_zero_of_120_in_ten_tasks() -> None:
     # Upper limit at zero events is q²/(n + q²): t(9) = 2.26216 → 5.1174/(57.143 + 5.1174) = .0822.
     estimate = find(
@@ -102,9 +113,12 @@ def test_zero_of_120_in_ten_tasks() -> None:
     assert estimate.finding == "clear"
 
 
-def test_one_task_has_no_cluster_interval() -> None:
+def test_one_task_counts_its_pairs() -> None:
+    # 8 of 16 calls on 8 pairs: as sure as 4 of 8.
     estimate = find(vacuum_estimates("J", "base", make(["11", "tt"] * 4, kind="empty"), 7), "dark_current")
-    assert [i.method for i in estimate.intervals] == ["wilson"]
+    assert [i.method for i in estimate.intervals] == ["wilson_units", "wilson"]
+    assert interval(estimate, "wilson_units") == pytest.approx(proportion_confint(4, 8, method="wilson"))
+    assert interval(estimate, "wilson") == pytest.approx(proportion_confint(8, 16, method="wilson"))
     assert "this task only" in (estimate.note or "")
     assert (estimate.value, estimate.n_calls, estimate.n_units, estimate.n_clusters) == (0.5, 16, 8, 1)
 

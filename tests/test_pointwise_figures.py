@@ -141,6 +141,15 @@ def test_repeats_of_an_item_do_not_narrow_the_interval() -> None:
     assert many[1] - many[0] >= single[1] - single[0]
 
 
+def test_repeats_of_one_item_are_one_item() -> None:
+    # 5 of 5 on one item is 1 of 1: Wilson's lower limit is 1/(1 + z²) = 1/4.8415.
+    one = accuracy(HEADING, collect_scores([call("i0", 1, 1, cluster="hb", replicate=r) for r in range(5)]))
+    assert [i.method for i in one.intervals] == ["wilson_units", "wilson"]
+    assert limits(one) == pytest.approx((1 / 4.841459, 1.0))
+    assert (one.intervals[1].low, one.intervals[1].high) == wilson(5, 5)
+    assert (one.numerator, one.denominator, one.n_units) == (5, 5, 1)
+
+
 def test_a_deterministic_judge_agrees_with_itself_whatever_its_accuracy() -> None:
     wrong = repeats([[0, 0, 0]] * 6 + [[1, 1, 1]] * 2, expected=1)
     figures = named([*stability(HEADING, wrong), noise_floor(HEADING, wrong)])

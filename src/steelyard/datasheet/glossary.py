@@ -263,6 +263,7 @@ INTERVALS: dict[str, str] = {
         "Wilson score interval on the effective sample size after clustering by task, with Student's t on "
         "one degree of freedom less than there are tasks."
     ),
+    "wilson_units": "Wilson score interval on the distinct pairs or items of one task; repeats count once.",
     "wilson_tasks": "Wilson score interval with the number of tasks as the sample size: the strict bound.",
     "goodman": (
         "Goodman simultaneous intervals over the cells of the decomposition, on distinct pairs; it claims "

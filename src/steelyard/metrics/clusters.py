@@ -46,9 +46,9 @@ def fallback_size(tally: Tally) -> float:
 
 
 def effective_size(tally: Tally) -> float:
-    """Independent trials that would carry as much information; all trials when there is one task."""
+    """Independent trials that would carry as much information; distinct units when there is one task."""
     if tally.n_clusters < 2:
-        return float(tally.n)
+        return float(min(tally.n, tally.n_units))
     if no_spread(tally):
         return fallback_size(tally)
     share = tally.k / tally.n
@@ -71,7 +71,7 @@ def quantile(tally: Tally, probability: float) -> float:
 
 
 def wilson_cluster(tally: Tally, probability: float = 0.975) -> Limits:
-    """Wilson's interval on the effective size with the t quantile; call-level Wilson for one task."""
+    """Wilson's interval on the effective size with the t quantile; on distinct units for one task."""
     return score(tally.k / tally.n, effective_size(tally), quantile(tally, probability))
 
 

@@ -124,12 +124,12 @@ def detectable_beyond(tally: Tally, limit: Limit) -> float:
 def calls_needed(tally: Tally, limit: Limit) -> int | None:
     """Calls of this design, more tasks like these, that decide in four runs of five if the share is true.
 
-    None where the share lies on the limit. With one task calls are added to that task.
+    None where the share lies on the limit. With one task units are added to that task.
     """
     share, size, tasks = tally.k / tally.n, effective_size(tally), tally.n_clusters
     if tasks < 2:
         trials = trials_to_exclude(share, limit.value, normal_quantile(1 - ALPHA), POWER)
-        return None if trials is None else ceil(trials / tally.n * tally.n_calls)
+        return None if trials is None else ceil(trials / size * tally.n_calls)
 
     def decided(count: int) -> bool:
         trials = size / tasks * count

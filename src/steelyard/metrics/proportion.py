@@ -91,7 +91,9 @@ def join(parts: Iterable[str | None]) -> str | None:
 def _intervals(tally: Tally) -> list[Interval]:
     call_level = Interval("wilson", *wilson(tally.k, tally.n))
     if tally.n_clusters < 2:
-        return [call_level]
+        # Repeats of a unit may all agree, so they make nothing surer about other units.
+        repeated = tally.n_units < tally.n
+        return [*([Interval("wilson_units", *wilson_cluster(tally))] if repeated else []), call_level]
     strict = [Interval("wilson_tasks", *wilson_tasks(tally))] if no_spread(tally) else []
     return [Interval("wilson_cluster", *wilson_cluster(tally)), *strict, call_level]
 
