@@ -117,6 +117,8 @@ def test_generate_writes_and_judges_nothing_and_review_comes_first(
             line["lineage"]["review"] = next(states, "pending")
             if line["lineage"]["review"] == "edited":
                 line["texts"] = ["Nobody can see a sky that is this green."]
+            if line["lineage"]["review"] == "accepted":  # said on the line itself, it counts as well
+                line["lineage"]["review"], line["review"] = "pending", "accepted"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert "1 of 4 written stimuli wait" in command("measure", "study.yaml", "--out", "run").err
     judged = command("measure", "study.yaml", "--out", "run", "--accept-all")

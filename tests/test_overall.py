@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from commands import Command
 from panels import Scored
 from scores import call
 from steelyard.datasheet import html, markdown
@@ -81,7 +83,7 @@ def test_a_data_set_without_a_right_call_or_a_price_is_not_left_out(tmp_path: Pa
     # .6 dollars over 100 times the mean of .8 and 0.
     assert (j.accuracy_mean, j.cost.pooled, j.cost.mean_of_rows) == (0.4, pytest.approx(0.015), None)
     assert (k.accuracy_mean, k.cost.pooled, k.cost.mean_of_rows) == (pytest.approx(0.6), None, None)
-    assert (only.missing, only.cost.pooled) == (("b",), pytest.approx(0.002))
+    assert (only.missing, only.cost.pooled) == ({"b": "not a judge of this run"}, pytest.approx(0.002))
 
 
 def test_one_name_for_two_models_is_refused(tmp_path: Path) -> None:
@@ -91,6 +93,66 @@ def test_one_name_for_two_models_is_refused(tmp_path: Path) -> None:
         overall([first, second])
     with pytest.raises(ConfigError, match="no judge has an accuracy"):
         overall([folder(tmp_path / "c", sheet("c", {}))])
+
+
+def test_a_run_that_ended_early_is_named(tmp_path: Path, command: Command) -> None:
+    early = replace(sheet("a", {"j": (0.58, 0.4)}), run={"partial": True, "asked": 1106, "planned": 1160})
+    folders = [folder(tmp_path / "a", early), folder(tmp_path / "b", sheet("b", {"j": (0.8, 0.2)}))]
+    assert command("overall", *map(str, folders)).out.startswith("Partial: 1,106 of 1,160 calls on a.\n")
+    rows = json.loads(command("overall", *map(str, folders), "--json").out)[0]["data_sets"]
+    assert [row["partial"] for row in rows] == ["Partial: 1,106 of 1,160 calls", None]
+    unread = replace(early, estimates=())
+    whole = folder(tmp_path / "c", sheet("c", {"j": (0.8, 0.2)}))
+    (j,) = overall([folder(tmp_path / "d", unread), whole])
+    assert j.missing == {"a": "no probe of labelled single texts; Partial: 1,106 of 1,160 calls"}
+
+
+def test_a_judge_without_any_accuracy_is_named_with_the_reason(tmp_path: Path, command: Command) -> None:
+    told = sheet("a", {"j": (0.8, 0.4), "silent": (0.5, 0.1)})
+    none = Estimate(
+        "silent", "typos", "accuracy", {"protocol": "base"}, "call", None, note="no readable call"
+    )
+    kept = tuple(e for e in told.estimates if e.judge == "j")
+    place = folder(tmp_path / "a", replace(told, estimates=(*kept, none)))
+    printed = command("overall", str(place)).out
+    assert "silent: no accuracy on a (no readable call)." in printed
+    assert [line.split()[-1] for line in printed.splitlines() if line.split()[:1] == ["silent"]] == [
+        "undefined"
+    ]
+    row = json.loads(command("overall", str(place), "--json").out)[1]
+    assert (row["judge"], row["accuracy_mean"], row["reasons"]) == ("silent", None, {"a": "no readable call"})
+
+
+def test_the_same_folder_twice_is_refused(tmp_path: Path, command: Command) -> None:
+    place = folder(tmp_path / "a", sheet("a", {"j": (0.8, 0.4)}))
+    (tmp_path / "link").symlink_to(place)
+    done = command("overall", str(place), str(tmp_path / "link"))
+    assert done.code == 2
+    assert "link: found twice, expected each run folder once" in done.err
+
+
+def test_two_folders_of_one_name_are_two_data_sets(tmp_path: Path) -> None:
+    places = [tmp_path / "x" / "run", tmp_path / "y" / "run"]
+    for place, accuracy in zip(places, (0.8, 0.4), strict=True):
+        place.parent.mkdir()
+        folder(place, sheet("same", {"j": (accuracy, 0.1)}))
+    (j,) = overall(places)
+    assert [row.data_set for row in j.rows] == [str(place.resolve()) for place in places]
+    assert j.accuracy_mean == pytest.approx(0.6)
+
+
+def test_data_sets_with_other_probes_are_said_to_differ(tmp_path: Path, command: Command) -> None:
+    wide = sheet("wide", {"j": (0.8, 0.4), "k": (0.7, 0.4)})
+    more = tuple(replace(e, probe="label_flip") for e in wide.estimates)
+    folders = [
+        folder(tmp_path / "wide", replace(wide, estimates=(*wide.estimates, *more))),
+        folder(tmp_path / "narrow", sheet("narrow", {"j": (0.6, 0.2), "k": (0.5, 0.2)})),
+    ]
+    printed = command("overall", *map(str, folders)).out
+    assert printed.count("is without") == 1
+    assert "narrow: the accuracy of j, k is without label_flip, which other data sets have" in printed
+    rows = json.loads(command("overall", *map(str, folders), "--json").out)[0]["data_sets"]
+    assert [row["probes"] for row in rows] == [["label_flip", "typos"], ["typos"]]
 
 
 def graded() -> Datasheet:

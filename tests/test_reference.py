@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,15 @@ import pytest
 import steelyard
 from authoring_server import Cast, true_score
 from commands import Command
+from scores import call
 from servers import Answer, ScriptedServer, fails, says
+from steelyard.metrics.against_labels import ORDINAL, ordinal_figures
+from steelyard.metrics.heading import Heading
+from steelyard.metrics.item_outcomes import item_outcomes
+from steelyard.metrics.score_shares import OWN_LABELS
+from steelyard.metrics.scores import collect_scores
+from steelyard.probes.self_preference import SelfPreference
+from steelyard.stimuli.original import ORIGINAL
 from steelyard.store.run_store import RunStore
 from test_unlabelled import KEPT, figures, write_study
 
@@ -75,6 +84,54 @@ def test_the_reference_is_named_in_every_output(
     (tmp_path / "sky.jsonl").unlink()
     assert command("report", "run", "--format", "json").out == sheet
     assert cast.calls == calls
+
+
+def test_a_judge_is_not_held_against_its_own_verdicts(
+    command: Command, tmp_path: Path, cast: Cast, server: ScriptedServer
+) -> None:
+    write(tmp_path, server, probes=["stochastic_stability", "label_flip"])
+    done = command("measure", "study.yaml", "--out", "run", "--json")
+    assert done.code == 0, done.err
+    told = {"stochastic_stability": OWN_LABELS, "label_flip": (4, 4)}
+    assert figures(done.rows, "accuracy") == told
+    assert figures(done.rows, "accuracy", "other") == {**told, "stochastic_stability": (20, 20)}
+    for metric in ("false_positive_rate", "false_negative_rate", "balanced_accuracy", "kappa", "gwet_ac1"):
+        assert figures(done.rows, metric)["stochastic_stability"] == OWN_LABELS
+    beside = [r for r in done.rows if r["metric"] == "accuracy" and r["group"].get("kind") == "original"]
+    values = {row["judge"]: row["value"] for row in beside if row["judge"] in ("grader", "other")}
+    assert values == {"grader": None, "other": 1.0}
+    same = [r["value"] for r in done.rows if (r["judge"], r["metric"]) == ("grader", "self_agreement")]
+    assert same == [1.0]
+    panel = json.loads((tmp_path / "run" / "datasheet.json").read_text())["panel"]
+    juries = [row for row in panel if row["metric"] == "jury_accuracy"]
+    assert {row["probe"] for row in juries} == {"jury", "label_flip"}
+    assert {row["denominator"] for row in juries} == {4}  # the flips; the items have the grader's own labels
+
+
+def test_own_labels_are_in_no_figure_of_accuracy_between_runs() -> None:
+    graded = [call("i1", 1, 1, probe=ORIGINAL), call("i1", 1, 1, probe="typos")]
+    own = [replace(graded[0], own_label=True), graded[1]]
+    metrics = [
+        [question.metric for question, _, _ in item_outcomes(rows, lambda shown: shown.id)]
+        for rows in (graded, own)
+    ]
+    assert metrics == [["accuracy", "accuracy", "invariance"], ["accuracy", "invariance"]]
+    ordinal = collect_scores(replace(o, own_label=True) for o in [call("i", 3, 3, scale="1-6")])
+    found = {e.metric: e for e in ordinal_figures(Heading("j", "p", {}, 7), ordinal)}
+    told = {metric: e.note for metric, e in found.items() if e.value is None}
+    assert told == dict.fromkeys(["within_one", *ORDINAL], OWN_LABELS)
+
+
+def test_the_reference_shows_no_self_preference_on_its_own_labels() -> None:
+    shown = [call(f"i{n}", n % 2, n % 2, probe=ORIGINAL) for n in range(4)]
+    signed = [
+        replace(o, stimulus=replace(o.stimulus, authors=("mine" if n < 2 else "other",)))
+        for n, o in enumerate(shown)
+    ]
+    probe = SelfPreference(families={"j": "a", "mine": "a", "other": "b"})
+    (free,) = probe.estimates("j", signed, 7)
+    (own,) = probe.estimates("j", [replace(o, own_label=True) for o in signed], 7)
+    assert (free.value, own.value, own.note) == (0.0, None, OWN_LABELS)
 
 
 def test_an_item_without_a_verdict_has_no_reference_and_keeps_none(

@@ -57,15 +57,49 @@ def _print(judges: list[JudgeOverall], console: Console) -> None:
     for judge in judges:
         for row in judge.rows:
             point = row.cost.per_point if row.cost else None
-            cells = (f"{row.accuracy:.2f}", _dollars(row.dollars), _dollars(point))
+            cells = (_accuracy(row.accuracy), _dollars(row.dollars), _dollars(point))
             table.add_row(plain(judge.judge), plain(row.data_set), *cells)
-        table.add_row("", "overall, pooled", f"{judge.accuracy_mean:.2f}", "", _dollars(judge.cost.pooled))
+        for name in judge.missing:
+            table.add_row(plain(judge.judge), plain(name), _accuracy(None), "", "")
+        mean = _accuracy(judge.accuracy_mean)
+        table.add_row("", "overall, pooled", mean, "", _dollars(judge.cost.pooled))
         table.add_row("", "overall, mean", "", "", _dollars(judge.cost.mean_of_rows), end_section=True)
+    for line in _partial(judges):
+        console.print(Text(line), soft_wrap=True)
     console.print(table)
+    for line in (*_missing(judges), *_lacking(judges), MEANING):
+        console.print(Text(line), soft_wrap=True)
+
+
+def _partial(judges: list[JudgeOverall]) -> list[str]:
+    """A line for each data set whose run ended early."""
+    rows = [row for judge in judges for row in judge.rows if row.partial]
+    return list(dict.fromkeys(f"{row.partial} on {row.data_set}." for row in rows))
+
+
+def _missing(judges: list[JudgeOverall]) -> list[str]:
+    """A line for each judge that some data set has no accuracy of."""
+    told = {
+        judge.judge: ", ".join(f"{name} ({why})" for name, why in judge.missing.items()) for judge in judges
+    }
+    return [f"{judge}: no accuracy on {names}." for judge, names in told.items() if names]
+
+
+def _lacking(judges: list[JudgeOverall]) -> list[str]:
+    """A line for each data set whose accuracy is over other probes, with the judges that this holds for."""
+    held: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for judge in judges:
-        if judge.missing:
-            console.print(Text(f"{judge.judge}: no accuracy on {', '.join(judge.missing)}."), soft_wrap=True)
-    console.print(Text(MEANING), soft_wrap=True)
+        for place in judge.lacking.items():
+            held.setdefault(place, []).append(judge.judge)
+    return [
+        f"{name}: the accuracy of {', '.join(whose)} is without {', '.join(probes)}, which other data sets "
+        "have; the rows are not alike."
+        for (name, probes), whose in held.items()
+    ]
+
+
+def _accuracy(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.2f}"
 
 
 def _dollars(amount: float | None) -> str:

@@ -72,6 +72,9 @@ class _Asked(_Body):
 
 class _Run(_Body):
     model_config = ConfigDict(extra="allow")
+    partial: bool = False
+    asked: int = 0
+    planned: int = 0
     unfinished: dict[str, _Asked] = Field(default_factory=dict)
 
 

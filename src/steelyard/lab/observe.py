@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from steelyard.lab.planner import Plan
+from steelyard.stimuli.original import ORIGINAL
 from steelyard.store.replies import StoredFailure, StoredReply
 from steelyard.store.run_store import RunStore
 from steelyard.trials.reply import Usage
@@ -16,7 +18,8 @@ from steelyard.verdicts.verdict import Failed, Verdict
 
 def observe(plan: Plan, store: RunStore) -> list[Observation]:
     """One observation per trial that was asked, in the plan's order."""
-    return list(observe_trials(plan.trials, store).values())
+    observed = observe_trials(plan.trials, store).values()
+    return [replace(o, own_label=True) if _own(o, plan.study.reference) else o for o in observed]
 
 
 def observe_trials(trials: Iterable[Trial], store: RunStore) -> dict[str, Observation]:
@@ -28,6 +31,11 @@ def observe_trials(trials: Iterable[Trial], store: RunStore) -> dict[str, Observ
         if verdict is not None:
             observed[trial.key] = _observation(trial, replies.get(trial.key), verdict)
     return observed
+
+
+def _own(observation: Observation, reference: str | None) -> bool:
+    """The label of this text is what this judge said of it."""
+    return observation.judge == reference and observation.stimulus.kind == ORIGINAL
 
 
 def _observation(trial: Trial, stored: StoredReply | None, verdict: Verdict) -> Observation:

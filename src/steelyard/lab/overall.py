@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -14,6 +14,8 @@ from steelyard.lab.datasheet_file import read_datasheet
 from steelyard.metrics.cost import CostRow, OverallCost, overall_cost
 
 _BASE = {"protocol": "base"}
+NOT_ASKED = "not a judge of this run"
+NO_ACCURACY = "no probe of labelled single texts"
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,10 @@ class DataSetRow:
     """Mean of the accuracies of its probes, each counted once."""
     dollars: float | None
     """What the labelled calls of these probes cost; None where a price is not known."""
+    probes: tuple[str, ...]
+    """Names of these probes, sorted."""
+    partial: str | None
+    """`Partial: 183 of 660 calls` where the run of the data set ended early."""
 
     @property
     def cost(self) -> CostRow | None:
@@ -35,25 +41,32 @@ class DataSetRow:
 
 @dataclass(frozen=True)
 class JudgeOverall:
-    """One judge over all data sets that have an accuracy of it."""
+    """One judge over all data sets that have an accuracy of it, which may be none."""
 
     judge: str
     """Name on the datasheets."""
     rows: tuple[DataSetRow, ...]
     """Its data sets, in the order given."""
-    missing: tuple[str, ...]
-    """Data sets without an accuracy of this judge."""
+    missing: Mapping[str, str]
+    """Data sets without an accuracy of this judge, each with the reason."""
 
     @property
-    def accuracy_mean(self) -> float:
-        """Mean of the rows, each data set counted once."""
-        return fmean(row.accuracy for row in self.rows)
+    def accuracy_mean(self) -> float | None:
+        """Mean of the rows, each data set counted once; None without a row."""
+        return fmean(row.accuracy for row in self.rows) if self.rows else None
+
+    @property
+    def lacking(self) -> dict[str, tuple[str, ...]]:
+        """Data set to the probes that its accuracy is without and that of another data set is not."""
+        every = {probe for row in self.rows for probe in row.probes}
+        found = {row.data_set: tuple(sorted(every.difference(row.probes))) for row in self.rows}
+        return {name: probes for name, probes in found.items() if probes}
 
     @property
     def cost(self) -> OverallCost:
-        """Cost per point over the data sets, both ways; neither where a data set has no price."""
+        """Cost per point over the data sets, both ways; neither where a data set has no price, or none is."""
         known = [row.cost for row in self.rows if row.cost is not None]
-        return overall_cost(known) if len(known) == len(self.rows) else OverallCost(None, None)
+        return overall_cost(known) if known and len(known) == len(self.rows) else OverallCost(None, None)
 
     def to_json(self) -> dict[str, Any]:
         """A plain mapping."""
@@ -65,10 +78,13 @@ class JudgeOverall:
                     "accuracy_mean": row.accuracy,
                     "cost_total": row.dollars,
                     "cost_per_point": row.cost.per_point if row.cost else None,
+                    "probes": list(row.probes),
+                    "partial": row.partial,
                 }
                 for row in self.rows
             ],
             "missing": list(self.missing),
+            "reasons": dict(self.missing),
             "accuracy_mean": self.accuracy_mean,
             "cost_per_point_pooled": self.cost.pooled,
             "cost_per_point_mean": self.cost.mean_of_rows,
@@ -76,24 +92,39 @@ class JudgeOverall:
 
 
 def overall(folders: Sequence[Path]) -> list[JudgeOverall]:
-    """Every judge that at least one of these folders has an accuracy of."""
+    """Every judge of these folders; at least one of them has an accuracy."""
+    _check_folders(folders)
     sheets = [read_datasheet(folder) for folder in folders]
-    names = [sheet.name for sheet in sheets]
-    if len(set(names)) < len(names):
-        names = [folder.resolve().name for folder in folders]
-    _check(sheets)
+    _check_models(sheets)
+    named = dict(zip(_names(folders, sheets), sheets, strict=True))
     judges = dict.fromkeys(judge.name for sheet in sheets for judge in sheet.judges if not judge.baseline)
-    found = [_judge(judge, dict(zip(names, sheets, strict=True))) for judge in judges]
-    told = [judge for judge in found if judge.rows]
-    if not told:
+    found = [_judge(judge, named) for judge in judges]
+    if not any(judge.rows for judge in found):
         raise ConfigError(
             f"{', '.join(map(str, folders))}: no judge has an accuracy, expected runs on labelled texts; "
             "measure with a probe of single texts."
         )
-    return told
+    return found
 
 
-def _check(sheets: Sequence[Datasheet]) -> None:
+def _names(folders: Sequence[Path], sheets: Sequence[Datasheet]) -> list[str]:
+    """The studies' names, or else those of their folders, or else the paths: the first that differ."""
+    studies, places = [sheet.name for sheet in sheets], [folder.resolve() for folder in folders]
+    for names in (studies, [place.name for place in places]):
+        if len(set(names)) == len(names):
+            return names
+    return [str(place) for place in places]
+
+
+def _check_folders(folders: Sequence[Path]) -> None:
+    """Refuse a folder that is given twice: its data set would count twice."""
+    places = [folder.resolve() for folder in folders]
+    for number, folder in enumerate(folders):
+        if places[number] in places[:number]:
+            raise ConfigError(f"{folder}: found twice, expected each run folder once; leave one out.")
+
+
+def _check_models(sheets: Sequence[Datasheet]) -> None:
     """Refuse one name for two models: they are not one judge."""
     models: dict[str, str] = {}
     for sheet in sheets:
@@ -106,10 +137,12 @@ def _check(sheets: Sequence[Datasheet]) -> None:
                 )
 
 
-def _judge(judge: str, sheets: dict[str, Datasheet]) -> JudgeOverall:
+def _judge(judge: str, sheets: Mapping[str, Datasheet]) -> JudgeOverall:
     rows = {name: _row(judge, name, sheet) for name, sheet in sheets.items()}
     known = tuple(row for row in rows.values() if row is not None)
-    return JudgeOverall(judge, known, tuple(name for name, row in rows.items() if row is None))
+    return JudgeOverall(
+        judge, known, {name: _why(judge, sheets[name]) for name, row in rows.items() if row is None}
+    )
 
 
 def _row(judge: str, name: str, sheet: Datasheet) -> DataSetRow | None:
@@ -120,4 +153,14 @@ def _row(judge: str, name: str, sheet: Datasheet) -> DataSetRow | None:
     if not right:
         return None
     dollars = sum(value or 0.0 for value in paid.values()) if len(paid) == len(right) else None
-    return DataSetRow(name, fmean(value or 0.0 for value in right.values()), dollars)
+    accuracy = fmean(value or 0.0 for value in right.values())
+    return DataSetRow(name, accuracy, dollars, tuple(sorted(right)), sheet.partial)
+
+
+def _why(judge: str, sheet: Datasheet) -> str:
+    """Why a judge has no accuracy: what its undefined figures say, each reason once."""
+    if judge not in [entry.name for entry in sheet.judges]:
+        return NOT_ASKED
+    notes = dict.fromkeys(e.note for e in sheet.of(judge, "accuracy") if dict(e.group) == _BASE and e.note)
+    early = [sheet.partial] if sheet.partial else []
+    return "; ".join([*(notes or [NO_ACCURACY]), *early])

@@ -15,7 +15,7 @@ from steelyard.metrics.intervals import Limits, score
 from steelyard.metrics.jackknife import AGREEMENT, POSITIVE, SHARE, UNBOUNDED, Ends
 from steelyard.metrics.pairs import Floats, Ints
 from steelyard.metrics.resampled import Sums, resampled
-from steelyard.metrics.score_shares import NO_LABELS, abstentions, false_rates, within_one
+from steelyard.metrics.score_shares import abstentions, false_rates, unlabelled, within_one
 from steelyard.metrics.scores import Scores
 from steelyard.metrics.tally import Tally
 
@@ -60,7 +60,7 @@ def binary_figures(heading: Heading, scores: Scores) -> list[Estimate]:
     """False rates, balanced accuracy and chance-corrected agreement of yes/no verdicts."""
     sums = label_table(scores, np.array([0, 1]))
     values = np.array([0.0, 1.0])
-    return [*false_rates(heading, scores), *_figures(heading, BINARY, sums, values)]
+    return [*false_rates(heading, scores), *_figures(heading, BINARY, sums, values, unlabelled(scores))]
 
 
 def ordinal_figures(heading: Heading, scores: Scores) -> list[Estimate]:
@@ -68,7 +68,7 @@ def ordinal_figures(heading: Heading, scores: Scores) -> list[Estimate]:
     rows = scores.where(scores.labelled & scores.decided)
     values = np.union1d(rows.score, rows.expected.astype(np.int64))
     sums = label_table(scores, values)
-    figures = _figures(heading, ORDINAL, sums, values.astype(np.float64))
+    figures = _figures(heading, ORDINAL, sums, values.astype(np.float64), unlabelled(scores))
     return [within_one(heading, scores), *figures, unused_levels(heading, scores)]
 
 
@@ -103,17 +103,22 @@ def unused_levels(heading: Heading, scores: Scores) -> Estimate:
     )
 
 
-def _figures(heading: Heading, formulas: dict[str, Formula], sums: Sums, values: Floats) -> list[Estimate]:
-    return [_figure(heading, metric, formula, sums, values) for metric, formula in formulas.items()]
+def _figures(
+    heading: Heading, formulas: dict[str, Formula], sums: Sums, values: Floats, lacking: str
+) -> list[Estimate]:
+    """Every figure of the table; `lacking` says why there are no labels, where there are none."""
+    return [_figure(heading, metric, formula, sums, values, lacking) for metric, formula in formulas.items()]
 
 
-def _figure(heading: Heading, metric: str, formula: Formula, sums: Sums, values: Floats) -> Estimate:
+def _figure(
+    heading: Heading, metric: str, formula: Formula, sums: Sums, values: Floats, lacking: str
+) -> Estimate:
     return resampled(
         heading,
         metric,
         sums,
         lambda table: formula(table, values),
-        reason=_why(metric, sums),
+        reason=_why(metric, sums) if len(sums.rows) else lacking,
         ends=_ENDS.get(metric, AGREEMENT),
         bounds=_bounds(metric, sums),
         chance=_CHANCE.get(metric, 0.0),
@@ -140,8 +145,6 @@ def _mixture(formula: Formula, sums: Sums, values: Floats) -> Interval | None:
 
 def _why(metric: str, sums: Sums) -> str:
     """Why a figure is undefined."""
-    if not len(sums.rows):
-        return NO_LABELS
     if not sums.n_calls:
         return NOT_SCORED
     table = sums.table.sum(0)

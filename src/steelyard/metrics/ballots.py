@@ -12,23 +12,28 @@ from steelyard.metrics.scores import Scores
 
 
 def ballots(scores: Mapping[str, Scores], tie: str = "low") -> Ballots:
-    """Judges by name as columns, inputs that any of them saw as rows; repeats go to their majority."""
+    """Judges by name as columns, inputs that any of them saw as rows; repeats go to their majority.
+
+    An input whose label is the verdict of one of the judges has none among them: that judge is always right.
+    """
     judges = tuple(sorted(scores))
     inputs = sorted({name for columns in scores.values() for name in columns.stimuli})
     number = {name: index for index, name in enumerate(inputs)}
     votes = np.full((len(inputs), len(judges)), np.nan)
     labels = np.full(len(inputs), np.nan)
+    own = np.zeros(len(inputs), dtype=np.bool_)
     clusters, scales = [""] * len(inputs), [""] * len(inputs)
     for column, judge in enumerate(judges):
         columns = scores[judge]
         rows = np.array([number[name] for name in columns.stimuli], dtype=np.int64)
         votes[rows, column] = _answers(columns, tie)
         labels[rows[columns.stimulus]] = columns.expected
+        own[rows[columns.stimulus[columns.own_label]]] = True
         ends = zip(columns.low.tolist(), columns.high.tolist(), strict=True)
         for row, cluster, scale in zip(rows[columns.stimulus], columns.cluster, ends, strict=True):
             clusters[row], scales[row] = columns.clusters[cluster], f"{scale[0]}-{scale[1]}"
     names = tuple(sorted(set(scales)))
-    return Ballots(votes, labels, _numbers(clusters), judges, _numbers(scales), names)
+    return Ballots(votes, np.where(own, np.nan, labels), _numbers(clusters), judges, _numbers(scales), names)
 
 
 def _numbers(names: Sequence[str]) -> Ints:

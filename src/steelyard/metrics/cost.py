@@ -16,7 +16,7 @@ from steelyard.metrics.jackknife import POSITIVE
 from steelyard.metrics.pairs import Floats
 from steelyard.metrics.pointwise import NO_TEXTS, probe_scores
 from steelyard.metrics.resampled import Sums, resampled
-from steelyard.metrics.score_shares import NO_LABELS
+from steelyard.metrics.score_shares import unlabelled
 from steelyard.metrics.scores import Scores
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observation import Observation
@@ -98,10 +98,11 @@ def cost_estimates(
     dollars = dollars_of_rows(scores, mine, price)
     edits = ~scores.original if np.any(~scores.original) else scores.original
     labelled = edits & scores.labelled
+    lacking = unlabelled(scores.where(edits)) if len(scores) else NO_CALLS
     return [
         per_call(heading, scores.where(edits), dollars[edits]),
-        _per_point(heading, scores.where(labelled), dollars[labelled], len(scores)),
-        _total(heading, scores.where(labelled), dollars[labelled], len(scores)),
+        _per_point(heading, scores.where(labelled), dollars[labelled], lacking),
+        _total(heading, scores.where(labelled), dollars[labelled], lacking),
     ]
 
 
@@ -129,10 +130,9 @@ def per_call(heading: Heading, scores: Scores, dollars: Floats) -> Estimate:
     return resampled(heading, "cost_per_call", sums, _mean, reason=NO_CALLS, ends=POSITIVE)
 
 
-def _per_point(heading: Heading, scores: Scores, dollars: Floats, calls: int) -> Estimate:
+def _per_point(heading: Heading, scores: Scores, dollars: Floats, lacking: str) -> Estimate:
     right = scores.decided & np.equal(scores.score, scores.expected)
     sums = _sums(scores, np.column_stack([dollars, right, scores.readable]).astype(np.float64))
-    lacking = NO_LABELS if calls else NO_CALLS
     reason = lacking if not len(scores) else NEVER_RIGHT if scores.readable.any() else NO_VERDICTS
     return resampled(heading, "cost_per_point", sums, _point, reason=reason, ends=POSITIVE)
 
@@ -142,10 +142,10 @@ def _mean(sums: Floats) -> Floats:
     return ratio(sums[..., 0], sums[..., 1])
 
 
-def _total(heading: Heading, scores: Scores, dollars: Floats, calls: int) -> Estimate:
+def _total(heading: Heading, scores: Scores, dollars: Floats, lacking: str) -> Estimate:
     """What was paid for these calls: counted, not estimated."""
     if not len(scores):
-        return heading.undefined("cost_total", NO_LABELS if calls else NO_CALLS)
+        return heading.undefined("cost_total", lacking)
     return heading.estimate(
         "cost_total",
         unit="call",

@@ -53,9 +53,9 @@ def _above_lowest(observation: Observation, name: str) -> tuple[Question, Key, O
 
 
 def _right(observation: Observation, name: str) -> Events:
-    """The call gives the expected label."""
+    """The call gives the expected label, which somebody other than the judge gave."""
     stimulus, verdict = observation.stimulus, observation.verdict
-    if isinstance(stimulus.expectation, Label):
+    if isinstance(stimulus.expectation, Label) and not observation.own_label:
         right = verdict == Decided(stimulus.expectation.value)
         key = (name, observation.order, observation.replicate)
         yield question_of(observation, "accuracy", {}, "call"), key, outcome_of(stimulus, [verdict], right)

@@ -16,6 +16,12 @@ from steelyard.metrics.scores import ABSTAINED, FAILED, UNREADABLE, Scores
 from steelyard.metrics.tally import Mask, Tally
 
 NO_LABELS = "no item has a reference label"
+OWN_LABELS = "its own verdicts are the reference"
+
+
+def unlabelled(scores: Scores, otherwise: str = NO_LABELS) -> str:
+    """Why no row of these scores can be held against a label."""
+    return OWN_LABELS if np.any(scores.own_label) else otherwise
 
 
 def unit_sums(units: Ints, column: Ints | Mask) -> Ints:
@@ -68,7 +74,7 @@ def accuracy(heading: Heading, scores: Scores) -> Estimate:
     """Calls that give the expected label; an abstention is not correct, a lost call is not counted."""
     rows = scores.where(scores.labelled)
     right = rows.decided & np.equal(rows.score, rows.expected)
-    reason = None if len(rows) else NO_LABELS if len(scores) else NO_CALLS
+    reason = None if len(rows) else unlabelled(scores) if len(scores) else NO_CALLS
     return _of_calls(heading, "accuracy", rows, right, chance=_guess(rows), reason=reason)
 
 
@@ -76,26 +82,27 @@ def within_one(heading: Heading, scores: Scores) -> Estimate:
     """Calls at most one level from the label."""
     rows = scores.where(scores.labelled)
     near = rows.decided & np.less_equal(np.abs(rows.score - rows.expected), 1)
-    return _of_calls(heading, "within_one", rows, near, reason=None if len(rows) else NO_LABELS)
+    return _of_calls(heading, "within_one", rows, near, reason=None if len(rows) else unlabelled(scores))
 
 
 def false_rates(heading: Heading, scores: Scores) -> list[Estimate]:
     """`false_positive_rate` among items whose label is 0, `false_negative_rate` among those whose is 1."""
-    negatives, positives = (scores.where(scores.expected == label) for label in (0.0, 1.0))
+    rows = scores.where(scores.labelled)
+    negatives, positives = (rows.where(rows.expected == label) for label in (0.0, 1.0))
     return [
         _of_calls(
             heading,
             "false_positive_rate",
             negatives,
             negatives.decided & (negatives.score == 1),
-            reason=None if len(negatives) else "no item has the label 0",
+            reason=None if len(negatives) else unlabelled(scores, "no item has the label 0"),
         ),
         _of_calls(
             heading,
             "false_negative_rate",
             positives,
             positives.decided & (positives.score == 0),
-            reason=None if len(positives) else "no item has the label 1",
+            reason=None if len(positives) else unlabelled(scores, "no item has the label 1"),
         ),
     ]
 

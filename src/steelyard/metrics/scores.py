@@ -46,6 +46,8 @@ class Scores:
     """DECIDED, ABSTAINED, UNREADABLE or FAILED."""
     expected: Floats
     """The label a sound judge gives; NaN where nobody has said."""
+    own_label: Mask
+    """True where that label is the judge's own verdict, which says nothing of the judge."""
     level: Floats
     """Strength of a graded edit; NaN where there is none."""
     low: Ints
@@ -81,8 +83,8 @@ class Scores:
 
     @property
     def labelled(self) -> Mask:
-        """Somebody has said which score is right."""
-        return ~np.isnan(self.expected)
+        """Somebody other than the judge has said which score is right."""
+        return ~np.isnan(self.expected) & ~self.own_label
 
     @property
     def binary(self) -> Mask:
@@ -131,6 +133,7 @@ def collect_scores(observations: Iterable[Observation]) -> Scores:
         score=_ints(score for _, score in outcomes),
         outcome=_ints(outcome for outcome, _ in outcomes),
         expected=_floats(_expected(stimulus) for stimulus in shown),
+        own_label=np.array([row.own_label for row in rows], dtype=np.bool_),
         level=_floats(stimulus.level for stimulus in shown),
         low=_ints(low for low, _ in scales),
         high=_ints(high for _, high in scales),

@@ -8,6 +8,7 @@ from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.families import family_of
 from steelyard.metrics.heading import Heading
+from steelyard.metrics.score_shares import OWN_LABELS
 from steelyard.metrics.self_preference import NO_FAMILY, pair_treatments, score_treatments, self_preference
 from steelyard.probes.probe import PAIRWISE, POINTWISE, Design, Showing, both_orders, pointwise
 from steelyard.stimuli.natural import NATURAL, natural_pair
@@ -59,6 +60,8 @@ class SelfPreference:
         family = family_of(judge, self.families)
         if family is None:
             return [heading.undefined("self_preference", NO_FAMILY)]
+        if any(o.own_label for o in mine):
+            return [heading.undefined("self_preference", OWN_LABELS)]
         authors = {author for o in mine for author in o.stimulus.authors or ()}
         own = frozenset(author for author in authors if family_of(author, self.families) == family)
         treatments = [*score_treatments(mine, own), *pair_treatments(mine, own)]

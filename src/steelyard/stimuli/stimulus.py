@@ -104,14 +104,19 @@ class Stimulus:
 
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Stimulus:
-        """The inverse of `to_json`."""
+        """The inverse of `to_json`; a review on the line itself, where a person may put it, counts too."""
         known = (Same, Flipped, Label, Prefers, NoPreference, Unknown)
         types: dict[str, type[Any]] = {t.__name__: t for t in known}
         expected = dict(body["expectation"])
         expectation = types[expected.pop("type")](**expected)
-        rest = {key: value for key, value in body.items() if key not in ("expectation", "lineage", "texts")}
+        nested = ("expectation", "lineage", "texts", "review")
+        rest = {key: value for key, value in body.items() if key not in nested}
+        review = {"review": body["review"]} if "review" in body else {}
         if "authors" in rest:
             rest["authors"] = tuple(rest["authors"])
         return cls(
-            **rest, texts=tuple(body["texts"]), expectation=expectation, lineage=Lineage(**body["lineage"])
+            **rest,
+            texts=tuple(body["texts"]),
+            expectation=expectation,
+            lineage=Lineage(**{**body["lineage"], **review}),
         )

@@ -65,6 +65,11 @@ class StimulusSet:
                     stimuli.append(Stimulus.from_json(json.loads(line)))
                 except (ValueError, KeyError, TypeError) as error:
                     raise DataError(
-                        f"{path}, line {number}: not a stimulus ({error}); restore the file."
+                        f"{path}, line {number}: not a stimulus ({_told(error)}); restore the file."
                     ) from error
         return cls.of(stimuli)
+
+
+def _told(error: Exception) -> str:
+    """What is wrong with a line, without the name of a constructor."""
+    return str(error).replace("Stimulus.__init__() ", "").replace("Lineage.__init__() ", "")

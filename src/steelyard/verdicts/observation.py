@@ -29,6 +29,8 @@ class Observation:
     """Tokens."""
     prompt: str
     """Hash of the rendered prompt: two orders of a vacuum pair share one. Empty where it is not known."""
+    own_label: bool = False
+    """The judge's own verdict on the item is the label: nothing is held against it here."""
 
     @property
     def winner(self) -> str | None:
