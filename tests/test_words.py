@@ -186,3 +186,20 @@ def test_error_at_the_limit(law: str, capsys: pytest.CaptureFixture[str]) -> Non
                         end="",
                     )
                 assert correlation > 0.3 or clear <= 0.07
+
+
+def test_one_pair_of_a_kind_is_not_flagged_beside_an_underpowered_whole() -> None:
+    # Two calls on one empty pair are one unit; a judge on the limit of .1 commits on it in a tenth of runs.
+    kinds = ["empty", "symbols", "symbols", "symbols"]
+    found = vacuum_estimates("J", "base", make(["11", "tt", "11", "tt"], tasks=4, kind=kinds), 7)
+    whole, part = (find(found, "dark_current", **group) for group in ({}, {"kind": "empty"}))
+    assert (part.numerator, part.denominator, part.n_units, part.n_clusters) == (2, 2, 1, 1)
+    assert (whole.finding, part.finding) == ("underpowered", "underpowered")
+    assert part.calls_needed == 4
+
+
+@pytest.mark.parametrize(("share", "limit"), [(1, Limit(0.1)), (0, Limit(0.8, "min"))])
+def test_one_task_is_flagged_where_the_exact_test_says_so(share: int, limit: Limit) -> None:
+    # By the binomial law on the limit: one unit .1 and .2, two units .01 and .04.
+    words = [judge_limit(Tally(np.array([share * n]), np.array([n]), n, n), limit) for n in (1, 2, 3)]
+    assert words == ["underpowered", "flagged", "flagged"]

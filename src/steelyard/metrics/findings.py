@@ -2,7 +2,8 @@
 
 A word is said only where it would hold however the missing verdicts had come out: limits are taken at the
 worst and the best case over them. `clear` against a limit also asks that a judge which sits on the limit
-would show so few events in at most 5 % of runs, were its calls correlated by .3 within tasks.
+would show so few events in at most 5 % of runs, were its calls correlated by .3 within tasks; `flagged` in a
+single task asks that exact binomial limits lie beyond the limit as well.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from math import ceil, sqrt
 
 from steelyard.metrics.clusters import effective_size, quantile
 from steelyard.metrics.few_events import chance_of_so_few
-from steelyard.metrics.intervals import Limits, normal_quantile, score, t_quantile
+from steelyard.metrics.intervals import Limits, clopper_pearson, normal_quantile, score, t_quantile
 from steelyard.metrics.power import first_number, short_of, trials_to_exclude
 from steelyard.metrics.tally import Tally
 
@@ -78,8 +79,20 @@ def judge_limit(tally: Tally, limit: Limit, bounds: Limits | None = None) -> str
     least, most = (share, share) if bounds is None else (min(share, bounds[0]), max(share, bounds[1]))
     size, reach = effective_size(tally), quantile(tally, 1 - ALPHA)
     word = limit_word((score(least, size, reach)[0], score(most, size, reach)[1]), limit)
-    rare = word != CLEAR or tally.n_clusters < 2 or _so_few(tally, limit, (least, most))
-    return word if rare else UNDERPOWERED
+    one_task = tally.n_clusters < 2
+    if word == CLEAR:
+        kept = one_task or _so_few(tally, limit, (least, most))
+    else:
+        kept = word != FLAGGED or not one_task or _exactly_beyond(size, limit, (least, most))
+    return word if kept else UNDERPOWERED
+
+
+def _exactly_beyond(size: float, limit: Limit, shares: Limits) -> bool:
+    """Whether exact limits lie beyond the limit too; Wilson's do with a single unit, which shows nothing."""
+    low, high = (
+        clopper_pearson(share * size, size, 1 - 2 * ALPHA)[side] for side, share in enumerate(shares)
+    )
+    return limit_word((low, high), limit) == FLAGGED
 
 
 def _so_few(tally: Tally, limit: Limit, shares: Limits, times: float = 1.0) -> bool:
@@ -129,7 +142,7 @@ def calls_needed(tally: Tally, limit: Limit) -> int | None:
     share, size, tasks = tally.k / tally.n, effective_size(tally), tally.n_clusters
     if tasks < 2:
         trials = trials_to_exclude(share, limit.value, normal_quantile(1 - ALPHA), POWER)
-        return None if trials is None else ceil(trials / size * tally.n_calls)
+        return None if trials is None else ceil(max(trials, size + 1) / size * tally.n_calls)
 
     def decided(count: int) -> bool:
         trials = size / tasks * count
