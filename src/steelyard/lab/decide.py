@@ -84,7 +84,7 @@ class Course:
         return Decision(self.judge.name, fingerprint, self.rule, len(self.units), tuple(self.looks))
 
     def batches(self, store: RunStore) -> Iterator[list[Trial]]:
-        """Open trials up to the next look, until the rule is decided, the cap is reached or all is unreadable."""
+        """Open trials up to the next look, until the rule is decided, the cap reached or all unreadable."""
         calls, excluded, shares, heard = 0, 0, list[float](), False
         for start in range(0, len(self.units), EVERY):
             drawn = self.units[start : start + EVERY]
