@@ -210,6 +210,29 @@ def test_a_judge_that_never_answers_decides_nothing(steelyard, tmp_path: Path) -
     )
 
 
+def test_a_judge_that_nobody_can_read_is_asked_no_more(steelyard, tmp_path: Path) -> None:
+    with ScriptedServer(says("No comment.")) as server:
+        arguments = (
+            "measure",
+            "--decide",
+            RULE,
+            "-j",
+            f"openai/scripted?base_url={server.url}",
+            "--out",
+            "run",
+        )
+        done = steelyard(*arguments)
+        paid = len(server.requests)
+        again = steelyard(*arguments)
+        assert (paid, len(server.requests)) == (30, 30)
+    assert (done.returncode, again.returncode) == (1, 1)
+    assert "of 15 pairs drawn none has all its verdicts: nothing is known" in done.stdout
+    assert "still lies in the interval" not in done.stdout
+    assert "no readable verdict in 30 calls" in done.stderr
+    (entry,) = log(tmp_path / "run").values()
+    assert (entry["verdict"], entry["units"], entry["excluded"]) == ("unfinished", 0, 15)
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

@@ -122,6 +122,9 @@ def _table(decisions: tuple[Decision, ...]) -> Table:
 def _sentence(decision: Decision) -> str:
     """The verdict in words."""
     rule, last, verdict = decision.rule, decision.last, decision.verdict
+    if last.excluded and not last.units:
+        drawn = plural(last.excluded, "pair")
+        return f"{decision.judge}: {verdict}; of {drawn} drawn none has all its verdicts: nothing is known."
     if decision.holds is None:
         capped = f"the cap of {plural(decision.cap, 'pair')} is reached"
         why = capped if verdict == "underpowered" else "not all calls were made"

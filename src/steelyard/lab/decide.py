@@ -26,9 +26,13 @@ from steelyard.store.run_store import RunStore
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.verdict import Failed, Unreadable
 
 EVERY = 5
 """Pairs between two looks."""
+
+SILENT = 15
+"""Pairs without a readable verdict after which a judge is asked no more."""
 
 PROFILE = "full"
 """Pairs are drawn from the whole catalogue; a later measurement with this profile finds its calls paid."""
@@ -80,8 +84,8 @@ class Course:
         return Decision(self.judge.name, fingerprint, self.rule, len(self.units), tuple(self.looks))
 
     def batches(self, store: RunStore) -> Iterator[list[Trial]]:
-        """Open trials up to the next look, until the rule is decided or the cap is reached."""
-        calls, excluded, shares = 0, 0, list[float]()
+        """Open trials up to the next look, until the rule is decided, the cap reached or all unreadable."""
+        calls, excluded, shares, heard = 0, 0, list[float](), False
         for start in range(0, len(self.units), EVERY):
             drawn = self.units[start : start + EVERY]
             answered = store.answered()
@@ -89,6 +93,7 @@ class Course:
             if still:
                 yield still
             seen = observe_trials([trial for unit in drawn for trial in unit], store)
+            heard = heard or any(_readable(observation) for observation in seen.values())
             for unit in drawn:
                 known = [seen[trial.key] for trial in unit if trial.key in seen]
                 share = share_of(self.rule, known) if len(known) == len(unit) else None
@@ -97,8 +102,12 @@ class Course:
                 shares += [] if share is None else [share]
             self.looks.append(Look.at(len(shares), excluded, calls, sum(shares)))
             self._told()
-            if self.looks[-1].side(self.rule.limit):
+            if self.looks[-1].side(self.rule.limit) or (not heard and excluded >= SILENT):
                 return
+
+
+def _readable(observation: Observation) -> bool:
+    return not isinstance(observation.verdict, (Unreadable, Failed))
 
 
 def share_of(rule: Rule, observations: Sequence[Observation]) -> float | None:
