@@ -165,6 +165,7 @@ def test_the_power_of_a_plan_by_hand() -> None:
         ("net_slot_preference", "position", 60, 60, "about 36 more rows (72 calls)"),
         ("accuracy", "typos", 60, 60, "about 36 more labelled rows (72 calls)"),
         ("dark_current", "vacuum", 60, 1, "about 72 more calls of this design"),
+        ("target_sensitivity", "ladder", 10, 10, "about 6 more tasks (72 calls)"),
     ],
 )
 def test_tasks_or_rows_are_what_is_missing(

@@ -21,12 +21,14 @@ def more_data(estimate: Estimate, calls: int) -> str:
 
 
 def _noun(estimate: Estimate) -> str:
-    """A task where it holds several pairs or items; else a row of the data, labelled where that is asked."""
-    if estimate.n_units > estimate.n_clusters:
+    """A task where it holds several pairs or items, or is built in; else a row of the user's data."""
+    if estimate.probe in BUILT_IN or estimate.n_units > estimate.n_clusters:
         return "task"
     return "labelled row" if estimate.metric in LABELLED else "row"
 
 
+BUILT_IN = ("vacuum", "ladder", "criterion")
+"""Probes whose pairs are made of the catalogue's tasks, one or several of each."""
 LABELLED = (
     *("accuracy", "accuracy_both", "balanced_accuracy", "false_positive_rate", "false_negative_rate"),
     *("within_one", "kappa", "gwet_ac1", "mae", "bias", "ccc", "pearson", "spearman", "qwk"),
