@@ -197,6 +197,14 @@ def test_no_change_anywhere_falls_back_with_a_note() -> None:
     assert "assumed" in (estimate.note or "")
 
 
+def test_lost_calls_alone_may_set_tasks_apart() -> None:
+    # Ties 1 of 5 in both arms and no tie changed, yet each arm lost a call of another task.
+    estimate = shift(make(["t1", "12", "1x"], tasks=3), make(["tx", "12", "12"], tasks=3))
+    low, high = interval(estimate, "tango_cluster")
+    assert (estimate.value, low) == (0.0, pytest.approx(-high))
+    assert 0 < high < 1
+
+
 def test_only_shared_pairs_are_compared() -> None:
     base = make(["11", "11", "tt", "tt"], tasks=2)
     strict = base.where(np.array([True, True, False, False]))

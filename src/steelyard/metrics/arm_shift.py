@@ -141,10 +141,11 @@ def _score_limits(table: Ints, changed: float) -> Limits:
     difference = events / calls - base_events / base_calls
     discordant = max(changed, abs(difference))
     tasks, most = len(table), (calls + base_calls) / 2
-    residuals = _residuals(table)
-    if residuals.any():
+    residuals, spread = _residuals(table), discordant - difference**2
+    # Lost calls alone can set tasks apart where no call that both arms saw has changed.
+    if residuals.any() and spread > _ROUNDING:
         variance = float(residuals @ residuals) * tasks / (tasks - 1)
-        size = min(most, (discordant - difference**2) / variance)
+        size = min(most, spread / variance)
     else:
         size = most / (1 + (most / tasks - 1) * ASSUMED_CORRELATION)
     gained, lost = (size * (discordant + sign * difference) / 2 for sign in (1, -1))
