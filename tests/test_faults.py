@@ -45,10 +45,20 @@ class Unwritable(Vacuum):
         warmth = Estimate(judge, self.name, "warmth", {"protocol": "base"}, "call", float("nan"))
         depth = Estimate(judge, self.name, "depth", {"protocol": "base"}, "call", 0.5)
         return [warmth, depth]
+
+
+class Hasty(Vacuum):
+    """Fails before any call."""
+
+    name = "hasty"
+
+    def showings(self, design, protocols):
+        raise RuntimeError("no idea")
 '''
 POINTS = """[steelyard.probes]
 broken = steelyard_faulty:Broken
 unwritable = steelyard_faulty:Unwritable
+hasty = steelyard_faulty:Hasty
 """
 Rows = dict[tuple[str, str, str], Any]
 
@@ -66,6 +76,18 @@ def installed(tmp_path: Path) -> str:
 
 def rows_of(sheet: dict[str, Any]) -> Rows:
     return {(row["judge"], row["probe"], row["metric"]): row for row in sheet["estimates"]}
+
+
+def test_a_fault_outside_every_figure_is_one_sentence(steelyard, installed: str) -> None:
+    command = ("measure", "-j", "planted/tie", "-p", "hasty", "--out", "run")
+    done = steelyard(*command, PYTHONPATH=installed)
+    assert done.returncode == 1
+    assert done.stderr.startswith(
+        "steelyard: a fault in Steelyard itself (RuntimeError: no idea); every reply"
+    )
+    assert done.stderr.count("\n") == 1
+    shown = steelyard(*command, PYTHONPATH=installed, STEELYARD_TRACEBACK="1")
+    assert "Traceback (most recent call last)" in shown.stderr
 
 
 def test_a_probe_that_raises_takes_nothing_else(steelyard, installed: str, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 
@@ -106,6 +107,11 @@ def main() -> None:
         streams.discard()
         complain(_told(error))
         code = 1
+    except Exception as error:
+        if os.environ.get("STEELYARD_TRACEBACK"):
+            raise
+        complain(_unforeseen(error))
+        code = 1
     sys.exit(code)
 
 
@@ -132,3 +138,12 @@ def _told(error: OSError | UnicodeError) -> str:
         where = "reading or writing failed" if error.filename is None else error.filename
         return f"{where}: {error.strerror or error}; correct that and run the same command again."
     return f"text that cannot be read or written here ({error}); set PYTHONUTF8=1 and run it again."
+
+
+def _unforeseen(error: Exception) -> str:
+    """A fault of the program itself: what it is, that nothing is lost, and how to show where it happened."""
+    what = " ".join(f"{type(error).__name__}: {error}".split())
+    return (
+        f"a fault in Steelyard itself ({what[:200]}); every reply is kept; please report it with what "
+        "STEELYARD_TRACEBACK=1 before the same command shows."
+    )
