@@ -39,16 +39,27 @@ _PAIRS_ALIKE = (
 )
 _PERCENTILES = "percentiles of few tasks drawn again, of a figure that is skewed near 1."
 _RARE = "what moves it is rare and comes together in few tasks; a run without it has little spread as well."
+_BELOW_THE_LINE = "it has the accuracy below the line, which is skewed near 1."
+_FEW_LOSSES = (
+    "over a whole run so few tasks lose a call that the spread between them seldom shows; rates of single "
+    "probes fare better."
+)
 REMARKS = {
     ("binary", "accuracy_mean"): _PERCENTILES,
-    ("binary", "cost_per_point"): "it has the accuracy below the line, which is skewed near 1.",
+    ("binary", "cost_per_point"): _BELOW_THE_LINE,
     ("binary", "error_correlation"): _FEW_ERRORS,
+    ("binary", "failed_rate"): _FEW_LOSSES,
     ("binary", "jury_gain"): _RARE,
     ("ordinal", "accuracy_mean"): _PERCENTILES,
+    ("ordinal", "cost_per_point"): _BELOW_THE_LINE,
     ("ordinal", "chosen_jury_accuracy"): "half of the tasks, of which few hold the errors of a jury.",
     ("ordinal", "error_correlation"): _FEW_ERRORS,
     ("ordinal", "mae"): _RARE,
     ("ordinal", "mean_score"): _RARE,
+    ("ordinal", "failed_rate"): _FEW_LOSSES,
+    ("pairs", "failed_rate"): _FEW_LOSSES,
+    ("pairs", "unreadable_rate"): _FEW_LOSSES,
+    ("binary", "unreadable_rate"): _FEW_LOSSES,
     **{("instrument", metric): _PAIRS_ALIKE for metric in (*NAMES, "limit_of_detection")},
 }
 """Sheet and metric of a row below the floor to the reason, in a sentence."""
