@@ -86,6 +86,19 @@ def test_the_reference_is_named_in_every_output(
     assert cast.calls == calls
 
 
+def test_a_reference_whose_replies_are_gone_is_not_asked_again(
+    command: Command, tmp_path: Path, cast: Cast, server: ScriptedServer
+) -> None:
+    write(tmp_path, server, probes=["stochastic_stability"])
+    assert command("measure", "study.yaml", "--out", "run").code == 0
+    (tmp_path / "run" / "run.db").unlink()
+    calls = dict(cast.calls)
+    for _ in range(2):
+        done = command("measure", "study.yaml", "--out", "run")
+        assert (done.code, dict(cast.calls)) == (1, calls)
+        assert "the replies behind datasheet.json are gone" in done.err
+
+
 def test_a_judge_is_not_held_against_its_own_verdicts(
     command: Command, tmp_path: Path, cast: Cast, server: ScriptedServer
 ) -> None:

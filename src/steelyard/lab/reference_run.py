@@ -39,6 +39,7 @@ def referenced(study: Study, folder: RunFolder, limits: Limits, progress: Progre
     if study.reference is None:
         return study
     check_prices(study.judges, limits)
+    folder.check_replies()
     with folder.locked(), folder.store() as store:
         labels = _filed(study, store)
         settled = folder.study.exists() or bool(store.authored())

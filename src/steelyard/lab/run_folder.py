@@ -123,14 +123,14 @@ class RunFolder:
         if not self.study.exists():
             return None
         held = thaw(self.study)
-        self._check_replies()
+        self.check_replies()
         self._check_source(held, study)
         if not study.extends(held):
             differing = _difference(held, study)
             raise ConfigError(f"{self.path}: holds another study ({differing} differ); choose another --out.")
         return held
 
-    def _check_replies(self) -> None:
+    def check_replies(self) -> None:
         """Refuse to ask again what a datasheet says was answered, where the replies behind it are gone."""
         gone = not self.database.exists() or not self.database.stat().st_size
         if gone and (self.path / "datasheet.json").exists():
