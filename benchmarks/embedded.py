@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from steelyard.lab.planner import make_plan
-from steelyard.lab.study_file import StudyConfig, build_study
+from steelyard.lab.run.planner import make_plan
+from steelyard.lab.study.study_file import StudyConfig, build_study
 from steelyard.providers.embedded_chat import DEFAULT_SYSTEM
 from steelyard.providers.provider import connect
 from steelyard.providers.weights import ensure_weights

@@ -18,10 +18,17 @@ import numpy as np
 from scipy.optimize import brentq, minimize
 from threadpoolctl import threadpool_limits
 
-from steelyard.metrics.fit_test import fit_test
-from steelyard.metrics.pair_fit import HIGHEST, LOWEST, STARTS, best_fit
-from steelyard.metrics.pair_likelihood import NAMES, Patterns, Rows, answer_rates, pattern_scores, patterns_of
-from steelyard.metrics.profile_limits import reaches
+from steelyard.metrics.instrument.fit import HIGHEST, LOWEST, STARTS, best_fit
+from steelyard.metrics.instrument.goodness import fit_test
+from steelyard.metrics.instrument.likelihood import (
+    NAMES,
+    Patterns,
+    Rows,
+    answer_rates,
+    pattern_scores,
+    patterns_of,
+)
+from steelyard.metrics.instrument.profile import reaches
 
 STANDARD = {0: 60, 1: 50, 2: 40, 3: 30, 4: 20, 5: 10}
 PLANTED = np.array([0.8, 0.4, 0.6, 0.7, 0.02])

@@ -12,8 +12,8 @@ from math import sqrt
 from pathlib import Path
 from typing import Any
 
-from steelyard.datasheet.glossary import METRICS
-from steelyard.metrics.pair_likelihood import NAMES
+from steelyard.datasheet.words.glossary import METRICS
+from steelyard.metrics.instrument.likelihood import NAMES
 
 FILE = Path(__file__).parent / "calibration.json"
 TASKS, CORRELATIONS = (4, 10, 24), ("0", ".1", ".3")

@@ -17,7 +17,7 @@ from servers import Answer, Received, hang, says, sends
 from steelyard.errors import DataError
 from steelyard.lab.authoring.role_config import parse_roles
 from steelyard.lab.authoring.roles import Roles
-from steelyard.lab.limits import Limits
+from steelyard.lab.run.limits import Limits
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary, Ordinal
 from steelyard.tasks.task import Task

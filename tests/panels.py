@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterable, Sequence
 from scores import call
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
-from steelyard.metrics import pointwise
-from steelyard.metrics.cost import Dollars
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.run.cost import Dollars
+from steelyard.metrics.scores import probe as pointwise
 from steelyard.probes.probe import Design, Showing
 from steelyard.verdicts.observation import Observation
 

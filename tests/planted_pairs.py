@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from steelyard.metrics.instrument_model import InstrumentFit
-from steelyard.metrics.pair_fit import best_fit, fit
-from steelyard.metrics.pair_likelihood import NAMES, answer_rates, patterns_of, rows_of
-from steelyard.metrics.pairs import Pairs
-from steelyard.metrics.task_spread import task_spread
+from steelyard.metrics.instrument.fit import best_fit, fit
+from steelyard.metrics.instrument.likelihood import NAMES, answer_rates, patterns_of, rows_of
+from steelyard.metrics.instrument.model import InstrumentFit
+from steelyard.metrics.instrument.task_spread import task_spread
+from steelyard.metrics.pairs.columns import Pairs
 from steelyard.providers.planted_model import Parameters
 from strategies import make, stack
 

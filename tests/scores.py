@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from steelyard.metrics.scores import Scores, collect_scores
+from steelyard.metrics.scores.columns import Scores, collect_scores
 from steelyard.stimuli.expectation import Label, Unknown
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.trials.reply import Usage

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.pairs import ABSENT, ABSTAINED, FAILED, FIRST, SECOND, TIE, UNREADABLE, Pairs
+from steelyard.metrics.pairs.columns import ABSENT, ABSTAINED, FAILED, FIRST, SECOND, TIE, UNREADABLE, Pairs
 
 CODES = {"1": FIRST, "2": SECOND, "t": TIE, "a": ABSTAINED, "x": UNREADABLE, "f": FAILED, "-": ABSENT}
 

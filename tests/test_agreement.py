@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn import metrics as oracle
 
-from steelyard.metrics import agreement
+from steelyard.metrics.stats import agreement
 
 LEVELS = np.arange(1.0, 7.0)
 Pairs = list[tuple[int, int]]

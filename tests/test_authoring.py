@@ -28,8 +28,8 @@ from steelyard.errors import BudgetError, ConfigError, DataError, RunError
 from steelyard.lab.authoring.author import Authored, author
 from steelyard.lab.authoring.role_config import parse_roles
 from steelyard.lab.authoring.roles import Roles
-from steelyard.lab.run_folder import RunFolder
-from steelyard.lab.study import Study
+from steelyard.lab.folder.run_folder import RunFolder
+from steelyard.lab.study.study import Study
 from steelyard.registry import Spec
 from steelyard.stimuli.authored import rejection
 from steelyard.stimuli.expectation import Label, Unknown

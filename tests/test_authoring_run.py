@@ -36,11 +36,11 @@ from steelyard.lab.authoring.briefs import open_briefs, stand_ins
 from steelyard.lab.authoring.outlook import writing_rows
 from steelyard.lab.authoring.role_config import parse_roles
 from steelyard.lab.authoring.spending import authoring_cost
-from steelyard.lab.judge_config import parse_judge
+from steelyard.lab.folder.run_folder import RunFolder, build_datasheet
 from steelyard.lab.measure import Measured, measure
-from steelyard.lab.planner import make_plan, plan_rows
-from steelyard.lab.run_folder import RunFolder, build_datasheet
-from steelyard.lab.study import Study
+from steelyard.lab.run.planner import make_plan, plan_rows
+from steelyard.lab.study.judge_config import parse_judge
+from steelyard.lab.study.study import Study
 from steelyard.registry import Spec
 from steelyard.stimuli.authored import rejection
 from steelyard.stimuli.stimulus import Stimulus

@@ -12,21 +12,21 @@ from scipy.stats import t
 from clustered import beta_events, tallies
 from planted_pairs import PLANTED, STANDARD, covered, simulate, unprofiled, vector
 from steelyard.lab.selftest import TOLERANCES
-from steelyard.metrics.clusters import wilson_cluster, wilson_tasks
-from steelyard.metrics.detection import detection, limit_of_detection
-from steelyard.metrics.instrument_model import InstrumentFit, sandwich
-from steelyard.metrics.intervals import wilson
-from steelyard.metrics.pair_likelihood import NAMES
-from steelyard.metrics.pairs import Pairs
-from steelyard.metrics.profile_limits import reaches
-from steelyard.metrics.resolution_ratio import (
+from steelyard.metrics.instrument.detection import detection, limit_of_detection
+from steelyard.metrics.instrument.likelihood import NAMES
+from steelyard.metrics.instrument.model import InstrumentFit, sandwich
+from steelyard.metrics.instrument.profile import reaches
+from steelyard.metrics.instrument.resolution_ratio import (
     curve_of,
     profile_of_ratio,
     ratio_limits,
     ratio_spread,
     ratio_word,
 )
-from steelyard.metrics.task_spread import allowance
+from steelyard.metrics.instrument.task_spread import allowance
+from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.stats.clusters import wilson_cluster, wilson_tasks
+from steelyard.metrics.stats.intervals import wilson
 from steelyard.providers.planted_model import Parameters
 
 pytestmark = pytest.mark.calibrate

@@ -9,10 +9,10 @@ import pytest
 from scipy.stats import norm, t
 
 from clustered import CORRELATIONS, TASKS, cell_counts, slot_answers, tallies
-from steelyard.metrics.clusters import goodman_cluster, percentile_limits, resample
-from steelyard.metrics.dprime import separation
-from steelyard.metrics.dprime_limits import from_shares
-from steelyard.metrics.intervals import goodman
+from steelyard.metrics.pairs.dprime import separation
+from steelyard.metrics.pairs.dprime_limits import from_shares
+from steelyard.metrics.stats.clusters import goodman_cluster, percentile_limits, resample
+from steelyard.metrics.stats.intervals import goodman
 from steelyard.metrics.tally import Tally
 
 LAWS = ((0.1, 0.3, 0.2, 0.4), (0.03, 0.05, 0.12, 0.8), (0.45, 0.5, 0.03, 0.02))

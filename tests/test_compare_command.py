@@ -13,9 +13,9 @@ import pytest
 from rich.console import Console
 
 import test_html
-from steelyard.datasheet import comparison_terminal
-from steelyard.datasheet.comparison_sheet import ComparisonSheet
-from steelyard.datasheet.html.comparison import render
+from steelyard.datasheet.comparison import terminal as comparison_terminal
+from steelyard.datasheet.comparison.page import render
+from steelyard.datasheet.comparison.sheet import ComparisonSheet
 from steelyard.errors import ConfigError
 from steelyard.lab.compare import Target, compare_targets
 from steelyard.lab.recorded.folder import ImportFolder, import_verdicts

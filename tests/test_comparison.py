@@ -13,12 +13,12 @@ from scipy.optimize import minimize_scalar
 from statsmodels.stats.contingency_tables import mcnemar as oracle_mcnemar
 from statsmodels.stats.multitest import multipletests
 
-from steelyard.metrics import mcnemar
-from steelyard.metrics.comparison import Comparison, Dropped, compare, read_together
-from steelyard.metrics.intervals import Z, tango, wilson
-from steelyard.metrics.multiplicity import holm
-from steelyard.metrics.outcomes import outcomes
-from steelyard.metrics.paired import Paired
+from steelyard.metrics.comparison.comparison import Comparison, Dropped, compare, read_together
+from steelyard.metrics.comparison.outcomes import outcomes
+from steelyard.metrics.comparison.paired import Paired
+from steelyard.metrics.stats import mcnemar
+from steelyard.metrics.stats.intervals import Z, tango, wilson
+from steelyard.metrics.stats.multiplicity import holm
 from steelyard.stimuli.expectation import Expectation, Label, NoPreference, Prefers, Unknown
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.trials.reply import Usage

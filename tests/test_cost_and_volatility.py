@@ -9,18 +9,18 @@ from dataclasses import replace
 import pytest
 
 from scores import call, calls
-from steelyard.datasheet import glossary, numbers
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
-from steelyard.datasheet.sections import sections
-from steelyard.lab.prices import LongPrompt, Price, price_at
-from steelyard.metrics import pointwise
-from steelyard.metrics.cost import NO_PRICE, CostRow, cost_estimates, overall_cost, pareto_front
+from steelyard.datasheet.sections.sections import sections
+from steelyard.datasheet.words import glossary, numbers
+from steelyard.lab.run.prices import LongPrompt, Price, price_at
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.pointwise import probe_scores
-from steelyard.metrics.run_cost import run_costs
-from steelyard.metrics.share_table import accuracy_column, sampling_sd, share_table
-from steelyard.metrics.volatility import METRICS, spread, volatility_estimates
+from steelyard.metrics.run.cost import NO_PRICE, CostRow, cost_estimates, overall_cost, pareto_front
+from steelyard.metrics.run.run_cost import run_costs
+from steelyard.metrics.run.share_table import accuracy_column, sampling_sd, share_table
+from steelyard.metrics.run.volatility import METRICS, spread, volatility_estimates
+from steelyard.metrics.scores import probe as pointwise
+from steelyard.metrics.scores.probe import probe_scores
 from steelyard.probes.probe import Design, Showing
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observation import Observation

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from clustered import beta_events, tallies
-from steelyard.metrics.clusters import percentile_limits, resample, tail, wilson_cluster, wilson_tasks
-from steelyard.metrics.intervals import wilson
+from steelyard.metrics.stats.clusters import percentile_limits, resample, tail, wilson_cluster, wilson_tasks
+from steelyard.metrics.stats.intervals import wilson
 from steelyard.metrics.tally import Tally
 
 RUNS = 2000

@@ -10,18 +10,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from steelyard.datasheet.html import render
 
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.html import render
 from steelyard.errors import ConfigError
-from steelyard.lab.judge_config import parse_judge
-from steelyard.lab.limits import Limits
+from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.measure import measure
-from steelyard.lab.run_folder import RunFolder
-from steelyard.lab.study_file import StudyConfig, build_study
-from steelyard.metrics.arm_shift import arm_shift
-from steelyard.metrics.criterion import CORRECT, TIES
+from steelyard.lab.run.limits import Limits
+from steelyard.lab.study.judge_config import parse_judge
+from steelyard.lab.study.study_file import StudyConfig, build_study
 from steelyard.metrics.heading import Heading
+from steelyard.metrics.pairs.arm_shift import arm_shift
+from steelyard.metrics.pairs.criterion import CORRECT, TIES
 from steelyard.probes.criterion import Criterion
 from steelyard.probes.probe import Design
 from steelyard.providers.chat_completions import ChatCompletions

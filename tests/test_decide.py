@@ -16,8 +16,8 @@ import pytest
 
 from servers import Answer, Received, ScriptedServer, hang, says, wins
 from steelyard.errors import ConfigError
-from steelyard.lab.decision import Decision, Look
-from steelyard.lab.decision_rule import Rule, parse_rule
+from steelyard.lab.decide.decision import Decision, Look
+from steelyard.lab.decide.decision_rule import Rule, parse_rule
 
 RULE = "dark_current<0.10"
 

@@ -11,20 +11,20 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from planted_pairs import PLANTED, constant, simulate, unprofiled, vector
-from steelyard.metrics.detection import (
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.heading import Heading
+from steelyard.metrics.instrument.detection import (
     CHART,
     detection,
     limit_of_detection,
     needed_drive,
     share_seen,
 )
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
-from steelyard.metrics.instrument_estimates import arm_estimates
-from steelyard.metrics.instrument_model import fit_instrument
-from steelyard.metrics.pair_likelihood import cell_rates
-from steelyard.metrics.pairs import Pairs
-from steelyard.metrics.profile_limits import held_at
+from steelyard.metrics.instrument.estimates import arm_estimates
+from steelyard.metrics.instrument.likelihood import cell_rates
+from steelyard.metrics.instrument.model import fit_instrument
+from steelyard.metrics.instrument.profile import held_at
+from steelyard.metrics.pairs.columns import Pairs
 from steelyard.providers.planted_model import Parameters
 from steelyard.providers.planted_rates import expected_rates
 

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.metrics.direction import CELLS, chance_lines, decompose
-from steelyard.metrics.equals_tests import equals_tests
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.flip_estimates import order_test
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.ladder_estimates import ladder_estimates
-from steelyard.metrics.pairs import Pairs, collect
-from steelyard.metrics.position import _convolve, _transform, position_test, sign_flip, stable_excess
+from steelyard.metrics.pairs.columns import Pairs, collect
+from steelyard.metrics.pairs.decomposition import CELLS, chance_lines, decompose
+from steelyard.metrics.pairs.equals_tests import equals_tests
+from steelyard.metrics.pairs.flip_estimates import order_test
+from steelyard.metrics.pairs.ladder import ladder_estimates
+from steelyard.metrics.pairs.slot_test import _convolve, _transform, position_test, sign_flip, stable_excess
 from steelyard.stimuli.expectation import NoPreference
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.trials.reply import Usage

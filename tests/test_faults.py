@@ -10,13 +10,16 @@ from typing import Any
 import pytest
 
 from commands import Command
-from steelyard.datasheet import markdown, readings
-from steelyard.datasheet.html import figures as plates
+from steelyard.datasheet.readings import readings
+from steelyard.datasheet.render import markdown
+from steelyard.datasheet.render.html.figures import catalogue as plates
 from steelyard.errors import ConfigError
-from steelyard.metrics import instrument_estimates, panel, run_cost, volatility
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Faults, cause_of
 from steelyard.metrics.heading import Heading
+from steelyard.metrics.instrument import estimates as instrument_estimates
+from steelyard.metrics.panel import panel
+from steelyard.metrics.run import run_cost, volatility
 
 PLUGIN = '''
 from steelyard.metrics.estimate import Estimate

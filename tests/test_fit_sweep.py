@@ -12,11 +12,11 @@ from commands import Command
 from planted_pairs import STANDARD, constant, simulate
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.instrument_estimates import INSTRUMENT, arm_estimates
-from steelyard.metrics.instrument_model import fit_instrument
-from steelyard.metrics.pair_likelihood import NAMES
-from steelyard.metrics.pairs import Pairs
-from steelyard.metrics.resolution_ratio import ratio_estimate
+from steelyard.metrics.instrument.estimates import INSTRUMENT, arm_estimates
+from steelyard.metrics.instrument.likelihood import NAMES
+from steelyard.metrics.instrument.model import fit_instrument
+from steelyard.metrics.instrument.resolution_ratio import ratio_estimate
+from steelyard.metrics.pairs.columns import Pairs
 from steelyard.providers.planted_model import Parameters
 
 SHARP = "planted/probit?s=4&beta=2.5&tau=2.2&sigma=0&lapse=0"

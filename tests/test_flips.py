@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.datasheet.datasheet import JudgeEntry
-from steelyard.datasheet.readings import readings_of
+from steelyard.datasheet.readings.readings import readings_of
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.flips import count_flips, relabelling_p
-from steelyard.metrics.ladder_estimates import ladder_estimates
-from steelyard.metrics.natural import natural_estimates
-from steelyard.metrics.pairs import Pairs
+from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.flips import count_flips, relabelling_p
+from steelyard.metrics.pairs.ladder import ladder_estimates
+from steelyard.metrics.pairs.natural import natural_estimates
 from strategies import find, make, shuffled, swap_contents, swap_slots
 
 quiet = settings(max_examples=20)

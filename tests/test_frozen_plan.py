@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from steelyard.errors import ConfigError
-from steelyard.lab.judge_config import parse_judge
-from steelyard.lab.limits import Limits
+from steelyard.lab.folder.run_folder import RunFolder, build_datasheet
 from steelyard.lab.measure import measure
-from steelyard.lab.planner import make_plan
-from steelyard.lab.run_folder import RunFolder, build_datasheet
-from steelyard.lab.study import Study
+from steelyard.lab.run.limits import Limits
+from steelyard.lab.run.planner import make_plan
+from steelyard.lab.study.judge_config import parse_judge
+from steelyard.lab.study.study import Study
 from steelyard.registry import Spec
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary, Pairwise

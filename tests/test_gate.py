@@ -17,7 +17,7 @@ import yaml
 
 from steelyard.cli.main import cli
 from steelyard.errors import CertificateError, ConfigError, DataError
-from steelyard.lab.datasheet_file import read_datasheet
+from steelyard.lab.folder.datasheet_file import read_datasheet
 from steelyard.lab.gate import junit, summary
 from steelyard.lab.gate.decision import check, decide, worst
 from steelyard.lab.gate.policy import Policy, load_policy, parse_policy

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from steelyard.metrics.criterion import criterion_estimates
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.intervals import clopper_pearson, goodman, newcombe, wilson
-from steelyard.metrics.ladder_estimates import ladder_estimates
-from steelyard.metrics.pairs import Pairs
-from steelyard.metrics.vacuum_estimates import vacuum_estimates
+from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.criterion import criterion_estimates
+from steelyard.metrics.pairs.ladder import ladder_estimates
+from steelyard.metrics.pairs.vacuum import vacuum_estimates
+from steelyard.metrics.stats.intervals import clopper_pearson, goodman, newcombe, wilson
 from strategies import find, interval, make, stack
 
 FIXTURE = Path(__file__).resolve().parents[2] / "shared" / "golden" / "golden_datasheet.csv"

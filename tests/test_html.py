@@ -29,12 +29,12 @@ from example_datasheet import (
     renamed,
     without_estimates,
 )
-from steelyard.datasheet import html, markdown
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.html.figures import figures
-from steelyard.datasheet.html.labels import Box, place, spread
-from steelyard.datasheet.short_names import LONGEST, short_names
+from steelyard.datasheet.render import html, markdown
+from steelyard.datasheet.render.html.drawing.labels import Box, place, spread
+from steelyard.datasheet.render.html.figures.catalogue import figures
 from steelyard.datasheet.summary import summarise
+from steelyard.datasheet.words.short_names import LONGEST, short_names
 
 HOSTILE = "<script>alert(1)</script>\" onload='x' {{ 7*7 }}"
 VOID = {"meta", "link", "br", "hr", "img", "input"}

@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.datasheet import html
+from steelyard.datasheet.render import html
 from steelyard.errors import DataError
 from steelyard.lab.recorded.call import VERDICTS
 from steelyard.lab.recorded.folder import import_verdicts
 from steelyard.lab.recorded.observations import checked, observations_of
 from steelyard.lab.recorded.styles import CallLine, read_calls
-from steelyard.metrics.criterion import criterion_estimates
-from steelyard.metrics.ladder_estimates import ladder_estimates
-from steelyard.metrics.pairs import Pairs
-from steelyard.metrics.vacuum_estimates import vacuum_estimates
+from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.criterion import criterion_estimates
+from steelyard.metrics.pairs.ladder import ladder_estimates
+from steelyard.metrics.pairs.vacuum import vacuum_estimates
 from strategies import make
 from test_golden import JUDGES, PRINTED, ladder_of, vacuum_of
 

@@ -21,8 +21,8 @@ from steelyard.lab.recorded.folder import import_verdicts
 from steelyard.lab.recorded.fragments import read_table
 from steelyard.lab.recorded.observations import checked, observations_of
 from steelyard.lab.recorded.styles import read_calls
-from steelyard.lab.shortfalls import speechless, warnings
-from steelyard.metrics.pairs import Pairs, collect
+from steelyard.lab.run.shortfalls import speechless, warnings
+from steelyard.metrics.pairs.columns import Pairs, collect
 from steelyard.probes.probe import PROBES
 from steelyard.registry import Spec
 from steelyard.stimuli.stimulus_set import StimulusSet

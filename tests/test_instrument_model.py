@@ -16,13 +16,13 @@ from scipy.stats import norm
 from planted_pairs import PLANTED, QUICK, STANDARD, constant, covered, simulate, unprofiled, vector
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.instrument_estimates import TOO_LITTLE, arm_estimates
-from steelyard.metrics.instrument_model import fit_instrument, sandwich
-from steelyard.metrics.pair_fit import HIGHEST, LOWEST, STARTS, best_fit
-from steelyard.metrics.pair_likelihood import NAMES, cell_rates, pattern_scores, patterns_of, rows_of
-from steelyard.metrics.pairs import ABSENT, Pairs
-from steelyard.metrics.profile_limits import reaches
-from steelyard.metrics.task_spread import TaskSpread
+from steelyard.metrics.instrument.estimates import TOO_LITTLE, arm_estimates
+from steelyard.metrics.instrument.fit import HIGHEST, LOWEST, STARTS, best_fit
+from steelyard.metrics.instrument.likelihood import NAMES, cell_rates, pattern_scores, patterns_of, rows_of
+from steelyard.metrics.instrument.model import fit_instrument, sandwich
+from steelyard.metrics.instrument.profile import reaches
+from steelyard.metrics.instrument.task_spread import TaskSpread
+from steelyard.metrics.pairs.columns import ABSENT, Pairs
 from steelyard.providers.planted_model import Parameters
 from steelyard.providers.planted_rates import expected_pair_rates
 from strategies import interval, make, shuffled, stack, swap_contents, swap_slots

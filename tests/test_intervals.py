@@ -8,7 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import multinomial_proportions_confint, proportion_confint
 
-from steelyard.metrics.clusters import (
+from steelyard.metrics.findings import Limit, calls_needed, difference_word, judge_limit, limit_word
+from steelyard.metrics.pairs.vacuum import vacuum_estimates
+from steelyard.metrics.proportion import share_bounds
+from steelyard.metrics.stats.clusters import (
     bootstrap_share,
     cluster_variance,
     design_effect,
@@ -18,11 +21,8 @@ from steelyard.metrics.clusters import (
     wilson_cluster,
     wilson_tasks,
 )
-from steelyard.metrics.findings import Limit, calls_needed, difference_word, judge_limit, limit_word
-from steelyard.metrics.intervals import clopper_pearson, goodman, newcombe, score, wilson
-from steelyard.metrics.proportion import share_bounds
+from steelyard.metrics.stats.intervals import clopper_pearson, goodman, newcombe, score, wilson
 from steelyard.metrics.tally import Tally
-from steelyard.metrics.vacuum_estimates import vacuum_estimates
 from strategies import find, interval, make, shuffled
 
 counts = st.integers(1, 400).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))

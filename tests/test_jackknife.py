@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from steelyard.metrics.agreement import kappa
-from steelyard.metrics.clusters import ratio
-from steelyard.metrics.jackknife import AGREEMENT, POSITIVE, SHARE, UNBOUNDED, around, jackknife
-from steelyard.metrics.resampled import interval
+from steelyard.metrics.scores.resampled import interval
+from steelyard.metrics.stats.agreement import kappa
+from steelyard.metrics.stats.clusters import ratio
+from steelyard.metrics.stats.jackknife import AGREEMENT, POSITIVE, SHARE, UNBOUNDED, around, jackknife
 
 
 def mean(sums: np.ndarray) -> np.ndarray:

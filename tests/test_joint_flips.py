@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planted_pairs import simulate
-from steelyard.metrics.comparison import Family, compare
-from steelyard.metrics.joint_flips import JointFlips
-from steelyard.metrics.multiplicity import holm
-from steelyard.metrics.outcomes import outcomes
-from steelyard.metrics.pairs import Pairs
+from steelyard.metrics.comparison.comparison import Family, compare
+from steelyard.metrics.comparison.outcomes import outcomes
+from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.stats.joint_flips import JointFlips
+from steelyard.metrics.stats.multiplicity import holm
 from steelyard.providers.planted_model import Parameters
 from steelyard.stimuli.expectation import NoPreference, Prefers
 from steelyard.stimuli.stimulus import Lineage, Stimulus

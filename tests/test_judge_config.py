@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from steelyard.errors import ConfigError, UsageError
 from steelyard.identity import canonical_json
-from steelyard.lab.judge_config import DEEPEST, parse_judge
-from steelyard.lab.judge_defaults import STRICT_STEP, default_protocols
-from steelyard.lab.planner import make_plan
-from steelyard.lab.study_file import StudyConfig, build_study
+from steelyard.lab.run.planner import make_plan
+from steelyard.lab.study.judge_config import DEEPEST, parse_judge
+from steelyard.lab.study.judge_defaults import STRICT_STEP, default_protocols
+from steelyard.lab.study.study_file import StudyConfig, build_study
 from steelyard.providers.planted_model import Parameters
 from steelyard.registry import Spec
 from steelyard.tasks.scale import Pairwise

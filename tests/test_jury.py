@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from scores import calls
-from steelyard.metrics.ballots import ballots
-from steelyard.metrics.dawid_skene import dawid_skene
-from steelyard.metrics.jury import (
+from steelyard.metrics.panel.ballots import ballots
+from steelyard.metrics.panel.jury import (
     Ballots,
     choose_jury,
     juries,
     jury_score,
     majority,
 )
-from steelyard.metrics.scores import collect_scores
+from steelyard.metrics.scores.columns import collect_scores
+from steelyard.metrics.stats.dawid_skene import dawid_skene
 
 NAN = float("nan")
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from steelyard.datasheet.datasheet import JudgeEntry
-from steelyard.datasheet.readings import readings_of
-from steelyard.metrics.intervals import score, t_quantile
-from steelyard.metrics.loss_test import loss_test
-from steelyard.metrics.losses import INDEPENDENT, loss_estimates
+from steelyard.datasheet.readings.readings import readings_of
+from steelyard.metrics.run.loss_dependence import loss_test
+from steelyard.metrics.run.losses import INDEPENDENT, loss_estimates
+from steelyard.metrics.stats.intervals import score, t_quantile
 from steelyard.stimuli.expectation import NoPreference
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.trials.reply import Usage

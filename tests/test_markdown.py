@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from example_datasheet import NO_STRICT, REASON, crowd, example, pointwise, renamed, without_estimates
-from steelyard.datasheet import markdown
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.render import markdown
 
 CELLS = re.compile(r"(?<!\\)\|")
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.metrics.criterion import criterion_shift
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.flip_estimates import flip_estimates
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.ladder_estimates import ladder_estimates
-from steelyard.metrics.natural import natural_estimates
-from steelyard.metrics.pairs import Pairs
+from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.criterion import criterion_shift
+from steelyard.metrics.pairs.flip_estimates import flip_estimates
+from steelyard.metrics.pairs.ladder import ladder_estimates
+from steelyard.metrics.pairs.natural import natural_estimates
 from strategies import find, make
 
 quiet = settings(max_examples=10)

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from scores import Answer, call
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.invariance import invariance_estimates
-from steelyard.metrics.repeats import noise_floor, stability
-from steelyard.metrics.score_shares import accuracy, false_rates, within_one
-from steelyard.metrics.scores import Scores, collect_scores
+from steelyard.metrics.scores.columns import Scores, collect_scores
+from steelyard.metrics.scores.invariance import invariance_estimates
+from steelyard.metrics.scores.repeats import noise_floor, stability
+from steelyard.metrics.scores.shares import accuracy, false_rates, within_one
 
 quiet = settings(max_examples=15)
 HEADING = Heading("J", "paraphrase", {}, 7)

@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from statsmodels.stats.multitest import multipletests
 
 from steelyard.datasheet.datasheet import JudgeEntry
-from steelyard.datasheet.readings import readings_of
-from steelyard.metrics.multiplicity import holm
-from steelyard.metrics.natural import CELLS, natural_estimates, prompt_family
-from steelyard.metrics.pairs import Pairs
+from steelyard.datasheet.readings.readings import readings_of
+from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.natural import CELLS, natural_estimates, prompt_family
+from steelyard.metrics.stats.multiplicity import holm
 from strategies import find, make, pairs_of_equals, swap_contents, swap_slots
 
 quiet = settings(suppress_health_check=[HealthCheck.too_slow])

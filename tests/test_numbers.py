@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.datasheet import numbers
+from steelyard.datasheet.words import numbers
 from steelyard.metrics.estimate import Estimate, Interval
 
 RATE = Estimate(

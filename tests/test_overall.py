@@ -13,11 +13,11 @@ import pytest
 from commands import Command
 from panels import Scored
 from scores import call
-from steelyard.datasheet import html, markdown
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
+from steelyard.datasheet.render import html, markdown
+from steelyard.datasheet.sections.together import together
 from steelyard.datasheet.summary import summarise
-from steelyard.datasheet.together import together
 from steelyard.errors import ConfigError
 from steelyard.lab.overall import overall
 from steelyard.metrics.estimate import Estimate

@@ -12,7 +12,7 @@ import pytest
 from commands import Command
 from servers import Received, ScriptedServer, wins
 from steelyard.errors import ConfigError
-from steelyard.lab.judge_config import PLANNED_PROVIDERS, parse_judge
+from steelyard.lab.study.judge_config import PLANNED_PROVIDERS, parse_judge
 from steelyard.probes.criterion import Criterion
 from steelyard.probes.probe import Design
 from steelyard.providers.chat_completions import ChatCompletions

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from servers import Answer, Received, ScriptedServer, fails, wins
-from steelyard.datasheet import html, markdown
-from steelyard.lab.coverage import covered
-from steelyard.lab.limits import Limits
+from steelyard.datasheet.render import html, markdown
+from steelyard.lab.folder.run_folder import SHEETS, RunFolder, build_datasheet
 from steelyard.lab.measure import measure
-from steelyard.lab.run_folder import SHEETS, RunFolder, build_datasheet
-from steelyard.lab.study_file import StudyConfig, build_study
+from steelyard.lab.run.coverage import covered
+from steelyard.lab.run.limits import Limits
+from steelyard.lab.study.study_file import StudyConfig, build_study
 from test_resume import CALLS, CONCURRENCY, Teller, start
 
 NAME = "openai/scripted"

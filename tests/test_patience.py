@@ -16,12 +16,12 @@ from authoring_server import QUICK, TASK, WRITTEN, Cast, items, roles_at
 from servers import Answer, Received, ScriptedServer, fails, hang, says
 from steelyard.errors import RunError, TransientError, UnreachableError
 from steelyard.lab.authoring.author import author
-from steelyard.lab.limits import Limits
+from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.measure import Measured, measure
-from steelyard.lab.patience import Patience
-from steelyard.lab.run_folder import RunFolder
-from steelyard.lab.study import Study
-from steelyard.lab.study_file import StudyConfig, build_study
+from steelyard.lab.run.limits import Limits
+from steelyard.lab.run.patience import Patience
+from steelyard.lab.study.study import Study
+from steelyard.lab.study.study_file import StudyConfig, build_study
 from steelyard.registry import Spec
 
 ITEMS = 60

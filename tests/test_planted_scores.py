@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.errors import ConfigError, DataError, PermanentError
-from steelyard.lab.judge_config import parse_judge
-from steelyard.lab.judge_defaults import baseline_judges
+from steelyard.lab.study.judge_config import parse_judge
+from steelyard.lab.study.judge_defaults import baseline_judges
 from steelyard.providers.chat_completions import ChatCompletions
 from steelyard.providers.planted import Planted
 from steelyard.providers.planted_rater import RaterParameters, hit_rate, rate

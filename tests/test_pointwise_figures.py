@@ -12,16 +12,15 @@ from hypothesis import strategies as st
 from statsmodels.stats import inter_rater
 
 from scores import Answer, call, calls, repeats
-from steelyard.metrics.against_labels import BINARY, ORDINAL, binary_figures, ordinal_figures
-from steelyard.metrics.border import border_estimates
-from steelyard.metrics.cost import cost_estimates
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.intervals import wilson
-from steelyard.metrics.invariance import invariance_estimates
-from steelyard.metrics.jackknife import AGREEMENT, SHARE, jackknife
-from steelyard.metrics.pointwise import METRICS, pointwise_estimates
-from steelyard.metrics.repeats import (
+from steelyard.metrics.run.cost import cost_estimates
+from steelyard.metrics.scores.against_labels import BINARY, ORDINAL, binary_figures, ordinal_figures
+from steelyard.metrics.scores.border import border_estimates
+from steelyard.metrics.scores.columns import collect_scores
+from steelyard.metrics.scores.invariance import invariance_estimates
+from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
+from steelyard.metrics.scores.repeats import (
     fleiss_columns,
     fleiss_kappa,
     intraclass,
@@ -29,9 +28,10 @@ from steelyard.metrics.repeats import (
     noise_floor,
     stability,
 )
-from steelyard.metrics.resampled import interval
-from steelyard.metrics.score_shares import accuracy
-from steelyard.metrics.scores import collect_scores
+from steelyard.metrics.scores.resampled import interval
+from steelyard.metrics.scores.shares import accuracy
+from steelyard.metrics.stats.intervals import wilson
+from steelyard.metrics.stats.jackknife import AGREEMENT, SHARE, jackknife
 from steelyard.verdicts.observation import Observation
 
 HEADING = Heading("j", "format_invariance_1", {"protocol": "base"}, 7)

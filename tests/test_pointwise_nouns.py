@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from steelyard.errors import ConfigError
-from steelyard.lab.frozen_study import freeze, thaw
-from steelyard.lab.planner import make_plan
-from steelyard.lab.study import Study
-from steelyard.lab.study_file import build_study, load_config
+from steelyard.lab.folder.frozen_study import freeze, thaw
+from steelyard.lab.run.planner import make_plan
+from steelyard.lab.study.study import Study
+from steelyard.lab.study.study_file import build_study, load_config
 from steelyard.probes.probe import POINTWISE, Design, levels_of, pointwise
 from steelyard.registry import Spec
 from steelyard.stimuli.expectation import Label, Unknown

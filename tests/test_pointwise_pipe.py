@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from servers import Answer, Received, ScriptedServer, fails, hang, says
-from steelyard.lab.pack_study import pack_task
-from steelyard.lab.planner import make_plan
-from steelyard.lab.study_file import build_study, load_config
+from steelyard.lab.run.planner import make_plan
+from steelyard.lab.study.pack_study import pack_task
+from steelyard.lab.study.study_file import build_study, load_config
 from steelyard.providers.embedded_prompts import EMBEDDED_SCORE_PROMPT
 from steelyard.tasks.scale import Ordinal
 from steelyard.trials.judge import Judge, Protocol

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import proportion_confint
 
-from steelyard.datasheet.more_data import more_data
+from steelyard.datasheet.readings.more_data import more_data
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import Limit, calls_needed, judge_limit
-from steelyard.metrics.intervals import Z, score
-from steelyard.metrics.ladder_estimates import ladder_estimates
-from steelyard.metrics.power import calls_for_half_width, calls_to_decide
+from steelyard.metrics.pairs.ladder import ladder_estimates
+from steelyard.metrics.stats.intervals import Z, score
+from steelyard.metrics.stats.power import calls_for_half_width, calls_to_decide
 from steelyard.metrics.tally import Tally
 from strategies import find, make
 

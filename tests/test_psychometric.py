@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.ladder_estimates import ladder_estimates
-from steelyard.metrics.pairs import Pairs
-from steelyard.metrics.psychometric import isotonic, reaches, thresholds
+from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.ladder import ladder_estimates
+from steelyard.metrics.pairs.threshold import isotonic, reaches, thresholds
 from steelyard.probes.ladder import Ladder
 from steelyard.probes.probe import Design
 from strategies import find, make, stack

@@ -16,10 +16,10 @@ import pytest
 from steelyard.lab.recorded.call import Call
 from steelyard.lab.recorded.observations import checked, observations_of
 from steelyard.lab.recorded.styles import read_calls
-from steelyard.metrics.direction import decompose
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.flips import count_flips
-from steelyard.metrics.pairs import FIRST, SECOND, UNREADABLE, Ints, collect
+from steelyard.metrics.pairs.columns import FIRST, SECOND, UNREADABLE, Ints, collect
+from steelyard.metrics.pairs.decomposition import decompose
+from steelyard.metrics.pairs.flips import count_flips
 from steelyard.probes.position import Position
 from strategies import find
 

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from servers import Received, ScriptedServer, fails, says
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.errors import ConfigError, UnknownNameError
-from steelyard.lab.limits import Limits
+from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.measure import measure
-from steelyard.lab.pack_study import pack_draw, pack_scales
-from steelyard.lab.planner import make_plan
-from steelyard.lab.run_folder import RunFolder
-from steelyard.lab.study import Study
-from steelyard.lab.study_file import StudyConfig, build_study
-from steelyard.lab.task_config import TaskConfig
+from steelyard.lab.run.limits import Limits
+from steelyard.lab.run.planner import make_plan
+from steelyard.lab.study.pack_study import pack_draw, pack_scales
+from steelyard.lab.study.study import Study
+from steelyard.lab.study.study_file import StudyConfig, build_study
+from steelyard.lab.study.task_config import TaskConfig
 from steelyard.metrics.estimate import Estimate
 from steelyard.probes.probe import PROBES, Design
 from steelyard.probes.suites import SUITES, asks_for_scores, expanded

@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 
 from scores import call
-from steelyard.datasheet.figures_of import Figures
-from steelyard.datasheet.reliability_readings import accuracy, repeatability, robustness
-from steelyard.metrics.edit_family import TESTED, read_together
+from steelyard.datasheet.readings.figures_of import Figures
+from steelyard.datasheet.readings.reliability import accuracy, repeatability, robustness
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.invariance import invariance_estimates
-from steelyard.metrics.scores import collect_scores
+from steelyard.metrics.run.edit_family import TESTED, read_together
+from steelyard.metrics.scores.columns import collect_scores
+from steelyard.metrics.scores.invariance import invariance_estimates
 
 
 def row(probe: str, metric: str, value: float | None, finding: str | None = None, **group: str) -> Estimate:

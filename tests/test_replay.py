@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from steelyard.errors import UsageError
-from steelyard.lab.judge_config import parse_judge
-from steelyard.lab.observe import observe
+from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.recorded.recording import recording_of
 from steelyard.lab.recorded.styles import read_calls
-from steelyard.lab.run_folder import RunFolder
+from steelyard.lab.run.observe import observe
+from steelyard.lab.study.judge_config import parse_judge
 from steelyard.tasks.scale import Pairwise
 
 PROBIT = "planted/probit?s=0.8&beta=0.4&tau=0.6&sigma=0.7&lapse=0.02"

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from servers import Answer, Received, ScriptedServer, says
 from steelyard.identity import content_hash
-from steelyard.lab.limits import Limits
+from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.measure import Measured, measure
-from steelyard.lab.planner import make_plan
-from steelyard.lab.run_folder import RunFolder
-from steelyard.lab.study import Study
-from steelyard.lab.study_file import StudyConfig, build_study
+from steelyard.lab.run.limits import Limits
+from steelyard.lab.run.planner import make_plan
+from steelyard.lab.study.study import Study
+from steelyard.lab.study.study_file import StudyConfig, build_study
 from steelyard.trials.trial import LARGEST_SEED, trial_key
 
 REPEATS = 3

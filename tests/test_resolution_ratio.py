@@ -10,16 +10,14 @@ import pytest
 from scipy.optimize import minimize
 
 from planted_pairs import PLANTED, STANDARD, constant, simulate
-from steelyard.datasheet.figures_of import Figures
-from steelyard.datasheet.instrument_readings import resolution_moved
-from steelyard.metrics.edit_family import read_together
+from steelyard.datasheet.readings.figures_of import Figures
+from steelyard.datasheet.readings.instrument import resolution_moved
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.instrument_model import InstrumentFit, fit_instrument
-from steelyard.metrics.pair_fit import HIGHEST, LOWEST
-from steelyard.metrics.pair_likelihood import pattern_scores
-from steelyard.metrics.pairs import Pairs
-from steelyard.metrics.resolution_ratio import (
+from steelyard.metrics.instrument.fit import HIGHEST, LOWEST
+from steelyard.metrics.instrument.likelihood import pattern_scores
+from steelyard.metrics.instrument.model import InstrumentFit, fit_instrument
+from steelyard.metrics.instrument.resolution_ratio import (
     Curve,
     curve_of,
     profile_of_ratio,
@@ -28,6 +26,8 @@ from steelyard.metrics.resolution_ratio import (
     ratio_spread,
     ratio_word,
 )
+from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.run.edit_family import read_together
 from steelyard.providers.planted_model import Parameters
 
 STRICT = replace(PLANTED, tie_threshold=1.2)

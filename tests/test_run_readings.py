@@ -5,8 +5,8 @@ from __future__ import annotations
 from panels import panel_datasheet
 from scores import call
 from steelyard.datasheet.datasheet import JudgeEntry
-from steelyard.datasheet.readings import readings_of
-from steelyard.metrics.losses import loss_estimates
+from steelyard.datasheet.readings.readings import readings_of
+from steelyard.metrics.run.losses import loss_estimates
 
 
 def test_volatility_and_cost_are_read() -> None:

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from steelyard.lab.planner import Plan, make_plan
-from steelyard.lab.study_file import build_study, load_config
-from steelyard.metrics.comparison import Comparison, compare
-from steelyard.metrics.losses import loss_estimates
-from steelyard.metrics.outcomes import outcomes
+from steelyard.lab.run.planner import Plan, make_plan
+from steelyard.lab.study.study_file import build_study, load_config
+from steelyard.metrics.comparison.comparison import Comparison, compare
+from steelyard.metrics.comparison.outcomes import outcomes
+from steelyard.metrics.run.losses import loss_estimates
 from steelyard.stimuli.expectation import Label, Prefers
 from steelyard.trials.reply import Usage
 from steelyard.trials.trial import Trial

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from steelyard.metrics.clusters import wilson_cluster
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.score_vacuum import score_vacuum_estimates
+from steelyard.metrics.scores.vacuum import score_vacuum_estimates
+from steelyard.metrics.stats.clusters import wilson_cluster
 from steelyard.metrics.tally import Tally
 from steelyard.probes.probe import Design
 from steelyard.probes.vacuum import Vacuum

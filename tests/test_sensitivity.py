@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.metrics.criterion import criterion_estimates, criterion_shift
-from steelyard.metrics.dprime import dprime_estimates, separation
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.ladder_estimates import ladder_estimates
-from steelyard.metrics.pairs import Pairs
+from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.criterion import criterion_estimates, criterion_shift
+from steelyard.metrics.pairs.dprime import dprime_estimates, separation
+from steelyard.metrics.pairs.ladder import ladder_estimates
 from strategies import find, interval, letters, make, shuffled, stack, swap_contents
 
 quiet = settings(max_examples=60)

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from steelyard.errors import PermanentError
-from steelyard.lab.judge_config import parse_judge
+from steelyard.lab.study.judge_config import parse_judge
 from steelyard.providers.chat_completions import ChatCompletions
 from steelyard.providers.planted_server import start
 from steelyard.providers.truth_key import pack_key

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from steelyard.errors import StoreError
-from steelyard.lab.planner import make_plan
-from steelyard.lab.study_file import StudyConfig, build_study
+from steelyard.lab.run.planner import make_plan
+from steelyard.lab.study.study_file import StudyConfig, build_study
 from steelyard.store.run_store import RunStore
 from steelyard.trials.reply import Reply, Usage
 from steelyard.trials.trial import Trial

@@ -19,8 +19,8 @@ from example_datasheet import (
     renamed,
     without_estimates,
 )
-from steelyard.datasheet import terminal
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.render import terminal
 
 
 def printed(datasheet: Datasheet, width: int = 80, *, colour: bool = False) -> str:

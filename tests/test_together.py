@@ -19,22 +19,23 @@ from rich.console import Console
 from panels import JUDGES, PROBES, Scored, dollars, panel_datasheet
 from scores import call, calls
 from servers import Answer, Received, ScriptedServer, says
-from steelyard.datasheet import csv as table
-from steelyard.datasheet import glossary, html, markdown, terminal
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
-from steelyard.datasheet.html.cost_curve import cost_curve
-from steelyard.datasheet.html.heatmap import heatmap
+from steelyard.datasheet.render import csv as table
+from steelyard.datasheet.render import html, markdown, terminal
+from steelyard.datasheet.render.html.figures.cost_curve import cost_curve
+from steelyard.datasheet.render.html.figures.heatmap import heatmap
+from steelyard.datasheet.sections.together import ALONE, judges_of, together
 from steelyard.datasheet.summary import summarise
-from steelyard.datasheet.together import ALONE, judges_of, together
-from steelyard.metrics.ballots import ballots
-from steelyard.metrics.dawid_skene import dawid_skene
-from steelyard.metrics.error_correlation import error_correlation
+from steelyard.datasheet.words import glossary
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.jury import halves
-from steelyard.metrics.jury_estimates import jury_estimates
-from steelyard.metrics.scores import Scores, collect_scores
+from steelyard.metrics.panel.ballots import ballots
+from steelyard.metrics.panel.error_correlation import error_correlation
+from steelyard.metrics.panel.jury import halves
+from steelyard.metrics.panel.jury_estimates import jury_estimates
+from steelyard.metrics.scores.columns import Scores, collect_scores
+from steelyard.metrics.stats.dawid_skene import dawid_skene
 from steelyard.trials.builtin_prompts import parse_response
 from steelyard.verdicts.observation import Observation
 

@@ -10,11 +10,11 @@ from scipy.stats import betabinom
 
 from clustered import beta_events, copula_events, hot_events, tallies
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.few_events import chance_of_so_few
 from steelyard.metrics.findings import Limit, calls_needed, difference_word, judge_limit, moved_by
-from steelyard.metrics.ladder_estimates import ladder_estimates
+from steelyard.metrics.pairs.ladder import ladder_estimates
+from steelyard.metrics.pairs.vacuum import vacuum_estimates
+from steelyard.metrics.stats.few_events import chance_of_so_few
 from steelyard.metrics.tally import Tally
-from steelyard.metrics.vacuum_estimates import vacuum_estimates
 from strategies import find, make
 
 LAWS = {"beta": beta_events, "copula": copula_events, "hot": hot_events}

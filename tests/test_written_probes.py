@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from steelyard.lab.study import Study
+from steelyard.lab.study.study import Study
 from steelyard.probes.probe import PROBES
 from steelyard.registry import Spec
 from steelyard.stimuli.authored.brief import GOALS, LONG, ORDINAL, flipped

@@ -10,23 +10,23 @@ import numpy as np
 from calibration import pair_world, score_world
 from calibration.pair_world import KEEN, MIDDLING, PairJudge
 from calibration.score_world import BINARY, ORDINAL, ScoreWorld
-from steelyard.metrics.comparison import compare
-from steelyard.metrics.criterion import criterion_estimates, sensitivity_shifts
-from steelyard.metrics.detection import limit_of_detection
-from steelyard.metrics.direction import CELLS
+from steelyard.metrics.comparison.comparison import compare
+from steelyard.metrics.comparison.outcomes import Outcomes, outcomes
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.instrument_estimates import arm_estimates
-from steelyard.metrics.instrument_model import fit_instrument
-from steelyard.metrics.losses import METRICS as LOSSES
-from steelyard.metrics.losses import _rate as loss_rate
-from steelyard.metrics.natural import CELLS as NATURAL_CELLS
-from steelyard.metrics.outcomes import Outcomes, outcomes
-from steelyard.metrics.pair_likelihood import NAMES
-from steelyard.metrics.pairs import Pairs, collect
-from steelyard.metrics.panel import panel_estimates
-from steelyard.metrics.run_cost import run_costs
-from steelyard.metrics.volatility import volatility_estimates
+from steelyard.metrics.instrument.detection import limit_of_detection
+from steelyard.metrics.instrument.estimates import arm_estimates
+from steelyard.metrics.instrument.likelihood import NAMES
+from steelyard.metrics.instrument.model import fit_instrument
+from steelyard.metrics.pairs.columns import Pairs, collect
+from steelyard.metrics.pairs.criterion import criterion_estimates, sensitivity_shifts
+from steelyard.metrics.pairs.decomposition import CELLS
+from steelyard.metrics.pairs.natural import CELLS as NATURAL_CELLS
+from steelyard.metrics.panel.panel import panel_estimates
+from steelyard.metrics.run.losses import METRICS as LOSSES
+from steelyard.metrics.run.losses import _rate as loss_rate
+from steelyard.metrics.run.run_cost import run_costs
+from steelyard.metrics.run.volatility import volatility_estimates
 from steelyard.probes.answer_ambiguity import AnswerAmbiguity
 from steelyard.probes.ladder import Ladder
 from steelyard.probes.position import Position

@@ -8,8 +8,8 @@ import numpy as np
 
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.missing import missing_rates
-from steelyard.metrics.pairs import FIRST, SECOND, collect
+from steelyard.metrics.pairs.columns import FIRST, SECOND, collect
+from steelyard.metrics.pairs.missing import missing_rates
 from steelyard.metrics.proportion import proportion
 from steelyard.metrics.tally import both_orders as count_calls
 from steelyard.metrics.tally import readable, tally

@@ -38,10 +38,10 @@ def compare(first: str, second: str, margin: float, as_json: bool, page: Path | 
     """
     from rich.console import Console
 
-    from steelyard.datasheet import comparison_terminal
-    from steelyard.datasheet.html.comparison import render
+    from steelyard.datasheet.comparison import terminal as comparison_terminal
+    from steelyard.datasheet.comparison.page import render
     from steelyard.lab.compare import Target, compare_targets
-    from steelyard.lab.run_folder import write_text
+    from steelyard.lab.folder.run_folder import write_text
 
     comparison = compare_targets(Target.parse(first), Target.parse(second), margin)
     if page is not None:

@@ -15,11 +15,11 @@ from steelyard.errors import ConfigError
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from steelyard.lab.decide import Decided
-    from steelyard.lab.decision import Decision
-    from steelyard.lab.decision_rule import Rule
-    from steelyard.lab.run_folder import RunFolder
-    from steelyard.lab.study import Study
+    from steelyard.lab.decide.decide import Decided
+    from steelyard.lab.decide.decision import Decision
+    from steelyard.lab.decide.decision_rule import Rule
+    from steelyard.lab.folder.run_folder import RunFolder
+    from steelyard.lab.study.study import Study
 
 STYLES = {True: "green", False: "red", None: "yellow"}
 """Colour of a verdict, by whether the rule holds."""
@@ -28,8 +28,8 @@ STYLES = {True: "green", False: "red", None: "yellow"}
 def decide_rule(text: str, cap: int | None, options: dict[str, Any], dry_run: bool, as_json: bool) -> int:
     """Decide, print, and return the exit code."""
     from steelyard.cli.progress import LiveProgress
-    from steelyard.lab.decide import decide
-    from steelyard.lab.decision_rule import parse_rule
+    from steelyard.lab.decide.decide import decide
+    from steelyard.lab.decide.decision_rule import parse_rule
 
     rule = parse_rule(text)
     study, folder = _study(rule, options)
@@ -51,8 +51,8 @@ def decide_rule(text: str, cap: int | None, options: dict[str, Any], dry_run: bo
 
 def _study(rule: Rule, options: dict[str, Any]) -> tuple[Study, RunFolder]:
     """The named judges alone, on the whole catalogue."""
-    from steelyard.lab.decide import PROFILE
-    from steelyard.lab.run_folder import RunFolder
+    from steelyard.lab.decide.decide import PROFILE
+    from steelyard.lab.folder.run_folder import RunFolder
 
     if options["probes"]:
         raise ConfigError("--probe: the rule of --decide names what is shown; leave --probe out.")
@@ -66,8 +66,8 @@ def _study(rule: Rule, options: dict[str, Any]) -> tuple[Study, RunFolder]:
 
 
 def _print_plan(study: Study, folder: RunFolder, rule: Rule, cap: int | None, as_json: bool) -> None:
-    from steelyard.lab.decide import draw
-    from steelyard.lab.planner import make_plan
+    from steelyard.lab.decide.decide import draw
+    from steelyard.lab.run.planner import make_plan
 
     plan = make_plan(study)
     drawn = [trial for judge in study.judges for unit in draw(plan, judge, rule, cap) for trial in unit]
@@ -79,8 +79,8 @@ def _print_plan(study: Study, folder: RunFolder, rule: Rule, cap: int | None, as
 def _print(decided: Decided, rule: Rule) -> None:
     from rich.console import Console
 
-    from steelyard.lab.decide import EVERY
-    from steelyard.metrics.confidence_sequence import ALPHA
+    from steelyard.lab.decide.decide import EVERY
+    from steelyard.metrics.stats.confidence_sequence import ALPHA
 
     console = Console()
     console.print(plain(f"Is {rule} true?", "bold"))

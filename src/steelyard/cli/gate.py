@@ -11,7 +11,7 @@ import click
 
 from steelyard.cli.options import amount, option
 from steelyard.cli.say import plain, plural, shown, warn
-from steelyard.datasheet.visible import visible
+from steelyard.datasheet.sections.visible import visible
 
 if TYPE_CHECKING:
     from steelyard.lab.gate.decision import Decision
@@ -90,9 +90,9 @@ def gate(
 
 
 def _write(decision: Decision, junit: Path | None, markdown: Path | None) -> None:
+    from steelyard.lab.folder.run_folder import write_text
     from steelyard.lab.gate import junit as as_junit
     from steelyard.lab.gate import summary
-    from steelyard.lab.run_folder import write_text
 
     if junit is not None:
         write_text(junit, as_junit.render(decision))

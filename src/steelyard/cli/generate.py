@@ -24,7 +24,7 @@ def generate(accept_all: bool, **options: Any) -> None:
 
     from steelyard.cli.progress import LiveProgress
     from steelyard.lab.authoring.briefs import open_briefs
-    from steelyard.lab.reference import foretold
+    from steelyard.lab.study.reference import foretold
 
     study, folder, commission = open_study(options, accept_all)
     if commission is None:

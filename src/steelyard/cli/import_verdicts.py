@@ -32,9 +32,9 @@ def import_command(files: tuple[Path, ...], out: Path, name: str | None, seed: i
     Reads JSONL: one line per call, or one line per pair as LLMBar and PandaLM publish their verdicts. Pairs
     shown in one order only are reported and not decomposed.
     """
+    from steelyard.lab.folder.run_folder import RunFolder
     from steelyard.lab.recorded.folder import ImportFolder, import_verdicts
-    from steelyard.lab.run_folder import RunFolder
-    from steelyard.lab.shortfalls import uncomputed
+    from steelyard.lab.run.shortfalls import uncomputed
 
     imported = import_verdicts(files, name, seed)
     sheet = ImportFolder(out).write(imported)

@@ -71,7 +71,7 @@ def judges() -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from steelyard.lab.judge_config import PLANNED_PROVIDERS
+    from steelyard.lab.study.judge_config import PLANNED_PROVIDERS
 
     table = Table(box=box.SIMPLE_HEAD)
     for title in ("judge", "what it is"):

@@ -16,13 +16,13 @@ from steelyard.errors import ConfigError, SteelyardError
 
 if TYPE_CHECKING:
     from steelyard.lab.authoring.commission import Commission
-    from steelyard.lab.limits import Limits
+    from steelyard.lab.folder.run_folder import RunFolder
     from steelyard.lab.measure import Measured
-    from steelyard.lab.planner import Plan, PlanRow
-    from steelyard.lab.progress import Progress
-    from steelyard.lab.run_folder import RunFolder
-    from steelyard.lab.runner import Outcome
-    from steelyard.lab.study import Study
+    from steelyard.lab.run.limits import Limits
+    from steelyard.lab.run.planner import Plan, PlanRow
+    from steelyard.lab.run.progress import Progress
+    from steelyard.lab.run.runner import Outcome
+    from steelyard.lab.study.study import Study
 
 
 @click.command(cls=StudyCommand, short_help="Measure judges and print the datasheet.")
@@ -94,7 +94,7 @@ def with_reference(study: Study, folder: RunFolder, limits: Limits, progress: Pr
 
 def limits_of(options: dict[str, Any]) -> Limits:
     """How far a run goes, as the options say."""
-    from steelyard.lab.limits import Limits
+    from steelyard.lab.run.limits import Limits
 
     return Limits(
         concurrency=options["concurrency"],
@@ -111,8 +111,8 @@ def open_study(
     """The study that the options describe, its folder, and who writes for it; its notes are printed."""
     from steelyard.cli.data_options import data_overrides
     from steelyard.lab.authoring.commission import commission_of
-    from steelyard.lab.run_folder import RunFolder
-    from steelyard.lab.study_file import build_study, load_config
+    from steelyard.lab.folder.run_folder import RunFolder
+    from steelyard.lab.study.study_file import build_study, load_config
 
     overrides: dict[str, Any] = {
         name: options[name] for name in ("profile", "seed", "replicates") if options[name] is not None
@@ -155,8 +155,8 @@ def calls_made(outcome: Outcome) -> str:
 
 def print_study_plan(study: Study, folder: RunFolder, as_json: bool, commission: Commission | None) -> None:
     """What is still to be paid for: texts to be written first, then the trials of the judges."""
-    from steelyard.lab.planner import make_plan
     from steelyard.lab.reference_run import foreseen
+    from steelyard.lab.run.planner import make_plan
 
     rows: list[PlanRow] = []
     study = foreseen(study, folder)
@@ -176,7 +176,7 @@ def print_plan(made: Plan, folder: RunFolder, as_json: bool, before: Sequence[Pl
     from rich.console import Console
 
     from steelyard.cli.plan_table import listed_prices, plan_table
-    from steelyard.lab.planner import plan_rows
+    from steelyard.lab.run.planner import plan_rows
 
     answered: set[str] = set()
     if folder.database.exists():

@@ -103,6 +103,6 @@ def _accuracy(value: float | None) -> str:
 
 
 def _dollars(amount: float | None) -> str:
-    from steelyard.datasheet.numbers import dollars
+    from steelyard.datasheet.words.numbers import dollars
 
     return "undefined" if amount is None else dollars(amount)

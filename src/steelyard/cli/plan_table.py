@@ -10,9 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from steelyard.cli.say import plain, plural, shown
-from steelyard.lab.planner import Plan, PlanRow
-from steelyard.lab.prices import price_of
-from steelyard.lab.study import Study
+from steelyard.lab.run.planner import Plan, PlanRow
+from steelyard.lab.run.prices import price_of
+from steelyard.lab.study.study import Study
 
 
 def plan_table(study: Study, plan: Plan, rows: list[PlanRow], done: int, out: Path, console: Console) -> None:

@@ -19,7 +19,7 @@ from rich.progress import (
 from rich.text import Text
 
 from steelyard.cli.say import plain
-from steelyard.lab.progress import Tick
+from steelyard.lab.run.progress import Tick
 
 
 class RateColumn(ProgressColumn):

@@ -15,7 +15,7 @@ from steelyard.cli.sheet import print_sheet
 
 if TYPE_CHECKING:
     from steelyard.datasheet.datasheet import Datasheet
-    from steelyard.lab.run_folder import RunFolder
+    from steelyard.lab.folder.run_folder import RunFolder
 
 
 @click.command(short_help="Rebuild the datasheet from a run folder, no calls.")
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 def report(folder: Path, form: str | None, verify: bool) -> None:
     """Rebuild every figure of a run folder from its store and write the datasheet files anew."""
     from steelyard.errors import RunError, StoreError
-    from steelyard.lab.coverage import covered
-    from steelyard.lab.observe import observe
+    from steelyard.lab.folder.run_folder import RunFolder, build_datasheet
     from steelyard.lab.recorded.folder import ImportFolder
-    from steelyard.lab.run_folder import RunFolder, build_datasheet
-    from steelyard.lab.shortfalls import unasked, untaken, warnings
+    from steelyard.lab.run.coverage import covered
+    from steelyard.lab.run.observe import observe
+    from steelyard.lab.run.shortfalls import unasked, untaken, warnings
 
     run = RunFolder(folder)
     imported = ImportFolder(folder)
@@ -55,9 +55,9 @@ def report(folder: Path, form: str | None, verify: bool) -> None:
 
 def _publish(run: RunFolder, datasheet: Datasheet, losses: Sequence[str], form: str | None) -> None:
     """Write the files where the folder allows it, warn of losses, print; exit 1 after a fault."""
-    from steelyard.datasheet import csv, html, markdown
+    from steelyard.datasheet.render import csv, html, markdown
     from steelyard.errors import StoreError
-    from steelyard.lab.shortfalls import uncomputed
+    from steelyard.lab.run.shortfalls import uncomputed
 
     try:
         datasheet = run.write(datasheet)

@@ -24,10 +24,10 @@ def serve_planted(judge: str, port: int, key: Path | None, seed: int) -> None:
     import asyncio
     from contextlib import suppress
 
-    from steelyard.datasheet.visible import visible
+    from steelyard.datasheet.sections.visible import visible
     from steelyard.errors import ConfigError
-    from steelyard.lab.judge_config import parse_judge
     from steelyard.lab.served_key import pack_stimuli
+    from steelyard.lab.study.judge_config import parse_judge
     from steelyard.providers.planted import POINTWISE_MODELS
     from steelyard.providers.planted_server import serve
     from steelyard.stimuli.stimulus_set import StimulusSet

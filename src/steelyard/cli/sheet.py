@@ -13,8 +13,8 @@ def print_sheet(datasheet: Datasheet) -> list[SteelyardError]:
     """Print the tables and sentences; where a fault stops that, it is told, and the files stand."""
     from rich.console import Console
 
-    from steelyard.datasheet import terminal
-    from steelyard.lab.shortfalls import uncomputed
+    from steelyard.datasheet.render import terminal
+    from steelyard.lab.run.shortfalls import uncomputed
     from steelyard.metrics.faults import Faults
 
     faults = Faults()

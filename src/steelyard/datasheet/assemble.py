@@ -8,29 +8,29 @@ from functools import partial
 from typing import Any
 
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
-from steelyard.datasheet.readings import readings_of
-from steelyard.metrics.cost import Dollars
-from steelyard.metrics.edit_family import TESTED as EDITS
-from steelyard.metrics.edit_family import read_together
+from steelyard.datasheet.readings.readings import readings_of
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Faults
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.instrument_estimates import INSTRUMENT, Arms
-from steelyard.metrics.losses import METRICS as LOSSES
-from steelyard.metrics.losses import PROBE as RUN
-from steelyard.metrics.losses import loss_estimates
-from steelyard.metrics.over_judges import PANEL
-from steelyard.metrics.panel import panel_estimates
-from steelyard.metrics.pooled_scores import METRICS as POOLED_FIGURES
-from steelyard.metrics.pooled_scores import PROBE as POOLED
-from steelyard.metrics.pooled_scores import pooled_estimates
-from steelyard.metrics.resolution_ratio import METRIC as RATIO
-from steelyard.metrics.run_cost import METRICS as COSTS
-from steelyard.metrics.run_cost import PROBE as COST
-from steelyard.metrics.run_cost import run_costs
-from steelyard.metrics.volatility import METRICS as SPREADS
-from steelyard.metrics.volatility import PROBE as VOLATILITY
-from steelyard.metrics.volatility import volatility_estimates
+from steelyard.metrics.instrument.estimates import INSTRUMENT, Arms
+from steelyard.metrics.instrument.resolution_ratio import METRIC as RATIO
+from steelyard.metrics.panel.over_judges import PANEL
+from steelyard.metrics.panel.panel import panel_estimates
+from steelyard.metrics.run.cost import Dollars
+from steelyard.metrics.run.edit_family import TESTED as EDITS
+from steelyard.metrics.run.edit_family import read_together
+from steelyard.metrics.run.losses import METRICS as LOSSES
+from steelyard.metrics.run.losses import PROBE as RUN
+from steelyard.metrics.run.losses import loss_estimates
+from steelyard.metrics.run.run_cost import METRICS as COSTS
+from steelyard.metrics.run.run_cost import PROBE as COST
+from steelyard.metrics.run.run_cost import run_costs
+from steelyard.metrics.run.volatility import METRICS as SPREADS
+from steelyard.metrics.run.volatility import PROBE as VOLATILITY
+from steelyard.metrics.run.volatility import volatility_estimates
+from steelyard.metrics.scores.pooled import METRICS as POOLED_FIGURES
+from steelyard.metrics.scores.pooled import PROBE as POOLED
+from steelyard.metrics.scores.pooled import pooled_estimates
 from steelyard.probes.probe import PAIRWISE, POINTWISE, Probe, shows_unchanged
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.recorded_observations import RecordedObservations

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from steelyard.datasheet import numbers
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry, Reading
-from steelyard.datasheet.sections import RUN, Row, Section, sections
-from steelyard.datasheet.visible import visible_datasheet
+from steelyard.datasheet.sections.sections import RUN, Row, Section, sections
+from steelyard.datasheet.sections.visible import visible_datasheet
+from steelyard.datasheet.words import numbers
 from steelyard.metrics.estimate import Estimate
 
 _MISSING = ("failed_rate", "unreadable_rate")

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.errors import SteelyardError, UnreachableError
-from steelyard.lab.briefing import brief
-from steelyard.lab.judge_config import parse_judge
-from steelyard.lab.planner import make_plan
-from steelyard.lab.study_file import StudyConfig, build_study
+from steelyard.lab.run.briefing import brief
+from steelyard.lab.run.planner import make_plan
+from steelyard.lab.study.judge_config import parse_judge
+from steelyard.lab.study.study_file import StudyConfig, build_study
 from steelyard.providers.provider import connect
 from steelyard.providers.weights import verify_weights
 from steelyard.tasks.task import CHECKLIST_TASK

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from steelyard.datasheet.comparison_sheet import ComparisonSheet, Side
+from steelyard.datasheet.comparison.sheet import ComparisonSheet, Side
 from steelyard.datasheet.datasheet import JudgeEntry, partial_words
 from steelyard.errors import ConfigError, DataError
-from steelyard.lab.coverage import RunCoverage, covered
-from steelyard.lab.observe import observe
+from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.recorded.folder import ImportFolder
-from steelyard.lab.run_folder import RunFolder
-from steelyard.metrics.comparison import compare
+from steelyard.lab.run.coverage import RunCoverage, covered
+from steelyard.lab.run.observe import observe
+from steelyard.metrics.comparison.comparison import compare
+from steelyard.metrics.comparison.outcomes import outcomes
 from steelyard.metrics.findings import MARGIN
-from steelyard.metrics.outcomes import outcomes
 from steelyard.verdicts.observation import Observation
 from steelyard.version import __version__
 

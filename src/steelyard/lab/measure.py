@@ -13,16 +13,16 @@ from typing import Any
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.errors import ConfigError, RunError, SteelyardError, UsageError
 from steelyard.lab.authoring.spending import authoring_cost
-from steelyard.lab.coverage import covered
-from steelyard.lab.limits import Limits
-from steelyard.lab.observe import observe
-from steelyard.lab.planner import make_plan
-from steelyard.lab.prices import price_of
-from steelyard.lab.progress import Progress
-from steelyard.lab.run_folder import RunFolder
-from steelyard.lab.runner import Outcome, Runner
-from steelyard.lab.shortfalls import speechless, stops, uncomputed, untaken, warnings
-from steelyard.lab.study import Study
+from steelyard.lab.folder.run_folder import RunFolder
+from steelyard.lab.run.coverage import covered
+from steelyard.lab.run.limits import Limits
+from steelyard.lab.run.observe import observe
+from steelyard.lab.run.planner import make_plan
+from steelyard.lab.run.prices import price_of
+from steelyard.lab.run.progress import Progress
+from steelyard.lab.run.runner import Outcome, Runner
+from steelyard.lab.run.shortfalls import speechless, stops, uncomputed, untaken, warnings
+from steelyard.lab.study.study import Study
 from steelyard.trials.judge import Judge
 
 

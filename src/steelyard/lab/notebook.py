@@ -7,11 +7,11 @@ from typing import Any
 
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.lab.authoring.commission import commission_of
-from steelyard.lab.limits import Limits
+from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.measure import measure as run
 from steelyard.lab.reference_run import referenced
-from steelyard.lab.run_folder import RunFolder
-from steelyard.lab.study_file import build_study, load_config
+from steelyard.lab.run.limits import Limits
+from steelyard.lab.study.study_file import build_study, load_config
 
 
 def measure(

@@ -10,8 +10,8 @@ from typing import Any
 
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.errors import ConfigError
-from steelyard.lab.datasheet_file import read_datasheet
-from steelyard.metrics.cost import CostRow, OverallCost, overall_cost
+from steelyard.lab.folder.datasheet_file import read_datasheet
+from steelyard.metrics.run.cost import CostRow, OverallCost, overall_cost
 
 _BASE = {"protocol": "base"}
 NOT_ASKED = "not a judge of this run"

@@ -10,16 +10,16 @@ from dataclasses import replace
 
 from steelyard.errors import BudgetError, RunError
 from steelyard.lab.authoring.desk import WORTH_ANOTHER_TRY
-from steelyard.lab.limits import Limits
+from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.measure import check_prices, conduct
-from steelyard.lab.observe import observe_trials
-from steelyard.lab.progress import Progress
-from steelyard.lab.reference import foretold, labelled, reference_cost, reference_trial
-from steelyard.lab.run_folder import RunFolder
-from steelyard.lab.runner import Outcome, Runner
-from steelyard.lab.shortfalls import cause
-from steelyard.lab.study import Study
-from steelyard.lab.study_probes import without_idle
+from steelyard.lab.run.limits import Limits
+from steelyard.lab.run.observe import observe_trials
+from steelyard.lab.run.progress import Progress
+from steelyard.lab.run.runner import Outcome, Runner
+from steelyard.lab.run.shortfalls import cause
+from steelyard.lab.study.reference import foretold, labelled, reference_cost, reference_trial
+from steelyard.lab.study.study import Study
+from steelyard.lab.study.study_probes import without_idle
 from steelyard.store.run_store import RunStore
 from steelyard.tasks.item import Item
 from steelyard.trials.trial import Trial

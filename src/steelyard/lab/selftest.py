@@ -8,10 +8,10 @@ from math import sqrt
 from pathlib import Path
 
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.lab.limits import Limits
+from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.measure import measure
-from steelyard.lab.run_folder import RunFolder
-from steelyard.lab.study_file import StudyConfig, build_study
+from steelyard.lab.run.limits import Limits
+from steelyard.lab.study.study_file import StudyConfig, build_study
 from steelyard.metrics.estimate import Estimate
 from steelyard.providers.planted import Parameters, Planted, expected_pair_rates, expected_rates
 from steelyard.trials.judge import Judge

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from steelyard.lab.pack_study import PACK_ITEMS, pack_scales
-from steelyard.lab.study_file import StudyConfig, build_study
+from steelyard.lab.study.pack_study import PACK_ITEMS, pack_scales
+from steelyard.lab.study.study_file import StudyConfig, build_study
 from steelyard.probes.suites import SUITES
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.scale import scale_name

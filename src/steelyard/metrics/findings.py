@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import ceil, sqrt
 
-from steelyard.metrics.clusters import effective_size, quantile
-from steelyard.metrics.few_events import chance_of_so_few
-from steelyard.metrics.intervals import Limits, clopper_pearson, normal_quantile, score, t_quantile
-from steelyard.metrics.power import first_number, short_of, trials_to_exclude
+from steelyard.metrics.stats.clusters import effective_size, quantile
+from steelyard.metrics.stats.few_events import chance_of_so_few
+from steelyard.metrics.stats.intervals import Limits, clopper_pearson, normal_quantile, score, t_quantile
+from steelyard.metrics.stats.power import first_number, short_of, trials_to_exclude
 from steelyard.metrics.tally import Tally
 
 CLEAR, FLAGGED, UNDERPOWERED = "clear", "flagged", "underpowered"

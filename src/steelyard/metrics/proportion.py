@@ -4,15 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from steelyard.metrics.clusters import (
-    ASSUMED_CORRELATION,
-    bootstrap_share,
-    design_effect,
-    goodman_cluster,
-    no_spread,
-    wilson_cluster,
-    wilson_tasks,
-)
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import (
     UNDERPOWERED,
@@ -24,7 +15,16 @@ from steelyard.metrics.findings import (
     limit_for,
 )
 from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
-from steelyard.metrics.intervals import Limits, goodman, wilson
+from steelyard.metrics.stats.clusters import (
+    ASSUMED_CORRELATION,
+    bootstrap_share,
+    design_effect,
+    goodman_cluster,
+    no_spread,
+    wilson_cluster,
+    wilson_tasks,
+)
+from steelyard.metrics.stats.intervals import Limits, goodman, wilson
 from steelyard.metrics.tally import Tally
 
 ONE_TASK = "this task only"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.metrics.pairs import ABSENT, ABSTAINED, FAILED, SECOND, TIE, UNREADABLE, Ints, Pairs
+from steelyard.metrics.pairs.columns import ABSENT, ABSTAINED, FAILED, SECOND, TIE, UNREADABLE, Ints, Pairs
 
 Mask = NDArray[np.bool_]
 

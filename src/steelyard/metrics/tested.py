@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from steelyard.metrics.findings import ALPHA
-from steelyard.metrics.multiplicity import holm
+from steelyard.metrics.stats.multiplicity import holm
 
 
 @dataclass(frozen=True)

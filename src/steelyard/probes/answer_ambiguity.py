@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from steelyard.metrics.border import METRICS, border_estimates
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.scores.border import METRICS, border_estimates
 from steelyard.probes.probe import Design, Showing
 from steelyard.probes.sample import GivenSample
 from steelyard.probes.stochastic_stability import REPLICATES, checked_replicates

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from steelyard.errors import ConfigError
-from steelyard.metrics.criterion import criterion_estimates, sensitivity_shifts
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.pairs import Pairs, collect
+from steelyard.metrics.pairs.columns import Pairs, collect
+from steelyard.metrics.pairs.criterion import criterion_estimates, sensitivity_shifts
 from steelyard.probes import ladder, vacuum
 from steelyard.probes.probe import PAIRWISE, Design, Showing, select
 from steelyard.trials.builtin_prompts import GRADED

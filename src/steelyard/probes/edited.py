@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.pointwise import METRICS, pointwise_estimates
+from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
 from steelyard.probes.probe import POINTWISE, Design, Showing, pointwise
 from steelyard.probes.sample import GivenSample, checked_sample, shown_items
 from steelyard.stimuli.original import original_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.ladder_estimates import ladder_estimates
-from steelyard.metrics.pairs import collect
+from steelyard.metrics.pairs.columns import collect
+from steelyard.metrics.pairs.ladder import ladder_estimates
 from steelyard.probes.probe import PAIRWISE, Design, Showing, both_orders, catalogued, select
 from steelyard.stimuli.ladder import different_subset_pair, filler_pair, prefix_pair, same_subset_pair
 from steelyard.stimuli.stimulus import Stimulus

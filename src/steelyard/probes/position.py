@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.natural import natural_estimates, prompt_family
-from steelyard.metrics.pairs import collect
+from steelyard.metrics.pairs.columns import collect
+from steelyard.metrics.pairs.natural import natural_estimates, prompt_family
 from steelyard.probes.probe import PAIRWISE, Design, Showing, both_orders, select
 from steelyard.stimuli.natural import natural_pair
 from steelyard.verdicts.observation import Observation

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from steelyard.errors import ConfigError
+from steelyard.metrics.comparison.original_range import on_original_range
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.original_range import on_original_range
-from steelyard.metrics.pointwise import pointwise_estimates
+from steelyard.metrics.scores.probe import pointwise_estimates
 from steelyard.probes.edited import Edited
 from steelyard.probes.probe import Design
 from steelyard.probes.sample import GivenSample

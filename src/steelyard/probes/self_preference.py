@@ -6,10 +6,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.families import family_of
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.score_shares import OWN_LABELS
-from steelyard.metrics.self_preference import NO_FAMILY, pair_treatments, score_treatments, self_preference
+from steelyard.metrics.run.families import family_of
+from steelyard.metrics.run.self_preference import (
+    NO_FAMILY,
+    pair_treatments,
+    score_treatments,
+    self_preference,
+)
+from steelyard.metrics.scores.shares import OWN_LABELS
 from steelyard.probes.probe import PAIRWISE, POINTWISE, Design, Showing, both_orders, pointwise
 from steelyard.stimuli.natural import NATURAL, natural_pair
 from steelyard.stimuli.original import ORIGINAL, original_of

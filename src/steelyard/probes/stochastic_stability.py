@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.pointwise import METRICS, pointwise_estimates
+from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
 from steelyard.probes.probe import POINTWISE, Design, Showing, pointwise
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observation import Observation

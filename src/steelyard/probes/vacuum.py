@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.pairs import collect
-from steelyard.metrics.score_vacuum import score_vacuum_estimates
-from steelyard.metrics.vacuum_estimates import vacuum_estimates
+from steelyard.metrics.pairs.columns import collect
+from steelyard.metrics.pairs.vacuum import vacuum_estimates
+from steelyard.metrics.scores.vacuum import score_vacuum_estimates
 from steelyard.probes.probe import (
     PAIRWISE,
     POINTWISE,

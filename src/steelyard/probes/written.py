@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.pointwise import METRICS, pointwise_estimates
+from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
 from steelyard.probes.probe import POINTWISE, Design, Showing, pointwise
 from steelyard.probes.sample import GivenSample, checked_sample, shown_items
 from steelyard.stimuli.authored.brief import Brief

@@ -18,14 +18,14 @@ from steelyard.lab.authoring.roles import Roles
 from steelyard.lab.authoring.tally import tally
 from steelyard.lab.authoring.validation import KEEPS_MEANING, Validation
 from steelyard.lab.authoring.writing import author_exchange
-from steelyard.lab.limits import Limits
+from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.measure import check_prices, conduct
-from steelyard.lab.progress import Progress
-from steelyard.lab.reference import reference_cost
-from steelyard.lab.run_folder import RunFolder
-from steelyard.lab.runner import Outcome, Runner
-from steelyard.lab.shortfalls import cause
-from steelyard.lab.study import Study
+from steelyard.lab.run.limits import Limits
+from steelyard.lab.run.progress import Progress
+from steelyard.lab.run.runner import Outcome, Runner
+from steelyard.lab.run.shortfalls import cause
+from steelyard.lab.study.reference import reference_cost
+from steelyard.lab.study.study import Study
 from steelyard.stimuli.authored.brief import ORDINAL, Brief
 from steelyard.stimuli.authored.checks import mechanical, words
 from steelyard.stimuli.authored.rejection import CALL_FAILED, REPEATED, Rejection

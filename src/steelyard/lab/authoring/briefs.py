@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from steelyard.lab.study import Study
+from steelyard.lab.study.study import Study
 from steelyard.probes.probe import WrittenProbe
 from steelyard.stimuli.authored.brief import Brief
 from steelyard.stimuli.stimulus import Stimulus

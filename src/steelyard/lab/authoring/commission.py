@@ -12,12 +12,12 @@ from steelyard.lab.authoring.outlook import writing_rows
 from steelyard.lab.authoring.review import all_accepted, reviewed
 from steelyard.lab.authoring.role_config import parse_roles
 from steelyard.lab.authoring.roles import Roles
-from steelyard.lab.limits import Limits
-from steelyard.lab.planner import PlanRow, make_plan
-from steelyard.lab.progress import Progress
-from steelyard.lab.run_folder import RunFolder
-from steelyard.lab.study import Study
-from steelyard.lab.study_file import StudyConfig
+from steelyard.lab.folder.run_folder import RunFolder
+from steelyard.lab.run.limits import Limits
+from steelyard.lab.run.planner import PlanRow, make_plan
+from steelyard.lab.run.progress import Progress
+from steelyard.lab.study.study import Study
+from steelyard.lab.study.study_file import StudyConfig
 from steelyard.stimuli.stimulus import Stimulus
 
 

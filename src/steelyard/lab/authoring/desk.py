@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from steelyard.errors import SteelyardError
-from steelyard.lab.runner import Agenda, Runner
+from steelyard.lab.run.runner import Agenda, Runner
 from steelyard.store.replies import StoredFailure
 from steelyard.trials.exchange import Exchange
 from steelyard.trials.reply import Reply

@@ -8,7 +8,7 @@ from steelyard.lab.authoring.desk import Desk
 from steelyard.lab.authoring.draft import Draft
 from steelyard.lab.authoring.prompts import EMBED, rendered
 from steelyard.lab.authoring.roles import Roles
-from steelyard.lab.study import Study
+from steelyard.lab.study.study import Study
 from steelyard.stimuli.authored.rejection import CALL_FAILED, TOO_SIMILAR, Rejection
 from steelyard.stimuli.authored.similarity import Vector, closest, crowd, local_vector, unit
 from steelyard.tasks.sources.items import drawn

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from steelyard.identity import rng_for
-from steelyard.lab.study import Study
+from steelyard.lab.study.study import Study
 from steelyard.stimuli.authored.brief import ORDINAL, Brief
 from steelyard.tasks.item import Item
 

@@ -16,9 +16,9 @@ from steelyard.lab.authoring.validation import (
     validator_exchange,
 )
 from steelyard.lab.authoring.writing import author_exchange
-from steelyard.lab.planner import CHARACTERS_PER_TOKEN, HTTP_SECONDS_PER_CALL, PlanRow
-from steelyard.lab.prices import price_of
-from steelyard.lab.study import Study
+from steelyard.lab.run.planner import CHARACTERS_PER_TOKEN, HTTP_SECONDS_PER_CALL, PlanRow
+from steelyard.lab.run.prices import price_of
+from steelyard.lab.study.study import Study
 from steelyard.stimuli.authored.brief import LONG, ORDINAL, PADDED, SHORT, Brief
 from steelyard.trials.exchange import Exchange
 from steelyard.trials.judge import Judge

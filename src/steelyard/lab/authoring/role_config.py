@@ -13,7 +13,7 @@ from steelyard.errors import ConfigError, UsageError
 from steelyard.lab.authoring.exemplars import EXAMPLES
 from steelyard.lab.authoring.prompts import author_protocols, embedder_protocols, validator_protocols
 from steelyard.lab.authoring.roles import Roles
-from steelyard.lab.judge_config import WIRE, as_mapping, parse_judge
+from steelyard.lab.study.judge_config import WIRE, as_mapping, parse_judge
 from steelyard.providers.provider import connect
 from steelyard.tasks.scale import Binary
 from steelyard.trials.judge import Judge, Protocol

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from steelyard.lab.budget import spent
-from steelyard.lab.prices import Price, price_at
+from steelyard.lab.run.budget import spent
+from steelyard.lab.run.prices import Price, price_at
 from steelyard.store.authoring import StoredExchange
 from steelyard.store.run_store import RunStore
 

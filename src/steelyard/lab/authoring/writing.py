@@ -6,7 +6,7 @@ from steelyard.lab.authoring.draft import Draft
 from steelyard.lab.authoring.exemplars import exemplars
 from steelyard.lab.authoring.prompts import rendered, values_of
 from steelyard.lab.authoring.roles import Roles
-from steelyard.lab.study import Study
+from steelyard.lab.study.study import Study
 from steelyard.trials.exchange import AUTHOR, Exchange
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Slots

@@ -17,8 +17,8 @@ from steelyard.errors import CertificateError, ConfigError
 from steelyard.identity import content_hash
 from steelyard.lab.gate.decision import PASS, Decision, worst
 from steelyard.lab.gate.policy import Policy
-from steelyard.lab.planner import make_plan
-from steelyard.lab.study_file import build_study, load_config
+from steelyard.lab.run.planner import make_plan
+from steelyard.lab.study.study_file import build_study, load_config
 from steelyard.version import __version__
 
 SCHEMA = "steelyard.certificate/1"

@@ -12,18 +12,18 @@ from dataclasses import dataclass, field, replace
 from math import ceil, inf
 from typing import Any
 
-from steelyard.datasheet import numbers
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.glossary import PROBES
-from steelyard.datasheet.more_data import more_data
+from steelyard.datasheet.readings.more_data import more_data
+from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.glossary import PROBES
 from steelyard.errors import ConfigError
 from steelyard.lab.gate.policy import Policy, Rule
 from steelyard.lab.gate.selection import select, unmatched
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import POWER
-from steelyard.metrics.intervals import normal_quantile
-from steelyard.metrics.power import calls_to_decide
-from steelyard.metrics.sensitivity import ONE_SLOT
+from steelyard.metrics.pairs.sensitivity import ONE_SLOT
+from steelyard.metrics.stats.intervals import normal_quantile
+from steelyard.metrics.stats.power import calls_to_decide
 
 PASS, FAIL, INCONCLUSIVE = "PASS", "FAIL", "INCONCLUSIVE"
 EXIT_CODES = {PASS: 0, FAIL: 3, INCONCLUSIVE: 4}

@@ -11,16 +11,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from steelyard.datasheet import numbers
-from steelyard.datasheet.comparison_sheet import interval, probability
+from steelyard.datasheet.comparison.sheet import interval, probability
 from steelyard.datasheet.datasheet import JudgeEntry
-from steelyard.datasheet.glossary import PROBES, term
+from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.glossary import PROBES, term
 from steelyard.errors import ConfigError, DataError
 from steelyard.lab.compare import Verdicts, compare_judges, load_verdicts
 from steelyard.lab.gate.decision import FAIL, INCONCLUSIVE, PASS, Check
 from steelyard.lab.gate.policy import Policy
 from steelyard.lab.gate.selection import select
-from steelyard.metrics.comparison import Comparison, Family, read_together
+from steelyard.metrics.comparison.comparison import Comparison, Family, read_together
 from steelyard.metrics.findings import CLEAR
 
 TOGETHER = "all"

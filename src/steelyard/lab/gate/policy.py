@@ -12,8 +12,8 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from steelyard.datasheet.glossary import term
-from steelyard.datasheet.numbers import condition
+from steelyard.datasheet.words.glossary import term
+from steelyard.datasheet.words.numbers import condition
 from steelyard.errors import ConfigError
 
 VALID_FOR = "valid_for"

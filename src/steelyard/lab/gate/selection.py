@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Protocol, TypeVar
 
-from steelyard.datasheet.numbers import condition
+from steelyard.datasheet.words.numbers import condition
 from steelyard.errors import ConfigError
 from steelyard.lab.gate.policy import Rule
 

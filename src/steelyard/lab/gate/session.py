@@ -9,7 +9,8 @@ from datetime import datetime
 from pathlib import Path
 
 from steelyard.errors import ConfigError, StoreError
-from steelyard.lab.datasheet_file import read_datasheet
+from steelyard.lab.folder.datasheet_file import read_datasheet
+from steelyard.lab.folder.run_folder import write_text
 from steelyard.lab.gate.certificate import (
     NAME,
     Certificate,
@@ -22,7 +23,6 @@ from steelyard.lab.gate.certificate import (
 from steelyard.lab.gate.decision import Decision, decide, gated_judges, withheld
 from steelyard.lab.gate.drift import drift_checks
 from steelyard.lab.gate.policy import load_policy
-from steelyard.lab.run_folder import write_text
 from steelyard.metrics.findings import MARGIN
 
 

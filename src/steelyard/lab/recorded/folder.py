@@ -10,14 +10,14 @@ from pathlib import Path
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.errors import ConfigError, SteelyardError, StoreError
+from steelyard.lab.folder.run_folder import RunFolder, write_text
 from steelyard.lab.recorded.call_table import CallTable
 from steelyard.lab.recorded.fragments import read_table
 from steelyard.lab.recorded.observations import checked
 from steelyard.lab.recorded.score_lines import holds_scores, read_scores
 from steelyard.lab.recorded.score_table import ScoreTable
 from steelyard.lab.recorded.styles import read_calls
-from steelyard.lab.run_folder import RunFolder, write_text
-from steelyard.lab.shortfalls import speechless, warnings
+from steelyard.lab.run.shortfalls import speechless, warnings
 from steelyard.probes.probe import PROBES, Probe
 from steelyard.registry import Spec
 from steelyard.verdicts.recorded_observations import RecordedObservations, among, protocols_of

@@ -11,7 +11,7 @@ from steelyard.errors import DataError, UnknownNameError
 from steelyard.identity import content_hash
 from steelyard.lab.recorded.score_call import ScoreCall, Shown
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.pointwise import METRICS, pointwise_estimates
+from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
 from steelyard.probes import vacuum
 from steelyard.probes.probe import POINTWISE, PROBES, Design, Probe, Showing, levels_of, shows_unchanged
 from steelyard.registry import Spec

@@ -1,0 +1,174 @@
+"""A comparison of two judges as it is published: data only."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from steelyard.datasheet.sections.visible import visible
+from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.glossary import PROBES, term
+from steelyard.metrics.comparison.comparison import Comparison, Dropped
+from steelyard.metrics.findings import ALPHA
+
+SCHEMA = "steelyard.comparison/1"
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two judges."""
+
+    judge: str
+    """Name on its datasheet."""
+    model: str
+    """`provider/model`, or `recorded`."""
+    folder: str
+    """Where its verdicts lie, as it was given."""
+    stimulus_set: str
+    """Hash of the stimulus set it was measured on."""
+    partial: str | None = None
+    """`Partial: 183 of 660 calls` where some of the judge's calls were never asked."""
+
+
+@dataclass(frozen=True)
+class ComparisonSheet:
+    """Everything a comparison shows."""
+
+    first: Side
+    """Judge A."""
+    second: Side
+    """Judge B; differences are B − A."""
+    matched: str
+    """How stimuli were matched: `content` or `name`."""
+    margin: float
+    """Largest difference that still counts as none."""
+    version: str
+    """Version of Steelyard."""
+    rows: tuple[Comparison, ...]
+    """Every figure that both could be asked for."""
+    p: float | None = None
+    """p of "the judges do not differ in any figure"; None where no unit is shared."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The content of `compare --json`."""
+        return {
+            "schema": SCHEMA,
+            "version": self.version,
+            "first": asdict(self.first),
+            "second": asdict(self.second),
+            "matched": self.matched,
+            "margin": self.margin,
+            "together": {"p": self.p, "differs": None if self.p is None else self.p <= ALPHA},
+            "comparisons": [row.to_json() for row in self.rows],
+        }
+
+    def dumps(self) -> str:
+        """The comparison as text, one spelling per content."""
+        return json.dumps(self.to_json(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+    def shown(self) -> ComparisonSheet:
+        """The same with every name made visible."""
+        return replace(self, first=_visible(self.first), second=_visible(self.second))
+
+    @property
+    def defined(self) -> tuple[Comparison, ...]:
+        """Rows with a difference."""
+        return tuple(row for row in self.rows if row.difference is not None)
+
+    @property
+    def asked_of_both(self) -> tuple[Comparison, ...]:
+        """Rows with units that both judges were shown."""
+        return tuple(row for row in self.rows if _shown_to_both(row))
+
+    def asked_of_one(self) -> list[str]:
+        """Figures whose units one judge alone was shown, by protocol and probe, in sentences."""
+        found: dict[str, int] = {}
+        for row in self.rows:
+            if not _shown_to_both(row):
+                who = "B" if row.dropped_first.not_shown else "A"
+                what = f"{PROBES.get(row.probe, row.probe)}, {row.group.get('protocol', 'base')}"
+                line = f"{what}: shown to {who} only"
+                found[line] = found.get(line, 0) + 1
+        return [f"{line} ({count} figure{'' if count == 1 else 's'})" for line, count in found.items()]
+
+    @property
+    def title(self) -> str:
+        """`B against A`; by folder where both judges have one name."""
+        first, second = self.first, self.second
+        if first.judge == second.judge:
+            return f"{second.judge}: {second.folder} against {first.folder}"
+        return f"{second.judge} against {first.judge}"
+
+    def sentence(self) -> str:
+        """Whether the judges differ, and what was found of each figure."""
+        words = [row.finding for row in self.defined]
+        parts = ", ".join(f"{words.count(word)} {word}" for word in ("flagged", "underpowered", "clear"))
+        told = f"{len(words)} figures compared: {parts} at a margin of {self.margin:g}."
+        return f"{self.verdict()} {told}" if self.p is not None else told
+
+    def verdict(self) -> str:
+        """What all figures together say."""
+        p = probability(self.p)
+        if self.p is None or self.p > ALPHA:
+            return f"No difference between the judges is shown by all figures together (p = {p})."
+        where = "" if any(row.differs for row in self.rows) else "; no single figure says where"
+        return f"The judges differ: p = {p} over all figures together{where}."
+
+
+def _visible(side: Side) -> Side:
+    return replace(
+        side,
+        judge=visible(side.judge),
+        model=visible(side.model),
+        folder=visible(side.folder),
+        stimulus_set=visible(side.stimulus_set),
+    )
+
+
+def _shown_to_both(row: Comparison) -> bool:
+    first, second = row.dropped_first, row.dropped_second
+    return bool(row.n_shared or first.unreadable + first.failed or second.unreadable + second.failed)
+
+
+def label(row: Comparison) -> str:
+    """`target sensitivity, Δ1`; the probe and the protocol where they are needed to tell rows apart."""
+    hidden = ("protocol",) if row.group.get("protocol") == "base" else ()
+    same = ("delta", "kind") if row.group.get("kind") == "same_subset" else ()
+    group = {key: value for key, value in row.group.items() if key not in (*hidden, *same)}
+    parts = [term(row.metric).label]
+    if row.probe not in ("vacuum", "ladder", "position", "run"):
+        parts.append(PROBES.get(row.probe, row.probe.replace("_", " ")))
+    if group:
+        parts.append(numbers.condition(group))
+    return ", ".join(parts)
+
+
+def interval(row: Comparison) -> str:
+    """`[−0.02, +0.14]`: the 95 % interval of the difference."""
+    if not row.intervals:
+        return ""
+    ends = [row.intervals[0].low, row.intervals[0].high]
+    return "[" + ", ".join(numbers.decimal(end or 0.0, signed=True) for end in ends) + "]"
+
+
+def probability(value: float | None) -> str:
+    """`0.031`, `<0.0001`."""
+    if value is None:
+        return ""
+    return "<0.0001" if value < 0.0001 else f"{value:.2g}" if value < 0.1 else f"{value:.2f}"
+
+
+def dropped(row: Comparison) -> str:
+    """`A 2 unreadable; B 3 not shown`, or nothing."""
+    sides = [(name, _told(side)) for name, side in (("A", row.dropped_first), ("B", row.dropped_second))]
+    return "; ".join(f"{name} {told}" for name, told in sides if told)
+
+
+def _told(side: Dropped) -> str:
+    counts = (
+        ("not shown", side.not_shown),
+        ("unreadable", side.unreadable),
+        ("failed", side.failed),
+    )
+    return ", ".join(f"{count} {word}" for word, count in counts if count)

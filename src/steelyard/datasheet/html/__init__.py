@@ -1,5 +1,0 @@
-"""The datasheet as one HTML file that opens offline: figures inline, nothing fetched."""
-
-from steelyard.datasheet.html.page import render
-
-__all__ = ["render"]

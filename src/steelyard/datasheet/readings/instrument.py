@@ -1,0 +1,77 @@
+"""The instrument model in sentences."""
+
+from __future__ import annotations
+
+from steelyard.datasheet.readings.figures_of import Figures
+from steelyard.datasheet.words.numbers import decimal, defined, figure, interval, value
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.instrument.estimates import TOO_LITTLE
+from steelyard.metrics.instrument.resolution_ratio import SAME_WITHIN
+
+WORDS = {
+    "resolution": "resolves {} of its own noise per quality step",
+    "position_bias": "is pushed by {} towards slot 1",
+    "tie_threshold": "calls a tie within {}",
+    "surface_sensitivity": "is swayed by wording with spread {}",
+    "lapse_rate": "answers at random in a share of {}",
+}
+
+
+def instrument(figures: Figures) -> tuple[str, str] | None:
+    """The parameters, or why they are not read."""
+    fit = figures.find("fit_probability", protocol="base")
+    rows = [figures.find(metric, protocol="base") for metric in WORDS]
+    if fit is None or all(row is None for row in rows):
+        return None
+    if not defined(fit):
+        return "underpowered" if fit.note == TOO_LITTLE else "undefined", fit.note or "not measured"
+    tested = f"p of the fit {value(fit)}"
+    if fit.finding == "flagged":
+        return "flagged", f"does not answer like such an instrument, so its parameters are not read: {tested}"
+    told = [
+        words.format(figure(row)) for words, row in zip(WORDS.values(), rows, strict=True) if defined(row)
+    ]
+    return "measured", "; ".join([*told, *_limit(figures), tested])
+
+
+def _limit(figures: Figures) -> list[str]:
+    limit = figures.find("limit_of_detection", protocol="base")
+    if not defined(limit):
+        return []
+    return [f"names the better text in 95 % of calls from {figure(limit)} steps"]
+
+
+def resolution_moved(figures: Figures, protocol: str) -> tuple[str, str] | None:
+    """Whether a protocol left the resolution alone: an equivalence claim, not the absence of a difference."""
+    ratio = figures.find("resolution_ratio", protocol=protocol)
+    if ratio is None:
+        return None
+    if not defined(ratio):
+        return "undefined", ratio.note or "not measured"
+    narrow = next(i for i in ratio.intervals if i.level == 0.90)
+    least, most = SAME_WITHIN
+    figures_told = (
+        f"ratio to base {value(ratio)}, 90 % {interval(ratio, narrow)}, margin {least:g} to {most:g}"
+    )
+    words = {
+        "clear": f"{_criterion_moved(figures, protocol)}the resolution did not",
+        "flagged": f"the resolution {'rose' if (ratio.value or 0) > 1 else 'fell'} under {protocol}",
+        "underpowered": f"too few data to say whether the resolution is the same under {protocol}",
+    }
+    word = ratio.finding or "undefined"
+    return word, f"{words.get(word, 'resolutions compared')}: {figures_told}"
+
+
+def _criterion_moved(figures: Figures, protocol: str) -> str:
+    """What may be said of the criterion beside an unmoved resolution."""
+    shift = figures.find("criterion_shift", protocol=protocol, delta=0)
+    if not defined(shift) or not _off_zero(shift):
+        return "no move of the criterion is shown, and "
+    return f"the criterion moved (tie rate {decimal(shift.value or 0.0, signed=True)} between equals), "
+
+
+def _off_zero(estimate: Estimate) -> bool:
+    limits = estimate.interval
+    if limits is None or limits.low is None or limits.high is None:
+        return False
+    return limits.low > 0 or limits.high < 0

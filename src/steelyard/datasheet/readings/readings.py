@@ -1,0 +1,272 @@
+"""The findings in sentences: what the tests behind a figure allow one to say, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from steelyard.datasheet.datasheet import JudgeEntry, Reading
+from steelyard.datasheet.readings.figures_of import Figures
+from steelyard.datasheet.readings.instrument import instrument, resolution_moved
+from steelyard.datasheet.readings.more_data import more_data
+from steelyard.datasheet.readings.reliability import accuracy, repeatability, robustness
+from steelyard.datasheet.readings.run import cost, volatility
+from steelyard.datasheet.words.glossary import KINDS
+from steelyard.datasheet.words.numbers import figure
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.faults import Fault, Faults
+from steelyard.metrics.findings import BY_LOSS, DEFAULT_LIMITS
+from steelyard.metrics.pairs.equals import BY_CHANCE
+from steelyard.metrics.pairs.sensitivity import ONE_SLOT
+from steelyard.metrics.run.losses import UNEVEN
+from steelyard.trials.builtin_prompts import GRADED
+
+NATURAL = "Natural pairs"
+
+
+SCORED_KINDS = ("off_topic", "dont_know", "master_key")
+"""Responses without content that only judges of single texts are shown."""
+VACUUM_KINDS = ("empty", "blank", "identical", *SCORED_KINDS)
+
+
+def readings_of(
+    judges: Sequence[JudgeEntry], estimates: Sequence[Estimate], faults: Faults | None = None
+) -> Iterator[Reading]:
+    """Every reading of every measured judge; baselines need none. What can not be read is a fault."""
+    guard = Faults() if faults is None else faults
+    for judge in judges:
+        if not judge.baseline:
+            figures = Figures(judge.name, estimates)
+            for title in QUESTIONS:
+                make, otherwise = partial(_answers, figures, title), partial(_unread, title)
+                yield from guard.guarded(judge.name, f"reading {title}", make, otherwise)
+
+
+def _answers(figures: Figures, title: str) -> list[Reading]:
+    """The answer to a question, and those of the same kind under other protocols."""
+    reading = QUESTIONS[title](figures)
+    answers = [] if reading is None else [Reading(figures.judge, title, *reading)]
+    if title == "Instrument":
+        answers += _resolutions(figures)
+    if title == NATURAL:
+        answers += _other_prompts(figures)
+    return answers
+
+
+def _unread(title: str, fault: Fault) -> list[Reading]:
+    return [Reading(fault.judge, title, "undefined", fault.note)]
+
+
+def _resolutions(figures: Figures) -> Iterator[Reading]:
+    """What each protocol other than base does to the resolution."""
+    for protocol in figures.protocols("resolution_ratio"):
+        moved = resolution_moved(figures, protocol)
+        if moved is not None:
+            yield Reading(figures.judge, f"Resolution, {protocol}", *moved)
+
+
+def _other_prompts(figures: Figures) -> Iterator[Reading]:
+    """Natural pairs under protocols other than base."""
+    for protocol in figures.protocols("order_consistency"):
+        reading = None if protocol == "base" else _natural(figures, protocol)
+        if reading is not None:
+            yield Reading(figures.judge, f"{NATURAL}, {protocol}", *reading)
+
+
+def _zero_point(figures: Figures) -> tuple[str, str] | None:
+    pooled = figures.find("dark_current", protocol="base")
+    if pooled is None or pooled.value is None:
+        return _undefined(pooled)
+    kinds = [figures.find("dark_current", protocol="base", kind=kind) for kind in VACUUM_KINDS]
+    split = ", ".join(
+        f"{KINDS[str(e.group['kind'])]} {e.numerator}/{e.denominator}"
+        for e in kinds
+        if e is not None and e.value is not None
+    )
+    sentence = (
+        f"{_told_of_nothing(kinds)} in {pooled.numerator} of {pooled.denominator} calls, "
+        f"{figure(pooled)} ({split}); limit {DEFAULT_LIMITS['dark_current'].value:g}{more_calls(pooled)}"
+    )
+    return pooled.finding or "undefined", sentence
+
+
+def _told_of_nothing(kinds: Sequence[Estimate | None]) -> str:
+    if any(e is not None and e.group["kind"] in SCORED_KINDS for e in kinds):
+        return "gives a response without content more than the lowest score"
+    return "reports a preference where there is none"
+
+
+def _position(figures: Figures) -> tuple[str, str] | None:
+    net = figures.between_equals("net_slot_preference")
+    share = figures.between_equals("positional_false_preference")
+    if net is None or net.value is None:
+        return _undefined(net)
+    words = {
+        "flagged": f"favours slot {1 if net.value > 0 else 2} between equals",
+        "clear": "treats the two slots alike within the margin",
+        "underpowered": "too few data to say whether a slot is favoured",
+    }
+    word = net.finding or "undefined"
+    mixed = ", and prefers some wordings whatever the slot" if net.reading == "mixed" else ""
+    same = "" if share is None or share.value is None else f"; same slot in both orders {figure(share)}"
+    said = words.get(word, "slots compared")
+    return word, f"{said}{mixed}: net slot-1 preference {figure(net)}{same}{more_calls(net)}"
+
+
+def _noise(figures: Figures) -> tuple[str, str] | None:
+    """Whether order adds to noise; which slot gains by it is the position test's to say."""
+    excess = figures.between_equals("flip_excess") or figures.find("flip_excess", protocol="base")
+    if excess is None:
+        return None
+    here = dict(excess.group)
+    repeat, swap = (figures.find(metric, **here) for metric in ("repeat_flip_rate", "swap_flip_rate"))
+    words = {
+        "flagged": "reversing a pair changes the winner more often than asking again does",
+        "clear": "reversing a pair changes the winner no more often than asking again, within the margin",
+        "underpowered": "too few data to say whether order adds to noise",
+    }
+    never = "asking again never changed the winner, so replicates tell nothing of noise"
+    unsaid = never if repeat is not None and repeat.value == 0 else "asked again and reversed"
+    said = words.get(excess.finding or "", unsaid)
+    return (
+        excess.finding or "measured",
+        f"{said}: repeat flips {figure(repeat)}, swap flips {figure(swap)}, excess {figure(excess)}"
+        f"{more_calls(excess)}; whether one slot gains is told under Position",
+    )
+
+
+def _surface(figures: Figures) -> tuple[str, str] | None:
+    stable = figures.between_equals("stable_cross_sensitivity")
+    if stable is None or stable.value is None:
+        return _undefined(stable)
+    chance = "" if stable.chance is None else f", {stable.chance:.2f} expected of independent calls"
+    noise = "; too near to that to be told from noise"
+    rest = noise if stable.reading == BY_CHANCE else more_calls(stable)
+    sentence = (
+        f"keeps to one of two equally good wordings in both orders for {stable.numerator} of "
+        f"{stable.denominator} pairs, {figure(stable)}{chance}{rest}"
+    )
+    return stable.finding or "undefined", sentence
+
+
+def _sensitivity(figures: Figures) -> tuple[str, str] | None:
+    first = figures.find("target_sensitivity", protocol="base", delta=1)
+    if first is None or first.value is None:
+        return _undefined(first)
+    ties = figures.find("miss_by_tie", protocol="base", delta=1)
+    missed = "" if ties is None or ties.value is None else f"; misses by tie {figure(ties)}"
+    floor = DEFAULT_LIMITS["target_sensitivity"].value
+    return (
+        first.finding or "undefined",
+        f"sees a difference of one step in {first.numerator} of {first.denominator} calls, {figure(first)}, "
+        f"floor {floor:g}{missed}{more_calls(first)}",
+    )
+
+
+def _threshold(figures: Figures) -> tuple[str, str] | None:
+    threshold = figures.find("delta75", protocol="base")
+    if threshold is None:
+        return None
+    if threshold.value is None:
+        return "undefined", threshold.note or "not measured"
+    words = {
+        "right": "is right in three calls of four at no step that was measured; the threshold is",
+        "left": "is right in three calls of four at the smallest step already; the threshold is",
+    }
+    said = words.get(threshold.censored or "", "is right in three calls of four from a difference of")
+    return "measured", f"{said} {figure(threshold)} steps"
+
+
+def _criterion(figures: Figures) -> tuple[str, str] | None:
+    arms = [(arm, figures.find("criterion_shift", protocol=arm, delta=0)) for arm in _arms(figures)]
+    known = [(arm, shift) for arm, shift in arms if shift is not None]
+    if not known:
+        return None
+    told = [_moved(figures, arm, shift) for arm, shift in known if shift.value is not None]
+    if not told:
+        return "undefined", known[0][1].note or "not measured"
+    return "measured", f"against the base instruction, {'; '.join(told)}"
+
+
+def _arms(figures: Figures) -> list[str]:
+    """Protocols that were compared with base, from lenient to strict."""
+    found = figures.protocols("criterion_shift")
+    return sorted(found, key=lambda arm: GRADED.index(arm) if arm in GRADED else len(GRADED))
+
+
+def _moved(figures: Figures, arm: str, equal: Estimate) -> str:
+    """Both paired changes of one arm: what it does to ties between equals, and to sensitivity."""
+    one = figures.find("sensitivity_shift", protocol=arm, delta=1)
+    cost = "" if one is None or one.value is None else f", sensitivity at one step by {figure(one)}"
+    return f"{arm} changes the tie rate between equals by {figure(equal)}{cost}"
+
+
+def _natural(figures: Figures, protocol: str = "base") -> tuple[str, str] | None:
+    stays = figures.find("order_consistency", protocol=protocol)
+    net = figures.find("net_slot_preference", protocol=protocol)
+    if stays is None or net is None or stays.value is None:
+        return _undefined(stays)
+    flips = [figures.find(metric, protocol=protocol) for metric in ("flip_first", "flip_second")]
+    told = ", ".join(f"to slot {n} in {e.numerator}" for n, e in enumerate(flips, start=1) if e is not None)
+    return (
+        net.finding or "measured",
+        f"names the same text in both orders for {stays.numerator} of {stays.denominator} natural pairs, "
+        f"{figure(stays)}; flips {told}; net slot-1 preference {figure(net)}{more_calls(net)}",
+    )
+
+
+def _failures(figures: Figures) -> tuple[str, str] | None:
+    rates = [figures.find(metric) for metric in ("unreadable_rate", "failed_rate")]
+    known = [rate for rate in rates if rate is not None and rate.value is not None]
+    if not known:
+        return None
+    order = ("flagged", "underpowered", "clear")
+    word = min((rate.finding or "clear" for rate in known), key=order.index)
+    parts = [
+        f"{rate.metric.removesuffix('_rate')} {rate.numerator} of {rate.denominator} calls" for rate in known
+    ]
+    needed = max(known, key=lambda rate: (rate.finding == "underpowered", rate.calls_needed or 0))
+    uneven = " and ".join(rate.metric.removesuffix("_rate") for rate in known if rate.reading == UNEVEN)
+    depends = f"; {uneven} calls depend on what is shown, so the rest may mislead" if uneven else ""
+    # Where one rate is flagged already, more calls are no remedy for it.
+    more = more_calls(needed) if word == "underpowered" else ""
+    return word, f"{', '.join(parts)}; none of them counts as a score{depends}{more}"
+
+
+def more_calls(estimate: Estimate) -> str:
+    """How much more data of the same design would decide an underpowered figure; nothing for others."""
+    if estimate.finding != "underpowered":
+        return ""
+    if ONE_SLOT in (estimate.note or ""):
+        return f"; {ONE_SLOT}"
+    if BY_LOSS in (estimate.note or ""):
+        return f"; {BY_LOSS}"
+    if estimate.calls_needed is None:
+        return "; it lies on the limit, so no number of calls would decide"
+    return f"; {more_data(estimate, max(1, estimate.calls_needed - estimate.n_calls))}"
+
+
+def _undefined(estimate: Estimate | None) -> tuple[str, str] | None:
+    if estimate is None:
+        return None
+    return "undefined", estimate.note or "not measured"
+
+
+QUESTIONS: dict[str, Callable[[Figures], tuple[str, str] | None]] = {
+    "Zero point": _zero_point,
+    "Position": _position,
+    "Noise": _noise,
+    "Surface": _surface,
+    "Sensitivity": _sensitivity,
+    "Threshold": _threshold,
+    "Criterion": _criterion,
+    "Instrument": instrument,
+    NATURAL: _natural,
+    "Accuracy": accuracy,
+    "Robustness": robustness,
+    "Repeatability": repeatability,
+    "Volatility": volatility,
+    "Cost": cost,
+    "Failures": _failures,
+}
+"""What a datasheet answers, in order."""

@@ -1,0 +1,96 @@
+"""What the reliability probes of single texts allow one to say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from steelyard.datasheet.readings.figures_of import Figures
+from steelyard.datasheet.sections.reliability import EDITS, REPEATS
+from steelyard.datasheet.words.glossary import PROBES
+from steelyard.datasheet.words.numbers import figure
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED
+
+FLIP = "label_flip"
+
+
+def accuracy(figures: Figures) -> tuple[str, str] | None:
+    """Agreement with the references, on items as they are and after their label was flipped."""
+    unchanged = figures.of_probe(REPEATS[0], "accuracy", protocol="base")
+    if unchanged is None or unchanged.value is None:
+        found = (figures.of_probe(probe, "accuracy", protocol="base", kind="original") for probe in EDITS)
+        unchanged = next((estimate for estimate in found if estimate is not None), unchanged)
+    if unchanged is None:
+        return None
+    if unchanged.value is None:
+        return "undefined", unchanged.note or "not measured"
+    said = (
+        f"gives the reference answer in {unchanged.numerator} of {unchanged.denominator} calls on unchanged "
+        f"items, {figure(unchanged)}"
+    )
+    flipped = figures.of_probe(FLIP, "accuracy", protocol="base")
+    if flipped is None or flipped.value is None:
+        return "measured", said
+    return (
+        "measured",
+        f"{said}; follows a flipped label in {flipped.numerator} of {flipped.denominator}, {figure(flipped)}",
+    )
+
+
+def robustness(figures: Figures) -> tuple[str, str] | None:
+    """Whether edits that should change nothing change the verdict, beyond what repeats do."""
+    effects = {probe: _effect(figures, probe) for probe in EDITS if probe != FLIP}
+    found = {probe: estimate for probe, estimate in effects.items() if estimate is not None}
+    if not found:
+        return None
+    words = {probe: estimate.finding or UNDERPOWERED for probe, estimate in found.items()}
+    parts = [
+        _listed(
+            "its verdict is moved by",
+            (f"{_name(p)} ({figure(found[p])})" for p in words if words[p] == FLAGGED),
+        ),
+        _listed("its verdict is not moved by", (_name(p) for p in words if words[p] == CLEAR)),
+        _listed("undecided for want of items:", (_name(p) for p in words if words[p] == UNDERPOWERED)),
+        _family(found.values()),
+    ]
+    order = (FLAGGED, UNDERPOWERED, CLEAR)
+    return min(words.values(), key=order.index), "; ".join(part for part in parts if part)
+
+
+def repeatability(figures: Figures) -> tuple[str, str] | None:
+    """Agreement of the judge with itself, whatever its accuracy."""
+    again = figures.of_probe(REPEATS[0], "self_agreement", protocol="base")
+    if again is None:
+        return None
+    if again.value is None:
+        return "undefined", again.note or "not measured"
+    return (
+        "measured",
+        f"gives the same verdict on the same input in {again.numerator} of {again.denominator} pairs of "
+        f"repeats, {figure(again)}",
+    )
+
+
+def _effect(figures: Figures, probe: str) -> Estimate | None:
+    """The excess over noise; without repeats, the share of kept verdicts, which then carries the word."""
+    for metric in ("excess_flip", "invariance"):
+        estimate = figures.of_probe(probe, metric, protocol="base")
+        if estimate is not None and estimate.value is not None:
+            return estimate
+    return None
+
+
+def _family(effects: Iterable[Estimate]) -> str:
+    """Over how many tests the flags were corrected, where there are several."""
+    tests = sum(estimate.p_corrected is not None for estimate in effects)
+    return f"corrected for {tests} edits (Holm)" if tests > 1 else ""
+
+
+def _listed(opening: str, names: Iterable[str]) -> str:
+    together = ", ".join(names)
+    return f"{opening} {together}" if together else ""
+
+
+def _name(probe: str) -> str:
+    name = PROBES[probe]
+    return name if name == "Markdown" else name[0].lower() + name[1:]

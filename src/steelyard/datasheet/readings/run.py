@@ -1,0 +1,46 @@
+"""Sentences over all probes of a judge: how far its accuracy moves, and what it costs."""
+
+from __future__ import annotations
+
+from steelyard.datasheet.readings.figures_of import Figures
+from steelyard.datasheet.words.glossary import probe_name
+from steelyard.datasheet.words.numbers import defined, figure, value
+from steelyard.metrics.estimate import Estimate
+
+
+def volatility(figures: Figures) -> tuple[str, str] | None:
+    """Accuracy from probe to probe, and how much of its spread sampling explains; nothing for one probe."""
+    found = [
+        figures.of_probe("volatility", f"accuracy_{name}", protocol="base")
+        for name in ("mean", "min", "max", "sd", "sd_sampling")
+    ]
+    known = [estimate for estimate in found if defined(estimate)]
+    if len(known) < len(found):
+        return None
+    mean, least, most, spread, sampling = known
+    return "measured", (
+        f"right in {figure(mean)} of calls in the mean over probes, from {value(least)} ({_probe(least)}) to "
+        f"{value(most)} ({_probe(most)}); spread {value(spread)}, where sampling alone would give "
+        f"{value(sampling)}"
+    )
+
+
+def cost(figures: Figures) -> tuple[str, str] | None:
+    """Dollars per call and per point; nothing for a judge that costs nothing."""
+    call = figures.of_probe("cost", "cost_per_call", protocol="base")
+    if call is None or call.value == 0:
+        return None
+    if not defined(call):
+        return "undefined", call.note or "not measured"
+    mean = figures.of_probe("cost", "cost_per_point_mean", protocol="base")
+    pooled = figures.of_probe("cost", "cost_per_point_pooled", protocol="base")
+    per_point = ""
+    if defined(mean):
+        per_point = f", {value(mean)} per point of accuracy in the mean over probes"
+    elif defined(pooled):
+        per_point = f", {value(pooled)} for all probes per point of their mean accuracy"
+    return "measured", f"{value(call)} per call{per_point}"
+
+
+def _probe(estimate: Estimate) -> str:
+    return probe_name((estimate.note or "").removeprefix("probe ")).lower()

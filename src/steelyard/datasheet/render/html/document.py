@@ -1,0 +1,58 @@
+"""One HTML document: a template with the house style, the theme switch and a closed content policy."""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import b64encode
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from steelyard.datasheet.render.html.drawing.interval_bar import interval_bar
+from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.glossary import term
+
+PACKAGE = "steelyard.datasheet.render.html"
+WORDS = {"clear": "✓", "flagged": "!", "underpowered": "?", "measured": "·", "undefined": "–"}
+"""Signs that stand beside the words, so that colour never carries the meaning alone."""
+
+
+def document(template: str, **content: Any) -> str:
+    """The template as a whole document, the same for the same content."""
+    theme, behaviour = _source("theme.js"), _source("page.js")
+    return _environment().get_template(template).render(
+        **content,
+        style=Markup(_source("style.css")),
+        theme=Markup(theme),
+        behaviour=Markup(behaviour),
+        policy=_policy(theme, behaviour),
+    )  # fmt: skip
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader(PACKAGE, "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update(n=numbers, term=term, words=WORDS, bar=interval_bar, svg=Markup)
+    return environment
+
+
+@cache
+def _source(name: str) -> str:
+    return (files(PACKAGE) / name).read_text(encoding="utf-8")
+
+
+def _policy(*scripts: str) -> str:
+    """Only the page's own scripts may run, whatever text the data contain."""
+    hashes = [b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    allowed = " ".join(f"'sha256-{value}'" for value in hashes)
+    closed = "default-src 'none'; base-uri 'none'; form-action 'none'"
+    return f"{closed}; style-src 'unsafe-inline'; script-src {allowed}"

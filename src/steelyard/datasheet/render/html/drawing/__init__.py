@@ -1,0 +1,1 @@
+"""What the drawings share."""

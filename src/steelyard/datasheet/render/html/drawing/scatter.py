@@ -1,0 +1,147 @@
+"""A scatter figure: two rates per judge with whiskers, direct labels, arrows between operating points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import atan2, degrees, hypot
+
+from steelyard.datasheet.render.html.drawing.chart import TEXT, Spec, colour, layer, mark, rate_axis
+from steelyard.datasheet.render.html.drawing.figure import Look, limits
+from steelyard.datasheet.render.html.drawing.labels import Box, Label, place
+from steelyard.metrics.estimate import Estimate
+
+WIDTH, HEIGHT = 430, 380
+ARROWHEAD = "M0,-1.1L0.6,0.8L0,0.4L-0.6,0.8Z"
+"""Points up; an equilateral triangle would not tell which of its corners leads."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One mark: two rates with their intervals."""
+
+    label: str
+    """What is written beside it."""
+    x: Estimate
+    """Rate on the horizontal axis."""
+    y: Estimate
+    """Rate on the vertical axis."""
+    look: Look
+    """Colour and shape."""
+    size: float = 110.0
+    """Area of the mark in square pixels."""
+    quiet: bool = False
+    """True for baselines: small, grey, no whiskers."""
+    hollow: bool = False
+    """True for an arm other than base."""
+    arm: str = "base"
+    """Protocol whose rates these are."""
+
+    @property
+    def at(self) -> tuple[float, float]:
+        """The two values."""
+        return self.x.value or 0.0, self.y.value or 0.0
+
+    @property
+    def pixel(self) -> tuple[float, float]:
+        """Where the mark stands, from the upper left corner."""
+        return self.at[0] * WIDTH, (1 - self.at[1]) * HEIGHT
+
+
+@dataclass(frozen=True)
+class Axes:
+    """The two channels that every layer of a scatter shares."""
+
+    x: Spec
+    """Horizontal rate."""
+    y: Spec
+    """Vertical rate."""
+
+    @classmethod
+    def named(cls, x: str, y: str) -> Axes:
+        """Rates from 0 to 1 under these titles."""
+        return cls(rate_axis("x", x), rate_axis("y", y))
+
+    def line(self, start: tuple[float, float], end: tuple[float, float], drawn: Spec) -> Spec:
+        """A straight line between two places."""
+        row = {"x": start[0], "y": start[1], "x2": end[0], "y2": end[1]}
+        return layer([row], drawn, x=self.x, y=self.y, x2={"field": "x2"}, y2={"field": "y2"})
+
+    def spot(self, at: tuple[float, float], drawn: Spec) -> Spec:
+        """A mark at one place."""
+        return layer([{"x": at[0], "y": at[1]}], drawn, x=self.x, y=self.y)
+
+    def words(self, at: tuple[float, float], text: str, drawn: Spec) -> Spec:
+        """A text at one place."""
+        return layer([{"x": at[0], "y": at[1], "text": text}], drawn, x=self.x, y=self.y, text=TEXT)
+
+
+def scatter(axes: Axes, points: Sequence[Point], avoid: Sequence[Box] = ()) -> list[Spec]:
+    """Whiskers below, marks above, labels last."""
+    whiskers = [line for point in points if not point.quiet for line in _whiskers(axes, point)]
+    return [*whiskers, *(_mark(axes, point) for point in points), *_labels(axes, points, avoid)]
+
+
+def arrow(axes: Axes, start: Point, end: Point) -> list[Spec]:
+    """A line between two operating points with a head in its middle."""
+    (x, y), (x2, y2) = start.at, end.at
+    role = colour(start.look.role)
+    # Vega turns clockwise from north, in pixels.
+    turn = degrees(atan2((x2 - x) * WIDTH, (y2 - y) * HEIGHT))
+    head = mark("point", shape=ARROWHEAD, angle=turn, size=120, fill=role, stroke=role, opacity=1)
+    return [
+        axes.line(start.at, end.at, mark("rule", color=role, strokeWidth=1.8)),
+        axes.spot(((x + x2) / 2, (y + y2) / 2), head),
+    ]
+
+
+def along(start: Point, end: Point) -> list[Box]:
+    """The room that the line between two points takes, in small boxes."""
+    (x, y), (x2, y2) = start.pixel, end.pixel
+    parts = max(2, round(hypot(x2 - x, y2 - y) / 8))
+    places = [(x + (x2 - x) * n / parts, y + (y2 - y) * n / parts) for n in range(1, parts)]
+    return [Box(across - 3, down - 3, across + 3, down + 3) for across, down in places]
+
+
+def _whiskers(axes: Axes, point: Point) -> list[Spec]:
+    (x, y), (x_low, x_high), (y_low, y_high) = point.at, limits(point.x), limits(point.y)
+    drawn = mark("rule", color=colour(point.look.role), strokeWidth=1.5, opacity=0.55)
+    return [axes.line((x_low, y), (x_high, y), drawn), axes.line((x, y_low), (x, y_high), drawn)]
+
+
+def _reach(point: Point) -> list[Box]:
+    """The room that the whiskers take."""
+    (x, y), (x_low, x_high), (y_low, y_high) = point.pixel, limits(point.x), limits(point.y)
+    across = Box(x_low * WIDTH, y - 2, x_high * WIDTH, y + 2)
+    return [across, Box(x - 2, (1 - y_high) * HEIGHT, x + 2, (1 - y_low) * HEIGHT)]
+
+
+def _mark(axes: Axes, point: Point) -> Spec:
+    role, paper = colour(point.look.role), colour("paper")
+    fill, stroke, width = (paper, role, 2.0) if point.hollow else (role, paper, 1.2)
+    size = 34 if point.quiet else point.size
+    drawn = mark("point", shape=point.look.shape, size=size, fill=fill, stroke=stroke, strokeWidth=width)
+    return axes.spot(point.at, {**drawn, "opacity": 1})
+
+
+def _labels(axes: Axes, points: Sequence[Point], avoid: Sequence[Box]) -> list[Spec]:
+    pixels = [(*point.pixel, point.label) for point in points]
+    whiskers = [box for point in points if not point.quiet for box in _reach(point)]
+    placed = place(pixels, width=WIDTH, height=HEIGHT, avoid=[*avoid, *whiskers])
+    layers: list[Spec] = []
+    for point, label in zip(points, placed, strict=True):
+        if label.far:
+            leader = mark("rule", color=colour("muted"), strokeWidth=0.8)
+            layers.append(axes.line(point.at, _data(label), leader))
+        layers.append(axes.words(_data(label), label.text, _lettering(point, label)))
+    return layers
+
+
+def _lettering(point: Point, label: Label) -> Spec:
+    if point.quiet:
+        return mark("text", align=label.align, color=colour("muted"), fontSize=12)
+    return mark("text", align=label.align, color=colour(point.look.role), fontWeight=600)
+
+
+def _data(label: Label) -> tuple[float, float]:
+    return label.x / WIDTH, 1 - label.y / HEIGHT

@@ -1,0 +1,126 @@
+"""Figure: judges against probes, a share in every tile with its interval and count."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from steelyard.datasheet.datasheet import JudgeEntry
+from steelyard.datasheet.render.html.drawing.figure import Figure, Panel, cell, everyone, looks, spoken
+from steelyard.datasheet.render.html.drawing.tiles import Grid, Tile, draw_tiles
+from steelyard.datasheet.summary import Summary
+from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.glossary import probe_name
+from steelyard.metrics.estimate import Estimate
+
+SIGNS = {"flagged": "!", "underpowered": "?"}
+"""Signs beside a figure that was held against a limit."""
+PAGE = 1090
+"""Room for a drawing, in pixels; judges that do not fit go below."""
+MAJORITY = JudgeEntry("majority of all", "", False, {})
+"""Stands among the judges where there are several."""
+CAPTIONS = {
+    "accuracy": (
+        "Verdicts that are the expected one, by probe. A stronger colour is a higher share; below it stand "
+        "the 95 % interval and the count. The majority of several judges stands beside them, baselines "
+        "apart."
+    ),
+    "invariance": (
+        "Verdicts on edited texts that equal the judge's own verdict on the unchanged one; only edits that "
+        "keep the label ask for it. A judge that always says the same has an invariance of 1. ! is flagged: "
+        "the edit changes more than repeats do; ? is underpowered."
+    ),
+}
+
+
+def heatmap(summary: Summary, metric: str) -> Figure | None:
+    """The share of every judge on every probe; None where no judge has one."""
+    shares = _Shares.of(summary, metric)
+    if not any(numbers.defined(estimate) for estimate in shares.found.values()):
+        return None
+    title = f"{metric.capitalize()} by probe"
+    panels = []
+    for judges in shares.parts():
+        said = spoken(shares.header(judges), shares.rows(judges))
+        panels.append(Panel(draw_tiles(shares.grid(judges), title=title, label=said)))
+    header, rows = shares.header(shares.judges), shares.rows(shares.judges)
+    return Figure(f"heat-{metric}", title, CAPTIONS[metric], tuple(panels), header, rows, wide=True)
+
+
+@dataclass(frozen=True)
+class _Shares:
+    """One share of every judge on every probe."""
+
+    summary: Summary
+    found: Mapping[tuple[str, str], Estimate]
+    """Judge and probe to the share."""
+    probes: Sequence[str]
+    judges: Sequence[JudgeEntry]
+
+    @classmethod
+    def of(cls, summary: Summary, metric: str) -> _Shares:
+        """Shares of whole probes under the base protocol."""
+        found = {
+            (e.judge, e.probe): e
+            for e in summary.datasheet.estimates
+            if e.metric == metric and dict(e.group) == {"protocol": "base"}
+        }
+        known = {judge for judge, _ in found}
+        judges = [judge for judge in everyone(summary) if judge.name in known]
+        probes = list(dict.fromkeys(probe for _, probe in found))
+        votes = {
+            e.probe: e for e in summary.datasheet.panel if e.metric == f"jury_{metric}" and e.probe in probes
+        }
+        if votes:
+            found |= {(MAJORITY.name, probe): e for probe, e in votes.items()}
+            judges.insert(sum(not judge.baseline for judge in judges), MAJORITY)
+        return cls(summary, found, probes, judges)
+
+    def header(self, judges: Sequence[JudgeEntry]) -> tuple[str, ...]:
+        """Column names of the data table."""
+        return ("probe", *(judge.name for judge in judges))
+
+    def rows(self, judges: Sequence[JudgeEntry]) -> tuple[tuple[str, ...], ...]:
+        """The data table."""
+        return tuple(
+            (probe_name(probe), *(cell(self.summary, self.found.get((j.name, probe))) for j in judges))
+            for probe in self.probes
+        )
+
+    def parts(self) -> list[Sequence[JudgeEntry]]:
+        """Even groups of judges that fit the page, baselines in the last."""
+        most = self.grid(self.judges).capacity(PAGE)
+        groups = -(-len(self.judges) // most)
+        ends = [number * len(self.judges) // groups for number in range(groups + 1)]
+        return [self.judges[ends[number] : ends[number + 1]] for number in range(groups)]
+
+    def grid(self, judges: Sequence[JudgeEntry]) -> Grid:
+        """These judges as columns."""
+        look = looks(self.summary)
+        return Grid(
+            rows=[probe_name(probe) for probe in self.probes],
+            columns=[MAJORITY.name if judge is MAJORITY else look[judge.name].label for judge in judges],
+            tiles=[
+                self._tile(row, column, probe, judge)
+                for row, probe in enumerate(self.probes)
+                for column, judge in enumerate(judges)
+            ],
+            apart=sum(not judge.baseline for judge in judges) or len(judges),
+        )
+
+    def _tile(self, row: int, column: int, probe: str, judge: JudgeEntry) -> Tile:
+        estimate = self.found.get((judge.name, probe))
+        if estimate is None or numbers.undefined(estimate):
+            return Tile(row, column, "–" if estimate is None else "undefined")
+        sign = "" if judge.baseline else SIGNS.get(_word(self.summary, estimate), "")
+        beside = f"{numbers.interval(estimate)} {numbers.counts(estimate)}".strip()
+        figure = f"{numbers.value(estimate)} {sign}".rstrip()
+        return Tile(row, column, figure, beside, estimate.value, "muted" if judge.baseline else "stable")
+
+
+def _word(summary: Summary, estimate: Estimate) -> str:
+    """The finding of the share, or with repeats that of its excess over them."""
+    if estimate.metric != "invariance":
+        return estimate.finding or ""
+    excess = summary.datasheet.find(estimate.judge, "excess_flip", estimate.probe, **estimate.group)
+    return estimate.finding or (excess.finding if excess is not None else None) or ""

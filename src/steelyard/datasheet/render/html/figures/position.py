@@ -1,0 +1,65 @@
+"""Figure: is the preference for the slot or for the text? Positional against stable pairs."""
+
+from __future__ import annotations
+
+from steelyard.datasheet.render.html.drawing.chart import Spec, colour, draw, mark
+from steelyard.datasheet.render.html.drawing.figure import (
+    SAME_QUALITY,
+    Figure,
+    Panel,
+    cell,
+    crowd_key,
+    everyone,
+    looks,
+    spoken,
+    why_not,
+)
+from steelyard.datasheet.render.html.drawing.labels import Box
+from steelyard.datasheet.render.html.drawing.scatter import HEIGHT, WIDTH, Axes, Point, scatter
+from steelyard.datasheet.summary import Summary
+from steelyard.datasheet.words import numbers
+
+TITLE = "Slot or text"
+HEADER = ("judge", "stable", "positional", "net slot preference")
+CAPTION = (
+    "A judge that always commits lies on the diagonal; a fair coin lies at its middle. Towards the top the "
+    "slot decides, towards the right the wording does, towards zero the judge says tie."
+)
+COIN = Box(WIDTH / 2 - 10, HEIGHT / 2 - 10, WIDTH / 2 + 72, HEIGHT / 2 + 10)
+"""Room that the fair coin and its name take."""
+
+
+def position(summary: Summary) -> Figure:
+    """Every judge by its stable and its positional share of same-quality pairs."""
+    look = looks(summary)
+    points: list[Point] = []
+    rows: list[tuple[str, ...]] = []
+    omitted: list[str] = []
+    for judge in everyone(summary):
+        stable, slot, net = (
+            summary.datasheet.find(judge.name, metric, "ladder", protocol="base", **SAME_QUALITY)
+            for metric in ("stable_cross_sensitivity", "positional_false_preference", "net_slot_preference")
+        )
+        rows.append((judge.name, cell(summary, stable), cell(summary, slot), cell(summary, net)))
+        if numbers.defined(stable) and numbers.defined(slot):
+            mine = look[judge.name]
+            points.append(Point(mine.tag, stable, slot, mine, quiet=judge.baseline))
+        else:
+            omitted.append(why_not(judge.name, [("stable", stable), ("positional", slot)]))
+    axes = Axes.named("stable: same text wins both orders", "positional: same slot wins both orders")
+    layers = [*_fair_coin(axes), *scatter(axes, points, [COIN])]
+    svg = draw(layers, width=WIDTH, height=HEIGHT, title=TITLE, label=spoken(HEADER, rows)) if points else ""
+    panels = (Panel(svg),) if svg else ()
+    key = crowd_key(summary)
+    return Figure("position", TITLE, CAPTION, panels, HEADER, tuple(rows), key, tuple(omitted))
+
+
+def _fair_coin(axes: Axes) -> list[Spec]:
+    """The line on which every pair is decided in both orders, and the point of a fair coin on it."""
+    accent = colour("accent")
+    ring = mark("point", shape="circle", size=150, fill="transparent", stroke=accent, strokeWidth=2)
+    return [
+        axes.line((0, 1), (1, 0), mark("rule", color=accent, strokeWidth=1.2, strokeDash=[4, 4])),
+        axes.spot((0.5, 0.5), {**ring, "opacity": 1}),
+        axes.words((0.5, 0.5), "fair coin", mark("text", align="left", dx=12, color=accent, fontSize=12)),
+    ]

@@ -1,0 +1,159 @@
+"""The datasheet as Markdown: one file that reads well in a terminal, a pull request and a wiki."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
+from steelyard.datasheet.sections.sections import Row, Section
+from steelyard.datasheet.sections.together import TITLE, alone, together
+from steelyard.datasheet.summary import Summary, summarise
+from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.glossary import FINDINGS, INTERVALS, term
+from steelyard.metrics.estimate import Estimate
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
+
+
+def render(datasheet: Datasheet) -> str:
+    """The whole document."""
+    summary = summarise(datasheet)
+    sheet = summary.datasheet
+    parts = [
+        *([f"{sheet.partial}; the others were never asked."] if sheet.partial else ()),
+        f"# Judge Datasheet: {escape(sheet.name)}",
+        "A judge measured like an instrument. Every figure is `value [95 % interval] count/total`.",
+        "\n".join(_provenance(summary)),
+        *_readings(summary),
+        "## Figures",
+        *_figures(summary, summary.measured),
+        *_authored(sheet),
+        *(_baselines(summary) if summary.baselines else ()),
+        *_together(summary),
+        *_notes(summary),
+        *_methods(sheet),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def escape(text: str) -> str:
+    """Text that Markdown shows as it is."""
+    return _SPECIAL.sub(r"\\\1", text)
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table from cells that are already escaped; the first column is text, the others figures."""
+    lines = [
+        "| " + " | ".join(header) + " |",
+        "|" + "|".join([" :-- "] + [" --: "] * (len(header) - 1)) + "|",
+    ]
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def _provenance(summary: Summary) -> Iterator[str]:
+    sheet = summary.datasheet
+    yield f"- stimulus set `{sheet.stimulus_set}`"
+    calls = f" · {summary.calls:,} calls" if summary.calls else ""
+    yield f"- seed {sheet.seed} · profile {escape(sheet.profile)} · Steelyard {escape(sheet.version)}{calls}"
+    if sheet.reference_told:
+        yield f"- reference: {escape(sheet.reference_told)}"
+    for judge in sheet.judges:
+        role = "baseline" if judge.baseline else "judge"
+        refused = sheet.refused(judge.name)
+        yield f"- {role} **{escape(judge.name)}**: {escape(judge.model)}{f'; {refused}' if refused else ''}"
+
+
+def _readings(summary: Summary) -> Iterator[str]:
+    if summary.datasheet.readings:
+        yield "## Readings"
+    for judge in summary.datasheet.judges:
+        lines = [
+            f"- {escape(reading.title)}, **{reading.word}**: {escape(reading.sentence)}"
+            for reading in summary.readings(judge.name)
+        ]
+        if lines:
+            yield f"### {escape(judge.name)}"
+            yield "\n".join(lines)
+
+
+def _figures(summary: Summary, judges: Sequence[JudgeEntry]) -> Iterator[str]:
+    for section in summary.sections:
+        yield f"### {escape(section.title)}"
+        if section.question:
+            yield escape(section.question)
+        yield _section_table(summary, section, judges)
+
+
+def _section_table(summary: Summary, section: Section, judges: Sequence[JudgeEntry]) -> str:
+    rows = [_row(summary, row, judges) for row in section.rows]
+    behind = f"*calls/{summary.datasheet.units}/tasks*"
+    rows.append([behind, *(_basis(section.rows[0].cells.get(judge.name)) for judge in judges)])
+    return table(["", *(escape(judge.name) for judge in judges)], rows)
+
+
+def _row(summary: Summary, row: Row, judges: Sequence[JudgeEntry]) -> list[str]:
+    label = "– " * row.depth + escape(row.label)
+    return [label, *(cell(summary, row.cells.get(judge.name)) for judge in judges)]
+
+
+def cell(summary: Summary, estimate: Estimate | None) -> str:
+    """A figure for a table cell; the reason of an undefined one is a lettered note."""
+    if estimate is None:
+        return numbers.NOT_MEASURED
+    if numbers.undefined(estimate):
+        return escape(summary.undefined(estimate))
+    parts = [escape(numbers.figure(estimate)), numbers.counts(estimate)]
+    judged = any(judge.name == estimate.judge for judge in summary.measured)
+    if judged and estimate.finding in ("flagged", "underpowered"):
+        parts.append(f"**{estimate.finding}**" if estimate.finding == "flagged" else f"*{estimate.finding}*")
+    return " ".join(part for part in parts if part)
+
+
+def _basis(estimate: Estimate | None) -> str:
+    return numbers.NOT_MEASURED if estimate is None else numbers.short_basis(estimate)
+
+
+def _authored(datasheet: Datasheet) -> Iterator[str]:
+    if datasheet.authored:
+        yield "## Written stimuli"
+        yield "\n".join(f"- {escape(report.sentence())}" for report in datasheet.authored)
+
+
+def _baselines(summary: Summary) -> Iterator[str]:
+    yield "## Baselines"
+    yield "What judges without any judgement show on the same stimuli."
+    header = ["", *(escape(judge.name) for judge in summary.baselines)]
+    yield table(header, [_row(summary, row, summary.baselines) for row in summary.headlines])
+
+
+def _together(summary: Summary) -> Iterator[str]:
+    tables = together(summary)
+    if tables or alone(summary):
+        yield f"## {TITLE}"
+    for shown in tables:
+        yield f"### {shown.title}"
+        yield escape(shown.question)
+        yield table(shown.header, [[escape(cell) for cell in row] for row in shown.rows])
+    if alone(summary):
+        yield alone(summary)
+
+
+def _notes(summary: Summary) -> Iterator[str]:
+    if summary.notes:
+        yield "## Undefined figures"
+        yield "\n".join(f"- ({letter}) {escape(reason)}" for reason, letter in summary.notes.items())
+
+
+def _methods(datasheet: Datasheet) -> Iterator[str]:
+    yield "## How to read it"
+    every = (*datasheet.estimates, *datasheet.panel)
+    metrics = dict.fromkeys(estimate.metric for estimate in every)
+    lines = [f"- **{escape(term(m).label)}**: {escape(term(m).meaning)}" for m in metrics if term(m).meaning]
+    yield "\n".join(lines) or "No figures were measured."
+    methods = dict.fromkeys(i.method for estimate in every for i in estimate.intervals[:1])
+    yield "\n".join(
+        f"- interval `{m}`: {escape(INTERVALS.get(m, 'see the note of the figure.'))}" for m in methods
+    )
+    yield "\n".join(f"- *{word}*: {meaning}." for word, meaning in FINDINGS.items())

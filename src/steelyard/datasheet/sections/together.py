@@ -1,0 +1,180 @@
+"""What the judges of a run show together, as tables that every renderer shares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from steelyard.datasheet.summary import Summary
+from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.glossary import probe_name
+from steelyard.datasheet.words.short_names import short_names
+from steelyard.metrics.estimate import Estimate
+
+TITLE = "Judges together"
+ALONE = (
+    "One judge was measured: juries, the correlation of errors and figures over judges need two or more. "
+    "Add another --judge."
+)
+_SPREADS = {
+    "accuracy": "How far do judges differ on a probe? Standard deviations stand beside what sampling "
+    "alone would give.",
+    "invariance": "How many verdicts does each edit leave alone, over judges?",
+}
+_ORDINAL = {"ccc": "CCC", "pearson": "Pearson", "spearman": "Spearman", "mae": "MAE"}
+_AGAINST = "How closely do scores on a range follow the labels, on each probe and over all of them?"
+JURY = "jury"
+"""Probe of the figures of whole juries."""
+_CHOSEN = {
+    "chosen_jury_accuracy": "best trio on the other half",
+    "best_judge_accuracy": "best judge on the other half",
+    "jury_gain": "gain of the trio over that judge",
+}
+
+
+@dataclass(frozen=True)
+class TogetherTable:
+    """Rows of text under one question."""
+
+    title: str
+    """Name of the question."""
+    question: str
+    """What it says, and how to read it."""
+    header: tuple[str, ...]
+    """Column names."""
+    rows: tuple[tuple[str, ...], ...]
+    """Cells as text."""
+
+
+def together(summary: Summary, *, short: bool = False) -> tuple[TogetherTable, ...]:
+    """Every table that has a row; `short` cuts the names of judges to what still tells them apart."""
+    names = [judge.name for judge in summary.measured]
+    labels = short_names(names) if short else {name: name for name in names}
+    tables = _Tables(summary, labels, short=short).all()
+    return tuple(table for table in tables if table.rows)
+
+
+def alone(summary: Summary) -> str:
+    """What to say where scores of a single judge leave nothing to put together; else nothing."""
+    return ALONE if summary.datasheet.level == "pointwise" and len(summary.measured) == 1 else ""
+
+
+def judges_of(estimate: Estimate) -> tuple[str, ...]:
+    """The judges that a figure of several is about."""
+    keys = sorted(key for key in estimate.group if key.startswith("judge_"))
+    return tuple(str(estimate.group[key]) for key in keys)
+
+
+def _of_base(estimate: Estimate) -> bool:
+    return dict(estimate.group) == {"protocol": "base"}
+
+
+def _condition(estimate: Estimate) -> frozenset[tuple[str, str | float]]:
+    return frozenset(estimate.group.items())
+
+
+class _Tables:
+    """The tables of one datasheet, with names for its judges."""
+
+    def __init__(self, summary: Summary, names: Mapping[str, str], *, short: bool) -> None:
+        self.summary = summary
+        self.panel = summary.datasheet.panel
+        self.names = names
+        self.short = short
+
+    def all(self) -> list[TogetherTable]:
+        """In reading order, empty ones included."""
+        spreads = [self._spread(share, question) for share, question in _SPREADS.items()]
+        return [
+            self._ordinal(),
+            *spreads,
+            self._juries(),
+            self._errors(),
+            self._by_probe(),
+            self._correlations(),
+        ]
+
+    def _ordinal(self) -> TogetherTable:
+        """Scores against labels by judge and probe, and over all probes of a judge."""
+        rows = []
+        for judge in self.summary.measured:
+            mine = [e for e in self.summary.datasheet.estimates if e.judge == judge.name and _of_base(e)]
+            for probe in dict.fromkeys(e.probe for e in mine if e.metric in _ORDINAL):
+                found = {e.metric: e for e in mine if e.probe == probe and e.metric in _ORDINAL}
+                cells = [self._ordinal_cell(found.get(metric)) for metric in _ORDINAL]
+                rows.append((self.names[judge.name], probe_name(probe), *cells))
+        header = ("judge", "probe", *_ORDINAL.values())
+        return TogetherTable("Scores against labels", _AGAINST, header, tuple(rows))
+
+    def _ordinal_cell(self, estimate: Estimate | None) -> str:
+        if estimate is None or numbers.undefined(estimate):
+            return numbers.NOT_MEASURED if estimate is None else self.summary.undefined(estimate)
+        return numbers.value(estimate) if self.short else numbers.figure(estimate)
+
+    def _spread(self, share: str, question: str) -> TogetherTable:
+        mine = [e for e in self.panel if e.group.get("of") == share]
+        rows = []
+        for probe in dict.fromkeys(e.probe for e in mine):
+            found = {e.metric: e for e in mine if e.probe == probe}
+            values = [numbers.value(found[f"judges_{name}"]) for name in ("mean", "sd", "sd_sampling")]
+            ends = [found[f"judges_{name}"] for name in ("min", "max")]
+            rows.append((probe_name(probe), *values, *(f"{numbers.value(e)} {self._who(e)}" for e in ends)))
+        header = ("probe", "mean", "SD", "of sampling", "least", "greatest")
+        return TogetherTable(f"{share.capitalize()} over judges", question, header, tuple(rows))
+
+    def _juries(self) -> TogetherTable:
+        mine = [e for e in self.panel if e.probe == JURY and e.metric in ("jury_accuracy", *_CHOSEN)]
+        rows = tuple(self._row(e, self._jury(e)) for e in mine)
+        question = (
+            "Is a majority better than the best judge? Ties go to the lower answer. What was chosen on one "
+            "half of the tasks counts on the other."
+        )
+        return TogetherTable("Juries", question, ("jury", "accuracy", "inputs/tasks"), rows)
+
+    def _errors(self) -> TogetherTable:
+        """False positives and false negatives of each jury that has an accuracy above."""
+        mine = {(e.metric, _condition(e)): e for e in self.panel if e.probe == JURY}
+        rows = []
+        for (metric, condition), e in mine.items():
+            rates = [mine.get((f"jury_false_{sort}_rate", condition)) for sort in ("positive", "negative")]
+            known = [rate for rate in rates if rate is not None]
+            if metric in ("jury_accuracy", "chosen_jury_accuracy") and known:
+                rows.append((self._jury(e), *map(self._figure, known)))
+        header = ("jury", "false positive", "false negative")
+        return TogetherTable(
+            "Errors of juries", "Which way do juries err on yes/no items?", header, tuple(rows)
+        )
+
+    def _by_probe(self) -> TogetherTable:
+        mine = [e for e in self.panel if e.metric == "jury_accuracy" and e.probe != JURY]
+        question = f"What does the majority of all {len(self.summary.measured)} judges get right, by probe?"
+        rows = tuple(self._row(e, probe_name(e.probe)) for e in mine)
+        return TogetherTable("Majority by probe", question, ("probe", "accuracy", "inputs/tasks"), rows)
+
+    def _jury(self, estimate: Estimate) -> str:
+        """A jury, or what is told of the chosen one."""
+        if estimate.metric in _CHOSEN:
+            who = "" if estimate.metric == "jury_gain" else self._who(estimate)
+            return f"{_CHOSEN[estimate.metric]}{': ' if who else ''}{who}"
+        weighted = "weighted by agreement (Dawid and Skene)" if "rule" in estimate.group else "majority"
+        return f"{weighted} of all {len(self.summary.measured)}"
+
+    def _row(self, estimate: Estimate, label: str) -> tuple[str, ...]:
+        return label, self._figure(estimate), f"{estimate.n_units}/{estimate.n_clusters}"
+
+    def _correlations(self) -> TogetherTable:
+        mine = [e for e in self.panel if e.metric == "error_correlation"]
+        mine.sort(key=lambda e: (not numbers.defined(e), -(e.value or 0.0), judges_of(e)))
+        rows = tuple((self._who(e), self._figure(e), str(e.n_units)) for e in mine)
+        question = (
+            "Do two judges err on the same inputs? At 1 they are one judge; near 0 a jury of them gains."
+        )
+        return TogetherTable("Error correlation", question, ("judges", "correlation", "inputs"), rows)
+
+    def _who(self, estimate: Estimate) -> str:
+        return " + ".join(self.names.get(name, name) for name in judges_of(estimate))
+
+    def _figure(self, estimate: Estimate) -> str:
+        if numbers.undefined(estimate):
+            return self.summary.undefined(estimate)
+        return f"{numbers.figure(estimate)} {numbers.counts(estimate)}".rstrip()

@@ -1,0 +1,245 @@
+"""Numbers as text: rates, intervals, limits, counts and the reasons for undefined figures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TypeGuard
+
+from steelyard.datasheet.words.glossary import KINDS, term
+from steelyard.metrics.estimate import Estimate, Interval
+
+_PAIRWISE = ("vacuum", "ladder", "criterion", "position")
+"""Probes that show pairs."""
+
+_STEPS = ("delta75", "limit_of_detection")
+"""Metrics counted in quality steps, which can not lie below zero."""
+
+_WITHOUT_INTERVAL = (
+    *(
+        "goodness_of_fit",
+        "fit_probability",
+        "tokens_input",
+        "tokens_output",
+        "cost_input",
+        "cost_output",
+        "cost_total",
+    ),
+    *("accuracy_sd", "accuracy_sd_sampling", "accuracy_min", "accuracy_max"),
+    *("judges_mean", "judges_sd", "judges_sd_sampling", "judges_min", "judges_max"),
+)
+"""Metrics that count, or describe the data at hand, and estimate nothing."""
+
+NOT_MEASURED = "not measured"
+"""Shown where a judge has no such estimate."""
+
+_MINUS = "−"
+_LIMITS = {"left": "≤ ", "right": "> "}
+_ASCII = str.maketrans(
+    {
+        "−": "-",
+        "–": "-",
+        "—": "-",
+        "±": "+/-",
+        "≤": "<=",
+        "≥": ">=",
+        "→": "->",
+        "×": "x",
+        "√": "sqrt",
+        "²": "^2",
+        "∞": "inf",
+        "Δ": "D",
+        "κ": "kappa",
+        "ρ": "rho",
+        "α": "alpha",
+        "′": "'",
+        "’": "'",
+        "·": "|",
+        "…": "...",
+        "✓": "+",
+    }
+)
+
+
+def decimal(value: float, *, signed: bool = False) -> str:
+    """Two decimals, and more where two would turn a figure that is neither 0 nor 1 into 0.00 or 1.00."""
+    if math.isinf(value):
+        return "∞" if value > 0 else _MINUS + "∞"
+    size = abs(value)
+    digits = next((n for n in (2, 3, 4) if not _rounds_away(size, n)), 4)
+    text = f"{size:.{digits}f}"
+    if _rounds_away(size, digits):
+        text = "<0.0001" if size < 0.5 else ">0.9999"
+    if value < 0 and float(size) != 0.0:
+        return _MINUS + text
+    return "+" + text if signed and value > 0 else text
+
+
+def _rounds_away(size: float, digits: int) -> bool:
+    shown = round(size, digits)
+    return shown in (0.0, 1.0) and shown != size and abs(size - shown) > 1e-12
+
+
+def steps(value: float) -> str:
+    """A quality step or another plain number, without needless zeros."""
+    return f"{value:.2f}".rstrip("0").rstrip(".") if not math.isinf(value) else decimal(value)
+
+
+def dollars(number: float) -> str:
+    """An amount that may be far below a cent: `$0.000012`, `$1.50`."""
+    places = 2 if number == 0 or number >= 1 else 1 - math.floor(math.log10(number))
+    return f"${number:.{places}f}"
+
+
+def value(estimate: Estimate) -> str:
+    """The point value: `0.94`, `≤ 1`, `> 5`, `+0.44` or `undefined`."""
+    if estimate.value is None or math.isnan(estimate.value):
+        return "undefined"
+    return _LIMITS.get(estimate.censored or "", "") + _one(estimate, estimate.value)
+
+
+def interval(estimate: Estimate, which: Interval | None = None) -> str:
+    """The recommended interval, or a named one: `[0.86, 0.98]`, `(−∞, 1.4]`, `(no interval)`."""
+    chosen = which or estimate.interval
+    if chosen is None:
+        return "" if estimate.metric in _WITHOUT_INTERVAL else "(no interval)"
+    open_end = "(0" if estimate.metric in _STEPS else "(−∞"
+    low = open_end if chosen.low is None else "[" + _one(estimate, chosen.low)
+    high = "∞)" if chosen.high is None else _one(estimate, chosen.high) + "]"
+    return f"{low}, {high}"
+
+
+def _one(estimate: Estimate, number: float) -> str:
+    if estimate.metric in _STEPS:
+        return steps(number)
+    if estimate.metric == "unused_levels":
+        return f"{number:g}"
+    if estimate.metric.startswith("tokens_"):
+        return f"{number:,.0f}"
+    if estimate.metric.startswith("cost_"):
+        return dollars(number)
+    return decimal(number, signed=term(estimate.metric).signed)
+
+
+def reason(estimate: Estimate) -> str:
+    """Why a figure is undefined."""
+    return estimate.note or "no reason was recorded"
+
+
+def undefined(estimate: Estimate) -> bool:
+    """True where there is no value to show."""
+    return estimate.value is None or math.isnan(estimate.value)
+
+
+def defined(estimate: Estimate | None) -> TypeGuard[Estimate]:
+    """True where there is an estimate with a value."""
+    return estimate is not None and not undefined(estimate)
+
+
+def figure(estimate: Estimate | None) -> str:
+    """The whole figure: `0.94 [0.86, 0.98]`, `undefined: reason`, `not measured`."""
+    if estimate is None:
+        return NOT_MEASURED
+    if undefined(estimate):
+        return f"undefined: {reason(estimate)}"
+    return f"{value(estimate)} {interval(estimate)}".rstrip()
+
+
+def counts(estimate: Estimate | None) -> str:
+    """`94/100`, `−2/16` for a difference, or nothing where the figure is no ratio of counts."""
+    if estimate is None or estimate.numerator is None or estimate.denominator is None:
+        return ""
+    sign = "+" if term(estimate.metric).signed and estimate.numerator > 0 else ""
+    return f"{sign}{estimate.numerator}/{estimate.denominator}".replace("-", _MINUS)
+
+
+def basis(estimate: Estimate) -> str:
+    """`100 calls · 50 pairs · 10 tasks · design effect 1.1`."""
+    parts = [
+        _plural(estimate.n_calls, "call"),
+        _plural(estimate.n_units, _unit(estimate)),
+        _plural(estimate.n_clusters, "task"),
+        f"design effect {design_effect(estimate)}",
+    ]
+    return " · ".join(parts)
+
+
+def short_basis(estimate: Estimate) -> str:
+    """`100/50/10 deff 1.1`: calls, pairs, tasks, design effect."""
+    return f"{estimate.n_calls}/{estimate.n_units}/{estimate.n_clusters} deff {design_effect(estimate)}"
+
+
+def design_effect(estimate: Estimate) -> str:
+    """The design effect, or a question mark where it cannot be estimated."""
+    return "?" if estimate.design_effect is None else f"{estimate.design_effect:.1f}"
+
+
+def excluded(estimate: Estimate) -> str:
+    """`2 unreadable, 1 failed`, or nothing."""
+    return ", ".join(f"{count} {name}" for name, count in sorted(estimate.excluded.items()) if count)
+
+
+def bounds(estimate: Estimate) -> str:
+    """`0.90 to 0.97`: worst and best case over the calls without a verdict; nothing where none is missing."""
+    if estimate.bounds is None or not excluded(estimate):
+        return ""
+    return f"{_one(estimate, estimate.bounds[0])} to {_one(estimate, estimate.bounds[1])}"
+
+
+def remarks(estimate: Estimate) -> str:
+    """What else belongs to a figure: missing calls, their reach, chance, power, other intervals, the note."""
+    parts = [
+        excluded(estimate),
+        f"bounds {bounds(estimate)}" if bounds(estimate) else "",
+        f"chance {decimal(estimate.chance)}" if estimate.chance is not None else "",
+        f"detectable {decimal(estimate.minimum_detectable)}"
+        if estimate.minimum_detectable is not None
+        else "",
+        f"decided after about {estimate.calls_needed:,} calls, if the share stays"
+        if estimate.calls_needed is not None
+        else "",
+        f"reading {estimate.reading}" if estimate.reading is not None else "",
+        *(f"{other.method} {interval(estimate, other)}" for other in estimate.intervals[1:]),
+        estimate.note or ("" if not undefined(estimate) else reason(estimate)),
+    ]
+    return "; ".join(part for part in parts if part)
+
+
+def condition(group: Mapping[str, str | float]) -> str:
+    """A group in words: `strict · Δ1 · slot 2`; `all` where everything is pooled."""
+    words = [_condition_word(key, group[key]) for key in _ordered(group)]
+    return " · ".join(words) or "all"
+
+
+def _ordered(group: Mapping[str, str | float]) -> list[str]:
+    known = [key for key in ("protocol", "delta", "base_level", "kind", "slot", "stratum") if key in group]
+    return known + sorted(set(group) - set(known))
+
+
+def _condition_word(key: str, content: str | float) -> str:
+    text = content if isinstance(content, str) else steps(content)
+    match key:
+        case "delta":
+            return f"Δ{text}"
+        case "kind":
+            return KINDS.get(text, text.replace("_", " "))
+        case "protocol":
+            return text
+        case _:
+            return f"{key.replace('_', ' ')} {text}"
+
+
+def ascii_only(text: str) -> str:
+    """The same text for an output that knows no Unicode."""
+    return text.translate(_ASCII).encode("ascii", "replace").decode("ascii")
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def _unit(estimate: Estimate) -> str:
+    """What `n_units` counts, where that is known: an estimate on calls may be of pairs or of items."""
+    if estimate.unit not in ("call", "comparison"):
+        return estimate.unit
+    return "pair" if estimate.probe in _PAIRWISE else "unit"

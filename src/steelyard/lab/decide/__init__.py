@@ -1,0 +1,1 @@
+"""Decisions that stop early."""

@@ -1,0 +1,182 @@
+"""Decide a rule with as few calls as it takes: draw pairs at random, look, stop when the answer is clear."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from steelyard.errors import ConfigError, SteelyardError
+from steelyard.identity import rng_for
+from steelyard.lab.decide.decision import Decision, Look, write_decisions
+from steelyard.lab.decide.decision_rule import Rule
+from steelyard.lab.folder.frozen_study import thaw
+from steelyard.lab.folder.run_folder import RunFolder
+from steelyard.lab.measure import check_prices, conduct
+from steelyard.lab.run.coverage import covered
+from steelyard.lab.run.limits import Limits
+from steelyard.lab.run.observe import observe_trials
+from steelyard.lab.run.planner import Plan, make_plan
+from steelyard.lab.run.progress import Progress
+from steelyard.lab.run.runner import Agenda, Outcome, Runner
+from steelyard.lab.run.shortfalls import speechless, stops, warnings
+from steelyard.lab.study.study import Study
+from steelyard.metrics.pairs.columns import collect
+from steelyard.metrics.pairs.decidable import complete
+from steelyard.store.run_store import RunStore
+from steelyard.trials.judge import Judge
+from steelyard.trials.trial import Trial
+from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.verdict import Failed, Unreadable
+
+EVERY = 5
+"""Pairs between two looks."""
+
+SILENT = 15
+"""Pairs without a readable verdict after which a judge is asked no more."""
+
+PROFILE = "full"
+"""Pairs are drawn from the whole catalogue; a later measurement with this profile finds its calls paid."""
+
+Unit = tuple[Trial, ...]
+"""All calls on a pair."""
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What a sitting brought."""
+
+    folder: RunFolder
+    """Where everything lies."""
+    decisions: tuple[Decision, ...]
+    """One per judge."""
+    outcome: Outcome
+    """What happened in this sitting."""
+    errors: tuple[SteelyardError, ...]
+    """Why some decision is not finished."""
+    warnings: tuple[str, ...]
+    """Single failures, in sentences."""
+
+    @property
+    def exit_code(self) -> int:
+        """0 or 1; an underpowered decision is a result."""
+        return max((error.exit_code for error in self.errors), default=0)
+
+
+class Course:
+    """One judge on its way to a decision; every look can be rebuilt from the store."""
+
+    def __init__(self, judge: Judge, rule: Rule, units: Sequence[Unit], told: Callable[[], None]) -> None:
+        self.judge = judge
+        self.rule = rule
+        self.units = units
+        self.looks: list[Look] = []
+        self._told = told
+
+    @property
+    def trials(self) -> list[Trial]:
+        """Every trial that may be needed."""
+        return [trial for unit in self.units for trial in unit]
+
+    @property
+    def decision(self) -> Decision:
+        """What is known so far."""
+        fingerprint = self.judge.fingerprint("base")
+        return Decision(self.judge.name, fingerprint, self.rule, len(self.units), tuple(self.looks))
+
+    def batches(self, store: RunStore) -> Iterator[list[Trial]]:
+        """Open trials up to the next look, until the rule is decided, the cap reached or all unreadable."""
+        calls, excluded, shares, heard = 0, 0, list[float](), False
+        for start in range(0, len(self.units), EVERY):
+            drawn = self.units[start : start + EVERY]
+            answered = store.answered()
+            still = [trial for unit in drawn for trial in unit if trial.key not in answered]
+            if still:
+                yield still
+            seen = observe_trials([trial for unit in drawn for trial in unit], store)
+            heard = heard or any(_readable(observation) for observation in seen.values())
+            for unit in drawn:
+                known = [seen[trial.key] for trial in unit if trial.key in seen]
+                share = share_of(self.rule, known) if len(known) == len(unit) else None
+                calls += len(known)
+                excluded += share is None
+                shares += [] if share is None else [share]
+            self.looks.append(Look.at(len(shares), excluded, calls, sum(shares)))
+            self._told()
+            if self.looks[-1].side(self.rule.limit) or (not heard and excluded >= SILENT):
+                return
+
+
+def _readable(observation: Observation) -> bool:
+    return not isinstance(observation.verdict, (Unreadable, Failed))
+
+
+def share_of(rule: Rule, observations: Sequence[Observation]) -> float | None:
+    """The mean over a pair's calls; None where a verdict is missing, because a failure is no score."""
+    pairs = collect(observations)
+    if not complete(pairs).all():
+        return None
+    return float(rule.figure.share(pairs).mean())
+
+
+def draw(plan: Plan, judge: Judge, rule: Rule, cap: int | None) -> list[Unit]:
+    """The judge's pairs in random order, up to the cap; the same order for every judge of a study."""
+    units: dict[tuple[str, int], list[Trial]] = {}
+    for trial in plan.trials:
+        if trial.judge.name == judge.name and trial.protocol == "base" and rule.concerns(trial.stimulus):
+            repeat = trial.replicate // plan.study.replicates
+            units.setdefault((trial.stimulus.id, repeat), []).append(trial)
+    if not units:
+        raise ConfigError(
+            f"--decide {rule}: the catalogue has no step of this size; take 0.5, 1, 2, 3, 4 or 5."
+        )
+    names = sorted(units)
+    order = rng_for(plan.study.seed, "decide").sample(names, len(names))
+    return [tuple(units[name]) for name in order[:cap]]
+
+
+def join(study: Study, folder: RunFolder) -> Study:
+    """The study with what its folder holds already, so that deciding never narrows a measurement."""
+    if not folder.study.exists():
+        return study
+    held = thaw(folder.study)
+    named = {judge.name for judge in study.judges}
+    judges = (*study.judges, *(judge for judge in held.judges if judge.name not in named))
+    probes = (*held.probes, *(spec for spec in study.probes if spec not in held.probes))
+    return replace(study, judges=judges, probes=probes)
+
+
+def decide(
+    study: Study,
+    folder: RunFolder,
+    rule: Rule,
+    cap: int | None,
+    limits: Limits,
+    progress: Progress | None = None,
+) -> Decided:
+    """Decide a rule for every judge of a study; each stops on its own."""
+    check_prices(study.judges, limits)
+    with folder.locked():
+        plan = folder.prepare(make_plan(join(study, folder)))
+        with folder.store() as store:
+            return _run(plan, study.judges, folder, rule, cap, Runner(store, limits, progress))
+
+
+def _run(
+    plan: Plan, judges: Sequence[Judge], folder: RunFolder, rule: Rule, cap: int | None, runner: Runner
+) -> Decided:
+    courses: list[Course] = []
+
+    def log() -> None:
+        write_decisions(folder.decisions, [course.decision for course in courses])
+
+    courses += [Course(judge, rule, draw(plan, judge, rule, cap), log) for judge in judges]
+    agendas = [Agenda(c.judge, c.trials, c.batches(runner.store)) for c in courses]
+    outcome = conduct(runner, lambda runner: runner.follow(agendas))
+    log()
+    trials = [trial for course in courses for trial in course.trials]
+    observations = list(observe_trials(trials, runner.store).values())
+    early = stops(outcome, covered(trials, runner.store).told) if outcome.stopped else ()
+    names = [judge.name for judge in judges]
+    errors = (*early, *speechless(names, observations, outcome.given_up))
+    decisions = tuple(course.decision for course in courses)
+    return Decided(folder, decisions, outcome, errors, tuple(warnings(observations)))

@@ -1,0 +1,100 @@
+"""`study.yaml` of a run folder: every effective value, and the way back."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from steelyard.errors import ConfigError
+from steelyard.lab.study.data_source import DataSource
+from steelyard.lab.study.study import Study
+from steelyard.lab.study.study_file import StudyConfig, read_yaml
+from steelyard.registry import Spec
+from steelyard.tasks.scale import parse_scale, scale_name
+from steelyard.tasks.task import Task
+from steelyard.trials.judge import Judge, Protocol
+from steelyard.trials.presentation import Decoding
+
+
+def freeze(study: Study) -> str:
+    """`study.yaml` of the run folder: every effective value, prompts included."""
+    body = {
+        "steelyard": "frozen study",
+        "name": study.name,
+        "seed": study.seed,
+        "profile": study.profile,
+        "replicates": study.replicates,
+        "probes": [{"name": spec.name, "args": dict(spec.args)} for spec in study.probes],
+        "task": {
+            "instruction": study.task.instruction,
+            "rubric": study.task.rubric,
+            "scale": scale_name(study.task.scale),
+        },
+        **({} if study.source is None else {"data": _source(study.source)}),
+        **({} if study.items_hash is None else {"items": study.items_hash}),
+        **({} if study.reference is None else {"reference": study.reference}),
+        **({} if study.writers is None else {"writers": dict(study.writers)}),
+        "judges": [asdict(judge) for judge in study.judges],
+    }
+    return yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=100)
+
+
+def thaw(path: Path) -> Study:
+    """The study of a run folder."""
+    body = read_yaml(path)
+    try:
+        frame = StudyConfig(
+            name=body["name"], seed=body["seed"], profile=body["profile"], replicates=body["replicates"]
+        )
+        judges = tuple(_thaw_judge(dict(judge)) for judge in body["judges"])
+        probes = tuple(Spec(str(spec["name"]), dict(spec["args"])) for spec in body["probes"])
+        task = Task(
+            str(body["task"]["instruction"]),
+            str(body["task"]["rubric"]),
+            parse_scale(str(body["task"]["scale"])),
+        )
+        return Study(
+            frame.name,
+            frame.seed,
+            frame.profile,
+            frame.replicates,
+            judges,
+            probes,
+            task,
+            frozen_items=body.get("items"),
+            reference=body.get("reference"),
+            writers=body.get("writers"),
+            source=None if body.get("data") is None else _thaw_source(dict(body["data"])),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError, ConfigError) as error:
+        raise ConfigError(
+            f"{path}: not the frozen study of a run folder ({_first_line(error)}); restore the file."
+        ) from error
+
+
+def _source(source: DataSource) -> dict[str, Any]:
+    return {**source.settings, "files": dict(source.files)}
+
+
+def _thaw_source(body: dict[str, Any]) -> DataSource:
+    files = {str(path): str(digest) for path, digest in body.pop("files").items()}
+    return DataSource(body, files)
+
+
+def _first_line(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        problem = error.errors()[0]
+        return f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _thaw_judge(body: dict[str, Any]) -> Judge:
+    protocols = {}
+    for name, protocol in body["protocols"].items():
+        reader = Spec(**protocol["reader"])
+        protocols[name] = Protocol(**{**protocol, "reader": reader})
+    return Judge(**{**body, "protocols": protocols, "decoding": Decoding(**body["decoding"])})

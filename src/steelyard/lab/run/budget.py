@@ -1,0 +1,86 @@
+"""Money: what is spent, what is in flight, what may still be started."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from steelyard.errors import BudgetError
+from steelyard.lab.run.prices import Price
+from steelyard.trials.exchange import Call
+from steelyard.trials.reply import Reply
+
+CHARACTERS_PER_TOKEN = 3
+"""Fewer than in English prose: a reservation must not be too small."""
+
+
+@dataclass
+class Hold:
+    """Money set aside for one call."""
+
+    budget: Budget
+    price: Price | None
+    call: Call
+    spent: float = 0.0
+    """What the call cost, once it is known."""
+
+    def spend(self, reply: Reply) -> None:
+        """Count what the reply cost."""
+        self.spent = cost(self.price, self.call, reply)
+        self.budget.spent += self.spent
+
+
+class Budget:
+    """A limit that spending and the dearest outcome of all calls in flight stay under together."""
+
+    def __init__(self, limit: float | None) -> None:
+        self.limit = limit
+        self.spent = 0.0
+        self._held = 0.0
+        self._freed = asyncio.Condition()
+
+    @asynccontextmanager
+    async def reserved(self, price: Price | None, call: Call) -> AsyncIterator[Hold]:
+        """Hold the most a call can cost while it is made; wait for calls in flight where that makes room."""
+        most = dearest(price, call)
+        async with self._freed:
+            while self.limit is not None and most > 0 and self.spent + self._held + most > self.limit:
+                if not self._held:
+                    raise BudgetError(f"the budget of ${self.limit:g} is reached")
+                await self._freed.wait()
+            self._held += most
+        try:
+            yield Hold(self, price, call)
+        finally:
+            async with self._freed:
+                self._held = max(0.0, self._held - most)
+                if self._held < 1e-12:
+                    self._held = 0.0
+                self._freed.notify_all()
+
+
+def dearest(price: Price | None, call: Call) -> float:
+    """The most that a call can cost: its prompt and the longest answer it may get."""
+    if price is None:
+        return 0.0
+    return price.dollars(_characters(call) // CHARACTERS_PER_TOKEN, call.decoding.max_tokens)
+
+
+def cost(price: Price | None, call: Call, reply: Reply) -> float:
+    """Dollars for one reply."""
+    return spent(price, reply, _characters(call))
+
+
+def spent(price: Price | None, reply: Reply, characters: int) -> float:
+    """Dollars for a reply to a prompt of so many characters; tokens that no server counted are estimated."""
+    if price is None:
+        return 0.0
+    usage = reply.usage
+    answered = usage.output_tokens or len(reply.text) // CHARACTERS_PER_TOKEN
+    return price.dollars(usage.input_tokens or characters // CHARACTERS_PER_TOKEN, answered)
+
+
+def _characters(call: Call) -> int:
+    return sum(len(message.content) for message in call.messages)

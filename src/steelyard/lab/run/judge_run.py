@@ -1,0 +1,169 @@
+"""The open trials of one judge: retries, backoff, and when to give up."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from steelyard.errors import (
+    BudgetError,
+    CallError,
+    PermanentError,
+    SteelyardError,
+    TransientError,
+    UnreachableError,
+)
+from steelyard.lab.run.briefing import brief
+from steelyard.lab.run.patience import Patience
+from steelyard.lab.run.prices import price_of
+from steelyard.lab.run.throttle import Throttle, nap
+from steelyard.providers.provider import Provider, connect
+from steelyard.trials.exchange import Call
+from steelyard.trials.reply import Reply
+
+if TYPE_CHECKING:
+    from steelyard.lab.run.runner import Agenda, Runner
+
+
+class JudgeRun:
+    """Brings each open trial of a judge to a reply or a failure on disk.
+
+    A batch is asked for when the one before it is settled, so that its replies may decide what comes next.
+    """
+
+    def __init__(self, runner: Runner, agenda: Agenda, answered: bool) -> None:
+        """`answered` says that some of the agenda's calls have a reply from an earlier sitting."""
+        self.runner = runner
+        self.limits = runner.limits
+        self.judge = agenda.judge
+        self._batches = iter(agenda.batches)
+        self.price = price_of(self.judge)
+        self.call_timeout = float(self.judge.options.get("timeout", runner.limits.call_timeout))
+        self.stopped = asyncio.Event()
+        items = len({call.item for call in agenda.trials})
+        self._patience = Patience(runner.limits.hopeless, items, answered)
+        self._jitter = random.Random()
+
+    async def execute(self) -> None:
+        """Open the provider, work the trials off, close it; do nothing when all are answered."""
+        batch = None if self.stopped.is_set() else next(self._batches, None)
+        if not batch:
+            return
+        provider = connect(self.judge)
+        try:
+            await provider.open()
+            throttle = Throttle(min(self.limits.concurrency, provider.concurrency), self.stopped)
+            while batch and not self.stopped.is_set():
+                await self._work(provider, throttle, sorted(batch, key=lambda call: call.prefix))
+                batch = None if self.stopped.is_set() else next(self._batches, None)
+        except SteelyardError as error:
+            self._give_up(error)
+        finally:
+            await provider.close()
+
+    async def _work(self, provider: Provider, throttle: Throttle, batch: Sequence[Call]) -> None:
+        brief(provider, batch)
+        waiting = deque(batch)
+
+        async def worker() -> None:
+            while waiting and not self.stopped.is_set():
+                try:
+                    await self._settle(provider, throttle, self._next(waiting))
+                except SteelyardError as error:
+                    self._give_up(error)
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(self.limits.concurrency, provider.concurrency, len(batch))):
+                group.create_task(worker())
+
+    def _next(self, waiting: deque[Call]) -> Call:
+        """In order, so that prompts that begin alike stand together; from anywhere while in doubt."""
+        if self._patience.doubtful:
+            waiting.rotate(-self._jitter.randrange(len(waiting)))
+        return waiting.popleft()
+
+    async def _settle(self, provider: Provider, throttle: Throttle, trial: Call) -> None:
+        errors: list[CallError] = []
+        doubtful = self._patience.doubtful
+        deadline = asyncio.get_running_loop().time() + self.limits.trial_timeout
+        while True:
+            try:
+                async with throttle.slot():
+                    if self.stopped.is_set():
+                        return
+                    async with self.runner.budget.reserved(self.price, trial) as hold:
+                        reply = await self._call(provider, trial)
+                        hold.spend(reply)
+            except PermanentError as error:
+                await self._fail(trial, [*errors, error])
+                return
+            except TransientError as error:
+                errors.append(error)
+                if error.reason == "rate_limited":
+                    throttle.refused(error.retry_after)
+                pause = self._pause(len(errors), error)
+                if pause > self.limits.trial_timeout:
+                    await self._fail(trial, errors)
+                    raise UnreachableError(
+                        f"{str(error).rstrip('.')}, and the server asks to wait {pause:,.0f} s"
+                    ) from error
+                late = asyncio.get_running_loop().time() + pause > deadline
+                if late or len(errors) >= self.limits.attempts:
+                    await self._fail(trial, errors)
+                    self._lose(trial, errors, error, doubtful)
+                    return
+                await nap(pause, self.stopped)
+            else:
+                throttle.succeeded()
+                await self._keep(trial, reply, len(errors) + 1, hold.spent)
+                return
+
+    async def _call(self, provider: Provider, trial: Call) -> Reply:
+        """One try; whatever goes wrong in it is this trial's alone."""
+        try:
+            return await asyncio.wait_for(provider.ask(trial.presentation()), self.call_timeout)
+        except TimeoutError:
+            raise TransientError(
+                "timeout", f"judge {self.judge.name}: no reply within {self.call_timeout:g} s"
+            ) from None
+        except (SteelyardError, asyncio.CancelledError):
+            raise
+        except Exception as error:
+            raise PermanentError("internal_error", f"{type(error).__name__}: {error}") from error
+
+    async def _keep(self, trial: Call, reply: Reply, attempts: int, dollars: float) -> None:
+        self._patience.answered()
+        await self.runner.store.save_reply(trial, reply, attempts)
+        self.runner.replied(self.judge, dollars)
+
+    async def _fail(self, trial: Call, errors: list[CallError]) -> None:
+        last = errors[-1]
+        await self.runner.store.save_failure(trial, last.reason, str(last), len(errors))
+        self.runner.failed(self.judge, last.reason)
+
+    def _pause(self, tries: int, error: TransientError) -> float:
+        """Exponential backoff with jitter; a server's own wish counts in full."""
+        longest = min(self.limits.longest_backoff, self.limits.backoff * 2.0 ** (tries - 1))
+        return max(error.retry_after or 0.0, longest * (0.5 + self._jitter.random() / 2))
+
+    def _lose(self, trial: Call, errors: list[CallError], last: TransientError, doubtful: bool) -> None:
+        """Count a call that used up its tries, and leave a server that is not there or answers nothing."""
+        hopeless = self._patience.lost(trial, last, doubtful)
+        if all(error.reason == "unreachable" for error in errors):
+            self._give_up(UnreachableError(str(last)))
+        elif hopeless is not None:
+            self._give_up(hopeless)
+
+    def _give_up(self, error: SteelyardError) -> None:
+        """Leave this judge; what concerns this judge alone lets the others go on."""
+        if self.stopped.is_set():
+            return
+        self.stopped.set()
+        self.runner.outcome.given_up.add(self.judge.name)
+        if isinstance(error, (UnreachableError, BudgetError)):
+            self.runner.outcome.stopped.append(error)
+        else:
+            self.runner.stop(error)

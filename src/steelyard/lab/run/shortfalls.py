@@ -1,0 +1,119 @@
+"""What a run did not bring, in sentences."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.errors import BudgetError, InterruptedRunError, RunError, SteelyardError
+from steelyard.lab.run.coverage import Coverage
+from steelyard.lab.run.runner import Outcome
+from steelyard.metrics.faults import Fault
+from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.recorded_observations import verdict_counts
+from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
+
+AGAIN = "run the same command again to go on"
+LOOK = "look at the replies and correct the prompt, the reader or the server"
+
+
+def stops(outcome: Outcome, coverage: Coverage) -> Iterator[SteelyardError]:
+    """The reasons for an early end, each once and with how to go on."""
+    done = _done(coverage)
+    distinct = {str(error): error for error in reversed(outcome.stopped)}
+    for error in reversed(distinct.values()):
+        if isinstance(error, InterruptedRunError):
+            yield InterruptedRunError(f"interrupted: {done}; {AGAIN}.")
+        elif isinstance(error, BudgetError):
+            yield BudgetError(f"{cause(error, outcome)}: {done}; raise --budget and {AGAIN}.")
+        else:
+            yield type(error)(f"{cause(error, outcome)}; {done}; {AGAIN}.")
+    if not outcome.stopped:
+        yield from unasked(coverage)
+
+
+def cause(error: SteelyardError, outcome: Outcome) -> str:
+    """Why a run stopped, as the beginning of a sentence; a budget with what was spent in all."""
+    told = str(error).rstrip(".?")
+    return f"{told} (${outcome.dollars:.4f} spent)" if isinstance(error, BudgetError) else told
+
+
+def unasked(coverage: Coverage) -> Iterator[SteelyardError]:
+    """One sentence where calls of the plan were never made."""
+    if coverage.partial:
+        missing = coverage.planned - coverage.asked
+        yield RunError(f"{missing:,} calls were never asked: {_done(coverage)}; {AGAIN}.")
+
+
+def _done(coverage: Coverage) -> str:
+    kept = ", which is kept" if coverage.answered else ""
+    return f"{coverage.answered:,} of {coverage.planned:,} calls have a reply{kept}"
+
+
+def speechless(
+    judges: Iterable[str],
+    observations: Sequence[Observation],
+    given_up: Collection[str] = (),
+    *,
+    recorded: bool = False,
+) -> Iterator[SteelyardError]:
+    """Judges from whom nothing readable came; one that was given up without a reply is told of elsewhere."""
+    counts = verdict_counts(observations)
+    for judge in judges:
+        tried = {verdict: number for (name, verdict), number in counts.items() if name == judge}
+        replied = not all(isinstance(verdict, Failed) for verdict in tried)
+        readable = any(isinstance(verdict, (Decided, Tie, Abstained)) for verdict in tried)
+        if tried and not readable and (replied or judge not in given_up):
+            yield _silence(judge, tried, LOOK if replied or recorded else f"look at the server, then {AGAIN}")
+
+
+def _silence(judge: str, tried: Mapping[Verdict, int], cure: str) -> RunError:
+    reasons: Counter[str] = Counter()
+    for verdict, number in tried.items():
+        if isinstance(verdict, (Unreadable, Failed)):
+            reasons[verdict.reason] += number
+    return RunError(
+        f"judge {judge}: no readable verdict in {sum(tried.values())} calls ({_told(reasons)}), "
+        f"no figure defined; {cure}."
+    )
+
+
+def uncomputed(faults: Iterable[Fault]) -> Iterator[SteelyardError]:
+    """The figures that a fault of the program took, in one sentence."""
+    judges: dict[tuple[str, str], list[str]] = {}
+    for fault in faults:
+        judges.setdefault((fault.figure, fault.cause), []).append(fault.judge)
+    told = [f"{figure}{_whose(names)} ({cause.rstrip('.')})" for (figure, cause), names in judges.items()]
+    if told:
+        yield RunError(
+            f"could not be computed: {', '.join(told)}; every other figure stands and every reply is kept; "
+            "please report it."
+        )
+
+
+def _whose(judges: Iterable[str]) -> str:
+    names = [name for name in dict.fromkeys(judges) if name]
+    return f" of {' and '.join(names)}" if names else ""
+
+
+def warnings(observations: Sequence[Observation]) -> Iterator[str]:
+    """Single calls without a verdict, by judge and reason."""
+    counts: dict[tuple[str, str], Counter[str]] = {}
+    for (judge, verdict), number in verdict_counts(observations).items():
+        if isinstance(verdict, (Unreadable, Failed)):
+            word = "unreadable" if isinstance(verdict, Unreadable) else "failed"
+            counts.setdefault((judge, word), Counter())[verdict.reason] += number
+    for (judge, word), reasons in sorted(counts.items()):
+        yield f"judge {judge}: {reasons.total()} trials {word} ({_told(reasons)}); none of them is a score."
+
+
+def untaken(datasheet: Datasheet) -> Iterator[str]:
+    """Fields of a request that a server would not take, by judge."""
+    for judge in datasheet.judges:
+        if told := datasheet.refused(judge.name):
+            yield f"judge {judge.name}: {told}."
+
+
+def _told(reasons: Counter[str]) -> str:
+    return ", ".join(f"{reason} {count}" for reason, count in reasons.most_common())

@@ -1,0 +1,241 @@
+"""Study files: strict where bytes enter, then resolved into a Study."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from steelyard.errors import ConfigError
+from steelyard.lab.authoring.role_config import parse_roles
+from steelyard.lab.authoring.settings import settings_of
+from steelyard.lab.study.data_source import data_source
+from steelyard.lab.study.judge_config import parse_judge
+from steelyard.lab.study.judge_defaults import baseline_judges
+from steelyard.lab.study.pack_study import pack_draw
+from steelyard.lab.study.reference import check_reference, foretold
+from steelyard.lab.study.study import Study
+from steelyard.lab.study.study_probes import (
+    DEFAULT_PROBES,
+    default_probes,
+    probe_specs,
+    without_idle,
+    without_unwritten,
+)
+from steelyard.lab.study.task_config import TaskConfig, parse_task, question
+from steelyard.probes.probe import POINTWISE, PROBES, arms_of, level_of
+from steelyard.probes.suites import asks_for_scores, expanded, named_probes
+from steelyard.providers.provider import connect
+from steelyard.tasks.data_config import DataConfig, parse_data
+from steelyard.tasks.item import Item
+from steelyard.tasks.sources.items import empty_strata
+from steelyard.tasks.task import Task
+from steelyard.trials.builtin_prompts import NAMED_USER
+from steelyard.trials.judge import Judge
+
+DEFAULT_JUDGES = ("embedded/smollm2-135m", "embedded/smollm2-135m-likelihood")
+SCORE_JUDGES = ("embedded/smollm2-135m",)
+"""Judges of single texts where none is named."""
+
+
+class StudyConfig(BaseModel):
+    """A study file."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    name: str = Field(default="catalogue", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    seed: int = 7
+    profile: Literal["quick", "standard", "full"] = "quick"
+    replicates: int = Field(default=1, ge=1, le=1000)
+    judges: list[str | dict[str, Any]] = Field(default=list(DEFAULT_JUDGES), min_length=1)
+    task: TaskConfig = TaskConfig()
+    data: DataConfig | None = None
+    probes: list[str | dict[str, dict[str, Any]]] = Field(default=list(DEFAULT_PROBES), min_length=1)
+    author: str | dict[str, Any] | None = None
+    validator: str | dict[str, Any] | None = None
+    review: bool = False
+
+
+def load_config(path: Path | None, overrides: Mapping[str, Any]) -> StudyConfig:
+    """Read a study file (or none) and lay the command line's options over it."""
+    body = {} if path is None else read_yaml(path)
+    where, folder = ("command line", Path()) if path is None else (str(path), path.parent)
+    body = {**body, **overrides, **_laid_over(body, overrides, where)}
+    if "data" in body:
+        body["data"] = parse_data(body["data"], where)
+    if "task" in body:
+        body["task"] = parse_task(body["task"], folder, where)
+    if path is not None:
+        body.setdefault("name", path.stem)
+    try:
+        return StudyConfig.model_validate(body)
+    except ValidationError as error:
+        raise ConfigError(_sentence(error, where)) from error
+
+
+def _laid_over(body: Mapping[str, Any], overrides: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """`task` and `data` part by part: what the command line does not say stays as the file has it."""
+    merged = {}
+    for key in ("task", "data"):
+        if key in body or key in overrides:
+            given = body.get(key, {})
+            if not isinstance(given, Mapping):
+                raise ConfigError(f"{where}: {key}: expected a mapping, found {given!r}; correct it.")
+            merged[key] = {**given, **overrides.get(key, {})}
+    return merged
+
+
+def build_study(config: StudyConfig, folder: Path, prompt: Path | None = None) -> Study:
+    """Resolve task, items, judges and probes; baselines are added last.
+
+    `prompt` is the template of every judge that is prompted and brings none of its own.
+    """
+    named = named_probes(config.probes) if "probes" in config.model_fields_set else set()
+    task = question(config.task, config.data, scores=asks_for_scores(config.probes))
+    config = _with_defaults(config, task)
+    items, undrawn = _items(config, folder, task)
+    scales = {task.scale, *(item.scale or task.scale for item in items)}
+    probes = probe_specs(expanded(config.probes, scales, packed=config.data is None))
+    arms = {arm for spec in probes for arm in arms_of(PROBES.build(spec))}
+    judges = [parse_judge(_prompted(given, prompt), folder, task.scale, arms) for given in config.judges]
+    judges = _distinct(judges, config.judges)
+    for judge in judges:
+        connect(judge)  # refuses wrong models and options before anything is written
+    names = {judge.name for judge in judges}
+    baselines = [judge for judge in baseline_judges(config.seed, task.scale) if judge.name not in names]
+    study = Study(
+        config.name,
+        config.seed,
+        config.profile,
+        config.replicates,
+        (*judges, *baselines),
+        probes,
+        task,
+        items,
+        undrawn=undrawn,
+        notes=tuple(empty_strata(items, undrawn)),
+        source=None if config.data is None else data_source(config.data, folder),
+        reference=_reference(config),
+        writers=_writers(config),
+    )
+    study.build_probes()  # refuses probes that do not fit the scale
+    _check_rubric(study)
+    check_reference(study)
+    fitting = without_idle(foretold(study), named)
+    fitting = fitting if config.author is not None else without_unwritten(fitting, named)
+    return replace(study, probes=fitting.probes, notes=fitting.notes)
+
+
+def _reference(config: StudyConfig) -> str | None:
+    """The judge that labels the data, where one is named."""
+    given = None if config.data is None else config.data.reference
+    return None if given is None else given.judge
+
+
+def _writers(config: StudyConfig) -> dict[str, Any] | None:
+    """Who writes for the study, with every setting in force."""
+    return None if config.author is None else settings_of(parse_roles(config.author, config.validator))
+
+
+def _items(config: StudyConfig, folder: Path, task: Task) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
+    """What is judged: rows of the user's data, items of the pack for scores, or nothing; then other rows."""
+    if config.data is not None:
+        return config.data.parted(folder, task.scale, config.seed)
+    if level_of(task) == POINTWISE:
+        return pack_draw(config.task.parsed_scale(), config.profile, config.seed), ()
+    return (), ()
+
+
+def _check_rubric(study: Study) -> None:
+    """Refuse to show a prompt whose rubric would be empty."""
+    if study.task.rubric or all(item.rubric for item in study.items):
+        return
+    for judge in study.judges:
+        texts = [text for p in judge.protocols.values() for text in (p.user, p.system) if text]
+        if judge.rubric is None and not judge.baseline and any("rubric" in text for text in texts):
+            raise ConfigError(
+                f"judge {judge.name!r}: its prompt holds a rubric, and the study has none; add --rubric "
+                "FILE, or rubric under task, or map a column of rubrics."
+            )
+
+
+def _with_defaults(config: StudyConfig, task: Task) -> StudyConfig:
+    """What was not said follows from what is measured."""
+    data = config.data is not None
+    defaults: dict[str, Any] = {"probes": list(default_probes(task, data))}
+    if level_of(task) == POINTWISE:
+        defaults |= {"judges": list(SCORE_JUDGES), "name": "pack"}
+    if config.data is not None:
+        defaults["name"] = (
+            re.sub(r"[^A-Za-z0-9._-]+", "-", Path(config.data.path).stem).strip("-._") or "data"
+        )
+    unsaid = {name: value for name, value in defaults.items() if name not in config.model_fields_set}
+    return config.model_copy(update=unsaid)
+
+
+def _prompted(given: str | dict[str, Any], prompt: Path | None) -> str | dict[str, Any]:
+    """The judge with the common prompt, unless it has its own or is not prompted."""
+    if prompt is None:
+        return given
+    body = {"model": given} if isinstance(given, str) else given
+    model, _, query = str(body.get("model", "")).partition("?")
+    unprompted = model.startswith(("planted/", "recorded/")) or model.endswith("-likelihood")
+    if unprompted or "prompt" in body or any(part.startswith("prompt=") for part in query.split("&")):
+        return given
+    return {**body, "prompt": str(prompt if str(prompt) in NAMED_USER else prompt.absolute())}
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """A mapping from a YAML file, or one sentence about what is there instead."""
+    try:
+        body = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}); expected a study file.") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
+        problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+        raise ConfigError(f"{path}{line}: not valid YAML ({problem}); correct the file.") from error
+    if not isinstance(body, dict):
+        found = "an empty file" if body is None else f"a {type(body).__name__}"
+        raise ConfigError(f"{path}: found {found}, expected a mapping with keys such as judges and probes.")
+    return body
+
+
+def _sentence(error: ValidationError, where: str) -> str:
+    problem = error.errors()[0]
+    key = ".".join(str(part) for part in problem["loc"][:2])
+    if problem["type"] == "extra_forbidden":
+        return f"{where}: unknown key {key!r}; known keys: {', '.join(StudyConfig.model_fields)}."
+    return f"{where}: {key}: {problem['msg']}, found {problem['input']!r}."
+
+
+def _distinct(judges: list[Judge], given: list[str | dict[str, Any]]) -> list[Judge]:
+    """Two judges of one model are told apart by what was written; two of one name are refused."""
+    names = [judge.name for judge in judges]
+    named = [
+        replace(judge, name=text[:80]) if names.count(judge.name) > 1 and text else judge
+        for judge, text in zip(judges, map(_spoken, given), strict=True)
+    ]
+    shown = [" ".join(judge.name.split()) for judge in named]
+    for name in shown:
+        if shown.count(name) > 1:
+            raise ConfigError(f"two judges are named {name!r}: give each a 'name' of its own.")
+    seen: dict[str, str] = {}
+    for judge in named:
+        twin = seen.setdefault(judge.fingerprint("base"), judge.name)
+        if twin != judge.name:
+            raise ConfigError(
+                f"judges {twin!r} and {judge.name!r} are one instrument: leave one of them out."
+            )
+    return named
+
+
+def _spoken(given: str | dict[str, Any]) -> str:
+    """The judge as it was written, where that can serve as a name."""
+    return given if isinstance(given, str) and given.isprintable() else ""

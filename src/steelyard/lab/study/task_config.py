@@ -1,0 +1,139 @@
+"""The `task` key of a study file: instruction, rubric and scale; what is not said comes from the data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from steelyard.errors import ConfigError
+from steelyard.lab.study.pack_study import pack_task
+from steelyard.tasks.data_config import DataConfig
+from steelyard.tasks.scale import Pairwise, Scale, parse_scale, scale_name
+from steelyard.tasks.task import CHECKLIST_TASK, Task
+
+INSTRUCTIONS = {
+    True: "Decide which of two responses to a request is better.",
+    False: "Score the response to a request.",
+}
+"""What is asked where nobody says it: of pairs, and of single texts."""
+
+FILE_ENDINGS = (".md", ".markdown", ".txt")
+"""Endings of files that hold an instruction or a rubric."""
+
+
+class TaskConfig(BaseModel):
+    """The question; each part may be left out."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    instruction: str | None = Field(default=None, min_length=1)
+    """What the judge is asked to do."""
+    rubric: str | None = Field(default=None, min_length=1)
+    """What counts."""
+    scale: str | dict[Literal["ordinal"], Annotated[list[int], Field(min_length=2, max_length=2)]] | None = (
+        None
+    )
+    """`binary`, `pairwise`, a range such as `1-6`, or `{ordinal: [1, 6]}`."""
+
+    def parsed_scale(self) -> Scale | None:
+        """The scale, where one is named."""
+        if self.scale is None or isinstance(self.scale, str):
+            return None if self.scale is None else parse_scale(self.scale)
+        low, high = self.scale.get("ordinal", (0, 0))
+        return parse_scale(f"{low}-{high}")
+
+
+def parse_task(body: Mapping[str, Any], folder: Path, where: str) -> TaskConfig:
+    """The `task` key with its files read, or what is wrong with it in one sentence."""
+    texts = {
+        part: read_part(body[part], folder, f"{where}: task.{part}")
+        for part in ("instruction", "rubric")
+        if isinstance(body.get(part), str | Path)
+    }
+    try:
+        task = TaskConfig.model_validate({**body, **texts})
+        task.parsed_scale()
+    except ValidationError as error:
+        raise ConfigError(f"{where}: {_sentence(error)}") from error
+    except ConfigError as error:
+        raise ConfigError(f"{where}: task.{error}") from error
+    return task
+
+
+def read_part(value: str | Path, folder: Path, where: str) -> str:
+    """A text as it is where it has several lines or words; else, or with a text ending, the file it names."""
+    if isinstance(value, str):
+        several = len(value.split()) > 1
+        if "\n" in value.strip() or (several and not value.endswith(FILE_ENDINGS)):
+            return value.strip()
+    path = folder / value
+    try:
+        text = path.read_text(encoding="utf-8-sig").strip()
+    except OSError as error:
+        raise ConfigError(
+            f"{where}: cannot read {path} ({error.strerror}), expected a text file; correct the path."
+        ) from error
+    except ValueError as error:
+        raise ConfigError(f"{where}: {path} is not UTF-8 text; save it as UTF-8.") from error
+    if not text:
+        raise ConfigError(f"{where}: {path} is empty, expected a text; fill it.")
+    return text
+
+
+def question(given: TaskConfig, data: DataConfig | None, *, scores: bool = False) -> Task:
+    """The task of a study: what is said goes before what the data or the built-in items bring.
+
+    `scores` says that the probes ask for single texts, whether or not a scale is named.
+    """
+    base = _builtin(given, scores) if data is None else _base(given.parsed_scale(), data)
+    return replace(
+        base, instruction=given.instruction or base.instruction, rubric=given.rubric or base.rubric
+    )
+
+
+def _base(scale: Scale | None, data: DataConfig) -> Task:
+    adapted = data.task()
+    if adapted is None:
+        if scale is None:
+            raise ConfigError(
+                "task.scale: not given, expected pairwise, binary or a range such as 1-6; add --scale, or "
+                "scale under task."
+            )
+        return Task(INSTRUCTIONS[isinstance(scale, Pairwise)], "", scale)
+    if scale not in (None, adapted.scale):
+        raise ConfigError(
+            f"task.scale: found {scale_name(scale)!r}, expected {scale_name(adapted.scale)!r}, the scale of "
+            f"the adapter {data.adapter!r}; leave the scale out, or map columns instead of the adapter."
+        )
+    return adapted
+
+
+def _builtin(given: TaskConfig, scores: bool) -> Task:
+    """Pairs of the catalogue, or the pack for scores, whose items bring questions of their own."""
+    scale = given.parsed_scale()
+    if isinstance(scale, Pairwise) or (scale is None and not scores):
+        return CHECKLIST_TASK
+    for part in ("instruction", "rubric"):
+        if getattr(given, part) is not None:
+            raise ConfigError(
+                f"task.{part}: found one beside the built-in items, which have their own; give data as well, "
+                f"or leave the {part} out."
+            )
+    return pack_task(scale)
+
+
+def _sentence(error: ValidationError) -> str:
+    problem = error.errors()[0]
+    key = ".".join(("task", *(str(part) for part in problem["loc"][:1])))
+    if problem["type"] == "extra_forbidden":
+        return f"unknown key {key!r}; known keys: {', '.join(TaskConfig.model_fields)}."
+    if key == "task.scale":
+        return (
+            f"{key}: found {problem['input']!r}, expected binary, pairwise, a range such as 1-6, or "
+            "{ordinal: [1, 6]}; correct it."
+        )
+    return f"{key}: {problem['msg'].lower()}, found {problem['input']!r}; correct it."

@@ -1,0 +1,1 @@
+"""Two judges on shared stimuli."""

@@ -1,0 +1,124 @@
+"""Units that two judges both answered: their difference, its interval, and what it could have shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+
+from steelyard.metrics.findings import ALPHA, POWER
+from steelyard.metrics.pairs.columns import Ints
+from steelyard.metrics.pairs.slot_test import ENOUGH_TASKS, sign_flip
+from steelyard.metrics.stats.clusters import ASSUMED_CORRELATION
+from steelyard.metrics.stats.intervals import Limits, normal_quantile, t_quantile, tango
+
+
+@dataclass(frozen=True, eq=False)
+class Paired:
+    """Columns of equal length, one row per unit."""
+
+    first: Ints
+    """1 where the first judge showed the event, else 0."""
+    second: Ints
+    """The same for the second judge."""
+    task: Ints
+    """Number of the unit's task."""
+    pair: Ints
+    """Number of the pair or item behind the unit."""
+
+    @classmethod
+    def of(cls, rows: Sequence[tuple[bool, bool, str, str]]) -> Paired:
+        """From (first event, second event, task, pair) of each unit."""
+        events = np.array([row[:2] for row in rows], dtype=np.int64).reshape(-1, 2)
+        return cls(events[:, 0], events[:, 1], _numbers([r[2] for r in rows]), _numbers([r[3] for r in rows]))
+
+    @property
+    def size(self) -> int:
+        """Units."""
+        return len(self.first)
+
+    @property
+    def change(self) -> Ints:
+        """Second less first, unit by unit."""
+        return self.second - self.first
+
+    @property
+    def gained(self) -> int:
+        """Units with the event under the second judge alone."""
+        return int(np.count_nonzero(self.change > 0))
+
+    @property
+    def lost(self) -> int:
+        """Units with the event under the first judge alone."""
+        return int(np.count_nonzero(self.change < 0))
+
+    @property
+    def difference(self) -> float:
+        """Share of the second judge less that of the first."""
+        return (self.gained - self.lost) / self.size
+
+    @property
+    def tasks(self) -> int:
+        """Distinct tasks."""
+        return len(np.unique(self.task))
+
+    @property
+    def pairs(self) -> int:
+        """Distinct pairs or items."""
+        return len(np.unique(self.pair))
+
+    @property
+    def clusters(self) -> Ints:
+        """What is taken as independent: tasks, or pairs where there is one task."""
+        return self.task if self.tasks > 1 else self.pair
+
+    @property
+    def effective_size(self) -> float:
+        """Independent units that would carry as much information.
+
+        Where every cluster shows the same difference, the correlation within clusters is assumed.
+        """
+        number = np.bincount(self.clusters)
+        sums = np.bincount(self.clusters, weights=self.change)
+        count = len(number)
+        residuals = self.size * sums - (self.gained - self.lost) * number
+        if count < 2:
+            return float(self.size)
+        if not residuals.any():
+            return self.size / (1 + (self.size / count - 1) * ASSUMED_CORRELATION)
+        variance = float(residuals @ residuals) / self.size**4 * count / (count - 1)
+        unclustered = (self.gained + self.lost) / self.size - self.difference**2
+        return min(float(self.size), unclustered / variance)
+
+    def limits(self, probability: float = 0.975) -> Limits:
+        """Tango's interval on the effective size, with Student's t on clusters less one."""
+        scale = self.effective_size / self.size
+        return tango(self.gained * scale, self.lost * scale, self.effective_size, self._quantile(probability))
+
+    def flip(self) -> tuple[float, str]:
+        """Exact sign-flip p of the difference, and whose sums were flipped: `tasks` or `pairs`."""
+        by_tasks = self.tasks >= ENOUGH_TASKS
+        units = self.task if by_tasks else self.pair
+        sums = np.rint(np.bincount(units, weights=self.change)).astype(np.int64)
+        return sign_flip(sums), "tasks" if by_tasks else "pairs"
+
+    @property
+    def detectable(self) -> float:
+        """Smallest difference that a two-sided 5 % test shows in four runs of five.
+
+        The share of discordant units is taken as observed, and no smaller than the difference itself.
+        """
+        reach = self._quantile(1 - ALPHA / 2) + self._quantile(POWER)
+        discordant = (self.gained + self.lost) / self.size
+        least = reach * reach / self.effective_size
+        return min(1.0, max(least, reach * sqrt(discordant / self.effective_size)))
+
+    def _quantile(self, probability: float) -> float:
+        degrees = len(np.unique(self.clusters)) - 1
+        return t_quantile(probability, degrees) if degrees else normal_quantile(probability)
+
+
+def _numbers(names: Sequence[str]) -> Ints:
+    return np.unique(np.array(names, dtype=np.str_), return_inverse=True)[1].astype(np.int64)

@@ -1,0 +1,1 @@
+"""The joint fit."""

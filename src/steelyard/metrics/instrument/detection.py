@@ -1,0 +1,149 @@
+"""Limit of detection: the quality step at which the judge names the better text in 95 % of calls.
+
+With d the drive that the step gives, the share of calls that name the better text, both orders and all
+wordings together, is (1 − λ)·½·[Φ((d + β − τ)/w) + Φ((d − β − τ)/w)] + λ/3 with w² = 1 + σ². The drive that
+brings it to 95 % is a function of bias, threshold, surface and lapses alone, so that the limit can take the
+place of the resolution as a coordinate, and its profile limits are those of any parameter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, inf, log
+
+import numpy as np
+
+from steelyard.metrics.instrument.fit import HIGHEST, LOWEST, Chart, Fits, fit
+from steelyard.metrics.instrument.likelihood import NAMES, density
+from steelyard.metrics.instrument.model import InstrumentFit
+from steelyard.metrics.instrument.profile import held_at, reaches
+from steelyard.metrics.pairs.columns import Floats
+
+SEEN = 0.95
+"""Share of calls that name the better text at the limit of detection."""
+_MOST_LAPSES = 0.0745
+"""Above .075 lapses alone keep the share below 95 %; short of it the drive stays finite."""
+_SHORTEST, _LONGEST = 0.02, 50.0
+"""Ends of the search, in quality steps."""
+_HALVINGS = 45
+
+
+@dataclass(frozen=True)
+class Detection:
+    """The limit and how far the data let it move, in quality steps."""
+
+    value: float
+    """Infinite where no step is enough."""
+    low: float | None
+    """Lower 95 % limit; None where the data set none."""
+    high: float | None
+    """Upper 95 % limit; None where the data set none."""
+
+
+def share_seen(theta: Floats, step: float | Floats) -> Floats:
+    """Calls that name the better text a step apart, mean of both orders (vectors on the first axis)."""
+    first, second, _ = _sides(theta, theta[..., 0] * step)
+    return np.asarray((1 - theta[..., 4]) * (first + second) / 2 + theta[..., 4] / 3)
+
+
+def limit_of_detection(theta: Floats) -> float:
+    """The smallest step at which 95 % of calls name the better text; infinite where there is none."""
+    if theta[0] <= 0 or theta[4] >= _MOST_LAPSES:
+        return inf
+    return float(needed_drive(theta[None])[0] / theta[0])
+
+
+def detection(found: InstrumentFit) -> Detection:
+    """The limit of detection of a fit, with profile limits."""
+    start = found.best.theta.copy()
+    start[:, 4] = np.minimum(start[:, 4], _MOST_LAPSES)
+    start[:, 0] = np.log(needed_drive(start) / np.maximum(start[:, 0], 1e-3))
+    near = fit(found.patterns, found.patterns.weights[None], start, chart=CHART)
+    around = Fits(near.theta, np.maximum(found.best.value, near.value), near.slope)
+    value = limit_of_detection(found.theta)
+    root = found.allowance(_limit_slopes(near.theta))
+    low, high = _excluded_steps(found, around, value, root**2 / 2)
+    if around.value[0] - near.value[0] < root**2 / 2:
+        reach = reaches(found.patterns, around, (0,), CHART, (root,))[0]
+        low = low if reach.low is None else exp(reach.low)
+        high = high if reach.high is None else exp(reach.high)
+    return Detection(value, low, high)
+
+
+def _limit_slopes(place: Floats) -> Floats:
+    """Slopes of the limit's logarithm by each parameter, from those of the resolution at a held limit."""
+    theta, turn = _parameters(place)
+    slopes = turn[0, 0] / theta[0, 0]
+    slopes[0] = -1 / theta[0, 0]
+    return np.asarray(slopes)
+
+
+def _excluded_steps(
+    found: InstrumentFit, best: Fits, value: float, loss: float
+) -> tuple[float | None, float | None]:
+    """The measured steps nearest to the limit, below and above it, at which it can not lie.
+
+    They hold where a profile has no end of its own: a judge that is right in every call from the first step
+    on has a limit below that step, however steep its curve.
+    """
+    steps = found.patterns.deltas[found.patterns.deltas > 0]
+    starts = np.tile(best.theta, (len(steps), 1))
+    fits = held_at(found.patterns, starts, np.zeros(len(steps), dtype=np.intp), np.log(steps), CHART)
+    excluded = steps[best.value[0] - fits.value > loss]
+    below, above = excluded[excluded < value], excluded[excluded > value]
+    return float(below[-1]) if len(below) else None, float(above[0]) if len(above) else None
+
+
+def needed_drive(theta: Floats) -> Floats:
+    """The drive at which 95 % of calls name the better text; the first parameter is not looked at."""
+    low = np.zeros(len(theta))
+    high = theta[:, 2] + np.abs(theta[:, 1]) + 6 * np.sqrt(1 + theta[:, 3] ** 2)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        first, second, _ = _sides(theta, middle)
+        enough = (1 - theta[:, 4]) * (first + second) / 2 + theta[:, 4] / 3 >= SEEN
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return np.asarray(high)
+
+
+def _sides(theta: Floats, drive: Floats) -> tuple[Floats, Floats, Floats]:
+    """Chance to name the better text where it stands first and where it stands second, without lapses."""
+    from scipy.special import ndtr
+
+    wide = np.sqrt(1 + theta[..., 3] ** 2)
+    margin = drive - theta[..., 2]
+    return ndtr((margin + theta[..., 1]) / wide), ndtr((margin - theta[..., 1]) / wide), wide
+
+
+def _parameters(places: Floats) -> tuple[Floats, Floats]:
+    """Parameters where the first coordinate is the logarithm of the limit, and their slopes."""
+    theta = places.copy()
+    drive = needed_drive(places)
+    theta[:, 0] = drive * np.exp(-places[:, 0])
+    turn = np.tile(np.eye(len(NAMES)), (len(places), 1, 1))
+    turn[:, 0, :] = _drive_slopes(theta, drive) * np.exp(-places[:, :1])
+    turn[:, 0, 0] = -theta[:, 0]
+    return theta, turn
+
+
+def _drive_slopes(theta: Floats, drive: Floats) -> Floats:
+    """Slopes of the needed drive by each parameter, from the equation that it solves."""
+    first, second, wide = _sides(theta, drive)
+    margin = drive - theta[:, 2]
+    one, two = (margin + theta[:, 1]) / wide, (margin - theta[:, 1]) / wide
+    above, below = density(one), density(two)
+    scale = (1 - theta[:, 4]) / (2 * wide)
+    by_drive = np.maximum(scale * (above + below), 1e-12)
+    by_bias = scale * (above - below)
+    by_surface = -scale * (one * above + two * below) * theta[:, 3] / wide
+    by_lapse = 1 / 3 - (first + second) / 2
+    parts = (np.zeros(len(theta)), by_bias, -by_drive, by_surface, by_lapse)
+    return np.asarray(-np.stack(parts, axis=1) / by_drive[:, None])
+
+
+CHART = Chart(
+    np.array([log(_SHORTEST), *LOWEST[1:]]),
+    np.array([log(_LONGEST), *HIGHEST[1:4], _MOST_LAPSES]),
+    _parameters,
+)
+"""Coordinates with the logarithm of the limit of detection in the place of the resolution."""

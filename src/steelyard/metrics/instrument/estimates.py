@@ -1,0 +1,213 @@
+"""The instrument model on the datasheet: parameters, fit, limit of detection, and what a protocol moves.
+
+A parameter that runs to infinity is given as a one-sided bound, and one on which the answers set no limit
+is undefined. Fits cost more than counting, so they are made for judges under test and not for baselines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.findings import FLAGGED
+from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
+from steelyard.metrics.instrument.detection import detection
+from steelyard.metrics.instrument.fit import HIGHEST, LAPSE_BOUND, LOWEST, SURFACE_BOUND
+from steelyard.metrics.instrument.likelihood import NAMES, rows_of
+from steelyard.metrics.instrument.model import FITTED_FROM, REFUSED, InstrumentFit, fit_instrument, sandwich
+from steelyard.metrics.instrument.resolution_ratio import ratio_estimate
+from steelyard.metrics.instrument.task_spread import SPREAD_FROM
+from steelyard.metrics.pairs.columns import Pairs, collect
+from steelyard.metrics.proportion import ONE_TASK, join
+from steelyard.metrics.stats.intervals import t_quantile
+from steelyard.metrics.tally import excluded
+from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.recorded_observations import among, protocols_of
+
+PROBE = "ladder"
+FIT, FIT_PROBABILITY, DETECTION = "goodness_of_fit", "fit_probability", "limit_of_detection"
+INSTRUMENT = (*NAMES, FIT, FIT_PROBABILITY, DETECTION)
+"""Metrics of one protocol, in reading order."""
+CLUSTERED, PROFILE, SANDWICH = "profile_cluster", "profile", "sandwich_cluster"
+FEW_TASKS = f"pairs taken as independent: fewer than {SPREAD_FROM} tasks"
+RUNS_AWAY = "the likelihood has no peak on this side: a one-sided bound"
+NO_LIMIT = "{} pairs set no limit on it on either side"
+TOO_LITTLE = (
+    f"too little data: the joint fit needs {FITTED_FROM} pairs with both verdicts, some of equal quality and "
+    "some a known step apart"
+)
+DOES_NOT_FIT = f"the model does not fit these answers (p ≤ {REFUSED:g}), so it is not read"
+NOT_TESTED = "fit not tested"
+ALIKE = "replicates all alike, counted once"
+_HELD = {
+    "surface_sensitivity": f"surface sensitivity held at its bound {SURFACE_BOUND:g}",
+    "lapse_rate": f"lapse rate held at its bound {LAPSE_BOUND:g}",
+}
+
+
+class Arms:
+    """Every protocol under which one judge was shown the ladder; each is fitted when it is asked for."""
+
+    def __init__(self, judge: str, observations: Sequence[Observation], seed: int) -> None:
+        self.judge, self.seed = judge, seed
+        self.shown = among(observations, PROBE)
+        self.protocols = sorted(protocols_of(self.shown), key=lambda name: (name != "base", name))
+        """Names of the protocols, base first."""
+        self._fits: dict[str, tuple[Pairs, InstrumentFit | None]] = {}
+
+    def heading(self, protocol: str) -> Heading:
+        """What the figures of a protocol are about."""
+        return Heading(self.judge, PROBE, {"protocol": protocol}, self.seed)
+
+    def estimates(self, protocol: str) -> list[Estimate]:
+        """The figures of one protocol."""
+        return arm_estimates(self.heading(protocol), *self._fitted(protocol))
+
+    def ratios(self, protocol: str) -> list[Estimate]:
+        """The resolution under a protocol against that under base; nothing for base itself."""
+        if protocol == "base" or "base" not in self.protocols:
+            return []
+        base, other = (self._fitted(name)[1] for name in ("base", protocol))
+        return [ratio_estimate(self.heading(protocol), base, other)]
+
+    def _fitted(self, protocol: str) -> tuple[Pairs, InstrumentFit | None]:
+        if protocol not in self._fits:
+            pairs = collect(among(self.shown, protocol=protocol))
+            seed = self.heading(protocol).bootstrap_seed("instrument_model")
+            self._fits[protocol] = pairs, fit_instrument(pairs, seed)
+        return self._fits[protocol]
+
+
+def arm_estimates(heading: Heading, pairs: Pairs, found: InstrumentFit | None) -> list[Estimate]:
+    """The figures of one protocol, or for each the reason why there is none."""
+    missing = excluded(pairs)
+    if found is None:
+        reason = TOO_LITTLE if len(rows_of(pairs)) else NO_VERDICTS if len(pairs) else NO_CALLS
+        return [heading.undefined(name, reason, "pair", missing) for name in INSTRUMENT]
+    return _Arm(heading, found, missing).estimates()
+
+
+class _Arm:
+    """The estimates of one fit."""
+
+    def __init__(self, heading: Heading, found: InstrumentFit, missing: dict[str, int]) -> None:
+        self.heading, self.found, self.missing = heading, found, missing
+        self.pairs = int(found.patterns.weights.sum())
+
+    def estimates(self) -> list[Estimate]:
+        """Parameters, then fit, then limit of detection."""
+        if self.found.refused:
+            names = (*NAMES, DETECTION)
+            rows = [self._row(name, value=None, note=join([DOES_NOT_FIT, *self._scope()])) for name in names]
+            return [*rows[:-1], *self._fit(), rows[-1]]
+        errors = sandwich(self.found)
+        parameters = [self._parameter(index, float(errors[index])) for index in range(len(NAMES))]
+        return [*parameters, *self._fit(), self._detection()]
+
+    def _row(self, metric: str, **fields: Any) -> Estimate:
+        return self.heading.estimate(
+            metric,
+            unit="pair",
+            n_calls=int(self.found.patterns.weights @ self.found.patterns.counts.sum(axis=1)),
+            n_units=self.pairs,
+            n_clusters=len(self.found.patterns.by_task),
+            excluded=self.missing,
+            **fields,
+        )
+
+    def _parameter(self, index: int, error: float) -> Estimate:
+        value, censored, remark = self._value(index)
+        return self._row(
+            NAMES[index],
+            value=value,
+            intervals=() if value is None else self._intervals(index, error, censored),
+            censored=censored,
+            note=join([remark, *self._held(), *self._scope()]),
+        )
+
+    def _value(self, index: int) -> tuple[float | None, str | None, str | None]:
+        """Value, censoring and the reason for either."""
+        reach = self.found.reach[index]
+        if reach.idle:
+            return None, None, NO_LIMIT.format(self.pairs)
+        if reach.grows and reach.low is not None:
+            return reach.low, "right", RUNS_AWAY
+        if reach.falls and reach.high is not None:
+            return reach.high, "left", RUNS_AWAY
+        return float(self.found.theta[index]), None, None
+
+    def _intervals(self, index: int, error: float, censored: str | None) -> tuple[Interval, ...]:
+        """Recommended first; a bound has no other."""
+        reach = self.found.reach[index]
+        first = Interval(self._method, reach.low, reach.high)
+        if censored or self._method == PROFILE:
+            return (first,)
+        both = (first, Interval(PROFILE, *reach.independent))
+        if not error > 0:
+            return both
+        width = t_quantile(0.975, len(self.found.tasks) - 1) * error
+        value = float(self.found.theta[index])
+        low = value - width if LOWEST[index] < 0 else max(0.0, value - width)
+        return (*both, Interval(SANDWICH, float(low), float(value + width)))
+
+    @property
+    def _method(self) -> str:
+        return PROFILE if len(self.found.tasks) < SPREAD_FROM else CLUSTERED
+
+    def _held(self) -> list[str]:
+        at_end = self.found.best.theta[0] >= HIGHEST - 1e-4
+        return [words for name, words in _HELD.items() if at_end[NAMES.index(name)]]
+
+    def _scope(self) -> list[str]:
+        return [
+            *([NOT_TESTED] if self.found.test is None else []),
+            *([ALIKE] if self.found.alike else []),
+            *([ONE_TASK] if len(self.found.tasks) == 1 else []),
+            *([FEW_TASKS] if 1 < len(self.found.tasks) < SPREAD_FROM else []),
+        ]
+
+    def _fit(self) -> list[Estimate]:
+        """G² and its p; a small p is a fault of the model for this judge, a large one proves nothing."""
+        test = self.found.test
+        if test is None:
+            return [self._row(name, value=None, note=NOT_TESTED) for name in (FIT, FIT_PROBABILITY)]
+        finding = FLAGGED if self.found.refused else None
+        told = f"p {test.probability:.3f} from {test.refits} refits to data drawn from the model"
+        return [
+            self._row(FIT, value=test.deviance, finding=finding, note=told),
+            self._row(
+                FIT_PROBABILITY,
+                value=test.probability,
+                numerator=test.as_far,
+                denominator=test.refits + 1,
+                finding=finding,
+                note=f"data sets with a G² of {test.deviance:.2f} or more, the data themselves counted in",
+            ),
+        ]
+
+    def _detection(self) -> Estimate:
+        """The limit of detection; beyond the last step it is not read off the model."""
+        found, last = detection(self.found), float(self.found.patterns.deltas[-1])
+        low = None if found.low is None else min(found.low, last)
+        high = None if found.high is None or found.high > last else found.high
+        value, censored = (last, "right") if found.value > last else (found.value, None)
+        if low is None:
+            return self._one_sided(high)
+        return self._row(
+            DETECTION,
+            value=value,
+            intervals=(Interval(self._method, low, high),),
+            censored=censored,
+            note=join([f"read off the model up to step {last:g}", *self._held(), *self._scope()]),
+        )
+
+    def _one_sided(self, high: float | None) -> Estimate:
+        """A limit of detection that the data do not bound from below."""
+        if high is None:
+            return self._row(DETECTION, value=None, note=NO_LIMIT.format(self.pairs))
+        intervals, note = (
+            (Interval(self._method, None, high),),
+            join([RUNS_AWAY, *self._held(), *self._scope()]),
+        )
+        return self._row(DETECTION, value=high, intervals=intervals, censored="left", note=note)

@@ -1,0 +1,145 @@
+"""Maximum likelihood of the instrument model, many fits side by side.
+
+Each fit climbs by damped scoring steps (the information is the outer product of the pairs' scores) inside
+a box; a step that does not gain is shortened. All fits of a call share one array, so that profiles and
+refits cost little more than a single fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.metrics.instrument.likelihood import NAMES, Patterns, pattern_scores
+from steelyard.metrics.pairs.columns import Floats
+
+Mask = NDArray[np.bool_]
+
+SURFACE_BOUND = 2.5
+"""Largest surface sensitivity that the integration nodes carry."""
+LAPSE_BOUND = 0.5
+"""Largest lapse rate; beyond it the other parameters have hardly any data."""
+REACH = 10.0
+"""End of the search for resolution, position bias and tie threshold; rates there are 0 or 1."""
+LEAST_LAPSE = 1e-8
+"""Zero, for a fit: without any lapse one answer can be impossible, and there no slope leads away from it."""
+# The slope by surface sensitivity is zero at zero, so a fit could not leave it again.
+LOWEST = np.array([-REACH, -REACH, 0.0, 0.01, LEAST_LAPSE])
+HIGHEST = np.array([REACH, REACH, REACH, SURFACE_BOUND, LAPSE_BOUND])
+STARTS = np.array(
+    [
+        [s, beta, tau, sigma, 0.02]
+        for s, beta in ((0.5, 0.0), (2.0, 0.0), (-0.5, 0.0), (0.5, 1.5), (0.5, -1.5))
+        for tau, sigma in ((0.3, 0.4), (1.5, 1.0))
+    ]
+)
+_STEPS = 120
+_GAIN = 1e-8
+_LEAST_DAMPING, _MOST_DAMPING = 1e-8, 1e9
+"""Damping is a share of each coordinate's own information; above the most, no step gains."""
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """The coordinates in which fits move."""
+
+    lowest: Floats
+    """Lower end of each coordinate."""
+    highest: Floats
+    """Upper end of each coordinate."""
+    parameters: Callable[[Floats], tuple[Floats, Floats | None]]
+    """Parameter vectors at these coordinates, and their slopes by coordinate (None: they are the same)."""
+
+    def clip(self, places: Floats) -> Floats:
+        """The nearest places inside."""
+        return np.clip(places, self.lowest, self.highest)
+
+
+PLAIN = Chart(LOWEST, HIGHEST, lambda places: (places, None))
+"""The parameters themselves."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fits:
+    """One fit per row."""
+
+    theta: Floats
+    """Coordinates; on the plain chart, parameter vectors."""
+    value: Floats
+    """Log-likelihoods."""
+    slope: Floats
+    """Gradients at the end; not zero where the box holds a parameter."""
+
+
+def fit(
+    patterns: Patterns,
+    weights: Floats,
+    starts: Floats,
+    held: Mask | None = None,
+    gain: float = _GAIN,
+    steps: int = _STEPS,
+    chart: Chart = PLAIN,
+) -> Fits:
+    """Climb from each start; `weights` (fits × patterns) count pairs, `held` marks fixed coordinates."""
+    fixed = np.zeros(starts.shape, dtype=bool) if held is None else held
+    theta = np.where(fixed, starts, chart.clip(starts))
+    value, slope, information = _state(theta, patterns, weights, chart)
+    damping = np.full(len(theta), 1e-2)
+    running = np.arange(len(theta))
+    for _ in range(steps):
+        at, climb, still = theta[running], slope[running], fixed[running]
+        still = still | ((at <= chart.lowest) & (climb <= 0)) | ((at >= chart.highest) & (climb >= 0))
+        step = _step(climb, information[running], damping[running], still)
+        trial = np.where(fixed[running], at, chart.clip(at + step))
+        new_value, new_slope, new_information = _state(trial, patterns, weights[running], chart)
+        gained = new_value - value[running]
+        up = gained >= 0
+        better = running[up]
+        theta[better], value[better] = trial[up], new_value[up]
+        slope[better], information[better] = new_slope[up], new_information[up]
+        damping[running] = np.maximum(damping[running] * np.where(up, 0.2, 8.0), _LEAST_DAMPING)
+        done = (up & (gained < gain)) | (damping[running] > _MOST_DAMPING)
+        running = running[~done]
+        if not len(running):
+            break
+    return Fits(theta, value, slope)
+
+
+def best_fit(patterns: Patterns) -> Fits:
+    """The highest of the fits from several starts, as a single row."""
+    fits = fit(patterns, np.tile(patterns.weights, (len(STARTS), 1)), STARTS)
+    # Starts that reach the same height differ in the last digits only; the first of them is taken.
+    top = int(np.argmax(fits.value > fits.value.max() - 1e-6))
+    return Fits(fits.theta[top : top + 1], fits.value[top : top + 1], fits.slope[top : top + 1])
+
+
+def _state(
+    places: Floats, patterns: Patterns, weights: Floats, chart: Chart
+) -> tuple[Floats, Floats, Floats]:
+    """Log-likelihood, gradient and information by coordinate."""
+    theta, turn = chart.parameters(places)
+    value, score = pattern_scores(theta, patterns)
+    if turn is not None:
+        score = score @ turn
+    weighted = score * weights[..., None]
+    return (
+        np.asarray((value * weights).sum(axis=1)),
+        np.asarray(weighted.sum(axis=1)),
+        np.asarray(weighted.swapaxes(1, 2) @ score),
+    )
+
+
+def _step(climb: Floats, information: Floats, damping: Floats, still: Mask) -> Floats:
+    """The damped step; coordinates that are held, by the caller or by the box, do not move.
+
+    Each coordinate is measured by the root of its own information, so that the matrix has ones on its
+    diagonal before the damping is added to it: it is never singular, however far apart the slopes lie.
+    """
+    free = ~still
+    scale = np.sqrt(np.einsum("rii->ri", information) + 1e-3)
+    matrix = information / (scale[:, :, None] * scale[:, None, :]) * (free[:, :, None] & free[:, None, :])
+    matrix = matrix + (damping[:, None] + still)[:, :, None] * np.eye(len(NAMES))
+    return np.asarray(np.linalg.solve(matrix, np.where(free, climb / scale, 0.0)[..., None])[..., 0] / scale)

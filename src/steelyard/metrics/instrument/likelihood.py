@@ -1,0 +1,190 @@
+"""Likelihood of the instrument model, for many parameter vectors at once.
+
+X = resolution · quality difference · o + position bias + u · o + noise, o = +1 when the better text stands
+first; u ~ N(0, surface sensitivity²) per pair, noise ~ N(0, 1). The answer is 1 above the tie threshold, 2
+below its negative, else a tie; a lapse answers at random, per call. Given u the calls of a pair are
+independent, so a pair enters by how often each order gave each answer; u is integrated out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from steelyard.metrics.pairs.columns import TIE, Floats, Ints, Pairs, as_tie
+from steelyard.metrics.pairs.sensitivity import on_ladder
+
+NODES = 31
+"""Gauss–Hermite nodes; enough up to a surface sensitivity of 2.5."""
+NAMES = ("resolution", "position_bias", "tie_threshold", "surface_sensitivity", "lapse_rate")
+"""Parameters in the order of every parameter vector."""
+SAME = "same_subset"
+_TINY = 1e-12
+"""Least rate that a logarithm is taken of; a fit keeps a lapse rate above it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What the model sees of each row: the better text's side first, at quality difference 0 content u."""
+
+    delta: Floats
+    """Quality difference."""
+    pair: Ints
+    """Pair number; rows of one pair share their surface effect."""
+    cluster: Ints
+    """Task number."""
+    better_first: Ints
+    """Answer code with the better text in slot 1; above TIE where there is none."""
+    better_second: Ints
+    """Answer code with the better text in slot 2."""
+
+    def __len__(self) -> int:
+        return len(self.delta)
+
+    def take(self, index: Ints) -> Rows:
+        """The rows of this index."""
+        return Rows(
+            self.delta[index],
+            self.pair[index],
+            self.cluster[index],
+            self.better_first[index],
+            self.better_second[index],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Patterns:
+    """Distinct outcomes of a pair, sorted by quality difference."""
+
+    deltas: Floats
+    """The quality differences that occur."""
+    step: Ints
+    """Of each pattern: an index into `deltas`."""
+    counts: Floats
+    """Of each pattern: answers 1, 2, tie with the better text first, then with it second."""
+    by_task: Floats
+    """Pairs of each task (rows) with each pattern (columns)."""
+
+    @property
+    def weights(self) -> Floats:
+        """Pairs with each pattern."""
+        return np.asarray(self.by_task.sum(axis=0))
+
+
+def rows_of(pairs: Pairs) -> Rows:
+    """Same-subset pairs and ladder pairs with at least one verdict; abstained is tie."""
+    level = pairs.where(~(pairs.delta > 0) & (pairs.kind == SAME))
+    climb = on_ladder(pairs)
+    u, v = as_tie(climb.u_first), as_tie(climb.v_first)
+    rows = Rows(
+        delta=np.concatenate([np.zeros(len(level)), climb.delta]),
+        pair=np.concatenate([level.pair, climb.pair]),
+        cluster=np.concatenate([level.cluster, climb.cluster]),
+        better_first=np.concatenate([as_tie(level.u_first), np.where(climb.better == 1, u, v)]),
+        better_second=np.concatenate([as_tie(level.v_first), np.where(climb.better == 1, v, u)]),
+    )
+    seen = (rows.better_first <= TIE) | (rows.better_second <= TIE)
+    return rows.take(np.flatnonzero(seen))
+
+
+def patterns_of(rows: Rows) -> Patterns:
+    """Bring the rows of each pair together and count equal outcomes."""
+    _, first, pair = np.unique(rows.pair, return_index=True, return_inverse=True)
+    answers = np.zeros((len(first), 7))
+    answers[:, 0] = rows.delta[first]
+    for start, codes in ((1, rows.better_first), (4, rows.better_second)):
+        seen = codes <= TIE
+        np.add.at(answers, (pair[seen], start + codes[seen]), 1)
+    kinds, kind = np.unique(answers, axis=0, return_inverse=True)
+    tasks, task = np.unique(rows.cluster[first], return_inverse=True)
+    by_task = np.zeros((len(tasks), len(kinds)))
+    np.add.at(by_task, (task, kind.reshape(-1)), 1)
+    deltas, step = np.unique(kinds[:, 0], return_inverse=True)
+    return Patterns(deltas, step, kinds[:, 1:], by_task)
+
+
+def answer_rates(theta: Floats, drive: Floats) -> Floats:
+    """P(1), P(2), P(tie) on a new last axis; `theta` fits `drive` but for its own last axis."""
+    from scipy.special import ndtr
+
+    threshold, lapse = theta[..., 2], theta[..., 4]
+    centre = drive + theta[..., 1]
+    first, second = ndtr(centre - threshold), ndtr(-centre - threshold)
+    # Far from the middle 1 − P(1) − P(2) would be rounding alone.
+    far = np.abs(centre)
+    rates = np.stack([first, second, ndtr(threshold - far) - ndtr(-threshold - far)], axis=-1)
+    return np.asarray((1 - lapse[..., None]) * rates + lapse[..., None] / 3)
+
+
+def pattern_scores(theta: Floats, patterns: Patterns) -> tuple[Floats, Floats]:
+    """Log-likelihood (vectors × patterns) and its gradient (vectors × patterns × parameters)."""
+    weights, rates, slopes = _at_nodes(theta, patterns.deltas)
+    size, shape = len(theta), len(patterns.step)
+    log_rates = np.log(np.maximum(rates, _TINY))
+    relative = slopes / np.maximum(rates, _TINY)[..., None]
+    value, score = np.empty((size, shape)), np.empty((size, shape, len(NAMES)))
+    for step in range(len(patterns.deltas)):
+        here = patterns.step == step
+        counts = patterns.counts[here]
+        log_node = counts @ log_rates[:, step]
+        top = log_node.max(axis=-1, keepdims=True)
+        share = weights * np.exp(log_node - top)
+        total = share.sum(axis=-1, keepdims=True)
+        value[:, here] = (np.log(total) + top)[..., 0]
+        by_node = relative[:, step].transpose(0, 2, 1, 3).reshape(size, NODES, -1)
+        by_answer = ((share / total) @ by_node).reshape(size, len(counts), 6, len(NAMES))
+        score[:, here] = np.einsum("ka,rkap->rkp", counts, by_answer)
+    return value, score
+
+
+def cell_rates(theta: Floats, deltas: Floats) -> Floats:
+    """Probability of each 3×3 cell (vectors × deltas × better first × better second)."""
+    weights, rates, _ = _at_nodes(theta, deltas)
+    return np.asarray(np.einsum("n,rdan,rdbn->rdab", weights, rates[:, :, :3], rates[:, :, 3:]))
+
+
+def _at_nodes(theta: Floats, deltas: Floats) -> tuple[Floats, Floats, Floats]:
+    """Node weights; rates (vectors × deltas × six answers × nodes); their slopes by parameter, last axis."""
+    surface, weights = _nodes()
+    wide = theta[:, None, None, :]
+    push = wide[..., 0] * deltas[:, None] + wide[..., 3] * surface
+    rates, slopes = [], []
+    for order in (1.0, -1.0):
+        rate = answer_rates(wide, order * push)
+        rates.append(rate)
+        slopes.append(_slopes(wide, order * push, rate, order * deltas[:, None], order * surface))
+    together = np.concatenate(rates, axis=-1).swapaxes(-1, -2)
+    return weights, together, np.concatenate(slopes, axis=-2).swapaxes(-2, -3)
+
+
+@cache
+def _nodes() -> tuple[Floats, Floats]:
+    """Places and weights that integrate over a standard normal law."""
+    points, weights = np.polynomial.hermite.hermgauss(NODES)
+    return np.sqrt(2) * points, weights / np.sqrt(np.pi)
+
+
+def _slopes(theta: Floats, drive: Floats, rates: Floats, by_quality: Floats, by_surface: Floats) -> Floats:
+    """Derivative of each answer's rate (… × answers × parameters)."""
+    threshold, lapse = theta[..., 2], theta[..., 4]
+    centre = drive + theta[..., 1]
+    above, below = density(centre - threshold), density(centre + threshold)
+    kept = 1 - lapse
+    by_centre = np.stack([kept * above, -kept * below, kept * (below - above)], axis=-1)
+    by_threshold = np.stack([-kept * above, -kept * below, kept * (above + below)], axis=-1)
+    by_lapse = (1 / 3 - rates) / np.maximum(kept, 1e-12)[..., None]
+    parts = (
+        by_centre * by_quality[..., None],
+        by_centre,
+        by_threshold,
+        by_centre * by_surface[..., None],
+        by_lapse,
+    )
+    return np.stack(parts, axis=-1)
+
+
+def density(x: Floats) -> Floats:
+    """The standard normal density."""
+    return np.asarray(np.exp(-x * x / 2) / np.sqrt(2 * np.pi))

@@ -1,0 +1,99 @@
+"""The judge as an instrument: one joint fit of resolution, position bias, tie threshold, surface, lapses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from steelyard.metrics.instrument.fit import LOWEST, Fits, best_fit
+from steelyard.metrics.instrument.goodness import REFITS, FitTest, fit_test
+from steelyard.metrics.instrument.likelihood import NAMES, Patterns, Rows, patterns_of, rows_of
+from steelyard.metrics.instrument.profile import Reach, reaches
+from steelyard.metrics.instrument.task_spread import TaskSpread, allowance, spread_of, task_spread
+from steelyard.metrics.pairs.columns import TIE, Floats, Pairs
+
+REFUSED = 0.01
+"""A fit with such a p, or a smaller one, is not read."""
+FITTED_FROM = 60
+"""Pairs with both verdicts from which the five parameters are fitted."""
+
+
+@dataclass(frozen=True, eq=False)
+class InstrumentFit:
+    """The joint fit of one judge under one protocol."""
+
+    rows: Rows
+    """What was fitted."""
+    tasks: tuple[str, ...]
+    """Names of the tasks, in the order of the patterns."""
+    patterns: Patterns
+    """The rows, counted."""
+    best: Fits
+    """The maximum of the likelihood."""
+    reach: tuple[Reach, ...]
+    """Profile limits, in the order of the parameters; empty where the fit is refused."""
+    test: FitTest | None
+    """Goodness of fit; None where it was not tested."""
+    alike: bool
+    """Replicates never differed and were counted once."""
+    spread: TaskSpread | None = None
+    """How tasks move the parameters; None where tasks are too few or the peak is flat."""
+
+    @property
+    def refused(self) -> bool:
+        """The model does not describe these answers."""
+        return self.test is not None and self.test.probability <= REFUSED
+
+    def allowance(self, slopes: Floats) -> float:
+        """Root of twice the loss at a 95 % limit of a figure with these slopes by parameter."""
+        return allowance(len(self.tasks), 1.0 if self.spread is None else self.spread.inflation(slopes))
+
+    @property
+    def theta(self) -> Floats:
+        """The parameters, zero where the fit stands at the lower end of a parameter that starts there."""
+        at_zero = (np.array(LOWEST) >= 0) & (self.best.theta[0] <= LOWEST + 1e-4)
+        return np.where(at_zero, 0.0, self.best.theta[0])
+
+
+def fit_instrument(pairs: Pairs, seed: int, refits: int = REFITS) -> InstrumentFit | None:
+    """Fit same-subset and ladder pairs together; None where there are too few of either."""
+    rows, alike = _once(rows_of(pairs))
+    if not _enough(rows):
+        return None
+    patterns = patterns_of(rows)
+    best = best_fit(patterns)
+    test = fit_test(rows, best.theta[0], seed, refits) if refits > 0 else None
+    tasks = tuple(pairs.clusters[number] for number in np.unique(rows.cluster))
+    spread = task_spread(patterns, best.theta[0])
+    found = InstrumentFit(rows, tasks, patterns, best, (), test, alike, spread)
+    return found if found.refused else replace(found, reach=tuple(_limits(found)))
+
+
+def _limits(found: InstrumentFit) -> list[Reach]:
+    """Profile limits of every parameter, read with the spread between tasks."""
+    slopes = np.eye(len(NAMES))
+    return reaches(found.patterns, found.best, allowed=[found.allowance(slope) for slope in slopes])
+
+
+def _enough(rows: Rows) -> bool:
+    """Pairs shown in both orders, some of equal quality and some a known step apart."""
+    complete = (rows.better_first <= TIE) & (rows.better_second <= TIE)
+    level = rows.delta[complete] == 0
+    pairs = len(np.unique(rows.pair[complete]))
+    return pairs >= FITTED_FROM and bool(level.any()) and not bool(level.all())
+
+
+def _once(rows: Rows) -> tuple[Rows, bool]:
+    """One row per pair where replicates never differ: a judge without noise, whose repeats add nothing."""
+    _, first, pair = np.unique(rows.pair, return_index=True, return_inverse=True)
+    same = (rows.better_first == rows.better_first[first][pair]) & (
+        rows.better_second == rows.better_second[first][pair]
+    )
+    alike = len(first) < len(rows) and bool(same.all())
+    return (rows.take(first), True) if alike else (rows, False)
+
+
+def sandwich(found: InstrumentFit) -> Floats:
+    """Standard errors clustered by task; NaN where there is none."""
+    return np.full(len(NAMES), np.nan) if found.spread is None else spread_of(found.spread.effects)

@@ -1,0 +1,153 @@
+"""Profile-likelihood limits: how far each parameter can go before the best fit loses too much.
+
+An end that is never reached inside the search box is open. So is one that is reached only because the box
+stops another parameter which would still gain: a wider box would move it, so the data have not set it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steelyard.metrics.instrument.fit import PLAIN, Chart, Fits, fit
+from steelyard.metrics.instrument.likelihood import NAMES, Patterns
+from steelyard.metrics.pairs.columns import Floats
+from steelyard.metrics.stats.intervals import normal_quantile
+
+NEAR = 0.1
+"""Root of twice a loss that no data could tell from none."""
+NATURAL = np.array([False, False, True, True, True])
+"""Parameters whose lower end, zero, is a value and no end of the search."""
+_UNBOUNDED = 3
+"""The first so many parameters have no end but that of the search."""
+_ROUNDS = 16
+_CLOSE = 2e-3
+_PRESSING = 1e-3
+
+
+@dataclass(frozen=True)
+class Reach:
+    """The limits of one parameter."""
+
+    low: float | None
+    """Lower limit; None where it is open."""
+    high: float | None
+    """Upper limit; None where it is open."""
+    falls: bool
+    """The likelihood has no peak downwards: it does not fall towards the lower end."""
+    grows: bool
+    """The likelihood has no peak upwards."""
+    at_zero: bool
+    """The lower limit is the natural zero, which the data do not exclude."""
+    independent: tuple[float | None, float | None] = (None, None)
+    """The limits with pairs taken as independent: a loss of 1.92 in log-likelihood."""
+
+    @property
+    def idle(self) -> bool:
+        """The data set no limit on either side."""
+        return self.high is None and (self.low is None or self.at_zero)
+
+
+def reaches(
+    patterns: Patterns,
+    best: Fits,
+    which: Sequence[int] = range(len(NAMES)),
+    chart: Chart = PLAIN,
+    allowed: Sequence[float] | None = None,
+) -> list[Reach]:
+    """The 95 % limits of these coordinates; `allowed` are roots of twice the loss at the limit of each."""
+    wide = normal_quantile(0.975)
+    roots = np.full(len(which), wide) if allowed is None else np.array(allowed)
+    targets = np.stack([roots, np.full(len(which), NEAR), np.full(len(which), wide)], axis=1)
+    search = _Search(patterns, best, chart, np.repeat(np.array(which, dtype=np.intp), 2 * targets.shape[1]))
+    up = np.tile([False, True], targets.size)
+    ends, opened = search.run(up, np.repeat(targets.ravel(), 2))
+    ends, opened = ends.reshape(len(which), -1), opened.reshape(len(which), -1)
+    natural = [bool(NATURAL[name]) and chart is PLAIN for name in which]
+    return [_reach(*found) for found in zip(natural, ends, opened, strict=True)]
+
+
+def held_at(
+    patterns: Patterns, starts: Floats, which: NDArray[np.intp], place: Floats, chart: Chart = PLAIN
+) -> Fits:
+    """The best fits with one coordinate of each held at its place."""
+    rows = np.arange(len(which))
+    held = np.zeros(starts.shape, dtype=bool)
+    held[rows, which] = True
+    moved = starts.copy()
+    moved[rows, which] = place
+    return fit(patterns, np.tile(patterns.weights, (len(which), 1)), moved, held, 1e-5, 80, chart)
+
+
+def _reach(natural: bool, ends: Floats, opened: NDArray[np.bool_]) -> Reach:
+    """From three pairs of ends: at the limits, near the peak, and with pairs taken as independent."""
+    low, high, independent_low, independent_high = (
+        _end(ends[place], opened[place], natural=natural and place % 2 == 0) for place in (0, 1, 4, 5)
+    )
+    falls = bool(opened[2] and not natural)
+    at_zero = bool(natural and opened[0])
+    return Reach(low, high, falls, bool(opened[3]), at_zero, (independent_low, independent_high))
+
+
+def _end(place: float, opened: bool, *, natural: bool) -> float | None:
+    """A limit; where it is open, the natural zero or none."""
+    if opened:
+        return 0.0 if natural else None
+    return float(place)
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """Several profiles followed side by side, each to the place where it has lost its target."""
+
+    patterns: Patterns
+    best: Fits
+    chart: Chart
+    which: NDArray[np.intp]
+    """The coordinate that each profile holds."""
+
+    def run(self, up: NDArray[np.bool_], target: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+        """Where each profile loses its target, and whether that place is open."""
+        which, size = self.which, len(self.which)
+        inner = self.best.theta[0, which]
+        outer = np.where(up, self.chart.highest[which], self.chart.lowest[which])
+        inside, loss_in, loss_out = np.tile(self.best.theta, (size, 1)), np.zeros(size), np.full(size, np.inf)
+        place, opened, running = outer.copy(), np.zeros(size, dtype=bool), np.arange(size)
+        for turn in range(_ROUNDS):
+            fits = held_at(self.patterns, inside[running], which[running], place[running], self.chart)
+            loss = np.sqrt(2 * np.maximum(self.best.value[0] - fits.value, 0.0))
+            beyond = loss >= target[running]
+            out, within = running[beyond], running[~beyond]
+            outer[out], loss_out[out] = place[out], loss[beyond]
+            inner[within], loss_in[within], inside[within] = place[within], loss[~beyond], fits.theta[~beyond]
+            opened[running] = self._pressed(fits, which[running])
+            done = np.abs(loss - target[running]) < _CLOSE
+            if turn == 0:
+                opened[within] = True
+                done |= ~beyond
+            running = running[~done]
+            if not len(running):
+                break
+            place[running] = _between(inner, outer, loss_in, loss_out, target, halve=turn % 3 == 0)[running]
+        return place, opened
+
+    def _pressed(self, fits: Fits, which: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Whether another coordinate pushes against the end of the search."""
+        theta, slope = fits.theta[:, :_UNBOUNDED], fits.slope[:, :_UNBOUNDED]
+        low, high = self.chart.lowest[:_UNBOUNDED], self.chart.highest[:_UNBOUNDED]
+        natural = NATURAL[:_UNBOUNDED]
+        pushes = ((theta >= high) & (slope > _PRESSING)) | ((theta <= low) & (slope < -_PRESSING) & ~natural)
+        pushes &= np.arange(_UNBOUNDED) != which[:, None]
+        return np.asarray(pushes.any(axis=1))
+
+
+def _between(
+    inner: Floats, outer: Floats, loss_in: Floats, loss_out: Floats, target: Floats, *, halve: bool
+) -> Floats:
+    """The next place to try: the loss grows almost as a straight line, but not always."""
+    span = np.maximum(loss_out - loss_in, 1e-12)
+    share = np.full(len(inner), 0.5) if halve else np.clip((target - loss_in) / span, 0.02, 0.98)
+    return np.asarray(inner + share * (outer - inner))

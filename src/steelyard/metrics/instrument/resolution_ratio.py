@@ -1,0 +1,192 @@
+"""Does another protocol move the resolution? The ratio of both arms' resolutions, as an equivalence claim.
+
+Bias, threshold, surface and lapses are free in each arm. Arms are taken as independent given the
+parameters; since they share their pairs this errs towards wide limits, which are wider still where tasks move
+the ratio by more than independent pairs would. Beside them stands a sandwich of the logarithm, in which a
+task moves both arms together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, log, nan, sqrt
+
+import numpy as np
+
+from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED
+from steelyard.metrics.heading import Heading
+from steelyard.metrics.instrument.model import InstrumentFit
+from steelyard.metrics.instrument.profile import held_at
+from steelyard.metrics.instrument.task_spread import SPREAD_FROM, allowance, spread_of
+from steelyard.metrics.pairs.columns import Floats
+from steelyard.metrics.stats.intervals import normal_quantile, t_quantile
+
+METRIC = "resolution_ratio"
+SAME_WITHIN = (0.8, 1.25)
+"""Ratios that still count as the same resolution."""
+NOTE = "unchanged is claimed where the 90 % interval lies within 0.8 to 1.25"
+_POINTS, _FINE, _WIDTH = 25, 801, 4.5
+"""Held fits per arm, places between them, and how many standard errors they reach."""
+_FARTHEST = 100.0
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """The profile of one arm's resolution."""
+
+    place: Floats
+    """Resolutions, ascending."""
+    root: Floats
+    """Signed root of the deviance at each: negative below the peak; almost a straight line."""
+
+    def deviance(self, resolution: Floats) -> Floats:
+        """Twice the loss in log-likelihood; beyond the ends the root goes on as a straight line."""
+        inside = np.interp(resolution, self.place, self.root)
+        ends = ((0, 1, resolution < self.place[0]), (-1, -2, resolution > self.place[-1]))
+        for end, next_to, beyond in ends:
+            rise = (self.root[next_to] - self.root[end]) / (self.place[next_to] - self.place[end])
+            inside = np.where(beyond, self.root[end] + rise * (resolution - self.place[end]), inside)
+        return np.asarray(inside**2)
+
+
+def curve_of(found: InstrumentFit) -> Curve:
+    """The profile of the resolution around its peak."""
+    reach, peak = found.reach[0], float(found.best.theta[0, 0])
+    if reach.low is None or reach.high is None:
+        raise ValueError("the resolution of this arm is only a bound")
+    error = (reach.high - reach.low) / (2 * normal_quantile(0.975))
+    place = peak + error * np.linspace(-_WIDTH, _WIDTH, _POINTS)
+    starts = np.tile(found.best.theta, (_POINTS, 1))
+    fits = held_at(found.patterns, starts, np.zeros(_POINTS, dtype=np.intp), place)
+    loss = np.maximum(found.best.value[0] - fits.value, 0.0)
+    return Curve(place, np.sign(place - peak) * np.sqrt(2 * loss))
+
+
+def profile_of_ratio(base: Curve, other: Curve, ratio: float) -> float:
+    """Least deviance of both arms together where their resolutions stand in this ratio."""
+    span = base.place[-1] - base.place[0]
+    middle = base.place[len(base.place) // 2]
+    resolution = middle + span * np.linspace(-1, 1, _FINE)
+    return float((base.deviance(resolution) + other.deviance(ratio * resolution)).min())
+
+
+def ratio_limits(base: Curve, other: Curve, value: float, root: float) -> tuple[float | None, float | None]:
+    """Where the profile of the ratio loses half the square of the root; None where it never does."""
+    return (
+        _edge(base, other, value, -_FARTHEST, root**2),
+        _edge(base, other, value, _FARTHEST, root**2),
+    )
+
+
+def _edge(base: Curve, other: Curve, inner: float, outer: float, allowed: float) -> float | None:
+    if profile_of_ratio(base, other, outer) <= allowed:
+        return None
+    for _ in range(40):
+        middle = (inner + outer) / 2
+        if profile_of_ratio(base, other, middle) > allowed:
+            outer = middle
+        else:
+            inner = middle
+    return inner
+
+
+@dataclass(frozen=True)
+class RatioSpread:
+    """How tasks move the logarithm of the ratio."""
+
+    tasks: int
+    """Tasks of either arm."""
+    error: float
+    """Standard error from the spread between tasks; NaN where there is none."""
+    inflation: float
+    """Its square over the variance of independent arms, where that is above 1."""
+
+    def limits(self, value: float) -> Interval | None:
+        """The sandwich; None where the spread is not known."""
+        if self.tasks < SPREAD_FROM or not self.error > 0 or value <= 0:
+            return None
+        width = t_quantile(0.975, self.tasks - 1) * self.error
+        return Interval("sandwich_cluster", exp(log(value) - width), exp(log(value) + width))
+
+
+def ratio_spread(base: InstrumentFit, other: InstrumentFit) -> RatioSpread:
+    """The spread of the logarithm between tasks, each of which moves both arms together."""
+    names = sorted({*base.tasks, *other.tasks})
+    effects, independent = np.zeros(len(names)), 0.0
+    for sign, found in ((-1.0, base), (1.0, other)):
+        if found.spread is None:
+            return RatioSpread(len(names), nan, 1.0)
+        places = [names.index(name) for name in found.tasks]
+        effects[places] += sign * found.spread.effects[:, 0] / found.theta[0]
+        independent += float(found.spread.covariance[0, 0]) / found.theta[0] ** 2
+    error = float(spread_of(effects[:, None])[0])
+    inflation = max(1.0, error**2 / independent) if independent > 0 else 1.0
+    return RatioSpread(len(names), error, inflation)
+
+
+def ratio_probability(base: Curve, other: Curve, spread: RatioSpread) -> float:
+    """Two-sided p of equal resolutions; at most .05 where the 95 % limits leave out 1."""
+    from scipy.special import ndtr, stdtr
+
+    root = sqrt(profile_of_ratio(base, other, 1.0) / spread.inflation)
+    few = spread.tasks < SPREAD_FROM
+    return float(2 * (ndtr(-root) if few else stdtr(spread.tasks - 1, -root)))
+
+
+def ratio_word(narrow: tuple[float | None, float | None], wide: tuple[float | None, float | None]) -> str:
+    """Clear where the 90 % limits lie within the margin; flagged where the 95 % limits leave out 1."""
+    least, most = SAME_WITHIN
+    if narrow[0] is not None and narrow[1] is not None and least <= narrow[0] and narrow[1] <= most:
+        return CLEAR
+    outside = (wide[0] is not None and wide[0] > 1) or (wide[1] is not None and wide[1] < 1)
+    return FLAGGED if outside else UNDERPOWERED
+
+
+def ratio_estimate(heading: Heading, base: InstrumentFit | None, other: InstrumentFit | None) -> Estimate:
+    """Resolution under the heading's protocol over that under base."""
+    name = str(heading.group["protocol"])
+    for arm, found in (("base", base), (name, other)):
+        reason = _why_not(arm, found)
+        if reason:
+            return heading.undefined(METRIC, reason, "pair")
+    if base is None or other is None:
+        raise AssertionError("both arms were found fit")
+    value = float(other.theta[0] / base.theta[0])
+    curves, spread = (curve_of(base), curve_of(other)), ratio_spread(base, other)
+    wide, narrow = (
+        ratio_limits(*curves, value, allowance(spread.tasks, spread.inflation, level))
+        for level in (0.95, 0.90)
+    )
+    method = "profile" if spread.tasks < SPREAD_FROM else "profile_cluster"
+    by_task = spread.limits(value)
+    return heading.estimate(
+        METRIC,
+        unit="pair",
+        value=value,
+        intervals=(
+            Interval(method, *wide),
+            Interval(method, *narrow, 0.90),
+            *([by_task] if by_task else []),
+        ),
+        n_calls=int(sum(arm.patterns.weights @ arm.patterns.counts.sum(axis=1) for arm in (base, other))),
+        n_units=int(max(arm.patterns.weights.sum() for arm in (base, other))),
+        n_clusters=spread.tasks,
+        finding=ratio_word(narrow, wide),
+        p=ratio_probability(*curves, spread),
+        note=NOTE,
+    )
+
+
+def _why_not(arm: str, found: InstrumentFit | None) -> str | None:
+    """Why an arm's resolution can not stand in a ratio."""
+    if found is None:
+        return f"the {arm} arm is too small for the joint fit"
+    if found.refused:
+        return f"the model does not fit the answers of the {arm} arm"
+    reach = found.reach[0]
+    if reach.low is None or reach.high is None or reach.grows or reach.falls:
+        return f"the resolution of the {arm} arm is only a bound"
+    if arm == "base" and reach.low <= 0:
+        return "the resolution of the base arm can not be told from zero"
+    return None

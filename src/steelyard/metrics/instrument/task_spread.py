@@ -1,0 +1,78 @@
+"""How tasks move the parameters of the instrument model, and what that leaves of a profile's limits.
+
+The likelihood takes pairs as independent given the parameters. Where tasks differ (in position bias, say)
+its limits are too narrow; where they do not, the spread between few tasks is itself badly known. So a profile
+is read further out, never further in: it may lose what Student's t of the tasks allows, times the variance
+between tasks over that of independent pairs where that is above one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+
+from steelyard.metrics.instrument.fit import HIGHEST, LOWEST
+from steelyard.metrics.instrument.likelihood import NAMES, Patterns, pattern_scores
+from steelyard.metrics.pairs.columns import Floats
+from steelyard.metrics.stats.intervals import normal_quantile, t_quantile
+
+SPREAD_FROM = 6
+"""Tasks from which the spread between them is worth an interval."""
+
+
+@dataclass(frozen=True, eq=False)
+class TaskSpread:
+    """What a fit knows of its tasks; a parameter that stands at an end of the search is NaN."""
+
+    covariance: Floats
+    """Of the parameters, pairs taken as independent: the inverse of the information."""
+    effects: Floats
+    """How each task (rows) moves each parameter: its score times the covariance."""
+
+    def inflation(self, slopes: Floats) -> float:
+        """Variance between tasks over that of independent pairs, of a figure with these slopes; 1 or more."""
+        slopes = np.where(np.isnan(np.diag(self.covariance)), 0.0, slopes)
+        alone = float(slopes @ np.nan_to_num(self.covariance) @ slopes)
+        between = float(spread_of(np.nan_to_num(self.effects) @ slopes[:, None])[0] ** 2)
+        return max(1.0, between / alone) if alone > 0 else 1.0
+
+
+def task_spread(patterns: Patterns, theta: Floats) -> TaskSpread | None:
+    """The spread around a best fit; None where tasks are too few or the peak is flat."""
+    tasks, size = len(patterns.by_task), len(NAMES)
+    free = np.flatnonzero((theta > LOWEST + 1e-3) & (theta < HIGHEST - 1e-3))
+    if tasks < SPREAD_FROM or not len(free):
+        return None
+    bread = _information(patterns, theta)[np.ix_(free, free)]
+    if not np.isfinite(bread).all() or np.linalg.eigvalsh(bread)[0] <= 1e-6:
+        return None
+    scores = patterns.by_task @ pattern_scores(theta[None], patterns)[1][0][:, free]
+    covariance: Floats = np.full((size, size), np.nan)
+    covariance[np.ix_(free, free)] = np.linalg.inv(bread)
+    effects: Floats = np.full((tasks, size), np.nan)
+    effects[:, free] = scores @ covariance[np.ix_(free, free)]
+    return TaskSpread(covariance, effects)
+
+
+def spread_of(effects: Floats) -> Floats:
+    """Standard error of a sum of task effects (rows)."""
+    tasks = len(effects)
+    return np.asarray(np.sqrt((effects**2).sum(axis=0) * tasks / (tasks - 1)))
+
+
+def allowance(tasks: int, inflation: float = 1.0, level: float = 0.95) -> float:
+    """Root of twice the loss at a limit; with too few tasks pairs are taken as independent."""
+    if tasks < SPREAD_FROM:
+        return normal_quantile((1 + level) / 2)
+    return t_quantile((1 + level) / 2, tasks - 1) * sqrt(inflation)
+
+
+def _information(patterns: Patterns, theta: Floats) -> Floats:
+    """Minus the second derivatives of the log-likelihood, by central differences of its gradient."""
+    reach = 1e-5
+    moved = theta + reach * np.concatenate([np.eye(len(NAMES)), -np.eye(len(NAMES))])
+    slopes = np.einsum("rkp,k->rp", pattern_scores(moved, patterns)[1], patterns.weights)
+    second = (slopes[: len(NAMES)] - slopes[len(NAMES) :]) / (2 * reach)
+    return np.asarray(-(second + second.T) / 2)

@@ -1,0 +1,205 @@
+"""What another protocol changes: a rate under it less the rate under base, on pairs that both arms saw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.heading import Heading
+from steelyard.metrics.pairs.columns import Floats, Ints, Pairs
+from steelyard.metrics.pairs.slot_test import ENOUGH_TASKS, sign_flip
+from steelyard.metrics.proportion import NO_SPREAD, ONE_TASK, join
+from steelyard.metrics.stats.clusters import ASSUMED_CORRELATION, percentile_limits, ratio, resample
+from steelyard.metrics.stats.intervals import Limits, newcombe, t_quantile, tango
+from steelyard.metrics.tally import Tally, both_orders, by_task, readable, tally
+
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A rate per call that two arms are compared by."""
+
+    metric: str
+    """Id of the difference."""
+    words: str
+    """The rate, in words."""
+    events: Callable[[Pairs], Ints]
+    """Events among the calls of each row."""
+
+    def tally(self, pairs: Pairs) -> Tally:
+        """Events among calls with a verdict."""
+        return tally(pairs, self.events(pairs), both_orders(pairs, readable))
+
+
+def arm_shift(heading: Heading, rate: Rate, base: Pairs, arm: Pairs, arm_name: str) -> Estimate:
+    """The rate of an arm less that of the base arm, paired."""
+    shared = _shared(base, arm)
+    arms = shared or (base, arm)
+    tallies = rate.tally(arms[0]), rate.tally(arms[1])
+    for name, rows, counts in zip(("base", arm_name), arms, tallies, strict=True):
+        if not counts.n:
+            what = "no call ended in a verdict" if len(rows) else "nothing was measured"
+            return heading.undefined(rate.metric, f"{what} in the {name} arm", excluded=_excluded(*tallies))
+    if shared is None:
+        return _estimate(heading, rate, tallies, (), ["the arms share no pair: not compared pair by pair"])
+    dropped = len(base) + len(arm) - len(arms[0]) - len(arms[1])
+    intervals, remark = _paired(heading, rate, *arms)
+    left_out = f"{dropped} rows of pairs that only one arm saw are left out" if dropped else None
+    notes = [change_test(rate, *arms), left_out, remark]
+    return _estimate(heading, rate, tallies, intervals, notes)
+
+
+def aligned(pairs: Pairs, names: tuple[str, ...]) -> Pairs:
+    """The same rows with pairs numbered as in `names`; pairs that it lacks are numbered after its end."""
+    if pairs.names == names:
+        return pairs
+    number = {name: index for index, name in enumerate(names)}
+    extra = tuple(name for name in pairs.names if name not in number)
+    number |= {name: len(names) + index for index, name in enumerate(extra)}
+    renumber = np.array([number[name] for name in pairs.names], dtype=np.int64)
+    return replace(pairs, pair=renumber[pairs.pair], names=names + extra)
+
+
+def change_test(rate: Rate, base: Pairs, arm: Pairs) -> str:
+    """Exact sign-flip test of the paired change, in words.
+
+    Exchanging the arms of a task (or pair) turns the sign of k·n′ − k′·n, so without a change each sign is a
+    coin toss.
+    """
+    table = _by_task(rate, base, arm)
+    by_tasks = len(table) >= ENOUGH_TASKS
+    counts = table if by_tasks else _by_pair(rate, base, arm)
+    p = sign_flip(counts[:, 0] * counts[:, 3] - counts[:, 2] * counts[:, 1])
+    return f"change p = {p:.2g} (signs of {'tasks' if by_tasks else 'pairs'} flipped)"
+
+
+def _shared(base: Pairs, arm: Pairs) -> tuple[Pairs, Pairs] | None:
+    """The rows of pairs that both arms were shown, numbered alike; None when there are none."""
+    arm = aligned(arm, base.names)
+    present = np.zeros((2, max(len(base.names), len(arm.names))), dtype=np.bool_)
+    present[0, base.pair] = True
+    present[1, arm.pair] = True
+    common = present[0] & present[1]
+    if not common.any():
+        return None
+    return base.where(common[base.pair]), arm.where(common[arm.pair])
+
+
+def _by_name(rate: Rate, pairs: Pairs) -> dict[str, tuple[int, int]]:
+    events, calls = by_task(pairs, rate.events(pairs)), by_task(pairs, both_orders(pairs, readable))
+    names = sorted(pairs.clusters)
+    return {name: (int(k), int(n)) for name, k, n in zip(names, events, calls, strict=True) if n}
+
+
+def _by_task(rate: Rate, base: Pairs, arm: Pairs) -> Ints:
+    """Events and calls of the arm, then of base, one line per task."""
+    arms = _by_name(rate, base), _by_name(rate, arm)
+    names = sorted({*arms[0], *arms[1]})
+    return np.array([[*arms[1].get(name, (0, 0)), *arms[0].get(name, (0, 0))] for name in names])
+
+
+def _by_pair(rate: Rate, base: Pairs, arm: Pairs) -> Ints:
+    size = max(len(base.names), len(arm.names))
+    columns = [
+        np.bincount(rows.pair, weights=column, minlength=size)
+        for rows in (arm, base)
+        for column in (rate.events(rows), both_orders(rows, readable))
+    ]
+    return np.rint(np.stack(columns, axis=1)).astype(np.int64)
+
+
+def _paired(heading: Heading, rate: Rate, base: Pairs, arm: Pairs) -> tuple[tuple[Interval, ...], str | None]:
+    """Tango's interval with tasks as clusters; beside it, tasks drawn again with both arms together."""
+    table = _by_task(rate, base, arm)
+    if len(table) < 2:
+        return (), ONE_TASK
+    alike = not _residuals(table).any()
+    intervals = [Interval("tango_cluster", *_score_limits(table, _changed(rate, base, arm)))]
+    sums = resample(table, heading.bootstrap_seed(rate.metric))
+    limits = percentile_limits(ratio(sums[:, 0], sums[:, 1]) - ratio(sums[:, 2], sums[:, 3]), len(table))
+    if limits and not alike:
+        intervals.append(Interval("bootstrap_cluster_paired", *limits))
+    return tuple(intervals), NO_SPREAD if alike else None
+
+
+def _residuals(table: Ints) -> Floats:
+    """What each task adds to the error of the difference; 0 where no task differs from the rest."""
+    events, calls, base_events, base_calls = table.sum(axis=0)
+    own = (calls * table[:, 0] - events * table[:, 1]) / calls**2
+    base = (base_calls * table[:, 2] - base_events * table[:, 3]) / base_calls**2
+    apart = own - base
+    return np.where(np.abs(apart) < _ROUNDING, 0.0, apart)
+
+
+def _score_limits(table: Ints, changed: float) -> Limits:
+    """Tango's interval on as many calls as the spread between tasks allows, by Student's t."""
+    events, calls, base_events, base_calls = (int(total) for total in table.sum(axis=0))
+    difference = events / calls - base_events / base_calls
+    discordant = max(changed, abs(difference))
+    tasks, most = len(table), (calls + base_calls) / 2
+    residuals, spread = _residuals(table), discordant - difference**2
+    # Lost calls alone can set tasks apart where no call that both arms saw has changed.
+    if residuals.any() and spread > _ROUNDING:
+        variance = float(residuals @ residuals) * tasks / (tasks - 1)
+        size = min(most, spread / variance)
+    else:
+        size = most / (1 + (most / tasks - 1) * ASSUMED_CORRELATION)
+    gained, lost = (size * (discordant + sign * difference) / 2 for sign in (1, -1))
+    return tango(gained, lost, size, t_quantile(0.975, tasks - 1))
+
+
+def _changed(rate: Rate, base: Pairs, arm: Pairs) -> float:
+    """Calls by which the arms differ, among the calls of pairs and replicates that both arms saw."""
+    counts = [_by_row(rate, rows) for rows in (base, arm)]
+    both = counts[0].keys() & counts[1].keys()
+    differ = sum(abs(counts[1][key][0] - counts[0][key][0]) for key in both)
+    calls = sum(min(counts[0][key][1], counts[1][key][1]) for key in both)
+    return min(1.0, differ / calls) if calls else 0.0
+
+
+def _by_row(rate: Rate, pairs: Pairs) -> dict[tuple[int, int], tuple[int, int]]:
+    """Pair and replicate to its events and its calls with a verdict."""
+    keys = zip(pairs.pair.tolist(), pairs.replicate.tolist(), strict=True)
+    counts = zip(rate.events(pairs).tolist(), both_orders(pairs, readable).tolist(), strict=True)
+    return dict(zip(keys, counts, strict=True))
+
+
+def _estimate(
+    heading: Heading,
+    rate: Rate,
+    tallies: tuple[Tally, Tally],
+    intervals: tuple[Interval, ...],
+    notes: list[str | None],
+) -> Estimate:
+    base, arm = tallies
+    same = base.n == arm.n
+    rates = f"{rate.words} {base.k}/{base.n} → {arm.k}/{arm.n}"
+    return heading.estimate(
+        rate.metric,
+        unit="call",
+        value=arm.k / arm.n - base.k / base.n,
+        numerator=arm.k - base.k if same else None,
+        denominator=base.n if same else None,
+        intervals=(*intervals, Interval("newcombe", *newcombe((arm.k, arm.n), (base.k, base.n)))),
+        n_calls=base.n_calls + arm.n_calls,
+        n_units=max(base.n_units, arm.n_units),
+        n_clusters=max(base.n_clusters, arm.n_clusters),
+        excluded=_excluded(base, arm),
+        bounds=_bounds(base, arm),
+        note=join([rates, *notes]),
+    )
+
+
+def _excluded(base: Tally, arm: Tally) -> dict[str, int]:
+    return {"unreadable": base.unreadable + arm.unreadable, "failed": base.failed + arm.failed}
+
+
+def _bounds(base: Tally, arm: Tally) -> tuple[float, float]:
+    totals = base.n + base.missing, arm.n + arm.missing
+    low = arm.k / totals[1] - (base.k + base.missing) / totals[0]
+    high = (arm.k + arm.missing) / totals[1] - base.k / totals[0]
+    return low, high

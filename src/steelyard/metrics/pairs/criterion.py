@@ -1,0 +1,54 @@
+"""Criterion shift: how many more ties another prompt brings, and what sensitivity pays for them."""
+
+from __future__ import annotations
+
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.heading import Heading, step
+from steelyard.metrics.pairs.arm_shift import Rate, aligned, arm_shift
+from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.sensitivity import on_ladder, outcomes, steps
+from steelyard.metrics.tally import both_orders, neither
+
+EQUALS = "same_subset"
+TIES = Rate("criterion_shift", "tie rate", lambda pairs: both_orders(pairs, neither))
+CORRECT = Rate("sensitivity_shift", "target sensitivity", lambda pairs: outcomes(pairs).correct)
+
+
+def criterion_estimates(
+    judge: str,
+    base_vacuum: Pairs,
+    strict_vacuum: Pairs,
+    base: Pairs,
+    strict: Pairs,
+    seed: int,
+    strict_name: str = "strict",
+) -> list[Estimate]:
+    """`criterion_shift` for vacuum and for each step that either arm measured."""
+    heading = Heading(judge, "criterion", {"protocol": strict_name}, seed)
+    shifts = [criterion_shift(heading.within(kind="vacuum"), base_vacuum, strict_vacuum, strict_name)]
+    strict = aligned(strict, base.names)
+    for level in sorted({0.0, *steps(on_ladder(base)), *steps(on_ladder(strict))}):
+        here = heading.within(delta=step(level))
+        shifts.append(criterion_shift(here, _at(base, level), _at(strict, level), strict_name))
+    return shifts
+
+
+def criterion_shift(heading: Heading, base: Pairs, strict: Pairs, strict_name: str = "strict") -> Estimate:
+    """Tie rate of the strict arm less that of the base arm, on the pairs that both arms saw."""
+    return arm_shift(heading, TIES, base, strict, strict_name)
+
+
+def sensitivity_shifts(judge: str, base: Pairs, arm: Pairs, seed: int, name: str) -> list[Estimate]:
+    """`sensitivity_shift` at one step, and over all steps as the design weighs them."""
+    heading = Heading(judge, "criterion", {"protocol": name}, seed)
+    arm = aligned(arm, base.names)
+    return [
+        arm_shift(heading.within(delta=1), CORRECT, _at(base, 1.0), _at(arm, 1.0), name),
+        arm_shift(heading, CORRECT, on_ladder(base), on_ladder(arm), name),
+    ]
+
+
+def _at(pairs: Pairs, level: float) -> Pairs:
+    if level == 0:
+        return pairs.where((pairs.kind == EQUALS) & ~(pairs.delta > 0))
+    return pairs.where((pairs.delta == level) & (pairs.better > 0))

@@ -1,0 +1,25 @@
+"""Dark current: preferences where there is nothing to prefer."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.heading import Heading
+from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.proportion import proportion
+from steelyard.metrics.tally import both_orders, decided, readable, tally
+
+
+def dark_current(heading: Heading, pairs: Pairs) -> Estimate:
+    """Vacuum calls that were neither a tie nor a valid abstention, among all with a verdict."""
+    return proportion(
+        heading, "dark_current", tally(pairs, both_orders(pairs, decided), both_orders(pairs, readable))
+    )
+
+
+def dark_currents(heading: Heading, pairs: Pairs) -> list[Estimate]:
+    """Pooled, then per kind: a pooled 2/3 can be three constants."""
+    kinds = [str(kind) for kind in np.unique(pairs.kind)]
+    by_kind = [dark_current(heading.within(kind=kind), pairs.where(pairs.kind == kind)) for kind in kinds]
+    return [dark_current(heading, pairs), *by_kind]

@@ -1,0 +1,132 @@
+"""Direction stability: what a preference between equals is made of.
+
+Both orders of each pair put it into one cell: the same content won twice (stable), the same slot won
+twice (positional), one order was decided (one-sided), none was (no preference). In integers
+
+    2·stable + 2·positional + one-sided + conflicting = committed calls
+
+where the conflicting commits belong to pairs that lack the other verdict.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from steelyard.metrics.heading import NO_CALLS
+from steelyard.metrics.pairs.columns import FIRST, SECOND, Ints, Pairs
+from steelyard.metrics.tally import Mask, both_orders, decided, neither, readable, shown
+
+CELLS = ("stable_cross_sensitivity", "positional_false_preference", "one_sided_commit", "no_preference")
+ONE_ORDER = "shown in one order only: not decomposed"
+
+INCOMPLETE = "no pair has a verdict in both orders"
+SLOTS = {1: FIRST, 2: SECOND}
+
+
+@dataclass(frozen=True, eq=False)
+class Decomposition:
+    """Cells of pairs that were shown in both orders, as row masks."""
+
+    pairs: Pairs
+    """The rows, none with an absent order."""
+    stable: Mask
+    """The same content won in both orders."""
+    positional: Mask
+    """The same slot won in both orders."""
+    one_sided: Mask
+    """Exactly one order was decided; the other was a tie."""
+    no_preference: Mask
+    """Tie in both orders."""
+    complete: Mask
+    """Both orders ended in a verdict."""
+    commits: Ints
+    """Decided calls of each row."""
+
+    def cell(self, metric: str) -> Mask:
+        """The mask of a cell by its metric id."""
+        masks = (self.stable, self.positional, self.one_sided, self.no_preference)
+        return masks[CELLS.index(metric)]
+
+    def in_slot(self, metric: str, slot: int) -> Mask:
+        """The rows of a positional or one-sided cell whose commits went into a slot."""
+        answer = SLOTS[slot]
+        into: Mask = (self.pairs.u_first == answer) | (self.pairs.v_first == answer)
+        return np.logical_and(self.cell(metric), into)
+
+    @property
+    def conflicting(self) -> int:
+        """Commits in pairs that lack the other verdict."""
+        return int(self.commits[~self.complete].sum())
+
+    def possible(self, metric: str, slot: int | None = None) -> int:
+        """Incomplete pairs that could have fallen into a cell."""
+        u, v = self.pairs.u_first, self.pairs.v_first
+        tied = ~self.complete & (neither(u) | neither(v))
+        committed = ~self.complete & (self.commits > 0)
+        could = ~self.complete & ~tied & ~committed
+        if metric != "no_preference":
+            into = (u == SLOTS[slot]) | (v == SLOTS[slot]) if slot else committed
+            could = could | (committed & into)
+        if metric in ("one_sided_commit", "no_preference"):
+            could = could | tied
+        return int(np.count_nonzero(could))
+
+    def check(self) -> None:
+        """Assert the identity in integers, and that the cells part the complete pairs."""
+        stable, positional, one_sided, none = (int(self.cell(metric).sum()) for metric in CELLS)
+        parts = 2 * stable + 2 * positional + one_sided + self.conflicting
+        commits = int(self.commits.sum())
+        complete = int(self.complete.sum())
+        if parts != commits or stable + positional + one_sided + none != complete:
+            raise AssertionError(
+                f"decomposition of {len(self.pairs)} pairs: 2·{stable} + 2·{positional} + {one_sided} + "
+                f"{self.conflicting} is {parts}, expected {commits} committed calls, and with {none} pairs "
+                f"without preference {complete} complete pairs; look for answer codes outside 0 … 5."
+            )
+
+
+def decompose(pairs: Pairs) -> Decomposition:
+    """Sort the pairs that were shown in both orders into cells; the identity is asserted."""
+    rows = pairs.where(shown(pairs.u_first) & shown(pairs.v_first))
+    u, v = rows.u_first, rows.v_first
+    complete = readable(u) & readable(v)
+    two_sided = decided(u) & decided(v)
+    result = Decomposition(
+        pairs=rows,
+        stable=two_sided & (u != v),
+        positional=two_sided & (u == v),
+        one_sided=complete & (decided(u) ^ decided(v)),
+        no_preference=neither(u) & neither(v),
+        complete=complete,
+        # Counted by code and not by `decided`, so that the identity can fail.
+        commits=both_orders(rows, lambda codes: np.isin(codes, (FIRST, SECOND))),
+    )
+    result.check()
+    return result
+
+
+def undecomposed(pairs: Pairs, parts: Decomposition) -> str:
+    """Why these pairs have no decomposition, where no pair is complete."""
+    if not len(pairs):
+        return NO_CALLS
+    return INCOMPLETE if len(parts.pairs) else ONE_ORDER
+
+
+def chance_lines(parts: Decomposition) -> dict[tuple[str, int | None], float]:
+    """What calls that do not know of each other would show, from the slot marginals of complete pairs."""
+    calls = 2 * int(parts.complete.sum())
+    if not calls:
+        return {}
+    complete = parts.pairs.where(parts.complete)
+    first, second = (
+        (int((complete.u_first == answer).sum()) + int((complete.v_first == answer).sum())) / calls
+        for answer in (FIRST, SECOND)
+    )
+    return {
+        ("stable_cross_sensitivity", None): 2 * first * second,
+        ("positional_false_preference", None): first**2 + second**2,
+        ("positional_false_preference", 1): first**2,
+        ("positional_false_preference", 2): second**2,
+    }

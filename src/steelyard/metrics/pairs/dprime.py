@@ -1,0 +1,130 @@
+"""d′: sensitivity on the scale of the decision variable.
+
+H = P(say 1 | better in slot 1), F = P(say 1 | better in slot 2), each (k + ½)/(n + 1); d′ = z(H) − z(F).
+With ties it is the mean over two cuts, ties as "not 1" and ties as "not 2", which does not move with the
+tie criterion. Where every call is right (or wrong) it is a function of the number of calls alone, so it
+is given as a bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import sqrt
+
+import numpy as np
+
+from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
+from steelyard.metrics.pairs.columns import FIRST, Floats, Ints, Pairs
+from steelyard.metrics.pairs.dprime_limits import agreeing, from_shares
+from steelyard.metrics.pairs.sensitivity import outcomes
+from steelyard.metrics.proportion import NO_SPREAD, ONE_TASK, join
+from steelyard.metrics.stats.clusters import percentile_limits, resample
+from steelyard.metrics.tally import by_task, excluded, neither, readable, tally
+
+METRIC, FORCED_CHOICE = "dprime", "dprime_2afc"
+ONE_SIDE = "the better candidate stood in one slot only"
+HELD = "an answer that never or always came: held by the log-linear correction, so a bound"
+BOUND = "every call agrees: a function of the number of calls alone, so a bound"
+
+
+def dprime_estimates(heading: Heading, pairs: Pairs) -> list[Estimate]:
+    """`dprime` and its two-alternative form, which is smaller by √2; `pairs` hold one step."""
+    yes_no = dprime(heading, pairs)
+    if yes_no.value is None:
+        return [yes_no, replace(yes_no, metric=FORCED_CHOICE)]
+    intervals = tuple(replace(i, low=_shrink(i.low), high=_shrink(i.high)) for i in yes_no.intervals)
+    return [yes_no, replace(yes_no, metric=FORCED_CHOICE, value=_shrink(yes_no.value), intervals=intervals)]
+
+
+def dprime(heading: Heading, pairs: Pairs) -> Estimate:
+    """d′ of one step."""
+    counts = slot_counts(pairs)
+    totals = counts.sum(axis=0)
+    if not totals[2] or not totals[5]:
+        reason = ONE_SIDE if totals[2] or totals[5] else NO_VERDICTS if len(pairs) else NO_CALLS
+        return heading.undefined(METRIC, reason, excluded=excluded(pairs))
+    seen = outcomes(pairs)
+    hits = tally(pairs, seen.correct, seen.readable)
+    wrong = seen.decided.sum() - seen.correct.sum()
+    edge = "right" if hits.k == hits.n else "left" if wrong == hits.n else None
+    drawn = _drawn(heading, counts)
+    intervals = agreeing(hits, edge) if edge else (from_shares(counts), *drawn)
+    alike = NO_SPREAD if hits.n_clusters > 1 and (edge or not drawn) else None
+    held = None
+    if not edge and any(_saturated(totals)):
+        intervals, edge, held = _opened(intervals, *_saturated(totals))
+    return heading.estimate(
+        METRIC,
+        unit="call",
+        value=float(separation(totals)),
+        intervals=intervals,
+        n_calls=hits.n_calls,
+        n_units=hits.n_units,
+        n_clusters=hits.n_clusters,
+        excluded=excluded(pairs),
+        censored=edge,
+        note=join([held or (BOUND if edge else None), alike, ONE_TASK if hits.n_clusters == 1 else None]),
+    )
+
+
+def _saturated(totals: Ints) -> tuple[bool, bool]:
+    """Whether, in some cut, only the correction keeps d′ from growing, or from falling."""
+    said_1, tied_1, calls_1, said_2, tied_2, calls_2 = (int(count) for count in totals)
+    cuts = ((said_1, said_2), (said_1 + tied_1, said_2 + tied_2))
+    return (
+        any(first == calls_1 or second == 0 for first, second in cuts),
+        any(first == 0 or second == calls_2 for first, second in cuts),
+    )
+
+
+def _opened(
+    intervals: tuple[Interval, ...], grows: bool, falls: bool
+) -> tuple[tuple[Interval, ...], str | None, str]:
+    """Limits without the end that the correction alone has set."""
+    opened = tuple(
+        replace(i, low=None if falls else i.low, high=None if grows else i.high) for i in intervals
+    )
+    return opened, None if grows and falls else "right" if grows else "left", HELD
+
+
+def slot_counts(pairs: Pairs) -> Ints:
+    """Per task: said 1, tied, calls with the better candidate in slot 1; the same with it in slot 2."""
+    u_better = pairs.better == 1
+    in_first = np.where(u_better, pairs.u_first, pairs.v_first)
+    in_second = np.where(u_better, pairs.v_first, pairs.u_first)
+    columns = [
+        by_task(pairs, column)
+        for codes in (in_first, in_second)
+        for column in (codes == FIRST, neither(codes), readable(codes))
+    ]
+    table = np.stack(columns, axis=1)
+    return table[(table[:, 2] + table[:, 5]) > 0]
+
+
+def separation(totals: Ints | Floats) -> Floats:
+    """d′ along the last axis (six counts as in `slot_counts`), the mean of the two cuts."""
+    from scipy.special import ndtri
+
+    said_1, tied_1, calls_1, said_2, tied_2, calls_2 = np.moveaxis(
+        np.asarray(totals, dtype=np.float64), -1, 0
+    )
+
+    def cut(first: Floats, second: Floats) -> Floats:
+        difference = ndtri((first + 0.5) / (calls_1 + 1)) - ndtri((second + 0.5) / (calls_2 + 1))
+        return np.asarray(difference, dtype=np.float64)
+
+    return (cut(said_1, said_2) + cut(said_1 + tied_1, said_2 + tied_2)) / 2
+
+
+def _drawn(heading: Heading, counts: Ints) -> tuple[Interval, ...]:
+    """Percentiles of a bootstrap over tasks, where they have width."""
+    if len(counts) < 2:
+        return ()
+    draws = separation(resample(counts, heading.bootstrap_seed(METRIC)))
+    limits = percentile_limits(draws, len(counts))
+    return (Interval("bootstrap_cluster", *limits),) if limits else ()
+
+
+def _shrink(value: float | None) -> float | None:
+    return None if value is None else value / sqrt(2)

@@ -1,0 +1,138 @@
+"""Figures of pairs whose candidates are equally good."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.findings import FLAGGED, UNDERPOWERED
+from steelyard.metrics.heading import Heading
+from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.decomposition import (
+    CELLS,
+    SLOTS,
+    Decomposition,
+    chance_lines,
+    decompose,
+    undecomposed,
+)
+from steelyard.metrics.pairs.slot_test import position_test
+from steelyard.metrics.proportion import join, proportion
+from steelyard.metrics.tally import both_orders, decided, excluded, neither, readable, tally
+from steelyard.metrics.tested import Tested, alone
+
+SPLIT = ("positional_false_preference", "one_sided_commit")
+"""Cells whose commits went into one slot, which is recorded."""
+BY_CHANCE = "by chance"
+"""Reading of a cell that calls which ignore each other would fill as well."""
+
+
+def direction_estimates(
+    heading: Heading, pairs: Pairs, family: Mapping[str, Tested] | None = None
+) -> list[Estimate]:
+    """Raw false preference, tie rate, and the decomposition, pooled and by slot.
+
+    `family` are the tests between equals, see `equals_tests`.
+    """
+    return [*call_rates(heading, pairs), *_decomposition_estimates(heading, pairs, family or {})]
+
+
+def call_rates(heading: Heading, pairs: Pairs) -> list[Estimate]:
+    """`raw_false_preference` and `tie_rate`: call by call, so one order is enough."""
+    calls = both_orders(pairs, readable)
+    return [
+        proportion(heading, "raw_false_preference", tally(pairs, both_orders(pairs, decided), calls)),
+        tie_rate(heading, pairs),
+    ]
+
+
+def tie_rate(heading: Heading, pairs: Pairs, metric: str = "tie_rate") -> Estimate:
+    """Ties and valid abstentions among calls with a verdict."""
+    return proportion(
+        heading, metric, tally(pairs, both_orders(pairs, neither), both_orders(pairs, readable))
+    )
+
+
+def _decomposition_estimates(heading: Heading, pairs: Pairs, family: Mapping[str, Tested]) -> list[Estimate]:
+    parts = decompose(pairs)
+    if not parts.complete.any():
+        return _undefined(heading, pairs, parts)
+    count, notes, test = len(CELLS), left_out(pairs, parts), position_test(parts)
+    tests = {
+        "stable_cross_sensitivity": ("stable excess", family.get("stable", alone(test.stable_p))),
+        "positional_false_preference": ("position test", family.get("position", alone(test.p))),
+    }
+    cells = [cell_estimate(heading, metric, parts, metric, cells=count, notes=notes) for metric in CELLS]
+    by_slot = [
+        cell_estimate(heading.within(slot=slot), metric, parts, metric, slot)
+        for metric in SPLIT
+        for slot in SLOTS
+    ]
+    told = [_as_tested(cell, *tests[cell.metric]) if cell.metric in tests else cell for cell in cells]
+    return [*told, *by_slot, _other_conflict(heading, parts)]
+
+
+def _as_tested(cell: Estimate, name: str, test: Tested) -> Estimate:
+    """A coin fills these cells too: beyond the limit, a cell is flagged only where its test agrees."""
+    if cell.finding is None:
+        return cell
+    cell = replace(cell, p=test.p, p_corrected=test.corrected)
+    if cell.finding != FLAGGED or test.shown:
+        return cell
+    note = join([cell.note, f"beyond the limit, as independent calls would be: {name} {test.told()}"])
+    return replace(cell, finding=UNDERPOWERED, reading=BY_CHANCE, note=note)
+
+
+def _undefined(heading: Heading, pairs: Pairs, parts: Decomposition) -> list[Estimate]:
+    why, missing = undecomposed(pairs, parts), excluded(pairs)
+    cells = [(heading, metric) for metric in CELLS]
+    by_slot = [(heading.within(slot=slot), metric) for metric in SPLIT for slot in SLOTS]
+    return [
+        *(here.undefined(metric, why, "pair", missing) for here, metric in [*cells, *by_slot]),
+        heading.undefined("other_conflict", why, "call", missing),
+    ]
+
+
+def left_out(pairs: Pairs, parts: Decomposition) -> list[str]:
+    """A remark on pairs that were shown in one order only."""
+    dropped = len(pairs) - len(parts.pairs)
+    return [f"{dropped} pairs shown in one order only are left out"] if dropped else []
+
+
+def cell_estimate(
+    heading: Heading,
+    metric: str,
+    parts: Decomposition,
+    cell: str,
+    slot: int | None = None,
+    *,
+    cells: int | None = None,
+    notes: Iterable[str] = (),
+) -> Estimate:
+    """The share of pairs in a cell, or in the part of it whose commits went into one slot.
+
+    `cells` is the number of cells for which the interval holds at once.
+    """
+    rows = parts.cell(cell) if slot is None else parts.in_slot(cell, slot)
+    counts = tally(parts.pairs, rows, parts.complete, calls_per_trial=2)
+    designed = len(parts.pairs)
+    return proportion(
+        heading,
+        metric,
+        counts,
+        unit="pair",
+        cells=cells,
+        bounds=(counts.k / designed, (counts.k + parts.possible(cell, slot)) / designed),
+        chance=chance_lines(parts).get((cell, slot)),
+        notes=notes,
+    )
+
+
+def _other_conflict(heading: Heading, parts: Decomposition) -> Estimate:
+    """Commits in pairs that lack the other verdict, among the two calls of every pair."""
+    rows = np.where(parts.complete, 0, parts.commits)
+    counts = tally(parts.pairs, rows, np.full(len(rows), 2, dtype=np.int64), missing=False)
+    return proportion(heading, "other_conflict", counts)

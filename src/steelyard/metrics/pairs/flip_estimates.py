@@ -1,0 +1,150 @@
+"""Figures of noise against order; there are none without replicates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import ceil
+
+import numpy as np
+
+from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.findings import ALPHA, MARGIN, UNDERPOWERED, by_loss, difference_word, moved_by
+from steelyard.metrics.heading import Heading
+from steelyard.metrics.pairs.columns import Floats, Ints, Pairs
+from steelyard.metrics.pairs.flip_bounds import flip_bounds
+from steelyard.metrics.pairs.flips import Flips, count_flips, relabelling_p
+from steelyard.metrics.pairs.net_slot import DECLARED_PROTOCOL
+from steelyard.metrics.proportion import NO_SPREAD, ONE_TASK, join, proportion
+from steelyard.metrics.stats.clusters import percentile_limits, ratio, resample, wilson_cluster
+from steelyard.metrics.stats.intervals import Limits, difference
+from steelyard.metrics.stats.power import first_number
+from steelyard.metrics.stats.unit_means import UnitMeans
+from steelyard.metrics.tally import Tally, excluded
+from steelyard.metrics.tested import Tested, alone
+
+METRICS = ("repeat_flip_rate", "swap_flip_rate", "flip_excess")
+UNIT = "comparison"
+NEVER = "replicates never differed, as at temperature 0: they tell nothing of noise, and nothing is flagged"
+SAMPLED = "comparisons of one pair share its calls"
+
+
+def order_test(heading: Heading, pairs: Pairs) -> float | None:
+    """p of "order adds nothing to noise"; None where replicates tell nothing of noise."""
+    flips = count_flips(pairs).comparable()
+    if not len(flips.cluster) or not flips.repeat_flips.any():
+        return None
+    return relabelling_p(flips, heading.bootstrap_seed(METRICS[2]))
+
+
+def flip_estimates(heading: Heading, pairs: Pairs, tested: Tested | None = None) -> list[Estimate]:
+    """Repeat and swap flip rates and their difference, where pairs have replicates in both orders.
+
+    `tested` is the order test among the tests that were declared with it.
+    """
+    asked = count_flips(pairs)
+    flips = asked.comparable()
+    if not len(flips.cluster):
+        return []
+    missing = excluded(pairs)
+    repeat = _tally(flips, flips.repeat_flips, flips.repeat, missing)
+    swap = _tally(flips, flips.swap_flips, flips.swap, missing)
+    repeats, swaps, between = flip_bounds(asked)
+    return [
+        proportion(heading, "repeat_flip_rate", repeat, unit=UNIT, bounds=repeats, notes=[SAMPLED]),
+        proportion(heading, "swap_flip_rate", swap, unit=UNIT, bounds=swaps, notes=[SAMPLED]),
+        _excess(heading, flips, repeat, swap, between, tested),
+    ]
+
+
+def _tally(flips: Flips, events: Ints, trials: Ints, missing: Mapping[str, int]) -> Tally:
+    return Tally(
+        events=_whole(flips, events),
+        trials=_whole(flips, trials),
+        n_calls=int(flips.calls.sum()),
+        n_units=len(flips.cluster),
+        **missing,
+    )
+
+
+def _by_task(flips: Flips, column: Ints | Floats) -> Floats:
+    """Sums over the pairs of each task that has any; tasks are numbered in the order of their names."""
+    tasks, number = np.unique(flips.cluster, return_inverse=True)
+    return np.bincount(number, weights=column, minlength=len(tasks)).astype(np.float64)
+
+
+def _whole(flips: Flips, column: Ints) -> Ints:
+    return np.rint(_by_task(flips, column)).astype(np.int64)
+
+
+def _excess(
+    heading: Heading,
+    flips: Flips,
+    repeat: Tally,
+    swap: Tally,
+    bounds: Limits,
+    tested: Tested | None,
+) -> Estimate:
+    tasks = repeat.n_clusters
+    ones = np.ones(len(flips.cluster), dtype=np.int64)
+    by_task = UnitMeans(_by_task(flips, flips.excess), _whole(flips, ones))
+    means = by_task if tasks > 1 else UnitMeans(flips.excess, ones)
+    test = tested or alone(relabelling_p(flips, heading.bootstrap_seed(METRICS[2])))
+    informative = repeat.k > 0 and means.error > 0
+    declared = heading.group.get("protocol") == DECLARED_PROTOCOL
+    seen = word = None
+    if declared and informative:
+        limits = means.limits(1 - ALPHA)
+        seen = difference_word(limits, test.corrected)
+        word = difference_word(limits, test.corrected, moved=moved_by(means.mean, bounds))
+    intervals, remark = _intervals(heading, means, tasks, repeat, swap)
+    return heading.estimate(
+        METRICS[2],
+        unit=UNIT,
+        value=means.mean,
+        intervals=intervals,
+        n_calls=repeat.n_calls,
+        n_units=repeat.n_units,
+        n_clusters=tasks,
+        excluded={"unreadable": repeat.unreadable, "failed": repeat.failed},
+        bounds=bounds,
+        chance=0.0,
+        finding=word,
+        minimum_detectable=means.detectable if informative else None,
+        note=join(
+            [f"relabelling test {test.told()}", "" if repeat.k else NEVER, remark, by_loss(seen, word)]
+        ),
+        p=test.p if word else None,
+        p_corrected=test.corrected if word else None,
+        calls_needed=_calls_needed(means, repeat.n_calls) if seen == UNDERPOWERED else None,
+    )
+
+
+def _intervals(
+    heading: Heading, means: UnitMeans, tasks: int, repeat: Tally, swap: Tally
+) -> tuple[tuple[Interval, ...], str | None]:
+    """Student's t over tasks, then tasks drawn again; from both shares where no task differs."""
+    remark = ONE_TASK if tasks < 2 else None
+    if not means.error:
+        shares = swap.k / swap.n, repeat.k / repeat.n
+        limits = difference(shares[0], wilson_cluster(swap), shares[1], wilson_cluster(repeat))
+        return (Interval("newcombe_cluster", *limits),), remark or NO_SPREAD
+    drawn = _drawn(heading, means) if tasks > 1 else None
+    intervals = {"t_cluster": means.limits(0.975), "bootstrap_cluster": drawn}
+    return tuple(Interval(method, *found) for method, found in intervals.items() if found), remark
+
+
+def _drawn(heading: Heading, means: UnitMeans) -> Limits | None:
+    columns: Floats = np.stack([means.sums, means.counts.astype(np.float64)], axis=1)
+    sums = resample(columns, heading.bootstrap_seed(METRICS[2]))
+    return percentile_limits(ratio(sums[:, 0], sums[:, 1]), len(means.counts))
+
+
+def _calls_needed(means: UnitMeans, calls: int) -> int | None:
+    """Calls of more units like these after which the present excess is above 0, or within the margin."""
+
+    def decided(units: int) -> bool:
+        low, high = means.planned(1 - ALPHA, units)
+        return low > 0 or (low > -MARGIN and high < MARGIN)
+
+    units = first_number(decided, len(means.counts))
+    return None if units is None else ceil(units / len(means.counts) * calls)

@@ -1,0 +1,149 @@
+"""Noise against order: does reversing a pair change the winner more often than asking again does?
+
+With replicates, the calls of a pair can be compared two by two: in the same order (repeat), where only noise
+can make them differ, and across orders (swap). If order makes no difference, the calls of a pair are
+exchangeable whatever their order, and both shares have the same expectation. Otherwise swap exceeds repeat by
+½ Σ (p − q)², with p and q the chances of each answer in the two orders: never negative, whichever slot gains.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import lgamma
+
+import numpy as np
+
+from steelyard.metrics.pairs.columns import (
+    FAILED,
+    FIRST,
+    SECOND,
+    TIE,
+    UNREADABLE,
+    Floats,
+    Ints,
+    Pairs,
+    as_tie,
+)
+from steelyard.metrics.tally import Mask
+
+DRAWS = 9999
+"""Relabellings drawn for the test; p is a multiple of 1/(DRAWS + 1)."""
+_BLOCK = 4_000_000
+_CONTENT = {"u_first": {FIRST: 0, SECOND: 1, TIE: 2}, "v_first": {FIRST: 1, SECOND: 0, TIE: 2}}
+"""Answer code to what won: content u, content v, neither."""
+
+
+@dataclass(frozen=True, eq=False)
+class Flips:
+    """Comparisons of two calls of the same pair; one entry per pair."""
+
+    counts: Ints
+    """Calls by (pair, order, winning content); a valid abstention counts as a tie."""
+    cluster: Ints
+    """Task number of each pair."""
+    lost: Ints
+    """Calls without a verdict, by (pair, order)."""
+
+    @property
+    def calls(self) -> Ints:
+        """Calls with a verdict, by (pair, order)."""
+        return np.asarray(self.counts.sum(axis=2))
+
+    @property
+    def repeat(self) -> Ints:
+        """Comparisons within an order."""
+        return np.asarray((self.calls * (self.calls - 1) // 2).sum(axis=1))
+
+    @property
+    def repeat_flips(self) -> Ints:
+        """Comparisons within an order whose winners differ."""
+        alike: Ints = (self.counts * (self.counts - 1) // 2).sum(axis=(1, 2))
+        return np.subtract(self.repeat, alike)
+
+    @property
+    def swap(self) -> Ints:
+        """Comparisons across orders."""
+        return np.asarray(self.calls[:, 0] * self.calls[:, 1])
+
+    @property
+    def swap_flips(self) -> Ints:
+        """Comparisons across orders whose winners differ."""
+        alike: Ints = (self.counts[:, 0] * self.counts[:, 1]).sum(axis=1)
+        return np.subtract(self.swap, alike)
+
+    def comparable(self) -> Flips:
+        """The pairs that have comparisons of both kinds."""
+        return self.where((self.repeat > 0) & (self.swap > 0))
+
+    def where(self, mask: Mask) -> Flips:
+        """The pairs that the mask keeps."""
+        return Flips(self.counts[mask], self.cluster[mask], self.lost[mask])
+
+    def designed(self) -> Flips:
+        """The pairs that would have comparisons of both kinds had no call been lost."""
+        asked = self.calls + self.lost
+        return self.where((asked.min(axis=1) > 0) & (asked.max(axis=1) > 1))
+
+    @property
+    def excess(self) -> Floats:
+        """Swap share less repeat share of each comparable pair."""
+        return np.asarray(self.swap_flips / self.swap - self.repeat_flips / self.repeat)
+
+
+def count_flips(pairs: Pairs) -> Flips:
+    """Sort the calls of each pair by order and winning content."""
+    numbers, first, row = np.unique(pairs.pair, return_index=True, return_inverse=True)
+    counts = np.zeros((len(numbers), 2, 3), dtype=np.int64)
+    lost = np.zeros((len(numbers), 2), dtype=np.int64)
+    for order, column in enumerate(("u_first", "v_first")):
+        codes = as_tie(getattr(pairs, column))
+        for code, content in _CONTENT[column].items():
+            counts[:, order, content] = np.bincount(row[codes == code], minlength=len(numbers))
+        missing = np.isin(codes, (UNREADABLE, FAILED))
+        lost[:, order] = np.bincount(row[missing], minlength=len(numbers))
+    return Flips(counts, pairs.cluster[first], lost)
+
+
+def relabelling_p(flips: Flips, seed: int, draws: int = DRAWS) -> float:
+    """One-sided p of the total excess when the orders of each pair's calls are dealt again at random.
+
+    Exact in level: the observed deal is one of the `draws` + 1.
+    """
+    generator = np.random.default_rng(seed)
+    # Names of contents and of orders do not matter: pairs that differ in them alone are of one kind.
+    kinds = np.concatenate([np.sort(flips.counts.sum(axis=1)), np.sort(flips.calls)], axis=1)
+    unique, sizes = np.unique(kinds, axis=0, return_counts=True)
+    totals = np.zeros(draws)
+    for kind, size in zip(unique, sizes, strict=True):
+        values, chances = _deals(kind[:3], int(kind[3]))
+        totals += _sums(generator, values, chances, int(size), draws)
+    beyond = int(np.count_nonzero(totals >= float(flips.excess.sum()) - 1e-9))
+    return (1 + beyond) / (1 + draws)
+
+
+def _sums(generator: np.random.Generator, values: Floats, chances: Floats, pairs: int, draws: int) -> Floats:
+    """Total excess of so many like pairs, drawn again and again."""
+    block = max(1, _BLOCK // len(values))
+    parts = [
+        generator.multinomial(pairs, chances, size=min(block, draws - start)) @ values
+        for start in range(0, draws, block)
+    ]
+    return np.concatenate(parts)
+
+
+def _deals(won: Ints, first: int) -> tuple[Floats, Floats]:
+    """The excess and the chance of every way to deal the winners of a pair to its two orders."""
+    u, v = (axis.ravel() for axis in np.mgrid[0 : won[0] + 1, 0 : won[1] + 1])
+    dealt = np.stack([u, v, first - u - v], axis=1)
+    dealt = dealt[(dealt[:, 2] >= 0) & (dealt[:, 2] <= won[2])]
+    ways = np.array(
+        [sum(_log_choose(int(n), int(k)) for n, k in zip(won, deal, strict=True)) for deal in dealt]
+    )
+    chances = np.exp(ways - ways.max())
+    each = np.stack([dealt, won - dealt], axis=1)
+    none = np.zeros((len(each), 2), dtype=np.int64)
+    return Flips(each, none[:, 0], none).excess, chances / chances.sum()
+
+
+def _log_choose(n: int, k: int) -> float:
+    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)

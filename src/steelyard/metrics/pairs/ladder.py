@@ -1,0 +1,81 @@
+"""Every figure of the ladder probe."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.heading import Heading, step
+from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.dprime import dprime_estimates
+from steelyard.metrics.pairs.equals import direction_estimates
+from steelyard.metrics.pairs.equals_tests import ORDER, equals_tests
+from steelyard.metrics.pairs.flip_estimates import flip_estimates
+from steelyard.metrics.pairs.missing import missing_rates
+from steelyard.metrics.pairs.net_slot import DECLARED_PROTOCOL, net_slot_preference
+from steelyard.metrics.pairs.padded import padded_preference
+from steelyard.metrics.pairs.sensitivity import (
+    by_base_level,
+    on_ladder,
+    outcomes,
+    sensitivity_estimates,
+    steps,
+    target_sensitivity,
+)
+from steelyard.metrics.pairs.threshold import delta75
+from steelyard.metrics.proportion import join
+
+SAME, DIFFERENT, FILLER = "same_subset", "different_subset", "filler"
+
+
+def ladder_estimates(judge: str, protocol: str, pairs: Pairs, seed: int) -> list[Estimate]:
+    """Decomposition of equals, sensitivity by step, threshold, position, and calls without a verdict."""
+    heading = Heading(judge, "ladder", {"protocol": protocol}, seed)
+    return [
+        *_equals(heading, pairs),
+        *_climb(heading, pairs),
+        delta75(heading, pairs),
+        *missing_rates(heading, pairs),
+    ]
+
+
+def _equals(heading: Heading, pairs: Pairs) -> list[Estimate]:
+    """Figures of the kinds whose candidates are equally good; `same_subset` is always reported."""
+    level = ~(pairs.delta > 0)
+    estimates: list[Estimate] = []
+    for kind in (SAME, DIFFERENT, FILLER):
+        rows = pairs.where(level & (pairs.kind == kind))
+        if not len(rows) and kind != SAME:
+            continue
+        here = heading.within(delta=0, kind=kind)
+        declared = kind == SAME and heading.group["protocol"] == DECLARED_PROTOCOL
+        family = equals_tests(here, rows) if declared else {}
+        estimates += direction_estimates(here, rows, family)
+        if kind == SAME:
+            estimates.append(net_slot_preference(here, rows, family=family))
+        if declared:
+            estimates += flip_estimates(here, rows, family.get(ORDER))
+        if kind == FILLER:
+            estimates.append(padded_preference(here, rows))
+    return estimates
+
+
+def _climb(heading: Heading, pairs: Pairs) -> list[Estimate]:
+    """Figures of each step; the first step is always reported, with a reason where it was not measured."""
+    ladder = on_ladder(pairs)
+    estimates: list[Estimate] = []
+    for level in steps(ladder) or [1.0]:
+        rows = ladder.where(np.asarray(ladder.delta == level))
+        here = heading.within(delta=step(level))
+        estimates += sensitivity_estimates(here, rows)
+        estimates += by_base_level(here, rows)
+        estimates += dprime_estimates(here, rows)
+    return [*estimates, _pooled(heading, ladder)]
+
+
+def _pooled(heading: Heading, ladder: Pairs) -> Estimate:
+    """Target sensitivity over all steps, as the design weighs them."""
+    pooled = target_sensitivity(heading, outcomes(ladder))
+    return replace(pooled, note=join(["all steps together", pooled.note]))

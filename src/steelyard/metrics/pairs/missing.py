@@ -1,0 +1,32 @@
+"""Calls without a verdict: their rates, and what they could have changed in the worst and best case."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.heading import NO_CALLS, Heading
+from steelyard.metrics.pairs.columns import FAILED, UNREADABLE, Pairs
+from steelyard.metrics.proportion import proportion
+from steelyard.metrics.tally import both_orders, shown, tally
+
+_CODES = {"unreadable_rate": UNREADABLE, "failed_rate": FAILED}
+
+
+def missing_rates(heading: Heading, pairs: Pairs) -> list[Estimate]:
+    """`unreadable_rate` and `failed_rate` among all calls that were made."""
+    calls = both_orders(pairs, shown)
+    return [
+        proportion(
+            heading,
+            metric,
+            tally(
+                pairs,
+                (pairs.u_first == code).astype(np.int64) + (pairs.v_first == code),
+                calls,
+                missing=False,
+            ),
+            reason=NO_CALLS,
+        )
+        for metric, code in _CODES.items()
+    ]

@@ -1,0 +1,134 @@
+"""Natural pairs: does the winner survive a change of order, and is it the one people chose?
+
+Quality is not controlled here, so a stable winner is no fault: the cells are named for the order
+alone. In integers
+
+    2·consistent + 2·flips to slot 1 + 2·flips to slot 2 + one-sided + conflicting = committed calls
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.heading import Heading
+from steelyard.metrics.pairs.columns import ABSENT, FIRST, SECOND, Ints, Pairs
+from steelyard.metrics.pairs.decomposition import decompose, undecomposed
+from steelyard.metrics.pairs.equals import cell_estimate, left_out, tie_rate
+from steelyard.metrics.pairs.equals_tests import ORDER, POSITION, equals_tests
+from steelyard.metrics.pairs.flip_estimates import flip_estimates
+from steelyard.metrics.pairs.missing import missing_rates
+from steelyard.metrics.pairs.net_slot import DECLARED_PROTOCOL, net_slot_preference
+from steelyard.metrics.pairs.slot_test import position_test
+from steelyard.metrics.proportion import proportion
+from steelyard.metrics.stats.multiplicity import holm
+from steelyard.metrics.tally import Mask, excluded, neither, readable, tally
+
+CELLS: dict[str, tuple[str, int | None]] = {
+    "order_consistency": ("stable_cross_sensitivity", None),
+    "flip_first": ("positional_false_preference", 1),
+    "flip_second": ("positional_false_preference", 2),
+    "one_sided_commit": ("one_sided_commit", None),
+    "no_preference": ("no_preference", None),
+}
+"""Each cell of natural pairs as a cell of the decomposition, and the slot its commits went into."""
+
+NO_GOLD = "no pair says which text is better"
+NO_BETTER = "no pair has a better text"
+
+
+def prompt_family(prompts: Mapping[str, Pairs]) -> dict[str, float]:
+    """The position test's p of each prompt, corrected for their number; empty where `base` is among them.
+
+    Verdicts recorded elsewhere often name every prompt: then none is the study's own, and all of them
+    together are the family that was declared.
+    """
+    if DECLARED_PROTOCOL in prompts:
+        return {}
+    tests = [position_test(decompose(pairs)).p for pairs in prompts.values()]
+    return dict(zip(prompts, holm(tests), strict=True))
+
+
+def natural_estimates(
+    judge: str, protocol: str, pairs: Pairs, labelled: Pairs, seed: int, corrected: float | None = None
+) -> list[Estimate]:
+    """Every figure of natural pairs; `labelled` are those of which people said which text is better.
+
+    `corrected` is the position test's p among the judge's prompts, see `prompt_family`.
+    """
+    heading = Heading(judge, "position", {"protocol": protocol}, seed)
+    declared = protocol == DECLARED_PROTOCOL
+    family = equals_tests(heading, pairs, (POSITION, ORDER)) if declared else {}
+    return [
+        *_cells(heading, pairs),
+        net_slot_preference(heading, pairs, corrected, family),
+        *flip_estimates(heading, pairs, family.get(ORDER)),
+        tie_rate(heading, pairs),
+        _accuracy(heading, labelled),
+        *(_accuracy_in_slot(heading, labelled, slot) for slot in (1, 2)),
+        _accuracy_both(heading, labelled),
+        *missing_rates(heading, pairs),
+    ]
+
+
+def _cells(heading: Heading, pairs: Pairs) -> list[Estimate]:
+    parts = decompose(pairs)
+    if not parts.complete.any():
+        why, missing = undecomposed(pairs, parts), excluded(pairs)
+        return [heading.undefined(metric, why, "pair", missing) for metric in CELLS]
+    count, notes = len(CELLS), left_out(pairs, parts)
+    return [
+        cell_estimate(heading, metric, parts, cell, slot, cells=count, notes=notes)
+        for metric, (cell, slot) in CELLS.items()
+    ]
+
+
+def right(pairs: Pairs) -> tuple[Mask, Mask]:
+    """Calls that agree with people, u first and v first; where they found neither better, a tie agrees."""
+    u_first = np.where(pairs.better == 1, pairs.u_first == FIRST, pairs.u_first == SECOND)
+    v_first = np.where(pairs.better == 1, pairs.v_first == SECOND, pairs.v_first == FIRST)
+    tied = pairs.better == 0
+    return (
+        np.where(tied, neither(pairs.u_first), u_first),
+        np.where(tied, neither(pairs.v_first), v_first),
+    )
+
+
+def _accuracy(heading: Heading, pairs: Pairs) -> Estimate:
+    u, v = right(pairs)
+    calls = readable(pairs.u_first).astype(np.int64) + readable(pairs.v_first)
+    reason = None if len(pairs) else NO_GOLD
+    return proportion(heading, "accuracy", tally(pairs, u.astype(np.int64) + v, calls), reason=reason)
+
+
+def _accuracy_in_slot(heading: Heading, pairs: Pairs, slot: int) -> Estimate:
+    """Accuracy of the calls in which the better text stood in this slot."""
+    rows = pairs.where(pairs.better > 0)
+    u_shown = rows.better == slot
+    codes: Ints = np.where(u_shown, rows.u_first, rows.v_first)
+    # One call per row: the other order is taken away, so that its missing verdicts do not count here.
+    calls = replace(rows, u_first=codes, v_first=np.full(len(rows), ABSENT, dtype=np.int64))
+    chosen = codes == (FIRST if slot == 1 else SECOND)
+    reason = None if len(rows) else NO_BETTER if len(pairs) else NO_GOLD
+    counts = tally(calls, chosen, readable(codes))
+    return proportion(heading.within(slot=slot), "accuracy", counts, reason=reason)
+
+
+def _accuracy_both(heading: Heading, pairs: Pairs) -> Estimate:
+    """Pairs on which both orders agree with people."""
+    parts = decompose(pairs)
+    if not parts.complete.any():
+        why = undecomposed(pairs, parts) if len(pairs) else NO_GOLD
+        return heading.undefined("accuracy_both", why, "pair", excluded(pairs))
+    u, v = right(parts.pairs)
+    counts = tally(parts.pairs, u & v, parts.complete, calls_per_trial=2)
+    lost_u, lost_v = ~readable(parts.pairs.u_first), ~readable(parts.pairs.v_first)
+    possible = int(np.count_nonzero(~parts.complete & (u | lost_u) & (v | lost_v)))
+    designed = len(parts.pairs)
+    bounds = (counts.k / designed, (counts.k + possible) / designed)
+    return proportion(
+        heading, "accuracy_both", counts, unit="pair", bounds=bounds, notes=left_out(pairs, parts)
+    )

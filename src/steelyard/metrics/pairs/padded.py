@@ -1,0 +1,24 @@
+"""Padded preference: does filler that adds nothing win?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.heading import Heading
+from steelyard.metrics.pairs.columns import FIRST, SECOND, Pairs
+from steelyard.metrics.proportion import proportion
+from steelyard.metrics.tally import both_orders, decided, tally
+
+
+def padded_preference(heading: Heading, pairs: Pairs) -> Estimate:
+    """Decided calls that chose content v, the padded one; a judge blind to padding shows .5."""
+    padded = (pairs.u_first == SECOND).astype(np.int64) + (pairs.v_first == FIRST)
+    return proportion(
+        heading,
+        "padded_preference",
+        tally(pairs, padded, both_orders(pairs, decided)),
+        chance=0.5,
+        reason="no call of this condition was decided",
+        notes=["of decided calls"],
+    )

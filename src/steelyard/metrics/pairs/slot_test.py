@@ -1,0 +1,160 @@
+"""Position: the one test that may flag it, and how it is told from stable preferences.
+
+Each complete pair gives d = slot-1 commits − slot-2 commits over its two calls, −2 … 2. Without a
+position effect d and −d are equally likely, so the sum is compared with all sums under flipped signs:
+task sums when there are at least six tasks, pair sums otherwise. Replicates of a pair are summed first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd, lgamma, log
+
+import numpy as np
+
+from steelyard.metrics.findings import ALPHA
+from steelyard.metrics.pairs.columns import FIRST, SECOND, Floats, Ints, Pairs
+from steelyard.metrics.pairs.decomposition import Decomposition
+from steelyard.metrics.tally import by_task
+
+ENOUGH_TASKS = 6
+"""Fewer task sums cannot reach p ≤ .05 by flipping signs."""
+_LARGE = 400_000_000
+
+
+@dataclass(frozen=True)
+class PositionTest:
+    """Outcome of the position test and of the test for stable preferences."""
+
+    total: int
+    """Slot-1 commits less slot-2 commits, over complete pairs."""
+    calls: int
+    """Calls of complete pairs."""
+    p: float
+    """Two-sided exact sign-flip p of the total."""
+    flipped: str
+    """`tasks` or `pairs`: whose sums were flipped."""
+    stable_p: float
+    """One-sided exact p for more stable pairs than calls that ignore each other would give."""
+
+    @property
+    def flagged(self) -> bool:
+        """Slots are treated differently."""
+        return self.p <= ALPHA
+
+    @property
+    def stable(self) -> bool:
+        """Contents are preferred across orders more often than by chance."""
+        return self.stable_p <= ALPHA
+
+    def reading(self, *, few_commits: bool) -> str:
+        """`mixed`, `positional`, `stable`; else `none` when commits are known to be few, or `undecided`."""
+        return reading_of(self.flagged, self.stable, few_commits=few_commits)
+
+
+def reading_of(flagged: bool, stable: bool, *, few_commits: bool) -> str:
+    """What both tests together say in a word."""
+    if flagged:
+        return "mixed" if stable else "positional"
+    if stable:
+        return "stable"
+    return "none" if few_commits else "undecided"
+
+
+def slot_balance(pairs: Pairs) -> Ints:
+    """Slot-1 commits less slot-2 commits of each row."""
+    u, v = pairs.u_first, pairs.v_first
+    balance: Ints = (u == FIRST).astype(np.int64) + (v == FIRST) - (u == SECOND) - (v == SECOND)
+    return balance
+
+
+def position_test(parts: Decomposition) -> PositionTest:
+    """Both tests on the complete pairs of a decomposition."""
+    complete = parts.pairs.where(parts.complete)
+    balance = slot_balance(complete)
+    by_tasks = len(np.unique(complete.cluster)) >= ENOUGH_TASKS
+    sums = by_task(complete, balance) if by_tasks else by_pair(complete, balance)
+    return PositionTest(
+        total=int(balance.sum()),
+        calls=2 * len(complete),
+        p=sign_flip(sums),
+        flipped="tasks" if by_tasks else "pairs",
+        stable_p=stable_excess(*two_sided_counts(complete)),
+    )
+
+
+def by_pair(pairs: Pairs, column: Ints) -> Ints:
+    """Sum a column over the replicates of each pair."""
+    return np.rint(np.bincount(pairs.pair, weights=column)).astype(np.int64) if len(pairs) else column
+
+
+def sign_flip(sums: Ints) -> float:
+    """Exact two-sided p of the total under independent sign flips of the sums."""
+    sizes = np.abs(sums[sums != 0])
+    if not len(sizes):
+        return 1.0
+    unit = gcd(*(int(size) for size in np.unique(sizes)))
+    sizes, observed = sizes // unit, abs(int(sums.sum())) // unit
+    total = int(sizes.sum())
+    # With every sign −, the total is −`total`; each + adds twice its size: index i is total 2·i − `total`.
+    chances = _convolve(sizes, total) if len(sizes) * total <= _LARGE else _transform(sizes, total)
+    upper = float(chances[(total + observed) // 2 :].sum())
+    return min(1.0, 2 * upper) if observed else 1.0
+
+
+def _convolve(sizes: Ints, total: int) -> Floats:
+    chances = np.zeros(total + 1)
+    chances[0], reached = 1.0, 0
+    for size in np.sort(sizes):
+        reached += int(size)
+        shifted = chances[: reached - size + 1].copy()
+        chances[: reached + 1] *= 0.5
+        chances[size : reached + 1] += 0.5 * shifted
+    return chances
+
+
+def _transform(sizes: Ints, total: int) -> Floats:
+    """The same convolution as a product of characteristic functions, for many or large sums."""
+    values, counts = np.unique(sizes, return_counts=True)
+    frequency = np.arange(total // 2 + 1) / (total + 1)
+    product = np.ones(len(frequency))
+    for value, count in zip(values, counts, strict=True):
+        product *= np.cos(np.pi * value * frequency) ** count
+    # Removing the common phase exp(−iπf·total) leaves a real product; it is put back before inverting.
+    phase = np.exp(-1j * np.pi * frequency * total)
+    return np.clip(np.fft.irfft(product * phase, n=total + 1), 0.0, 1.0)
+
+
+def two_sided_counts(complete: Pairs) -> tuple[int, int, int]:
+    """Pairs with both commits in slot 1, stable pairs, both in slot 2; the first replicate of each pair."""
+    once = complete.where(first_replicates(complete))
+    u, v = once.u_first, once.v_first
+    stable = ((u == FIRST) & (v == SECOND)) | ((u == SECOND) & (v == FIRST))
+    return (
+        int(np.count_nonzero((u == FIRST) & (v == FIRST))),
+        int(np.count_nonzero(stable)),
+        int(np.count_nonzero((u == SECOND) & (v == SECOND))),
+    )
+
+
+def first_replicates(pairs: Pairs) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """One row per pair: its lowest replicate."""
+    lowest = np.full(len(pairs.names), np.iinfo(np.int64).max)
+    np.minimum.at(lowest, pairs.pair, pairs.replicate)
+    return np.asarray(pairs.replicate == lowest[pairs.pair], dtype=np.bool_)
+
+
+def stable_excess(both_first: int, stable: int, both_second: int) -> float:
+    """Exact Hardy–Weinberg p for at least this many stable pairs, given how often each slot won.
+
+    P(h) ∝ 2^h / (a! h! b!) with 2a + h and 2b + h fixed, the law of heterozygotes under random mating.
+    """
+    first, second = 2 * both_first + stable, 2 * both_second + stable
+    possible = np.arange(min(first, second) % 2, min(first, second) + 1, 2)
+    logs = np.array([_log_weight(int(h), (first - int(h)) // 2, (second - int(h)) // 2) for h in possible])
+    weights = np.exp(logs - logs.max())
+    return float(weights[possible >= stable].sum() / weights.sum())
+
+
+def _log_weight(stable: int, both_first: int, both_second: int) -> float:
+    return stable * log(2) - lgamma(stable + 1) - lgamma(both_first + 1) - lgamma(both_second + 1)

@@ -1,0 +1,173 @@
+"""The 75 % threshold of the psychometric curve, without a model of its shape.
+
+The curve is the isotonic fit (pool adjacent violators, weights = calls) over the measured steps, joined
+by straight lines; nothing is read below the first step or beyond the last. Whether a step reaches 75 %
+is decided in integers, 4·correct ≥ 3·calls over the pooled block.
+"""
+
+from __future__ import annotations
+
+from math import inf, isinf
+
+import numpy as np
+
+from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading, step
+from steelyard.metrics.pairs.columns import Floats, Ints, Pairs
+from steelyard.metrics.pairs.sensitivity import ONE_SLOT, Outcomes, in_one_slot, on_ladder, outcomes, steps
+from steelyard.metrics.proportion import ONE_TASK, join
+from steelyard.metrics.stats.clusters import resample, tail, wilson_cluster
+from steelyard.metrics.tally import Mask, by_task, distinct_pairs, excluded, tally
+
+METRIC = "delta75"
+THRESHOLD = 0.75
+REPLICATES_AGREE = "every bootstrap replicate agrees: limits from those of each step"
+
+
+def isotonic(correct: Floats, calls: Floats) -> Floats:
+    """The weighted non-decreasing fit along the last axis, by the max–min formula; rows are independent.
+
+    fit_i = max over a ≤ i of min over b ≥ i of the pooled share of steps a … b; empty blocks do not count.
+    """
+    size = correct.shape[-1]
+    fit = np.full(correct.shape, -inf)
+    for start in range(size):
+        shares = _pooled(correct, calls, start)
+        smallest = np.minimum.accumulate(shares[..., ::-1], axis=-1)[..., ::-1]
+        fit[..., start:] = np.maximum(fit[..., start:], np.where(np.isinf(smallest), -inf, smallest))
+    return fit
+
+
+def _pooled(correct: Floats, calls: Floats, start: int) -> Floats:
+    """Shares of the blocks that begin at `start`, by their end; +inf where a block holds no call."""
+    above, below = np.cumsum(correct[..., start:], axis=-1), np.cumsum(calls[..., start:], axis=-1)
+    shares: Floats = np.full(above.shape, inf)
+    np.divide(above, below, out=shares, where=below > 0)
+    return shares
+
+
+def reaches(correct: Floats, calls: Floats) -> Mask:
+    """Where the isotonic fit is at least 75 %, decided on the integers 4·correct − 3·calls."""
+    excess = 4 * np.rint(correct) - 3 * np.rint(calls)
+    weight = np.rint(calls)
+    reached: Mask = np.zeros(correct.shape, dtype=np.bool_)
+    for start in range(correct.shape[-1]):
+        sums, filled = np.cumsum(excess[..., start:], axis=-1), np.cumsum(weight[..., start:], axis=-1) > 0
+        # A block without calls says nothing: it must neither pass nor fail the step.
+        holds = np.where(filled, sums >= 0, True)
+        every = np.logical_and.accumulate(holds[..., ::-1], axis=-1)[..., ::-1]
+        some = np.logical_or.accumulate(filled[..., ::-1], axis=-1)[..., ::-1]
+        reached[..., start:] |= every & some
+    return reached
+
+
+def thresholds(levels: Floats, correct: Floats, calls: Floats) -> Floats:
+    """The 75 % step of each row: −inf when the first step reaches it, +inf when none does."""
+    return _crossings(levels, isotonic(correct, calls), reaches(correct, calls))
+
+
+def _crossings(levels: Floats, fit: Floats, reached: Mask) -> Floats:
+    """Where each row's curve first meets 75 %, on the line to the first step that reaches it."""
+    ever = reached.any(axis=-1)
+    index = np.where(ever, reached.argmax(axis=-1), 1)
+    at = np.maximum(index, 1)[..., None]
+    if len(levels) == 1:
+        return np.where(ever, -inf, inf)
+    high, low = np.take_along_axis(fit, at, -1)[..., 0], np.take_along_axis(fit, at - 1, -1)[..., 0]
+    upper, lower = levels[at[..., 0]], levels[at[..., 0] - 1]
+    rise = high - low
+    share = np.divide(
+        THRESHOLD - low, rise, out=np.ones(np.shape(rise)), where=np.isfinite(rise) & (rise > 0)
+    )
+    inside = lower + np.clip(share, 0.0, 1.0) * (upper - lower)
+    return np.where(~ever, inf, np.where(index == 0, -inf, inside))
+
+
+def delta75(heading: Heading, pairs: Pairs) -> Estimate:
+    """The step at which the better candidate wins three calls in four."""
+    ladder = on_ladder(pairs)
+    seen = outcomes(ladder)
+    table = _Table(ladder, seen)
+    if not len(table.levels):
+        return heading.undefined(METRIC, NO_VERDICTS if len(ladder) else NO_CALLS, excluded=excluded(ladder))
+    if in_one_slot(ladder):
+        return heading.undefined(METRIC, ONE_SLOT, excluded=excluded(ladder))
+    point = float(thresholds(table.levels, table.correct.sum(0), table.calls.sum(0)))
+    interval, remark = table.interval(heading.bootstrap_seed(METRIC))
+    return heading.estimate(
+        METRIC,
+        unit="call",
+        value=table.clamp(point),
+        intervals=(interval,),
+        n_calls=int(seen.readable.sum()),
+        n_units=distinct_pairs(ladder, seen.readable > 0),
+        n_clusters=len(table.calls),
+        excluded=excluded(ladder),
+        censored="left" if point == -inf else "right" if point == inf else None,
+        note=join([table.describe(point), remark]),
+    )
+
+
+class _Table:
+    """Correct calls and calls, tasks × steps, as integers."""
+
+    def __init__(self, ladder: Pairs, seen: Outcomes) -> None:
+        measured = [level for level in steps(ladder) if seen.readable[ladder.delta == level].any()]
+        self.levels = np.array(measured, dtype=np.float64)
+        self.by_step = [
+            tally(ladder, seen.correct * (ladder.delta == level), seen.readable * (ladder.delta == level))
+            for level in measured
+        ]
+        correct = [by_task(ladder, seen.correct * (ladder.delta == level)) for level in measured]
+        calls = [by_task(ladder, seen.readable * (ladder.delta == level)) for level in measured]
+        self.correct: Ints = _columns(correct)
+        self.calls: Ints = _columns(calls)
+        used = self.calls.sum(axis=1) > 0
+        self.correct, self.calls = self.correct[used], self.calls[used]
+
+    def clamp(self, value: float) -> float:
+        """A censored threshold stands at the first or last step."""
+        return float(min(max(value, self.levels[0]), self.levels[-1]))
+
+    def describe(self, point: float) -> str:
+        """Where the value comes from."""
+        first, last = step(self.levels[0]), step(self.levels[-1])
+        if isinf(point):
+            return f"≤ {first}: the first step reaches .75" if point < 0 else f"> {last}: no step reaches .75"
+        after = self.levels[self.levels >= point][0]
+        before = self.levels[self.levels < point][-1]
+        return f"interpolated between steps {step(before)} and {step(after)}"
+
+    def interval(self, seed: int) -> tuple[Interval, str | None]:
+        """Cluster bootstrap; where replicates cannot differ, from the limits of each step."""
+        if len(self.calls) > 1:
+            sums = resample(np.concatenate([self.correct, self.calls], axis=1), seed)
+            count = len(self.levels)
+            values = np.sort(thresholds(self.levels, sums[:, :count], sums[:, count:]))
+            if values[0] < values[-1]:
+                beyond = int(tail(len(self.calls)) * len(values))
+                low, high = float(values[beyond]), float(values[-1 - beyond])
+                return self._open("bootstrap_cluster", low, high), None
+        remark = ONE_TASK if len(self.calls) == 1 else REPLICATES_AGREE
+        return self._from_limits(), remark
+
+    def _from_limits(self) -> Interval:
+        limits = np.array([wilson_cluster(counts) for counts in self.by_step])
+        low_curve = np.maximum.accumulate(limits[:, 0])
+        high_curve = np.minimum.accumulate(limits[::-1, 1])[::-1]
+        low, high = (
+            float(_crossings(self.levels, curve, curve >= THRESHOLD)) for curve in (high_curve, low_curve)
+        )
+        return self._open("wilson_steps", low, high)
+
+    def _open(self, method: str, low: float, high: float) -> Interval:
+        """An end that lies outside the measured steps on its own side is no limit."""
+        return Interval(
+            method,
+            None if low == -inf else self.clamp(low),
+            None if high == inf else self.clamp(high),
+        )
+
+
+def _columns(parts: list[Ints]) -> Ints:
+    return np.stack(parts, axis=1) if parts else np.zeros((0, 0), dtype=np.int64)

@@ -1,0 +1,75 @@
+"""How far two judges err on the same inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from math import sqrt
+
+import numpy as np
+
+from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.heading import NO_VERDICTS, Heading
+from steelyard.metrics.pairs.columns import Floats, Ints
+from steelyard.metrics.panel.jury import Ballots
+from steelyard.metrics.panel.over_judges import members
+from steelyard.metrics.proportion import ONE_TASK, join
+from steelyard.metrics.stats.clusters import ratio
+from steelyard.metrics.stats.intervals import Limits, t_quantile
+from steelyard.metrics.stats.jackknife import AGREEMENT, around, left_out, left_out_error
+
+NEVER_VARIES = "one of the two judges is always right or always wrong"
+TOO_FEW = "a single task decides whether a judge errs at all, or they err as one: no interval"
+
+
+def error_correlations(heading: Heading, votes: Ballots) -> Iterator[Estimate]:
+    """Correlation of errors of every two judges."""
+    wrong = np.where(np.isnan(votes.votes), np.nan, votes.votes != votes.labels[:, None])
+    for first, second in combinations(range(len(votes.judges)), 2):
+        here = heading.within(**members((votes.judges[first], votes.judges[second])))
+        both = ~np.isnan(wrong[:, first]) & ~np.isnan(wrong[:, second])
+        yield error_correlation(here, wrong[both][:, [first, second]], votes.cluster[both])
+
+
+def error_correlation(heading: Heading, wrong: Floats, cluster: Ints) -> Estimate:
+    """φ of two columns of errors; inputs without a verdict of both are left out."""
+    units = np.unique(cluster, return_inverse=True)[1]
+    columns = np.column_stack([np.ones(len(wrong)), wrong, wrong.prod(-1)])
+    table = np.zeros((int(units.max()) + 1 if len(units) else 0, columns.shape[1]))
+    np.add.at(table, units, columns)
+    value = float(_phi(table.sum(0)))
+    if not np.isfinite(value):
+        reason = NEVER_VARIES if len(wrong) else NO_VERDICTS
+        return heading.undefined("error_correlation", reason, "input")
+    limits = _limits(table, value)
+    return heading.estimate(
+        "error_correlation",
+        unit="input",
+        value=value,
+        intervals=(Interval("jackknife_cluster", *limits),) if limits else (),
+        n_calls=2 * len(wrong),
+        n_units=len(wrong),
+        n_clusters=len(table),
+        note=join([None if limits else TOO_FEW, ONE_TASK if len(table) < 2 else None]),
+    )
+
+
+def _limits(table: Floats, value: float) -> Limits | None:
+    """Fisher's z with the error of left-out tasks, and never less than that of as many independent inputs.
+
+    With few errors the tasks left out hardly differ, most of all where the two judges err apart.
+    """
+    without = left_out(table, _phi)
+    if len(table) < 2 or not np.all(np.isfinite(without)) or abs(value) >= 1:
+        return None
+    inputs = float(table[:, 0].sum())
+    independent = (1 - value**2) / sqrt(max(inputs - 3, 1.0))
+    error = max(left_out_error(without), independent)
+    return around(value, t_quantile(0.975, len(table) - 1) * error, AGREEMENT)
+
+
+def _phi(sums: Floats) -> Floats:
+    """(n·Σxy − Σx·Σy) / √(Σx(n − Σx)·Σy(n − Σy)): the correlation of two columns of 0 and 1."""
+    n, x, y, both = (sums[..., column] for column in range(4))
+    spread = x * (n - x) * y * (n - y)
+    return ratio(n * both - x * y, np.sqrt(np.maximum(spread, 0.0)))

@@ -1,0 +1,104 @@
+"""What a jury gets right and wrong, with the votes that were lost bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.heading import Heading
+from steelyard.metrics.pairs.columns import Floats
+from steelyard.metrics.panel.jury import Ballots, majority
+from steelyard.metrics.proportion import proportion
+from steelyard.metrics.scores.shares import unit_sums
+from steelyard.metrics.tally import Mask, Tally
+
+TIE = "low"
+"""A tied vote goes to the lower answer."""
+ERRORS = ("jury_false_positive_rate", "jury_false_negative_rate", "jury_error_rate")
+
+
+@dataclass(frozen=True, eq=False)
+class Sitting:
+    """A jury's verdict on every input, and what it could have been had no vote been lost."""
+
+    votes: Ballots
+    """Inputs with their labels."""
+    members: tuple[str, ...]
+    """Who sits on it."""
+    verdict: Floats
+    """What it says; NaN where it says nothing."""
+    surely: Mask
+    """Right whatever the lost votes were."""
+    possibly: Mask
+    """Right for some lost votes, or without any."""
+
+    def where(self, mask: Mask) -> Sitting:
+        """The inputs that the mask keeps."""
+        columns = self.verdict[mask], self.surely[mask], self.possibly[mask]
+        return Sitting(self.votes.where(mask), self.members, *columns)
+
+
+def sitting(votes: Ballots, members: Sequence[str]) -> Sitting:
+    """The majority of these judges."""
+    mine = votes.votes[:, [votes.judges.index(name) for name in members]]
+    answers = np.unique(np.concatenate([mine[~np.isnan(mine)], votes.labels]))
+    filled = np.stack([majority(np.where(np.isnan(mine), answer, mine), TIE) for answer in answers])
+    right = filled == votes.labels
+    # Lost votes that all go one way move a majority furthest.
+    return Sitting(votes, tuple(members), majority(mine, TIE), right.all(0), right.any(0))
+
+
+def weighed(votes: Ballots, verdict: Floats) -> Sitting:
+    """All judges under another rule, whose verdicts are given; an input without one could be either."""
+    right, open_ = verdict == votes.labels, np.isnan(verdict)
+    return Sitting(votes, votes.judges, verdict, right, right | open_)
+
+
+def accuracy(heading: Heading, metric: str, jury: Sitting, *notes: str) -> Estimate:
+    """Inputs whose verdict is the label."""
+    bounds = (float(jury.surely.mean()), float(jury.possibly.mean())) if len(jury.verdict) else None
+    return _share(heading, metric, jury, jury.verdict == jury.votes.labels, bounds, notes)
+
+
+def error_rates(heading: Heading, jury: Sitting, *notes: str) -> list[Estimate]:
+    """Wrong verdicts on inputs of the label 0, of the label 1, and on all; nothing without yes/no inputs."""
+    binary = jury.where(jury.votes.binary)
+    if not len(binary.verdict):
+        return []
+    labels = binary.votes.labels
+    subjects = (labels == 0, labels == 1, np.ones(len(labels), dtype=np.bool_))
+    return [
+        _errors(heading, metric, binary.where(mask), notes)
+        for metric, mask in zip(ERRORS, subjects, strict=True)
+    ]
+
+
+def _errors(heading: Heading, metric: str, jury: Sitting, notes: Sequence[str]) -> Estimate:
+    if not len(jury.verdict):
+        return heading.undefined(metric, f"no input has the label {ERRORS.index(metric)}", "input")
+    wrong = ~np.isnan(jury.verdict) & (jury.verdict != jury.votes.labels)
+    bounds = (1 - float(jury.possibly.mean()), 1 - float(jury.surely.mean()))
+    return _share(heading, metric, jury, wrong, bounds, notes)
+
+
+def _share(
+    heading: Heading,
+    metric: str,
+    jury: Sitting,
+    events: Mask,
+    bounds: tuple[float, float] | None,
+    notes: Sequence[str],
+) -> Estimate:
+    """Events among the inputs with a verdict, tasks as clusters; lost votes are told."""
+    scored = ~np.isnan(jury.verdict)
+    units = np.unique(jury.votes.cluster, return_inverse=True)[1]
+    trials = unit_sums(units, scored)
+    kept, count = trials > 0, int(scored.sum())
+    tally = Tally(unit_sums(units, scored & events)[kept], trials[kept], n_calls=count, n_units=count)
+    columns = [jury.votes.judges.index(name) for name in jury.members]
+    lost = int(np.isnan(jury.votes.votes[:, columns]).any(axis=1).sum())
+    told = [f"{lost} of {len(scored)} inputs lack the vote of a member"] if lost else []
+    return proportion(heading, metric, tally, unit="input", bounds=bounds, notes=[*notes, *told])

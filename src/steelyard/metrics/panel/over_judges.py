@@ -1,0 +1,69 @@
+"""The same probe under several judges: mean, spread, least and greatest of a share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.heading import Heading
+from steelyard.metrics.run.share_table import accuracy_column, kept_column, sampling_sd, share_table
+from steelyard.metrics.run.volatility import NO_REFERENCE, share_of, spread
+from steelyard.metrics.scores.probe import probe_scores
+from steelyard.verdicts.observation import Observation
+
+PANEL = "panel"
+"""What stands for a judge's name where a figure is of several judges."""
+SHARES = ("accuracy", "invariance")
+METRICS = ("judges_mean", "judges_sd", "judges_sd_sampling", "judges_min", "judges_max")
+
+
+def over_judges(
+    estimates: Iterable[Estimate], observations: Mapping[str, Sequence[Observation]], seed: int
+) -> Iterator[Estimate]:
+    """Five figures for each share and probe that at least two of these judges have."""
+    whole = [e for e in estimates if e.judge in observations and e.metric in SHARES and _defined(e)]
+    for share in SHARES:
+        for probe in dict.fromkeys(e.probe for e in whole if e.metric == share):
+            found = [e for e in whole if (e.probe, e.metric) == (probe, share)]
+            if len(found) > 1:
+                heading = Heading(PANEL, probe, {"protocol": "base", "of": share}, seed)
+                yield from _figures(heading, found, _sampling(found, observations))
+
+
+def _defined(estimate: Estimate) -> bool:
+    return estimate.value is not None and dict(estimate.group) == {"protocol": "base"}
+
+
+def _sampling(found: list[Estimate], observations: Mapping[str, Sequence[Observation]]) -> float | None:
+    """What the judges would differ by were their true shares equal; they saw the same items."""
+    column = accuracy_column if found[0].metric == "accuracy" else kept_column
+    rows = (probe_scores(e.probe, "base", observations[e.judge], unchanged=True) for e in found)
+    return sampling_sd(share_table([column(scores) for scores in rows]))
+
+
+def _figures(heading: Heading, found: list[Estimate], sampling: float | None) -> Iterator[Estimate]:
+    values = spread([share_of(e) for e in found])
+    least, most = min(found, key=share_of).judge, max(found, key=share_of).judge
+    over = f"over {values.count} judges"
+    told: tuple[tuple[float | None, str | None, dict[str, str | float]], ...] = (
+        (values.mean, over, {}),
+        (values.sd, over + ("" if sampling is None else f"; sampling alone would give {sampling:.2f}"), {}),
+        (sampling, NO_REFERENCE if sampling is None else f"{over}; items that judges share count once", {}),
+        (values.low, None, members([least])),
+        (values.high, None, members([most])),
+    )
+    for metric, (value, note, who) in zip(METRICS, told, strict=True):
+        yield heading.within(**who).estimate(
+            metric,
+            unit="judge",
+            value=value,
+            n_calls=sum(e.n_calls for e in found),
+            n_units=max(e.n_units for e in found),
+            n_clusters=max(e.n_clusters for e in found),
+            note=note,
+        )
+
+
+def members(judges: Sequence[str]) -> dict[str, str | float]:
+    """Judges as the keys of a group: `judge_1`, `judge_2`, …"""
+    return {f"judge_{number}": name for number, name in enumerate(judges, start=1)}

@@ -1,0 +1,1 @@
+"""Figures across the probes of a run."""

@@ -1,0 +1,122 @@
+"""Calls without a verdict over a judge's whole run: one figure to hold against a limit.
+
+A lost call is mostly a matter of transport and form, so calls are taken as independent until the lost ones
+show otherwise: where tasks differ, they are the clusters, as they are in the rates per probe. The correlation
+that those assume for tasks that do not differ is not assumed here, for no clean run could then be told from
+one that loses 2 %.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import ceil, sqrt
+
+from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.findings import (
+    ALPHA,
+    FLAGGED,
+    POWER,
+    UNDERPOWERED,
+    Limit,
+    calls_needed,
+    detectable_beyond,
+    limit_word,
+)
+from steelyard.metrics.heading import NO_CALLS
+from steelyard.metrics.run.loss_dependence import loss_test
+from steelyard.metrics.stats.clusters import design_effect, no_spread, wilson_cluster
+from steelyard.metrics.stats.intervals import Limits, normal_quantile, wilson
+from steelyard.metrics.stats.power import trials_to_exclude
+from steelyard.metrics.tally import Tally
+from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.recorded_observations import calls_by_task, extent
+from steelyard.verdicts.verdict import Failed, Unreadable
+
+PROBE = "run"
+LIMIT = Limit(0.02)
+METRICS: dict[str, type[Unreadable | Failed]] = {"unreadable_rate": Unreadable, "failed_rate": Failed}
+UNEVEN = "uneven"
+"""Reading of lost calls that depend on the condition."""
+INDEPENDENT = "over all probes and protocols, calls taken as independent"
+CLUSTERED = "over all probes and protocols, tasks as clusters"
+
+
+def loss_estimates(judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
+    """`unreadable_rate` and `failed_rate` among all calls that a judge was asked."""
+    return [_tested(judge, metric, kind, observations, seed) for metric, kind in METRICS.items()]
+
+
+def _tested(
+    judge: str, metric: str, kind: type[Unreadable | Failed], observations: Sequence[Observation], seed: int
+) -> Estimate:
+    """The rate, flagged as well where the lost calls are not spread evenly over what is shown."""
+    rate = _rate(judge, metric, kind, observations)
+    test = loss_test(observations, kind, seed) if rate.numerator else None
+    if test is None:
+        return rate
+    uneven = test.p <= ALPHA / len(METRICS)
+    most = f", most in {test.worst}: {test.lost} of {test.calls}" if uneven else ""
+    rate = replace(rate, note=f"{rate.note}; even over conditions: p = {test.p:.2g}{most}")
+    return replace(rate, finding=FLAGGED, calls_needed=None, reading=UNEVEN) if uneven else rate
+
+
+def _rate(
+    judge: str, metric: str, kind: type[Unreadable | Failed], observations: Sequence[Observation]
+) -> Estimate:
+    if not len(observations):
+        return Estimate(judge, PROBE, metric, {}, "call", None, note=NO_CALLS)
+    counts = _tally(observations, kind)
+    word = limit_word(_limits(counts, 1 - ALPHA), LIMIT)
+    clustered = [Interval("wilson_cluster", *_limits(counts, 0.975))] if _spread(counts) else []
+    return Estimate(
+        judge=judge,
+        probe=PROBE,
+        metric=metric,
+        group={},
+        unit="call",
+        value=counts.k / counts.n,
+        numerator=counts.k,
+        denominator=counts.n,
+        intervals=(*clustered, Interval("wilson", *wilson(counts.k, counts.n))),
+        n_calls=counts.n,
+        n_units=counts.n_units,
+        n_clusters=counts.n_clusters,
+        design_effect=design_effect(counts),
+        bounds=(counts.k / counts.n, counts.k / counts.n),
+        finding=word,
+        minimum_detectable=_detectable(counts),
+        note=CLUSTERED if clustered else INDEPENDENT,
+        calls_needed=_calls_needed(counts) if word == UNDERPOWERED else None,
+    )
+
+
+def _tally(observations: Sequence[Observation], kind: type[Unreadable | Failed]) -> Tally:
+    events, calls = calls_by_task(observations, kind)
+    return Tally(events, calls, n_calls=len(observations), n_units=extent(observations)[0])
+
+
+def _spread(counts: Tally) -> bool:
+    """Tasks lose calls at different rates."""
+    return counts.n_clusters > 1 and not no_spread(counts)
+
+
+def _limits(counts: Tally, probability: float) -> Limits:
+    if _spread(counts):
+        return wilson_cluster(counts, probability)
+    return wilson(counts.k, counts.n, normal_quantile(probability))
+
+
+def _detectable(counts: Tally) -> float:
+    """Distance from the limit that a one-sided 5 % test on these data shows with 80 % power."""
+    if _spread(counts):
+        return detectable_beyond(counts, LIMIT)
+    error = sqrt(LIMIT.value * (1 - LIMIT.value) / counts.n)
+    return (normal_quantile(1 - ALPHA) + normal_quantile(POWER)) * error
+
+
+def _calls_needed(counts: Tally) -> int | None:
+    if _spread(counts):
+        return calls_needed(counts, LIMIT)
+    trials = trials_to_exclude(counts.k / counts.n, LIMIT.value, normal_quantile(1 - ALPHA), POWER)
+    return None if trials is None else ceil(trials)

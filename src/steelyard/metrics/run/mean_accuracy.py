@@ -1,0 +1,24 @@
+"""The intervals of a mean accuracy over probes: tasks are left out, or drawn again, with all their probes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from steelyard.metrics.estimate import Interval
+from steelyard.metrics.heading import Heading
+from steelyard.metrics.pairs.columns import Floats
+from steelyard.metrics.scores.resampled import intervals
+from steelyard.metrics.stats.clusters import ratio
+from steelyard.metrics.stats.jackknife import SHARE
+
+
+def mean_intervals(heading: Heading, table: Floats) -> tuple[Interval, ...]:
+    """Intervals of the mean of a table's shares, each counted once; none without spread."""
+    return intervals(table, _mean, heading.bootstrap_seed("accuracy_mean"), SHARE)[0]
+
+
+def _mean(sums: Floats) -> Floats:
+    """Mean over the shares that a draw has trials of."""
+    shares = ratio(sums[..., 0], sums[..., 1])
+    known = np.isfinite(shares)
+    return ratio(np.where(known, shares, 0.0).sum(-1), known.sum(-1).astype(np.float64))

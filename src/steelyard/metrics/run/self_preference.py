@@ -1,0 +1,178 @@
+"""Texts of the judge's own family against others that people valued alike.
+
+    self-preference = Σ_label n_own · (mean_own − mean_others) / Σ_label n_own
+
+over the labels that both have. A judge that is merely noisy, lenient or partial to a slot treats both alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.findings import CLEAR, FLAGGED, MARGIN, UNDERPOWERED, by_loss, moved_by
+from steelyard.metrics.heading import Heading
+from steelyard.metrics.pairs.columns import Floats
+from steelyard.metrics.proportion import ONE_TASK, join
+from steelyard.metrics.scores.resampled import intervals
+from steelyard.metrics.stats.clusters import ratio
+from steelyard.metrics.stats.intervals import Limits, difference, normal_quantile, score
+from steelyard.metrics.stats.jackknife import AGREEMENT
+from steelyard.stimuli.expectation import Label, Prefers
+from steelyard.tasks.scale import parse_scale
+from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable
+
+NO_FAMILY = "the family of the judge is not known: name it under the option families of the probe"
+NONE_OWN = "no text with a reference is by the judge's own family"
+NONE_ALIKE = "no reference is shared by a text of the judge's own family and one of another"
+
+
+ALIKE = "no spread between tasks: each counts as one trial"
+
+
+@dataclass(frozen=True)
+class Treatment:
+    """How one call treated one text."""
+
+    cluster: str
+    """Task."""
+    item: str
+    """Item or pair."""
+    label: Hashable
+    """What people said of the text; only equals are compared."""
+    own: bool
+    """The text is by the judge's own family."""
+    value: float
+    """0 to 1: place of the score on its scale, or the share of the pair that went to the text."""
+    lost: bool = False
+    """The call has no verdict, and its value means nothing."""
+
+
+def score_treatments(observations: Iterable[Observation], own: frozenset[str]) -> list[Treatment]:
+    """Scores of labelled texts, as places on their scales; `own` holds the authors of the judge's family."""
+    found = []
+    for o in observations:
+        shown, verdict = o.stimulus, o.verdict
+        if isinstance(shown.expectation, Label) and not isinstance(verdict, Abstained) and shown.authors:
+            answers = parse_scale(shown.scale or "").answers
+            low, high = int(answers[0]), int(answers[-1])
+            value = (int(verdict.value) - low) / (high - low) if isinstance(verdict, Decided) else 0.0
+            label = (shown.scale, shown.expectation.value)
+            mine = shown.authors[0] in own
+            found.append(Treatment(shown.cluster, shown.lineage.parent, label, mine, value, not _readable(o)))
+    return found
+
+
+def pair_treatments(observations: Iterable[Observation], own: frozenset[str]) -> list[Treatment]:
+    """What the text that people preferred got, in pairs of which one text is by the judge's family."""
+    found = []
+    for o in observations:
+        shown = o.stimulus
+        if isinstance(shown.expectation, Prefers) and shown.authors:
+            mine = [author in own for author in shown.authors]
+            if mine[0] != mine[1]:
+                preferred = shown.expectation.content
+                value = 0.5 if o.winner is None else float(o.winner == preferred)
+                place = "uv".index(preferred)
+                lost = not _readable(o)
+                found.append(Treatment(shown.cluster, shown.id, "preferred", mine[place], value, lost))
+    return found
+
+
+def self_preference(
+    heading: Heading, treatments: Sequence[Treatment], observations: Sequence[Observation]
+) -> Estimate:
+    """The weighted difference, with tasks drawn again; undefined where there is nothing to compare."""
+    lost = {
+        "unreadable": sum(isinstance(o.verdict, Unreadable) for o in observations),
+        "failed": sum(isinstance(o.verdict, Failed) for o in observations),
+    }
+    known = [t for t in treatments if not t.lost]
+    if not any(t.own for t in known):
+        return heading.undefined("self_preference", NONE_OWN, excluded=lost)
+    table = _table(known)
+    value = float(matched(table.sum(0)))
+    if not np.isfinite(value):
+        return heading.undefined("self_preference", NONE_ALIKE, excluded=lost)
+    found, remark = intervals(table, matched, heading.bootstrap_seed("self_preference"), AGREEMENT)
+    if not found:
+        found = (Interval("wilson_cluster_difference", *_without_spread(table, value)),)
+        remark = ALIKE
+    bounds = _bounds(treatments)
+    seen, word = _word(found[0]), _word(found[0], moved_by(value, bounds))
+    return heading.estimate(
+        "self_preference",
+        unit="call",
+        value=value,
+        intervals=found,
+        n_calls=len(known),
+        n_units=len({t.item for t in known}),
+        n_clusters=len(table),
+        excluded=lost,
+        bounds=bounds,
+        chance=0.0,
+        finding=word,
+        note=join([_means(known), remark, ONE_TASK if len(table) < 2 else None, by_loss(seen, word)]),
+    )
+
+
+def _bounds(treatments: Sequence[Treatment]) -> Limits:
+    """Every missing call against the own family and for the others, or the other way round."""
+
+    def filled(own: float) -> float:
+        values = [own if t.own else 1 - own for t in treatments]
+        rows = [replace(t, value=v) if t.lost else t for t, v in zip(treatments, values, strict=True)]
+        return float(matched(_table(rows).sum(0)))
+
+    return filled(0.0), filled(1.0)
+
+
+def matched(sums: Floats) -> Floats:
+    """From sums (…, labels, [own calls, own total, other calls, other total]) to the difference (…)."""
+    own, own_total, others, others_total = np.moveaxis(sums, -1, 0)
+    apart = ratio(own_total, own) - ratio(others_total, others)
+    weight = np.where(np.isfinite(apart), own, 0.0)
+    return ratio((weight * np.nan_to_num(apart)).sum(-1), weight.sum(-1))
+
+
+def _table(treatments: Sequence[Treatment]) -> Floats:
+    clusters = {name: n for n, name in enumerate(sorted({t.cluster for t in treatments}))}
+    labels = {name: n for n, name in enumerate(sorted({t.label for t in treatments}, key=repr))}
+    table = np.zeros((len(clusters), len(labels), 4))
+    for t in treatments:
+        first = 0 if t.own else 2
+        table[clusters[t.cluster], labels[t.label], first : first + 2] += (1.0, t.value)
+    return table
+
+
+def _without_spread(table: Floats, value: float) -> Limits:
+    """Every draw gives the same: two shares as far apart as the value, with a task as one trial of each."""
+    own, others = (int(np.count_nonzero(table[..., side].sum(-1))) for side in (0, 2))
+    high, low = (1 + value) / 2, (1 - value) / 2
+    quantile = normal_quantile(0.975)
+    return difference(high, score(high, own, quantile), low, score(low, others, quantile))
+
+
+def _means(treatments: Sequence[Treatment]) -> str:
+    own = [t.value for t in treatments if t.own]
+    others = [t.value for t in treatments if not t.own]
+    return (
+        f"own {np.mean(own):.2f} in {len(own)} calls, others {np.mean(others):.2f} in {len(others)}, "
+        f"before labels are matched; margin {MARGIN:g}"
+    )
+
+
+def _word(interval: Interval, moved: Limits = (0.0, 0.0)) -> str:
+    """By the 95 % interval, moved as missing calls could: within the margin, beside zero, or neither."""
+    low, high = (interval.low or 0.0) + moved[0], (interval.high or 0.0) + moved[1]
+    if abs(low) < MARGIN and abs(high) < MARGIN:
+        return CLEAR
+    return FLAGGED if low > 0 or high < 0 else UNDERPOWERED
+
+
+def _readable(observation: Observation) -> bool:
+    return isinstance(observation.verdict, (Decided, Tie, Abstained))

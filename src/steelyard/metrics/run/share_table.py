@@ -1,0 +1,83 @@
+"""Shares of several probes, or of several judges, on the same tasks: they vary together.
+
+Whatever is told over them is told from one table, tasks × shares × (events, trials), so that a task brings
+all its shares along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+
+from steelyard.metrics.pairs.columns import Floats, Ints
+from steelyard.metrics.scores.columns import Scores
+from steelyard.metrics.scores.invariance import compare_items, keeps_label
+from steelyard.metrics.tally import Mask
+
+
+@dataclass(frozen=True, eq=False)
+class ShareColumn:
+    """The events behind one share, with the tasks and items they belong to."""
+
+    tasks: tuple[str, ...]
+    """Task of each entry."""
+    items: tuple[str, ...]
+    """Item of each entry."""
+    events: Ints | Mask
+    """Events of each entry."""
+    trials: Ints | Mask
+    """Trials of each entry."""
+
+
+def accuracy_column(scores: Scores) -> ShareColumn:
+    """Right calls among labelled ones with a verdict: on the edits, or on the items where there are none."""
+    edits = ~scores.original if np.any(~scores.original) else scores.original
+    rows = scores.where(edits & scores.labelled & scores.readable)
+    right = rows.decided & np.equal(rows.score, rows.expected)
+    tasks = tuple(rows.clusters[number] for number in rows.cluster)
+    items = tuple(rows.items[number] for number in rows.item)
+    return ShareColumn(tasks, items, right, rows.readable)
+
+
+def kept_column(scores: Scores) -> ShareColumn:
+    """Comparisons with the unchanged item that give the same verdict, item by item."""
+    compared = compare_items(scores.where(scores.original | keeps_label(scores)))
+    task = np.zeros(len(scores.items), dtype=np.int64)
+    task[scores.item] = scores.cluster
+    made = compared.made > 0
+    tasks = tuple(scores.clusters[number] for number in task[made])
+    items = tuple(name for name, known in zip(scores.items, made, strict=True) if known)
+    return ShareColumn(tasks, items, compared.equal[made], compared.made[made])
+
+
+def share_table(columns: Sequence[ShareColumn]) -> Floats:
+    """Events and trials by task and column; by item where there is one task only."""
+    one_task = len({name for column in columns for name in column.tasks}) < 2
+    units = [column.items if one_task else column.tasks for column in columns]
+    numbers = {name: number for number, name in enumerate(sorted({n for names in units for n in names}))}
+    table = np.zeros((len(numbers), len(columns), 2))
+    for number, (column, names) in enumerate(zip(columns, units, strict=True)):
+        where = [numbers[name] for name in names]
+        np.add.at(table, (where, number), np.column_stack([column.events, column.trials]))
+    return table
+
+
+def sampling_sd(table: Floats) -> float | None:
+    """The standard deviation that the shares would show among themselves were all true ones equal.
+
+    The mean of their sampling variances less the mean of their covariances over tasks: a judge that answers
+    alike whatever the probe has none, however few its items are. None for a single task of one item.
+    """
+    units, count, _ = table.shape
+    if units < 2 or count < 2:
+        return None
+    events, trials = table[..., 0], table[..., 1]
+    total = np.maximum(trials.sum(0), 1)
+    residuals = (events - events.sum(0) / total * trials) / total
+    covariance = residuals.T @ residuals * units / (units - 1)
+    own = float(np.trace(covariance))
+    shared = float(covariance.sum()) - own
+    return sqrt(max(0.0, own / count - shared / (count * (count - 1))))

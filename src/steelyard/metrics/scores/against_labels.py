@@ -1,0 +1,171 @@
+"""Scores against reference labels: binary and ordinal figures that are no proportions of calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.heading import NO_VERDICTS, Heading
+from steelyard.metrics.pairs.columns import Floats, Ints
+from steelyard.metrics.scores.columns import Scores
+from steelyard.metrics.scores.resampled import Sums, resampled
+from steelyard.metrics.scores.shares import abstentions, false_rates, unlabelled, within_one
+from steelyard.metrics.stats import agreement
+from steelyard.metrics.stats.clusters import fallback_size, quantile
+from steelyard.metrics.stats.intervals import Limits, score
+from steelyard.metrics.stats.jackknife import AGREEMENT, POSITIVE, SHARE, UNBOUNDED, Ends
+from steelyard.metrics.tally import Tally
+
+NOT_SCORED = "no call of a labelled item ended in a score"
+CONSTANT_SCORES = "the judge gave every item the same score"
+CONSTANT_LABELS = "every item has the same label"
+AGREE_CONSTANT = "every label and every score is the same"
+
+Formula = Callable[[Floats, Floats], Floats]
+"""A figure of a table labels × scores and the values of its levels."""
+
+BINARY: dict[str, Formula] = {
+    "balanced_accuracy": agreement.balanced_accuracy,
+    "kappa": agreement.kappa,
+    "gwet_ac1": partial(agreement.gwet_ac1, levels=2),
+}
+ORDINAL: dict[str, Formula] = {
+    "mae": agreement.mean_absolute_error,
+    "bias": agreement.bias,
+    "ccc": agreement.concordance,
+    "pearson": agreement.pearson,
+    "spearman": agreement.spearman,
+    "qwk": agreement.quadratic_kappa,
+    "krippendorff_alpha": agreement.krippendorff_alpha,
+    "compression": agreement.compression,
+}
+_ENDS: dict[str, Ends] = {
+    "balanced_accuracy": SHARE,
+    "mae": POSITIVE,
+    "bias": UNBOUNDED,
+    "compression": POSITIVE,
+}
+"""Ends of a figure's range, where they are not those of agreement."""
+_CHANCE = {"balanced_accuracy": 0.5, "mae": None, "bias": None, "compression": None}
+_NOTES = {
+    "krippendorff_alpha": "ordinal distances, judge and label as two raters",
+    "ccc": "moments over n",
+}
+
+
+def binary_figures(heading: Heading, scores: Scores) -> list[Estimate]:
+    """False rates, balanced accuracy and chance-corrected agreement of yes/no verdicts."""
+    sums = label_table(scores, np.array([0, 1]))
+    values = np.array([0.0, 1.0])
+    return [*false_rates(heading, scores), *_figures(heading, BINARY, sums, values, unlabelled(scores))]
+
+
+def ordinal_figures(heading: Heading, scores: Scores) -> list[Estimate]:
+    """Errors, correlations and use of the scale; all rows have the same scale."""
+    rows = scores.where(scores.labelled & scores.decided)
+    values = np.union1d(rows.score, rows.expected.astype(np.int64))
+    sums = label_table(scores, values)
+    figures = _figures(heading, ORDINAL, sums, values.astype(np.float64), unlabelled(scores))
+    return [within_one(heading, scores), *figures, unused_levels(heading, scores)]
+
+
+def label_table(scores: Scores, values: Ints) -> Sums:
+    """Calls per label and score within each resampling unit."""
+    labelled = scores.where(scores.labelled)
+    rows = labelled.where(labelled.decided)
+    units = np.unique(rows.unit, return_inverse=True)[1] if len(rows) else rows.item
+    levels, count = len(values), int(units.max()) + 1 if len(rows) else 0
+    labels, given = np.searchsorted(values, rows.expected), np.searchsorted(values, rows.score)
+    cell = (units * levels + labels) * levels + given
+    table = np.bincount(cell, minlength=count * levels * levels).astype(np.float64)
+    return Sums(table.reshape(count, levels, levels), labelled, len(rows), rows.n_items)
+
+
+def unused_levels(heading: Heading, scores: Scores) -> Estimate:
+    """Levels of the scale that the judge never used; more calls can only lower it."""
+    rows = scores.where(scores.decided)
+    if not len(rows):
+        return heading.undefined("unused_levels", NO_VERDICTS, "level", scores.lost())
+    levels = int(rows.high[0] - rows.low[0]) + 1
+    unused = sorted(set(range(int(rows.low[0]), int(rows.high[0]) + 1)) - set(rows.score.tolist()))
+    return heading.estimate(
+        "unused_levels",
+        unit="level",
+        value=float(len(unused)),
+        n_calls=len(rows),
+        n_units=rows.n_items,
+        n_clusters=rows.n_clusters,
+        excluded=scores.lost(),
+        note=f"of {levels} levels" + ("; never used: " + ", ".join(map(str, unused)) if unused else ""),
+    )
+
+
+def _figures(
+    heading: Heading, formulas: dict[str, Formula], sums: Sums, values: Floats, lacking: str
+) -> list[Estimate]:
+    """Every figure of the table; `lacking` says why there are no labels, where there are none."""
+    return [_figure(heading, metric, formula, sums, values, lacking) for metric, formula in formulas.items()]
+
+
+def _figure(
+    heading: Heading, metric: str, formula: Formula, sums: Sums, values: Floats, lacking: str
+) -> Estimate:
+    return resampled(
+        heading,
+        metric,
+        sums,
+        lambda table: formula(table, values),
+        reason=_why(metric, sums) if len(sums.rows) else lacking,
+        ends=_ENDS.get(metric, AGREEMENT),
+        bounds=_bounds(metric, sums),
+        chance=_CHANCE.get(metric, 0.0),
+        notes=(_NOTES.get(metric), *abstentions(sums.rows, "left out")),
+        alike=lambda: _mixture(formula, sums, values),
+    )
+
+
+def _mixture(formula: Formula, sums: Sums, values: Floats) -> Interval | None:
+    """Limits where tasks do not differ: as many random verdicts as the data allow, mixed into the table."""
+    calls = np.rint(sums.table.sum((1, 2))).astype(np.int64)
+    none = Tally(events=0 * calls, trials=calls, n_calls=sums.n_calls, n_units=sums.n_items)
+    random = score(0.0, fallback_size(none), quantile(none, 0.975))[1]
+    table = sums.table.sum(0)
+    chance = np.outer(table.sum(1), table.sum(0)) / table.sum()
+    value, mixed = (
+        float(formula(table, values)),
+        float(formula((1 - random) * table + random * chance, values)),
+    )
+    if not np.isfinite(mixed) or abs(value - mixed) < 1e-9:
+        return None
+    return Interval("random_mixture", min(value, mixed), max(value, mixed))
+
+
+def _why(metric: str, sums: Sums) -> str:
+    """Why a figure is undefined."""
+    if not sums.n_calls:
+        return NOT_SCORED
+    table = sums.table.sum(0)
+    constant = [np.count_nonzero(table.sum(axis)) < 2 for axis in (-1, -2)]
+    if all(constant) and metric in ("kappa", "qwk", "krippendorff_alpha"):
+        return AGREE_CONSTANT
+    return CONSTANT_LABELS if constant[0] else CONSTANT_SCORES
+
+
+def _bounds(metric: str, sums: Sums) -> Limits | None:
+    """Worst and best case of a mean error over the calls without a verdict."""
+    if metric not in ("mae", "bias"):
+        return None
+    rows = sums.rows.where(~sums.rows.readable)
+    scored = sums.rows.where(sums.rows.decided)
+    calls = len(rows) + len(scored)
+    gaps = scored.score - scored.expected
+    down, up = rows.low - rows.expected, rows.high - rows.expected
+    if not calls:
+        return None
+    if metric == "bias":
+        return float(gaps.sum() + down.sum()) / calls, float(gaps.sum() + up.sum()) / calls
+    known = float(np.abs(gaps).sum())
+    return known / calls, (known + float(np.maximum(-down, up).sum())) / calls

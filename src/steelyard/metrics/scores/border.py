@@ -1,0 +1,90 @@
+"""At the border of the rubric no verdict is wrong: what counts is whether the judge stays with its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.heading import Heading
+from steelyard.metrics.pairs.columns import Floats
+from steelyard.metrics.proportion import NO_SPREAD, ONE_TASK, join
+from steelyard.metrics.scores.columns import Scores
+from steelyard.metrics.scores.probe import probe_scores, untold
+from steelyard.metrics.scores.repeats import NO_REPEATS, equal_pairs, stability, verdict_counts
+from steelyard.metrics.scores.shares import lost_rates
+from steelyard.metrics.stats.cluster_mean import mean_by_unit
+from steelyard.metrics.stats.clusters import ratio
+from steelyard.stimuli.original import ORIGINAL
+from steelyard.verdicts.observation import Observation
+
+BORDER = "answer_ambiguity"
+"""The probe whose texts lie at the border: no verdict on them is right, or to be kept."""
+METRICS = (
+    "self_agreement",
+    "border_noise",
+    "flip_rate",
+    "icc",
+    "fleiss_kappa",
+    "unreadable_rate",
+    "failed_rate",
+)
+"""Ids of the figures at the border, in reading order."""
+
+
+def border_estimates(
+    judge: str, probe: str, protocol: str, observations: Iterable[Observation], seed: int
+) -> list[Estimate]:
+    """Agreement of repeats at the border, on the unchanged items, and the difference."""
+    scores = probe_scores(probe, protocol, observations)
+    heading = Heading(judge, probe, {"protocol": protocol}, seed)
+    if not len(scores):
+        return untold(heading, "self_agreement")
+    border, plain = scores.where(~scores.original), scores.where(scores.original)
+    agreement, *others = stability(heading, border)
+    compared = len(plain) and np.any(border.readable)
+    unchanged = stability(heading.within(kind=ORIGINAL), plain)[:1] if compared else []
+    return [agreement, *unchanged, border_noise(heading, scores), *others, *lost_rates(heading, border)]
+
+
+def border_noise(heading: Heading, scores: Scores) -> Estimate:
+    """Mean over items of (repeats that differ at the border − repeats of the unchanged item that differ)."""
+    border, plain = (
+        item_noise(scores, scores.where(~scores.original)),
+        item_noise(scores, scores.where(scores.original)),
+    )
+    both = np.isfinite(border) & np.isfinite(plain)
+    if not both.any():
+        return heading.undefined("border_noise", NO_REPEATS, "comparison", scores.lost())
+    units = np.zeros(len(scores.items), dtype=np.int64)
+    units[scores.item] = scores.unit
+    mean = mean_by_unit(units[both], (border - plain)[both])
+    limits = mean.limits(0.975)
+    used = scores.where(both[scores.item])
+    return heading.estimate(
+        "border_noise",
+        unit="comparison",
+        value=mean.mean,
+        intervals=(Interval("t_cluster", max(-1.0, limits[0]), min(1.0, limits[1])),) if limits else (),
+        n_calls=int(np.count_nonzero(used.readable)),
+        n_units=int(both.sum()),
+        n_clusters=used.n_clusters,
+        excluded=scores.lost(),
+        chance=0.0,
+        minimum_detectable=mean.detectable(),
+        note=join(
+            [
+                f"repeats differ in {border[both].mean():.2f}, on the unchanged items in "
+                f"{plain[both].mean():.2f}",
+                None if limits else NO_SPREAD,
+                ONE_TASK if used.n_clusters < 2 else None,
+            ]
+        ),
+    )
+
+
+def item_noise(scores: Scores, rows: Scores) -> Floats:
+    """Share of pairs of repeats that differ, by item; NaN where an item has no two verdicts."""
+    equal, pairs = equal_pairs(verdict_counts(rows, rows.item, len(scores.items)))
+    return ratio((pairs - equal).astype(np.float64), pairs.astype(np.float64))

@@ -1,0 +1,205 @@
+"""An edited item against the judge's own verdict on the unchanged one.
+
+Only edits that keep the label ask for the same verdict. What changes beyond the noise of asking twice
+is the edit's effect:
+
+    excess flip = share of (original, edit) comparisons that differ
+                − share of (original, original) comparisons that differ
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.findings import ALPHA, MARGIN, Limit, by_loss, difference_word, judge_limit, moved_by
+from steelyard.metrics.heading import Heading
+from steelyard.metrics.pairs.columns import Floats, Ints
+from steelyard.metrics.proportion import NO_SPREAD, ONE_TASK, join
+from steelyard.metrics.scores.columns import Scores
+from steelyard.metrics.scores.excess_bounds import excess_bounds
+from steelyard.metrics.scores.repeats import NO_REPEATS, equal_pairs, verdict_counts
+from steelyard.metrics.scores.shares import share, unit_sums
+from steelyard.metrics.stats.cluster_mean import ClusterMean, mean_by_unit
+from steelyard.metrics.stats.clusters import fallback_size, quantile, ratio
+from steelyard.metrics.stats.intervals import Limits, score
+from steelyard.metrics.tally import Mask, Tally
+
+NO_ORIGINALS = "the unchanged items were not judged"
+NOT_BOTH = "no item has a verdict both unchanged and edited"
+NOISE_UNKNOWN = "no repeats: noise and edit are not told apart"
+
+
+@dataclass(frozen=True, eq=False)
+class Comparisons:
+    """Every edited call of an item beside every call of the unchanged item; one entry per item."""
+
+    rows: Scores
+    """The calls compared, lost ones included."""
+    equal: Ints
+    """Comparisons with the same verdict."""
+    made: Ints
+    """Comparisons of two verdicts."""
+    designed: Ints
+    """Comparisons had no call been lost."""
+    floor: Floats
+    """Share of repeats of the unchanged item that differ; NaN without repeats."""
+    unit: Ints
+    """Resampling unit of the item."""
+
+    def tally(self, events: Ints) -> Tally:
+        """Events among the comparisons made, per resampling unit."""
+        per_unit = unit_sums(self.unit, self.made)
+        kept = per_unit > 0
+        used = self.rows.where((self.made > 0)[self.rows.item] & self.rows.readable)
+        return Tally(
+            events=unit_sums(self.unit, events)[kept],
+            trials=per_unit[kept],
+            n_calls=len(used),
+            n_units=int(np.count_nonzero(self.made)),
+            **self.rows.lost(),
+        )
+
+
+def keeps_label(scores: Scores) -> Mask:
+    """Rows whose expected verdict is that of the unchanged item; an item without a label is taken to keep."""
+    labels = np.full(len(scores.items), np.nan)
+    labels[scores.item[scores.original]] = scores.expected[scores.original]
+    own = labels[scores.item]
+    return np.asarray(np.isnan(own) | np.isnan(scores.expected) | (own == scores.expected))
+
+
+def compare_items(scores: Scores) -> Comparisons:
+    """Bring the edited calls of each item together with the unchanged ones."""
+    size = len(scores.items)
+    edited = np.bincount(scores.item[~scores.original], minlength=size)
+    plain = np.bincount(scores.item[scores.original], minlength=size)
+    rows = scores.where(((edited > 0) & (plain > 0))[scores.item])
+    counts = _item_counts(rows, ~rows.original), _item_counts(rows, rows.original)
+    unit = np.zeros(size, dtype=np.int64)
+    unit[rows.item] = rows.unit if len(rows) else rows.item
+    return Comparisons(
+        rows=rows,
+        equal=(counts[0] * counts[1]).sum(-1),
+        made=counts[0].sum(-1) * counts[1].sum(-1),
+        designed=edited * plain,
+        floor=_floor(rows),
+        unit=unit,
+    )
+
+
+def invariance_estimates(heading: Heading, scores: Scores) -> list[Estimate]:
+    """`invariance` and `excess_flip` of the edits that keep the label.
+
+    Nothing where no edit does, or where the probe compares with no unchanged item.
+    """
+    kept = scores.where(scores.original | keeps_label(scores))
+    if np.all(kept.original) or not np.any(kept.original):
+        return []
+    comparisons = compare_items(kept)
+    excess = _excess(heading, comparisons)
+    return [_invariance(heading, comparisons, known_noise=excess.value is not None), excess]
+
+
+def invariance(heading: Heading, scores: Scores) -> Estimate:
+    """The paired figure alone, for one level of a graded edit; it carries no finding."""
+    return _invariance(heading, compare_items(scores), known_noise=True)
+
+
+def _invariance(heading: Heading, comparisons: Comparisons, *, known_noise: bool) -> Estimate:
+    tally = comparisons.tally(comparisons.equal)
+    designed = int(comparisons.designed.sum())
+    lost = designed - tally.n
+    estimate = share(
+        heading,
+        "invariance",
+        comparisons.rows,
+        tally,
+        unit="comparison",
+        bounds=(tally.k / designed, (tally.k + lost) / designed) if designed else None,
+        reason=NOT_BOTH if designed else NO_ORIGINALS,
+    )
+    if known_noise or estimate.value is None:
+        return estimate
+    # Without repeats the noise is not known: a small total still bounds the edit's share in it.
+    limit = Limit(1 - MARGIN, "min")
+    seen, word = judge_limit(tally, limit), judge_limit(tally, limit, estimate.bounds)
+    return replace(estimate, finding=word, note=join([estimate.note, NOISE_UNKNOWN, by_loss(seen, word)]))
+
+
+def _excess(heading: Heading, comparisons: Comparisons) -> Estimate:
+    flips = 1 - ratio(comparisons.equal.astype(np.float64), comparisons.made.astype(np.float64))
+    both = np.isfinite(flips) & np.isfinite(comparisons.floor)
+    rows = comparisons.rows
+    if not both.any():
+        why = NO_REPEATS if comparisons.made.any() else NOT_BOTH if len(rows) else NO_ORIGINALS
+        return heading.undefined("excess_flip", why, "comparison", rows.lost())
+    mean = mean_by_unit(comparisons.unit[both], (flips - comparisons.floor)[both])
+    flip, floor = float(flips[both].mean()), float(comparisons.floor[both].mean())
+    method = "t_cluster" if mean.error else "wilson_cluster_difference"
+    limits = partial(_limits, mean, flip, floor)
+    # Fewer changes than mere repeats show are no fault: the test is one-sided.
+    p = mean.p() / 2 if mean.mean > 0 else 1 - mean.p() / 2
+    bounds = _excess_bounds(rows)
+    seen = difference_word(limits(1 - ALPHA), p)
+    word = difference_word(limits(1 - ALPHA), p, moved=moved_by(mean.mean, bounds))
+    return heading.estimate(
+        "excess_flip",
+        unit="comparison",
+        value=mean.mean,
+        intervals=(Interval(method, *limits(0.975)),),
+        n_calls=len(rows.where(both[rows.item] & rows.readable)),
+        n_units=int(both.sum()),
+        n_clusters=rows.n_clusters,
+        excluded=rows.lost(),
+        bounds=bounds,
+        chance=0.0,
+        finding=word,
+        minimum_detectable=mean.detectable(),
+        p=p,
+        note=join(
+            [
+                f"edits differ in {flip:.2f}, repeats of the original in {floor:.2f}; margin {MARGIN:g}",
+                None if mean.error else NO_SPREAD,
+                ONE_TASK if rows.n_clusters < 2 else None,
+                by_loss(seen, word),
+            ]
+        ),
+    )
+
+
+def _excess_bounds(rows: Scores) -> Limits | None:
+    lost = [
+        np.bincount(rows.item[~rows.readable & mask], minlength=len(rows.items))
+        for mask in (~rows.original, rows.original)
+    ]
+    return excess_bounds(_item_counts(rows, ~rows.original), _item_counts(rows, rows.original), *lost)
+
+
+def _limits(mean: ClusterMean, flip: float, floor: float, probability: float) -> Limits:
+    """Student's t over units; above it reaches as far as the share of changed items alone can.
+
+    Changes are rare and large: a sample that happens to hold few of them has little spread as well, and t
+    would rule out too much. Each item counts as one trial, for its comparisons may all be one verdict.
+    """
+    items = np.rint(mean.sizes).astype(np.int64)
+    alike = Tally(events=0 * items, trials=items, n_calls=0, n_units=0)
+    low, high = score(flip, fallback_size(alike), quantile(alike, probability))
+    spread = mean.limits(probability)
+    if spread is not None:
+        low, high = spread[0] + floor, max(high, spread[1] + floor)
+    return max(-1.0, low - floor), min(1.0, high - floor)
+
+
+def _item_counts(scores: Scores, mask: Mask) -> Ints:
+    """Verdicts per item among the rows of the mask, over verdict columns that all rows share."""
+    groups = scores.item + np.where(mask, 0, len(scores.items))
+    return verdict_counts(scores, groups, 2 * len(scores.items))[: len(scores.items)]
+
+
+def _floor(rows: Scores) -> Floats:
+    equal, pairs = equal_pairs(_item_counts(rows, rows.original))
+    return ratio((pairs - equal).astype(np.float64), pairs.astype(np.float64))

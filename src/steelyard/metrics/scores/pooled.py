@@ -1,0 +1,35 @@
+"""One correlation and one mean error per judge: its ordinal scores of all probes together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.heading import Heading
+from steelyard.metrics.scores.columns import collect_scores
+from steelyard.metrics.scores.probe import by_scale
+from steelyard.stimuli.original import ORIGINAL
+from steelyard.verdicts.observation import Observation
+
+PROBE = "pooled"
+METRICS = ("ccc", "pearson", "spearman", "mae")
+"""What is told of all probes together, in reading order."""
+
+
+def pooled_estimates(
+    judge: str, observations: Sequence[Observation], estimates: Sequence[Estimate], seed: int
+) -> list[Estimate]:
+    """Agreement with the labels over every ordinal call of the judge's probes; nothing for fewer than two.
+
+    Each call counts once. Items as they are count where a probe shows nothing else.
+    """
+    mine = [e for e in estimates if e.judge == judge and e.metric == "mae" and e.value is not None]
+    probes = {e.probe for e in mine if e.group.get("protocol") == "base"}
+    if len(probes) < 2:
+        return []
+    base = [o for o in observations if o.protocol == "base" and o.stimulus.scale is not None]
+    edited = {o.stimulus.probe for o in base}
+    shown = probes if probes <= edited else {*probes, ORIGINAL}
+    scores = collect_scores(o for o in base if o.stimulus.probe in shown)
+    heading = Heading(judge, PROBE, {"protocol": "base"}, seed)
+    return [e for e in by_scale(heading, scores.where(~scores.binary)) if e.metric in METRICS]

@@ -1,0 +1,195 @@
+"""Same input, asked again: how much of a changed verdict is noise. Accuracy is a different question.
+
+A judge that gives one answer to one input has a self-agreement of 1 whatever its accuracy.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.heading import Heading
+from steelyard.metrics.pairs.columns import Floats, Ints
+from steelyard.metrics.scores.columns import ABSTAINED, Scores
+from steelyard.metrics.scores.resampled import Sums, resampled
+from steelyard.metrics.scores.shares import share, unit_sums
+from steelyard.metrics.stats.clusters import ratio
+from steelyard.metrics.stats.jackknife import AGREEMENT
+from steelyard.metrics.tally import Mask, Tally
+
+NO_REPEATS = "no input was judged twice: ask for repeats with --replicates 2 or more"
+ONE_VERDICT = "every verdict is the same"
+ONE_SCORE = "every score is the same"
+
+
+def verdict_counts(scores: Scores, groups: Ints, size: int) -> Ints:
+    """How often each group (row) gave each verdict (column); an abstention is a verdict of its own."""
+    rows = scores.readable
+    codes = np.where(scores.outcome == ABSTAINED, np.iinfo(np.int64).max, scores.score)
+    levels, number = np.unique(codes, return_inverse=True)
+    cells = groups[rows] * len(levels) + number[rows]
+    return np.bincount(cells, minlength=size * len(levels)).reshape(size, len(levels))
+
+
+def equal_pairs(counts: Ints) -> tuple[Ints, Ints]:
+    """Pairs of repeats that agree, and all pairs, per input."""
+    ratings = counts.sum(-1)
+    return (counts * (counts - 1) // 2).sum(-1), ratings * (ratings - 1) // 2
+
+
+def stability(heading: Heading, scores: Scores) -> list[Estimate]:
+    """`self_agreement`, `flip_rate`, and chance-corrected agreement of repeats."""
+    estimates = [_pairs(heading, "self_agreement", scores), _flip_rate(heading, scores)]
+    if not np.all(scores.binary):
+        ordinal = scores.where(~scores.binary)
+        estimates.append(_intraclass(heading, ordinal))
+    if np.any(scores.binary):
+        estimates.append(_fleiss(heading, scores.where(scores.binary)))
+    return estimates
+
+
+def noise_floor(heading: Heading, scores: Scores) -> Estimate:
+    """Repeats that differ: what asking again does to a verdict, whatever the question."""
+    return _pairs(heading, "noise_floor", scores)
+
+
+def input_counts(scores: Scores) -> Ints:
+    """Verdicts of each input, by its number."""
+    return verdict_counts(scores, scores.stimulus, len(scores.stimuli))
+
+
+def unit_of_input(scores: Scores) -> Ints:
+    """The resampling unit of each input, by its number."""
+    units = np.zeros(len(scores.stimuli), dtype=np.int64)
+    units[scores.stimulus] = scores.unit
+    return units
+
+
+def _pairs(heading: Heading, metric: str, scores: Scores) -> Estimate:
+    counts = input_counts(scores)
+    equal, pairs = equal_pairs(counts)
+    events = equal if metric == "self_agreement" else pairs - equal
+    asked = np.bincount(scores.stimulus, minlength=len(scores.stimuli))
+    designed = int((asked * (asked - 1) // 2).sum())
+    tally = _tally(scores, events, pairs, int(counts.sum(-1)[pairs > 0].sum()))
+    lost = designed - tally.n
+    bounds = (tally.k / designed, (tally.k + lost) / designed) if designed else None
+    reason = NO_REPEATS if not designed else None
+    notes = ["pairs of repeats of the same input"]
+    return share(heading, metric, scores, tally, unit="comparison", bounds=bounds, reason=reason, notes=notes)
+
+
+def _flip_rate(heading: Heading, scores: Scores) -> Estimate:
+    counts = input_counts(scores)
+    repeated = counts.sum(-1) > 1
+    flipped = repeated & (np.count_nonzero(counts, axis=-1) > 1)
+    calls = counts.sum(-1)[repeated]
+    tally = _tally(scores, flipped, repeated, int(calls.sum()))
+    asked = np.bincount(scores.stimulus, minlength=len(scores.stimuli)) > 1
+    designed, lost = int(asked.sum()), int((asked & ~flipped & _some_lost(scores)).sum())
+    bounds = (tally.k / designed, (tally.k + lost) / designed) if designed else None
+    repeats = f"over {calls.min()} to {calls.max()} repeats" if len(calls) else ""
+    return share(
+        heading,
+        "flip_rate",
+        scores,
+        tally,
+        unit="input",
+        bounds=bounds,
+        reason=NO_REPEATS if not designed else None,
+        notes=[f"{repeats}; it grows with the number of repeats"] if repeats else [],
+    )
+
+
+def _some_lost(scores: Scores) -> Mask:
+    lost = scores.stimulus[~scores.readable]
+    return np.asarray(np.bincount(lost, minlength=len(scores.stimuli)) > 0)
+
+
+def _tally(scores: Scores, events: Ints | Mask, trials: Ints | Mask, n_calls: int) -> Tally:
+    units = unit_of_input(scores)
+    used = trials > 0
+    per_unit = unit_sums(units, trials)
+    kept = per_unit > 0
+    items = np.zeros(len(scores.stimuli), dtype=np.int64)
+    items[scores.stimulus] = scores.item
+    return Tally(
+        events=unit_sums(units, events)[kept],
+        trials=per_unit[kept],
+        n_calls=n_calls,
+        n_units=len(np.unique(items[used])),
+        **scores.lost(),
+    )
+
+
+def _fleiss(heading: Heading, scores: Scores) -> Estimate:
+    counts = input_counts(scores)
+    repeated = counts.sum(-1) > 1
+    sums = _input_sums(scores, repeated, fleiss_columns(counts[repeated]))
+    reason = ONE_VERDICT if repeated.any() else NO_REPEATS
+    return resampled(heading, "fleiss_kappa", sums, fleiss_kappa, reason=reason, ends=AGREEMENT, chance=0.0)
+
+
+def fleiss_columns(counts: Ints) -> Floats:
+    """Per input: one, the share of its pairs of repeats that agree, and its verdicts per level."""
+    equal, pairs = equal_pairs(counts)
+    agree = ratio(equal.astype(np.float64), pairs.astype(np.float64))
+    return np.column_stack([np.ones(len(counts)), agree, counts]).astype(np.float64)
+
+
+def fleiss_kappa(sums: Floats) -> Floats:
+    """Fleiss' κ from summed columns: agreement of pairs beyond what the pooled shares of verdicts give."""
+    observed = ratio(sums[..., 1], sums[..., 0])
+    verdicts = sums[..., 2:]
+    shares = ratio(verdicts, np.broadcast_to(verdicts.sum(-1)[..., None], verdicts.shape))
+    chance = (shares**2).sum(-1)
+    # One verdict throughout leaves 0/0, which rounding could hide.
+    return ratio(observed - chance, np.where((verdicts > 0).sum(-1) < 2, 0.0, 1 - chance))
+
+
+def _intraclass(heading: Heading, scores: Scores) -> Estimate:
+    rows = scores.where(scores.decided)
+    calls = np.bincount(rows.stimulus, minlength=len(scores.stimuli))
+    repeated = np.asarray(calls > 1)
+    columns = intraclass_columns(rows.stimulus, rows.score, len(scores.stimuli))[repeated]
+    sums = _input_sums(scores, repeated, columns)
+    reason = ONE_SCORE if repeated.any() else NO_REPEATS
+    return resampled(
+        heading,
+        "icc",
+        sums,
+        intraclass,
+        reason=reason,
+        ends=AGREEMENT,
+        chance=0.0,
+        notes=("one-way, single call",),
+    )
+
+
+def intraclass_columns(inputs: Ints, scores: Ints, size: int) -> Floats:
+    """Per input: one, calls, calls², Σ score, Σ score², (Σ score)² / calls."""
+    calls = np.bincount(inputs, minlength=size).astype(np.float64)
+    total, squares = (
+        np.bincount(inputs, weights=weights, minlength=size).astype(np.float64)
+        for weights in (scores, scores**2)
+    )
+    return np.column_stack([np.ones(size), calls, calls**2, total, squares, ratio(total**2, calls)])
+
+
+def intraclass(sums: Floats) -> Floats:
+    """ICC(1, 1): variance between inputs over all variance, from a one-way analysis of summed columns."""
+    inputs, calls, squared_calls, total, squares, between = np.moveaxis(sums, -1, 0)
+    mean_square_between = ratio(between - ratio(total**2, calls), inputs - 1)
+    mean_square_within = ratio(squares - between, calls - inputs)
+    repeats = ratio(calls - ratio(squared_calls, calls), inputs - 1)
+    spread = mean_square_between + (repeats - 1) * mean_square_within
+    return ratio(mean_square_between - mean_square_within, np.where(spread > 1e-12, spread, 0.0))
+
+
+def _input_sums(scores: Scores, repeated: Mask, columns: Floats) -> Sums:
+    """Columns of the repeated inputs, summed within resampling units."""
+    units = np.unique(unit_of_input(scores)[repeated], return_inverse=True)[1]
+    table = np.zeros((int(units.max()) + 1 if len(units) else 0, columns.shape[1]))
+    np.add.at(table, units, columns)
+    used = scores.where(repeated[scores.stimulus] & scores.readable)
+    return Sums(table, scores, len(used), used.n_items)

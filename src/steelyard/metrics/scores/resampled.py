@@ -1,0 +1,107 @@
+"""A figure that is a function of sums over tasks, with intervals from tasks left out and drawn again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from steelyard.identity import seed_for
+from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.heading import Heading
+from steelyard.metrics.pairs.columns import Floats
+from steelyard.metrics.proportion import NO_SPREAD, ONE_TASK, join
+from steelyard.metrics.scores.columns import Scores
+from steelyard.metrics.stats.clusters import REPLICATES, percentile_limits, resample
+from steelyard.metrics.stats.intervals import Limits
+from steelyard.metrics.stats.jackknife import UNBOUNDED, Ends, Figure, jackknife
+
+_BLOCK = 4_000_000
+_UNDEFINED_SHARE = 0.05
+_ROUNDING = 1e-9
+NO_WIDTH = "tasks drawn again all give this value: no interval"
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Sums of each resampling unit, and what lies behind them."""
+
+    table: Floats
+    """(units, …) sums."""
+    rows: Scores
+    """The calls they were made from, lost ones included."""
+    n_calls: int
+    """Calls among them that count."""
+    n_items: int
+    """Distinct items among those."""
+
+
+def resampled(
+    heading: Heading,
+    metric: str,
+    sums: Sums,
+    figure: Figure,
+    *,
+    reason: str,
+    ends: Ends = UNBOUNDED,
+    unit: str = "call",
+    bounds: Limits | None = None,
+    chance: float | None = None,
+    notes: tuple[str | None, ...] = (),
+    alike: Callable[[], Interval | None] = lambda: None,
+) -> Estimate:
+    """The estimate; `reason` is told where it is undefined, `alike` steps in where all draws are the same."""
+    value = float(figure(sums.table.sum(0))) if len(sums.table) else float("nan")
+    if not np.isfinite(value):
+        return heading.undefined(metric, reason, unit, sums.rows.lost())
+    found, remark = intervals(sums.table, figure, heading.bootstrap_seed(metric), ends)
+    assumed = alike() if remark == NO_WIDTH else None
+    tasks = sums.rows.n_clusters
+    return heading.estimate(
+        metric,
+        unit=unit,
+        value=value,
+        intervals=(*found, assumed) if assumed else found,
+        n_calls=sums.n_calls,
+        n_units=sums.n_items,
+        n_clusters=tasks,
+        excluded=sums.rows.lost(),
+        bounds=bounds,
+        chance=chance,
+        note=join([*notes, NO_SPREAD if assumed else remark, ONE_TASK if tasks < 2 else None]),
+    )
+
+
+def intervals(
+    table: Floats, figure: Figure, seed: int, ends: Ends
+) -> tuple[tuple[Interval, ...], str | None]:
+    """Tasks left out in turn, then tasks drawn again, and a remark where they need one."""
+    drawn, remark = interval(table, figure, seed)
+    left_out = jackknife(table, figure, ends) if drawn else None
+    limits = {"jackknife_cluster": left_out, "bootstrap_cluster": drawn}
+    return tuple(Interval(method, *found) for method, found in limits.items() if found), remark
+
+
+def interval(table: Floats, figure: Figure, seed: int) -> tuple[Limits | None, str | None]:
+    """Percentile limits over units drawn again, and a remark where they need one."""
+    if len(table) < 2:
+        return None, None
+    values = draws(table, figure, seed)
+    limits = percentile_limits(values, len(table))
+    if limits is None or limits[1] - limits[0] < _ROUNDING * max(map(abs, limits)):
+        return None, NO_WIDTH
+    lost = float(np.mean(~np.isfinite(values)))
+    return limits, f"undefined in {lost:.0%} of the draws" if lost > _UNDEFINED_SHARE else None
+
+
+def draws(table: Floats, figure: Figure, seed: int) -> Floats:
+    """The figure of each bootstrap replicate, in blocks that bound the memory of wide tables."""
+    flat = table.reshape(len(table), -1)
+    block = max(1, min(REPLICATES, _BLOCK // flat.shape[1]))
+    parts = []
+    for start in range(0, REPLICATES, block):
+        size = min(block, REPLICATES - start)
+        sums = resample(flat, seed_for(seed, start), size)
+        parts.append(figure(sums.reshape(size, *table.shape[1:])))
+    return np.concatenate(parts)

@@ -1,0 +1,148 @@
+"""Proportions of pointwise calls: accuracy, within one, false positives and negatives, lost calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.heading import NO_CALLS, Heading
+from steelyard.metrics.pairs.columns import Ints
+from steelyard.metrics.proportion import ONE_TASK, join, proportion
+from steelyard.metrics.scores.columns import ABSTAINED, FAILED, UNREADABLE, Scores
+from steelyard.metrics.stats.intervals import Limits
+from steelyard.metrics.tally import Mask, Tally
+
+NO_LABELS = "no item has a reference label"
+OWN_LABELS = "its own verdicts are the reference"
+
+
+def unlabelled(scores: Scores, otherwise: str = NO_LABELS) -> str:
+    """Why no row of these scores can be held against a label."""
+    return OWN_LABELS if np.any(scores.own_label) else otherwise
+
+
+def unit_sums(units: Ints, column: Ints | Mask) -> Ints:
+    """Sum a column within resampling units, numbered in the order of their names."""
+    return np.rint(np.bincount(units, weights=column)).astype(np.int64)
+
+
+def score_tally(scores: Scores, events: Mask, trials: Mask) -> Tally:
+    """Events among trials per task.
+
+    With one task, items stand for tasks where some of them have repeats; where each has a single call,
+    calls are the independent unit.
+    """
+    units = scores.unit if len(scores) else scores.item
+    if scores.n_clusters < 2 and _no_repeats(scores.item[trials]):
+        units = np.zeros(len(scores), dtype=np.int64)
+    per_unit = unit_sums(units, trials)
+    kept = per_unit > 0
+    return Tally(
+        events=unit_sums(units, events & trials)[kept],
+        trials=per_unit[kept],
+        n_calls=int(np.count_nonzero(trials)),
+        n_units=len(np.unique(scores.item[trials])),
+        **scores.lost(),
+    )
+
+
+def share(
+    heading: Heading,
+    metric: str,
+    scores: Scores,
+    counts: Tally,
+    *,
+    unit: str = "call",
+    bounds: Limits | None = None,
+    chance: float | None = None,
+    reason: str | None = None,
+    notes: Iterable[str] = (),
+) -> Estimate:
+    """The estimate of a proportion of scores; it says so where all of them belong to one task."""
+    estimate = proportion(
+        heading, metric, counts, unit=unit, bounds=bounds, chance=chance, reason=reason, notes=notes
+    )
+    if estimate.value is None or counts.n_clusters < 2 or scores.n_clusters > 1:
+        return estimate
+    return replace(estimate, n_clusters=1, note=join([estimate.note, ONE_TASK, "items stand for tasks"]))
+
+
+def accuracy(heading: Heading, scores: Scores) -> Estimate:
+    """Calls that give the expected label; an abstention is not correct, a lost call is not counted."""
+    rows = scores.where(scores.labelled)
+    right = rows.decided & np.equal(rows.score, rows.expected)
+    reason = None if len(rows) else unlabelled(scores) if len(scores) else NO_CALLS
+    return _of_calls(heading, "accuracy", rows, right, chance=_guess(rows), reason=reason)
+
+
+def within_one(heading: Heading, scores: Scores) -> Estimate:
+    """Calls at most one level from the label."""
+    rows = scores.where(scores.labelled)
+    near = rows.decided & np.less_equal(np.abs(rows.score - rows.expected), 1)
+    return _of_calls(heading, "within_one", rows, near, reason=None if len(rows) else unlabelled(scores))
+
+
+def false_rates(heading: Heading, scores: Scores) -> list[Estimate]:
+    """`false_positive_rate` among items whose label is 0, `false_negative_rate` among those whose is 1."""
+    rows = scores.where(scores.labelled)
+    negatives, positives = (rows.where(rows.expected == label) for label in (0.0, 1.0))
+    return [
+        _of_calls(
+            heading,
+            "false_positive_rate",
+            negatives,
+            negatives.decided & (negatives.score == 1),
+            reason=None if len(negatives) else unlabelled(scores, "no item has the label 0"),
+        ),
+        _of_calls(
+            heading,
+            "false_negative_rate",
+            positives,
+            positives.decided & (positives.score == 0),
+            reason=None if len(positives) else unlabelled(scores, "no item has the label 1"),
+        ),
+    ]
+
+
+def lost_rates(heading: Heading, scores: Scores) -> list[Estimate]:
+    """`unreadable_rate` and `failed_rate` among all calls that were planned."""
+    every = np.ones(len(scores), dtype=np.bool_)
+    estimates = []
+    for metric, code in (("unreadable_rate", UNREADABLE), ("failed_rate", FAILED)):
+        counts = replace(score_tally(scores, scores.outcome == code, every), unreadable=0, failed=0)
+        estimates.append(share(heading, metric, scores, counts, reason=NO_CALLS))
+    return estimates
+
+
+def abstentions(scores: Scores, said: str) -> list[str]:
+    """A remark on abstentions, where there are any."""
+    count = int(np.count_nonzero(scores.outcome == ABSTAINED))
+    return [f"{count} abstained, {said}"] if count else []
+
+
+def _of_calls(
+    heading: Heading,
+    metric: str,
+    rows: Scores,
+    events: Mask,
+    *,
+    chance: float | None = None,
+    reason: str | None = None,
+) -> Estimate:
+    counts = score_tally(rows, events, rows.readable)
+    said = "counted as not correct" if metric in ("accuracy", "within_one") else "counted as no error"
+    notes = abstentions(rows, said)
+    return share(heading, metric, rows, counts, chance=chance, reason=reason, notes=notes)
+
+
+def _guess(rows: Scores) -> float | None:
+    """What a uniform guess gets right, where all rows have as many levels."""
+    levels = np.unique(rows.high - rows.low + 1)
+    return 1 / int(levels[0]) if len(levels) == 1 else None
+
+
+def _no_repeats(items: Ints) -> bool:
+    return len(np.unique(items)) == len(items)

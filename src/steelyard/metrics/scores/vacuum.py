@@ -1,0 +1,106 @@
+"""Zero point of scores: what a judge gives to responses without content."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
+from steelyard.metrics.proportion import ONE_TASK, join
+from steelyard.metrics.scores.columns import Scores, collect_scores
+from steelyard.metrics.scores.shares import abstentions, lost_rates, score_tally, share
+from steelyard.metrics.stats.cluster_mean import ClusterMean, mean_by_unit
+from steelyard.metrics.stats.clusters import wilson_cluster
+from steelyard.metrics.stats.intervals import Limits
+from steelyard.verdicts.observation import Observation
+
+ABSTAINED = "counted as not above the lowest score"
+NO_SPREAD = "no spread between tasks: limits from the largest share of other scores that fits"
+
+
+def score_vacuum_estimates(
+    judge: str, protocol: str, observations: Sequence[Observation], seed: int
+) -> list[Estimate]:
+    """Dark current and, on ordinal scales, the mean score, pooled and per kind; lost calls."""
+    heading = Heading(judge, "vacuum", {"protocol": protocol}, seed)
+    kinds = sorted({o.stimulus.kind for o in observations})
+    parts = [(heading, collect_scores(observations))]
+    for kind in kinds:
+        mine = [o for o in observations if o.stimulus.kind == kind]
+        parts.append((heading.within(kind=kind), collect_scores(mine)))
+    return [
+        *(dark_current(here, scores) for here, scores in parts),
+        *(mean for here, scores in parts for mean in mean_scores(here, scores)),
+        *lost_rates(heading, parts[0][1]),
+    ]
+
+
+def dark_current(heading: Heading, scores: Scores) -> Estimate:
+    """Calls that give more than the lowest score, among all with a verdict: on a binary scale, passes."""
+    above = scores.decided & (scores.score > scores.low)
+    counts = score_tally(scores, above, scores.readable)
+    notes = abstentions(scores, ABSTAINED)
+    return share(heading, "dark_current", scores, counts, notes=notes)
+
+
+def mean_scores(heading: Heading, scores: Scores) -> list[Estimate]:
+    """The mean score of each ordinal scale; scales are told apart where there are several."""
+    ordinal = scores.where(~scores.binary)
+    scales = sorted(set(zip(ordinal.low.tolist(), ordinal.high.tolist(), strict=True)))
+    estimates = []
+    for low, high in scales:
+        here = heading if len(scales) == 1 else heading.within(scale=f"{low}-{high}")
+        estimates.append(mean_score(here, ordinal.where((ordinal.low == low) & (ordinal.high == high))))
+    return estimates
+
+
+def mean_score(heading: Heading, scores: Scores) -> Estimate:
+    """Mean of the scores given, with tasks as clusters; one scale only."""
+    rows = scores.where(scores.decided)
+    if not len(rows):
+        return heading.undefined(
+            "mean_score", NO_VERDICTS if len(scores) else NO_CALLS, excluded=scores.lost()
+        )
+    mean = mean_by_unit(rows.unit, rows.score.astype(np.float64))
+    spread = mean.limits(0.975)
+    limits = spread or _without_spread(rows)
+    method = "t_cluster" if spread else "wilson_mean"
+    low, high = int(rows.low[0]), int(rows.high[0])
+    return heading.estimate(
+        "mean_score",
+        unit="call",
+        value=mean.mean,
+        intervals=(Interval(method, max(float(low), limits[0]), min(float(high), limits[1])),),
+        n_calls=len(rows),
+        n_units=rows.n_items,
+        n_clusters=rows.n_clusters,
+        excluded=scores.lost(),
+        bounds=_bounds(mean, len(scores) - int(np.count_nonzero(scores.readable)), low, high),
+        note=join(
+            [
+                f"on a scale from {low} to {high}",
+                None if spread else NO_SPREAD,
+                ONE_TASK if rows.n_clusters < 2 else None,
+            ]
+        ),
+    )
+
+
+def _without_spread(rows: Scores) -> Limits:
+    """Every unit has the same mean c; at most a share p of other scores fits, and they may lie anywhere.
+
+    The mean of all scores then lies between c − p·(c − low) and c + p·(high − c).
+    """
+    centre = float(rows.score.mean())
+    none = np.zeros(len(rows), dtype=np.bool_)
+    reach = wilson_cluster(score_tally(rows, none, ~none))[1]
+    low, high = float(rows.low[0]), float(rows.high[0])
+    return centre - reach * (centre - low), centre + reach * (high - centre)
+
+
+def _bounds(mean: ClusterMean, missing: int, low: int, high: int) -> Limits:
+    """Every missing call the lowest score, or every one the highest."""
+    size, total = float(mean.sizes.sum()), float(mean.sums.sum())
+    return (total + missing * low) / (size + missing), (total + missing * high) / (size + missing)

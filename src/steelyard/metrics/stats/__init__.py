@@ -1,0 +1,1 @@
+"""The statistics: they know no judge."""

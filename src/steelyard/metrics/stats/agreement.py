@@ -1,0 +1,161 @@
+"""Agreement of scores with labels, each figure a function of one table of counts.
+
+A table is labels × scores over the `values` that occur. Every function takes tables of shape
+(…, levels, levels) and returns an array of shape (…): the same formula gives the figure and, over
+resampled tables, its interval. NaN marks a figure that the table leaves undefined.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from steelyard.metrics.pairs.columns import Floats
+from steelyard.metrics.stats.clusters import ratio
+
+
+def mean_absolute_error(table: Floats, values: Floats) -> Floats:
+    """Mean distance between score and label."""
+    return _mean(table, np.abs(_gap(values)))
+
+
+def bias(table: Floats, values: Floats) -> Floats:
+    """Mean of score less label; above zero the judge is lenient."""
+    return _mean(table, _gap(values))
+
+
+def concordance(table: Floats, values: Floats) -> Floats:
+    """Lin's coefficient 2·s_xy / (s_x² + s_y² + (x̄ − ȳ)²), moments over n; undefined for a constant side."""
+    means, variances, covariance = _moments(table, values, values)
+    apart = (means[0] - means[1]) ** 2
+    out = ratio(2 * covariance, variances[0] + variances[1] + apart)
+    return np.where((variances[0] > 0) & (variances[1] > 0), out, np.nan)
+
+
+def pearson(table: Floats, values: Floats) -> Floats:
+    """Linear correlation; undefined for a constant side."""
+    return _correlation(table, values, values)
+
+
+def spearman(table: Floats, values: Floats) -> Floats:
+    """Rank correlation: Pearson's on midranks, so that ties share their rank."""
+    del values
+    return _correlation(table, _midranks(table.sum(-1)), _midranks(table.sum(-2)))
+
+
+def compression(table: Floats, values: Floats) -> Floats:
+    """Standard deviation of scores over that of labels; below one the judge huddles."""
+    _, (labels, scores), _ = _moments(table, values, values)
+    return ratio(np.sqrt(scores), np.sqrt(labels))
+
+
+def kappa(table: Floats, values: Floats) -> Floats:
+    """Cohen's κ: 1 − observed over expected disagreement."""
+    return _weighted_kappa(table, np.not_equal.outer(values, values).astype(np.float64))
+
+
+def quadratic_kappa(table: Floats, values: Floats) -> Floats:
+    """Cohen's κ with squared distances as weights."""
+    return _weighted_kappa(table, _gap(values) ** 2)
+
+
+def gwet_ac1(table: Floats, values: Floats, levels: int | None = None) -> Floats:
+    """Gwet's AC1: (p_a − p_e)/(1 − p_e) with p_e = Σ π(1 − π)/(levels − 1), π the mean of both margins."""
+    count = levels or len(values)
+    shares = _shares(table)
+    observed = np.trace(shares, axis1=-2, axis2=-1)
+    mean = (shares.sum(-1) + shares.sum(-2)) / 2
+    chance = (mean * (1 - mean)).sum(-1) / (count - 1)
+    return ratio(observed - chance, 1 - chance)
+
+
+def balanced_accuracy(table: Floats, values: Floats) -> Floats:
+    """Mean over labels of the share of their items scored right; undefined where a label has no item."""
+    del values
+    right = np.diagonal(table, axis1=-2, axis2=-1)
+    return np.asarray(ratio(right, table.sum(-1)).mean(-1))
+
+
+def krippendorff_alpha(table: Floats, values: Floats) -> Floats:
+    """Krippendorff's α for ordinal scales, judge and label as two raters."""
+    return alpha(table + np.swapaxes(table, -1, -2), values, "ordinal")
+
+
+def coincidences(counts: Floats) -> Floats:
+    """Krippendorff's coincidence table from counts (units × levels); units with one rating say nothing.
+
+    Each unit adds its ordered pairs of ratings, weighted by one over its ratings less one.
+    """
+    return np.asarray(unit_coincidences(counts).sum(0))
+
+
+def unit_coincidences(counts: Floats) -> Floats:
+    """The coincidence table of each unit."""
+    ratings = counts.sum(-1)
+    pairs = counts[:, :, None] * counts[:, None, :] - counts[:, :, None] * np.eye(counts.shape[1])
+    weight = ratio(np.ones(len(counts)), ratings - 1)
+    return np.where(ratings > 1, weight, 0.0)[:, None, None] * pairs
+
+
+def alpha(coincidence: Floats, values: Floats, level: str = "nominal") -> Floats:
+    """1 − observed over expected disagreement; `level` is `nominal`, `ordinal` or `interval`."""
+    margin = coincidence.sum(-1)
+    total = margin.sum(-1)
+    distance = _distances(margin, values, level)
+    observed = (coincidence * distance).sum((-1, -2))
+    expected = ratio((margin[..., :, None] * margin[..., None, :] * distance).sum((-1, -2)), total - 1)
+    return 1 - ratio(observed, expected)
+
+
+def _distances(margin: Floats, values: Floats, level: str) -> Floats:
+    match level:
+        case "nominal":
+            return np.not_equal.outer(values, values).astype(np.float64)
+        case "interval":
+            return _gap(values) ** 2
+        case "ordinal":
+            # Ratings between two levels, each end counted half: the difference of their midranks.
+            ranks = _midranks(margin)
+            return np.asarray((ranks[..., :, None] - ranks[..., None, :]) ** 2)
+    raise ValueError(f"no such level of measurement: {level!r}")
+
+
+def _gap(values: Floats) -> Floats:
+    """Score less label, labels down and scores across."""
+    return np.asarray(values[None, :] - values[:, None])
+
+
+def _shares(table: Floats) -> Floats:
+    return ratio(table, np.broadcast_to(table.sum((-1, -2))[..., None, None], np.shape(table)))
+
+
+def _mean(table: Floats, weights: Floats) -> Floats:
+    return np.asarray((_shares(table) * weights).sum((-1, -2)))
+
+
+def _moments(table: Floats, rows: Floats, columns: Floats) -> tuple[Floats, Floats, Floats]:
+    """Means (labels, scores), variances (labels, scores) and covariance, over n."""
+    shares = _shares(table)
+    down, across = shares.sum(-1), shares.sum(-2)
+    means = (down * rows).sum(-1), (across * columns).sum(-1)
+    left, right = rows - means[0][..., None], columns - means[1][..., None]
+    variances = (down * left**2).sum(-1), (across * right**2).sum(-1)
+    covariance = (shares * left[..., :, None] * right[..., None, :]).sum((-1, -2))
+    # A margin with one level has no variance; sums of rounded terms might say otherwise.
+    single = np.stack([(margin > 0).sum(-1) < 2 for margin in (down, across)])
+    return np.stack(means), np.where(single, 0.0, np.stack(variances)), np.asarray(covariance)
+
+
+def _correlation(table: Floats, rows: Floats, columns: Floats) -> Floats:
+    _, variances, covariance = _moments(table, rows, columns)
+    return ratio(covariance, np.sqrt(variances[0] * variances[1]))
+
+
+def _midranks(margin: Floats) -> Floats:
+    return np.asarray(np.cumsum(margin, axis=-1) - (margin - 1) / 2)
+
+
+def _weighted_kappa(table: Floats, weights: Floats) -> Floats:
+    shares = _shares(table)
+    observed = (shares * weights).sum((-1, -2))
+    expected = (shares.sum(-1)[..., :, None] * shares.sum(-2)[..., None, :] * weights).sum((-1, -2))
+    return 1 - ratio(observed, expected)

@@ -1,0 +1,147 @@
+"""The task is the cluster: effective sample size, the clustered Wilson interval, the cluster bootstrap.
+
+Simulated coverage of the 95 % interval with 10 tasks of 12 calls: .98, .96, .96 at intra-task
+correlations .01, .1, .3 and a share of .5; .96 to .98 at shares .01 to .05. Where every task agrees the
+correlation cannot be estimated and .1 is assumed; such runs were covered whenever the share was .05 or
+less, and the strict interval that counts tasks alone stands beside. The one-sided limit errs in .10
+instead of .05 of runs at shares of .05 to .1 with a correlation of .3, so words do not rest on it alone
+(`few_events`).
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from statistics import NormalDist
+
+import numpy as np
+
+from steelyard.metrics.pairs.columns import Floats, Ints
+from steelyard.metrics.stats.intervals import Limits, normal_quantile, score, t_quantile
+from steelyard.metrics.tally import Tally
+
+ASSUMED_CORRELATION = 0.1
+"""Intra-task correlation assumed where the data show no spread between tasks."""
+REPLICATES = 2000
+"""Bootstrap replicates."""
+_MANY = 64
+"""Above so many tasks it pays to look for equal ones."""
+_BLOCK = 4_000_000
+
+
+def no_spread(tally: Tally) -> bool:
+    """Every task shows the same rate; decided in integers."""
+    return not np.any(tally.n * tally.events - tally.k * tally.trials)
+
+
+def cluster_variance(tally: Tally) -> float:
+    """Variance of the pooled share, from residual sums within tasks."""
+    tasks, trials = tally.n_clusters, tally.n
+    residuals = (trials * tally.events - tally.k * tally.trials) / trials
+    return float(residuals @ residuals) / trials**2 * tasks / (tasks - 1)
+
+
+def fallback_size(tally: Tally) -> float:
+    """Effective trials when the assumed correlation has to stand in for the missing estimate."""
+    return tally.n / (1 + (tally.n / tally.n_clusters - 1) * ASSUMED_CORRELATION)
+
+
+def effective_size(tally: Tally) -> float:
+    """Independent trials that would carry as much information; distinct units when there is one task."""
+    if tally.n_clusters < 2:
+        return float(min(tally.n, tally.n_units))
+    if no_spread(tally):
+        return fallback_size(tally)
+    share = tally.k / tally.n
+    return min(float(tally.n), share * (1 - share) / cluster_variance(tally))
+
+
+def design_effect(tally: Tally) -> float | None:
+    """Variance inflation by clustering; None where it cannot be estimated."""
+    if tally.n_clusters < 2 or no_spread(tally):
+        return None
+    share = tally.k / tally.n
+    return cluster_variance(tally) * tally.n / (share * (1 - share))
+
+
+def quantile(tally: Tally, probability: float) -> float:
+    """Student's t with a degree of freedom per task less one; normal when there is one task."""
+    if tally.n_clusters < 2:
+        return normal_quantile(probability)
+    return t_quantile(probability, tally.n_clusters - 1)
+
+
+def wilson_cluster(tally: Tally, probability: float = 0.975) -> Limits:
+    """Wilson's interval on the effective size with the t quantile; on distinct units for one task."""
+    return score(tally.k / tally.n, effective_size(tally), quantile(tally, probability))
+
+
+def wilson_tasks(tally: Tally) -> Limits:
+    """The strict interval: as if each task were a single trial."""
+    return score(tally.k / tally.n, tally.n_clusters, quantile(tally, 0.975))
+
+
+def goodman_cluster(tally: Tally, cells: int, level: float = 0.95) -> Limits:
+    """Goodman's interval of one of so many cells on the effective size, with the t quantile.
+
+    Replicates of a pair may all agree, so the size is never above the number of distinct pairs.
+    """
+    size = min(effective_size(tally), float(tally.n_units))
+    return score(tally.k / tally.n, size, quantile(tally, 1 - (1 - level) / (2 * cells)))
+
+
+def resample(counts: Ints | Floats, seed: int, replicates: int = REPLICATES) -> Floats:
+    """Cluster bootstrap: (replicates × columns) sums of counts (tasks × columns) over tasks drawn again.
+
+    Tasks with equal counts need not be told apart: where there are many tasks and few different ones, as
+    with pairs that are a task each, the numbers of each kind are drawn at once.
+    """
+    tasks = len(counts)
+    generator = np.random.default_rng(seed)
+    table = np.asarray(counts, dtype=np.float64)
+    if tasks > _MANY:
+        kinds, sizes = np.unique(table, axis=0, return_counts=True)
+        if len(kinds) <= tasks // 4:
+            weights = generator.multinomial(tasks, sizes / tasks, replicates)
+            return np.asarray(weights.astype(np.float64) @ kinds)
+    block = max(1, _BLOCK // tasks)
+    parts = []
+    for start in range(0, replicates, block):
+        size = min(block, replicates - start)
+        drawn = generator.integers(0, tasks, (size, tasks)) + np.arange(size)[:, None] * tasks
+        weights = np.bincount(drawn.ravel(), minlength=size * tasks).reshape(size, tasks)
+        parts.append(weights.astype(np.float64) @ table)
+    return np.concatenate(parts)
+
+
+def tail(tasks: int) -> float:
+    """Share of replicates beyond each end: .025 for many tasks, less for few.
+
+    Replicates of few tasks vary too little, by √((G−1)/G), and their tails are those of a normal law, not
+    of t; both are made good by reading percentiles further out.
+    """
+    reach = t_quantile(0.975, tasks - 1) * sqrt(tasks / (tasks - 1))
+    return 1 - NormalDist().cdf(reach)
+
+
+def percentile_limits(values: Floats, tasks: int) -> Limits | None:
+    """The 95 % percentile interval of bootstrap values; None when it has no width or no values."""
+    finite = values[np.isfinite(values)]
+    if not len(finite):
+        return None
+    low, high = (float(end) for end in np.quantile(finite, (tail(tasks), 1 - tail(tasks))))
+    return (low, high) if high > low else None
+
+
+def bootstrap_share(tally: Tally, seed: int) -> Limits | None:
+    """Percentile interval of a share under the cluster bootstrap; None without width."""
+    if tally.n_clusters < 2:
+        return None
+    sums = resample(np.stack([tally.events, tally.trials], axis=1), seed)
+    return percentile_limits(ratio(sums[:, 0], sums[:, 1]), tally.n_clusters)
+
+
+def ratio(above: Floats, below: Floats) -> Floats:
+    """Elementwise quotient, NaN where the denominator is 0."""
+    out: Floats = np.full(np.shape(above), np.nan)
+    np.divide(above, below, out=out, where=np.asarray(below) != 0)
+    return out
