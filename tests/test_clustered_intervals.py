@@ -13,7 +13,7 @@ from steelyard.metrics.pairs.dprime import separation
 from steelyard.metrics.pairs.dprime_limits import from_shares
 from steelyard.metrics.stats.clusters import goodman_cluster, percentile_limits, resample
 from steelyard.metrics.stats.intervals import goodman
-from steelyard.metrics.tally import Tally
+from steelyard.metrics.stats.tally import Tally
 
 LAWS = ((0.1, 0.3, 0.2, 0.4), (0.03, 0.05, 0.12, 0.8), (0.45, 0.5, 0.03, 0.02))
 """Shares of the cells of a noisy judge, of a good one, and of one that never ties."""

@@ -8,7 +8,7 @@ import pytest
 from clustered import beta_events, tallies
 from steelyard.metrics.stats.clusters import percentile_limits, resample, tail, wilson_cluster, wilson_tasks
 from steelyard.metrics.stats.intervals import wilson
-from steelyard.metrics.tally import Tally
+from steelyard.metrics.stats.tally import Tally
 
 RUNS = 2000
 TASKS, CALLS = 10, 12

@@ -22,7 +22,7 @@ from steelyard.metrics.stats.clusters import (
     wilson_tasks,
 )
 from steelyard.metrics.stats.intervals import clopper_pearson, goodman, newcombe, score, wilson
-from steelyard.metrics.tally import Tally
+from steelyard.metrics.stats.tally import Tally
 from strategies import find, interval, make, shuffled
 
 counts = st.integers(1, 400).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))

@@ -14,7 +14,7 @@ from steelyard.metrics.findings import Limit, calls_needed, judge_limit
 from steelyard.metrics.pairs.ladder import ladder_estimates
 from steelyard.metrics.stats.intervals import Z, score
 from steelyard.metrics.stats.power import calls_for_half_width, calls_to_decide
-from steelyard.metrics.tally import Tally
+from steelyard.metrics.stats.tally import Tally
 from strategies import find, make
 
 

@@ -17,9 +17,10 @@ from steelyard.lab.recorded.call import Call
 from steelyard.lab.recorded.observations import checked, observations_of
 from steelyard.lab.recorded.styles import read_calls
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.pairs.columns import FIRST, SECOND, UNREADABLE, Ints, collect
+from steelyard.metrics.pairs.columns import FIRST, SECOND, UNREADABLE, collect
 from steelyard.metrics.pairs.decomposition import decompose
 from steelyard.metrics.pairs.flips import count_flips
+from steelyard.metrics.stats.arrays import Ints
 from steelyard.probes.position import Position
 from strategies import find
 

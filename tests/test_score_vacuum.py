@@ -12,7 +12,7 @@ import pytest
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.scores.vacuum import score_vacuum_estimates
 from steelyard.metrics.stats.clusters import wilson_cluster
-from steelyard.metrics.tally import Tally
+from steelyard.metrics.stats.tally import Tally
 from steelyard.probes.probe import Design
 from steelyard.probes.vacuum import Vacuum
 from steelyard.stimuli.expectation import Label

@@ -14,7 +14,7 @@ from steelyard.metrics.findings import Limit, calls_needed, difference_word, jud
 from steelyard.metrics.pairs.ladder import ladder_estimates
 from steelyard.metrics.pairs.vacuum import vacuum_estimates
 from steelyard.metrics.stats.few_events import chance_of_so_few
-from steelyard.metrics.tally import Tally
+from steelyard.metrics.stats.tally import Tally
 from strategies import find, make
 
 LAWS = {"beta": beta_events, "copula": copula_events, "hot": hot_events}

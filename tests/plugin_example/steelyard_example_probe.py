@@ -9,10 +9,9 @@ import numpy as np
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.pairs.columns import FIRST, SECOND, collect
+from steelyard.metrics.pairs.counting import count_calls, readable, tally
 from steelyard.metrics.pairs.missing import missing_rates
 from steelyard.metrics.proportion import proportion
-from steelyard.metrics.tally import both_orders as count_calls
-from steelyard.metrics.tally import readable, tally
 from steelyard.probes.probe import Design, Showing, both_orders, select
 from steelyard.stimuli.composition import compose
 from steelyard.stimuli.expectation import NoPreference

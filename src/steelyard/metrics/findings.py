@@ -15,14 +15,12 @@ from math import ceil, sqrt
 from steelyard.metrics.stats.clusters import effective_size, quantile
 from steelyard.metrics.stats.few_events import chance_of_so_few
 from steelyard.metrics.stats.intervals import Limits, clopper_pearson, normal_quantile, score, t_quantile
-from steelyard.metrics.stats.power import first_number, short_of, trials_to_exclude
-from steelyard.metrics.tally import Tally
+from steelyard.metrics.stats.power import ALPHA, POWER, first_number, short_of, trials_to_exclude
+from steelyard.metrics.stats.tally import Tally
 
 CLEAR, FLAGGED, UNDERPOWERED = "clear", "flagged", "underpowered"
 MARGIN = 0.10
 """Largest difference that still counts as none."""
-ALPHA = 0.05
-POWER = 0.80
 BY_LOSS = "the missing verdicts decide"
 
 

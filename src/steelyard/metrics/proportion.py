@@ -25,7 +25,7 @@ from steelyard.metrics.stats.clusters import (
     wilson_tasks,
 )
 from steelyard.metrics.stats.intervals import Limits, goodman, wilson
-from steelyard.metrics.tally import Tally
+from steelyard.metrics.stats.tally import Tally
 
 ONE_TASK = "this task only"
 NO_SPREAD = f"no spread between tasks: an intra-task correlation of {ASSUMED_CORRELATION} is assumed"

@@ -10,7 +10,7 @@ from steelyard.datasheet.sections.visible import visible
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import PROBES, term
 from steelyard.metrics.comparison.comparison import Comparison, Dropped
-from steelyard.metrics.findings import ALPHA
+from steelyard.metrics.stats.power import ALPHA
 
 SCHEMA = "steelyard.comparison/1"
 

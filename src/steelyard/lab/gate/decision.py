@@ -20,10 +20,9 @@ from steelyard.errors import ConfigError
 from steelyard.lab.gate.policy import Policy, Rule
 from steelyard.lab.gate.selection import select, unmatched
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.findings import POWER
 from steelyard.metrics.pairs.sensitivity import ONE_SLOT
 from steelyard.metrics.stats.intervals import normal_quantile
-from steelyard.metrics.stats.power import calls_to_decide
+from steelyard.metrics.stats.power import POWER, calls_to_decide
 
 PASS, FAIL, INCONCLUSIVE = "PASS", "FAIL", "INCONCLUSIVE"
 EXIT_CODES = {PASS: 0, FAIL: 3, INCONCLUSIVE: 4}

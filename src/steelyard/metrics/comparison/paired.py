@@ -8,11 +8,11 @@ from math import sqrt
 
 import numpy as np
 
-from steelyard.metrics.findings import ALPHA, POWER
-from steelyard.metrics.pairs.columns import Ints
 from steelyard.metrics.pairs.slot_test import ENOUGH_TASKS, sign_flip
+from steelyard.metrics.stats.arrays import Ints
 from steelyard.metrics.stats.clusters import ASSUMED_CORRELATION
 from steelyard.metrics.stats.intervals import Limits, normal_quantile, t_quantile, tango
+from steelyard.metrics.stats.power import ALPHA, POWER
 
 
 @dataclass(frozen=True, eq=False)

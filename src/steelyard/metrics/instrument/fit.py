@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.metrics.instrument.likelihood import NAMES, Patterns, pattern_scores
-from steelyard.metrics.pairs.columns import Floats
+from steelyard.metrics.stats.arrays import Floats
 
 Mask = NDArray[np.bool_]
 

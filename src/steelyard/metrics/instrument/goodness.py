@@ -9,7 +9,8 @@ import numpy as np
 
 from steelyard.metrics.instrument.fit import fit
 from steelyard.metrics.instrument.likelihood import Patterns, Rows, answer_rates, cell_rates
-from steelyard.metrics.pairs.columns import TIE, Floats, Ints
+from steelyard.metrics.pairs.columns import TIE
+from steelyard.metrics.stats.arrays import Floats, Ints
 
 REFITS = 199
 """Simulated data sets; the smallest p is one in so many and one."""

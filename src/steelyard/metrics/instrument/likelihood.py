@@ -13,8 +13,9 @@ from functools import cache
 
 import numpy as np
 
-from steelyard.metrics.pairs.columns import TIE, Floats, Ints, Pairs, as_tie
+from steelyard.metrics.pairs.columns import TIE, Pairs, as_tie
 from steelyard.metrics.pairs.sensitivity import on_ladder
+from steelyard.metrics.stats.arrays import Floats, Ints
 
 NODES = 31
 """Gauss–Hermite nodes; enough up to a surface sensitivity of 2.5."""

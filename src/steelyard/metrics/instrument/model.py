@@ -11,7 +11,8 @@ from steelyard.metrics.instrument.goodness import REFITS, FitTest, fit_test
 from steelyard.metrics.instrument.likelihood import NAMES, Patterns, Rows, patterns_of, rows_of
 from steelyard.metrics.instrument.profile import Reach, reaches
 from steelyard.metrics.instrument.task_spread import TaskSpread, allowance, spread_of, task_spread
-from steelyard.metrics.pairs.columns import TIE, Floats, Pairs
+from steelyard.metrics.pairs.columns import TIE, Pairs
+from steelyard.metrics.stats.arrays import Floats
 
 REFUSED = 0.01
 """A fit with such a p, or a smaller one, is not read."""

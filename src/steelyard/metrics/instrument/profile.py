@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from steelyard.metrics.instrument.fit import PLAIN, Chart, Fits, fit
 from steelyard.metrics.instrument.likelihood import NAMES, Patterns
-from steelyard.metrics.pairs.columns import Floats
+from steelyard.metrics.stats.arrays import Floats
 from steelyard.metrics.stats.intervals import normal_quantile
 
 NEAR = 0.1

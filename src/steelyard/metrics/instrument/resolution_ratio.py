@@ -19,7 +19,7 @@ from steelyard.metrics.heading import Heading
 from steelyard.metrics.instrument.model import InstrumentFit
 from steelyard.metrics.instrument.profile import held_at
 from steelyard.metrics.instrument.task_spread import SPREAD_FROM, allowance, spread_of
-from steelyard.metrics.pairs.columns import Floats
+from steelyard.metrics.stats.arrays import Floats
 from steelyard.metrics.stats.intervals import normal_quantile, t_quantile
 
 METRIC = "resolution_ratio"

@@ -9,12 +9,14 @@ import numpy as np
 
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.pairs.columns import Floats, Ints, Pairs
+from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.counting import by_task, count_calls, readable, tally
 from steelyard.metrics.pairs.slot_test import ENOUGH_TASKS, sign_flip
 from steelyard.metrics.proportion import NO_SPREAD, ONE_TASK, join
+from steelyard.metrics.stats.arrays import Floats, Ints
 from steelyard.metrics.stats.clusters import ASSUMED_CORRELATION, percentile_limits, ratio, resample
 from steelyard.metrics.stats.intervals import Limits, newcombe, t_quantile, tango
-from steelyard.metrics.tally import Tally, both_orders, by_task, readable, tally
+from steelyard.metrics.stats.tally import Tally
 
 _ROUNDING = 1e-12
 
@@ -32,7 +34,7 @@ class Rate:
 
     def tally(self, pairs: Pairs) -> Tally:
         """Events among calls with a verdict."""
-        return tally(pairs, self.events(pairs), both_orders(pairs, readable))
+        return tally(pairs, self.events(pairs), count_calls(pairs, readable))
 
 
 def arm_shift(heading: Heading, rate: Rate, base: Pairs, arm: Pairs, arm_name: str) -> Estimate:
@@ -90,7 +92,7 @@ def _shared(base: Pairs, arm: Pairs) -> tuple[Pairs, Pairs] | None:
 
 
 def _by_name(rate: Rate, pairs: Pairs) -> dict[str, tuple[int, int]]:
-    events, calls = by_task(pairs, rate.events(pairs)), by_task(pairs, both_orders(pairs, readable))
+    events, calls = by_task(pairs, rate.events(pairs)), by_task(pairs, count_calls(pairs, readable))
     names = sorted(pairs.clusters)
     return {name: (int(k), int(n)) for name, k, n in zip(names, events, calls, strict=True) if n}
 
@@ -107,7 +109,7 @@ def _by_pair(rate: Rate, base: Pairs, arm: Pairs) -> Ints:
     columns = [
         np.bincount(rows.pair, weights=column, minlength=size)
         for rows in (arm, base)
-        for column in (rate.events(rows), both_orders(rows, readable))
+        for column in (rate.events(rows), count_calls(rows, readable))
     ]
     return np.rint(np.stack(columns, axis=1)).astype(np.int64)
 
@@ -164,7 +166,7 @@ def _changed(rate: Rate, base: Pairs, arm: Pairs) -> float:
 def _by_row(rate: Rate, pairs: Pairs) -> dict[tuple[int, int], tuple[int, int]]:
     """Pair and replicate to its events and its calls with a verdict."""
     keys = zip(pairs.pair.tolist(), pairs.replicate.tolist(), strict=True)
-    counts = zip(rate.events(pairs).tolist(), both_orders(pairs, readable).tolist(), strict=True)
+    counts = zip(rate.events(pairs).tolist(), count_calls(pairs, readable).tolist(), strict=True)
     return dict(zip(keys, counts, strict=True))
 
 

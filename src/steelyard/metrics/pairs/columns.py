@@ -9,15 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.metrics.stats.arrays import Floats, Ints, Mask
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.recorded_observations import RecordedObservations, better
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
 
 FIRST, SECOND, TIE, ABSTAINED, UNREADABLE, FAILED, ABSENT = range(7)
 """Answer codes; ABSENT is an order that was never shown."""
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +50,7 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.cluster)
 
-    def where(self, mask: NDArray[np.bool_]) -> Pairs:
+    def where(self, mask: Mask) -> Pairs:
         """The rows that the mask keeps; the names of tasks and pairs stay."""
         columns: dict[str, Any] = {
             f.name: getattr(self, f.name)[mask] for f in fields(self) if f.name not in ("clusters", "names")

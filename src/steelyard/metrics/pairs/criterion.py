@@ -6,11 +6,11 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading, step
 from steelyard.metrics.pairs.arm_shift import Rate, aligned, arm_shift
 from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.counting import count_calls, neither
 from steelyard.metrics.pairs.sensitivity import on_ladder, outcomes, steps
-from steelyard.metrics.tally import both_orders, neither
 
 EQUALS = "same_subset"
-TIES = Rate("criterion_shift", "tie rate", lambda pairs: both_orders(pairs, neither))
+TIES = Rate("criterion_shift", "tie rate", lambda pairs: count_calls(pairs, neither))
 CORRECT = Rate("sensitivity_shift", "target sensitivity", lambda pairs: outcomes(pairs).correct)
 
 

@@ -7,14 +7,14 @@ import numpy as np
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.counting import count_calls, decided, readable, tally
 from steelyard.metrics.proportion import proportion
-from steelyard.metrics.tally import both_orders, decided, readable, tally
 
 
 def dark_current(heading: Heading, pairs: Pairs) -> Estimate:
     """Vacuum calls that were neither a tie nor a valid abstention, among all with a verdict."""
     return proportion(
-        heading, "dark_current", tally(pairs, both_orders(pairs, decided), both_orders(pairs, readable))
+        heading, "dark_current", tally(pairs, count_calls(pairs, decided), count_calls(pairs, readable))
     )
 
 

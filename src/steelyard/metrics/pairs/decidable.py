@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.metrics.pairs.columns import Floats, Pairs
+from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.counting import count_calls, decided, neither, readable
 from steelyard.metrics.pairs.decomposition import CELLS, decompose
 from steelyard.metrics.pairs.sensitivity import outcomes
-from steelyard.metrics.tally import Mask, both_orders, decided, neither, readable
+from steelyard.metrics.stats.arrays import Floats, Mask
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,8 @@ def _cell(metric: str) -> Callable[[Pairs], Floats]:
     return lambda pairs: decompose(pairs).cell(metric).astype(np.float64)
 
 
-_committed = _calls(lambda pairs: both_orders(pairs, decided).astype(np.float64))
-_tied = _calls(lambda pairs: both_orders(pairs, neither).astype(np.float64))
+_committed = _calls(lambda pairs: count_calls(pairs, decided).astype(np.float64))
+_tied = _calls(lambda pairs: count_calls(pairs, neither).astype(np.float64))
 _correct = _calls(lambda pairs: outcomes(pairs).correct.astype(np.float64))
 _wrong = _calls(lambda pairs: (outcomes(pairs).decided - outcomes(pairs).correct).astype(np.float64))
 

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.metrics.heading import NO_CALLS
-from steelyard.metrics.pairs.columns import FIRST, SECOND, Ints, Pairs
-from steelyard.metrics.tally import Mask, both_orders, decided, neither, readable, shown
+from steelyard.metrics.pairs.columns import FIRST, SECOND, Pairs
+from steelyard.metrics.pairs.counting import count_calls, decided, neither, readable, shown
+from steelyard.metrics.stats.arrays import Ints, Mask
 
 CELLS = ("stable_cross_sensitivity", "positional_false_preference", "one_sided_commit", "no_preference")
 ONE_ORDER = "shown in one order only: not decomposed"
@@ -101,7 +102,7 @@ def decompose(pairs: Pairs) -> Decomposition:
         no_preference=neither(u) & neither(v),
         complete=complete,
         # Counted by code and not by `decided`, so that the identity can fail.
-        commits=both_orders(rows, lambda codes: np.isin(codes, (FIRST, SECOND))),
+        commits=count_calls(rows, lambda codes: np.isin(codes, (FIRST, SECOND))),
     )
     result.check()
     return result

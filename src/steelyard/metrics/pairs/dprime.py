@@ -15,12 +15,13 @@ import numpy as np
 
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
-from steelyard.metrics.pairs.columns import FIRST, Floats, Ints, Pairs
+from steelyard.metrics.pairs.columns import FIRST, Pairs
+from steelyard.metrics.pairs.counting import by_task, excluded, neither, readable, tally
 from steelyard.metrics.pairs.dprime_limits import agreeing, from_shares
 from steelyard.metrics.pairs.sensitivity import outcomes
 from steelyard.metrics.proportion import NO_SPREAD, ONE_TASK, join
+from steelyard.metrics.stats.arrays import Floats, Ints
 from steelyard.metrics.stats.clusters import percentile_limits, resample
-from steelyard.metrics.tally import by_task, excluded, neither, readable, tally
 
 METRIC, FORCED_CHOICE = "dprime", "dprime_2afc"
 ONE_SIDE = "the better candidate stood in one slot only"

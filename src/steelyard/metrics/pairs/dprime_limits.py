@@ -13,11 +13,11 @@ from math import isinf, sqrt
 import numpy as np
 
 from steelyard.metrics.estimate import Interval
-from steelyard.metrics.pairs.columns import Floats, Ints
 from steelyard.metrics.pairs.slot_test import ENOUGH_TASKS
+from steelyard.metrics.stats.arrays import Floats, Ints
 from steelyard.metrics.stats.clusters import fallback_size, wilson_cluster
 from steelyard.metrics.stats.intervals import Limits, clopper_pearson, normal_quantile
-from steelyard.metrics.tally import Tally
+from steelyard.metrics.stats.tally import Tally
 
 
 def from_shares(counts: Ints) -> Interval:

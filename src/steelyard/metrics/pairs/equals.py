@@ -11,6 +11,7 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import FLAGGED, UNDERPOWERED
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.counting import count_calls, decided, excluded, neither, readable, tally
 from steelyard.metrics.pairs.decomposition import (
     CELLS,
     SLOTS,
@@ -21,7 +22,6 @@ from steelyard.metrics.pairs.decomposition import (
 )
 from steelyard.metrics.pairs.slot_test import position_test
 from steelyard.metrics.proportion import join, proportion
-from steelyard.metrics.tally import both_orders, decided, excluded, neither, readable, tally
 from steelyard.metrics.tested import Tested, alone
 
 SPLIT = ("positional_false_preference", "one_sided_commit")
@@ -42,9 +42,9 @@ def direction_estimates(
 
 def call_rates(heading: Heading, pairs: Pairs) -> list[Estimate]:
     """`raw_false_preference` and `tie_rate`: call by call, so one order is enough."""
-    calls = both_orders(pairs, readable)
+    calls = count_calls(pairs, readable)
     return [
-        proportion(heading, "raw_false_preference", tally(pairs, both_orders(pairs, decided), calls)),
+        proportion(heading, "raw_false_preference", tally(pairs, count_calls(pairs, decided), calls)),
         tie_rate(heading, pairs),
     ]
 
@@ -52,7 +52,7 @@ def call_rates(heading: Heading, pairs: Pairs) -> list[Estimate]:
 def tie_rate(heading: Heading, pairs: Pairs, metric: str = "tie_rate") -> Estimate:
     """Ties and valid abstentions among calls with a verdict."""
     return proportion(
-        heading, metric, tally(pairs, both_orders(pairs, neither), both_orders(pairs, readable))
+        heading, metric, tally(pairs, count_calls(pairs, neither), count_calls(pairs, readable))
     )
 
 

@@ -8,18 +8,20 @@ from math import ceil
 import numpy as np
 
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import ALPHA, MARGIN, UNDERPOWERED, by_loss, difference_word, moved_by
+from steelyard.metrics.findings import MARGIN, UNDERPOWERED, by_loss, difference_word, moved_by
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.pairs.columns import Floats, Ints, Pairs
+from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.counting import excluded
 from steelyard.metrics.pairs.flip_bounds import flip_bounds
 from steelyard.metrics.pairs.flips import Flips, count_flips, relabelling_p
 from steelyard.metrics.pairs.net_slot import DECLARED_PROTOCOL
 from steelyard.metrics.proportion import NO_SPREAD, ONE_TASK, join, proportion
+from steelyard.metrics.stats.arrays import Floats, Ints
 from steelyard.metrics.stats.clusters import percentile_limits, ratio, resample, wilson_cluster
 from steelyard.metrics.stats.intervals import Limits, difference
-from steelyard.metrics.stats.power import first_number
+from steelyard.metrics.stats.power import ALPHA, first_number
+from steelyard.metrics.stats.tally import Tally
 from steelyard.metrics.stats.unit_means import UnitMeans
-from steelyard.metrics.tally import Tally, excluded
 from steelyard.metrics.tested import Tested, alone
 
 METRICS = ("repeat_flip_rate", "swap_flip_rate", "flip_excess")

@@ -13,18 +13,8 @@ from math import lgamma
 
 import numpy as np
 
-from steelyard.metrics.pairs.columns import (
-    FAILED,
-    FIRST,
-    SECOND,
-    TIE,
-    UNREADABLE,
-    Floats,
-    Ints,
-    Pairs,
-    as_tie,
-)
-from steelyard.metrics.tally import Mask
+from steelyard.metrics.pairs.columns import FAILED, FIRST, SECOND, TIE, UNREADABLE, Pairs, as_tie
+from steelyard.metrics.stats.arrays import Floats, Ints, Mask
 
 DRAWS = 9999
 """Relabellings drawn for the test; p is a multiple of 1/(DRAWS + 1)."""

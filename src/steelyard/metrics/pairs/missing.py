@@ -7,15 +7,15 @@ import numpy as np
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import NO_CALLS, Heading
 from steelyard.metrics.pairs.columns import FAILED, UNREADABLE, Pairs
+from steelyard.metrics.pairs.counting import count_calls, shown, tally
 from steelyard.metrics.proportion import proportion
-from steelyard.metrics.tally import both_orders, shown, tally
 
 _CODES = {"unreadable_rate": UNREADABLE, "failed_rate": FAILED}
 
 
 def missing_rates(heading: Heading, pairs: Pairs) -> list[Estimate]:
     """`unreadable_rate` and `failed_rate` among all calls that were made."""
-    calls = both_orders(pairs, shown)
+    calls = count_calls(pairs, shown)
     return [
         proportion(
             heading,

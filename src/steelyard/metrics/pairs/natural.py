@@ -15,7 +15,8 @@ import numpy as np
 
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.pairs.columns import ABSENT, FIRST, SECOND, Ints, Pairs
+from steelyard.metrics.pairs.columns import ABSENT, FIRST, SECOND, Pairs
+from steelyard.metrics.pairs.counting import excluded, neither, readable, tally
 from steelyard.metrics.pairs.decomposition import decompose, undecomposed
 from steelyard.metrics.pairs.equals import cell_estimate, left_out, tie_rate
 from steelyard.metrics.pairs.equals_tests import ORDER, POSITION, equals_tests
@@ -24,8 +25,8 @@ from steelyard.metrics.pairs.missing import missing_rates
 from steelyard.metrics.pairs.net_slot import DECLARED_PROTOCOL, net_slot_preference
 from steelyard.metrics.pairs.slot_test import position_test
 from steelyard.metrics.proportion import proportion
+from steelyard.metrics.stats.arrays import Ints, Mask
 from steelyard.metrics.stats.multiplicity import holm
-from steelyard.metrics.tally import Mask, excluded, neither, readable, tally
 
 CELLS: dict[str, tuple[str, int | None]] = {
     "order_consistency": ("stable_cross_sensitivity", None),

@@ -8,7 +8,6 @@ import numpy as np
 
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import (
-    ALPHA,
     CLEAR,
     MARGIN,
     UNDERPOWERED,
@@ -20,13 +19,14 @@ from steelyard.metrics.findings import (
 )
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.counting import count_calls, decided, distinct_pairs, excluded, readable, tally
 from steelyard.metrics.pairs.decomposition import Decomposition, decompose, undecomposed
 from steelyard.metrics.pairs.slot_balance import SlotBalance, slot_units, tasks
 from steelyard.metrics.pairs.slot_test import PositionTest, position_test, reading_of, slot_balance
 from steelyard.metrics.proportion import ONE_TASK, join, share_bounds
 from steelyard.metrics.stats.clusters import percentile_limits, ratio, resample
 from steelyard.metrics.stats.intervals import Limits
-from steelyard.metrics.tally import both_orders, decided, distinct_pairs, excluded, readable, tally
+from steelyard.metrics.stats.power import ALPHA
 from steelyard.metrics.tested import Tested, alone
 
 METRIC = "net_slot_preference"
@@ -91,7 +91,7 @@ def net_slot_preference(
 
 def few_commits(pairs: Pairs) -> bool:
     """Commits are known to be rarer than the margin, whatever missing verdicts would have been."""
-    counts = tally(pairs, both_orders(pairs, decided), both_orders(pairs, readable))
+    counts = tally(pairs, count_calls(pairs, decided), count_calls(pairs, readable))
     return counts.n > 0 and judge_limit(counts, Limit(MARGIN), share_bounds(counts)) == CLEAR
 
 

@@ -7,8 +7,8 @@ import numpy as np
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.pairs.columns import FIRST, SECOND, Pairs
+from steelyard.metrics.pairs.counting import count_calls, decided, tally
 from steelyard.metrics.proportion import proportion
-from steelyard.metrics.tally import both_orders, decided, tally
 
 
 def padded_preference(heading: Heading, pairs: Pairs) -> Estimate:
@@ -17,7 +17,7 @@ def padded_preference(heading: Heading, pairs: Pairs) -> Estimate:
     return proportion(
         heading,
         "padded_preference",
-        tally(pairs, padded, both_orders(pairs, decided)),
+        tally(pairs, padded, count_calls(pairs, decided)),
         chance=0.5,
         reason="no call of this condition was decided",
         notes=["of decided calls"],

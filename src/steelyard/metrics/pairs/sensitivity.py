@@ -9,11 +9,13 @@ import numpy as np
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import judge_limit, limit_for
 from steelyard.metrics.heading import Heading, step
-from steelyard.metrics.pairs.columns import FIRST, SECOND, Ints, Pairs
+from steelyard.metrics.pairs.columns import FIRST, SECOND, Pairs
+from steelyard.metrics.pairs.counting import count_calls, decided, readable, shown, tally
 from steelyard.metrics.pairs.equals import tie_rate
 from steelyard.metrics.proportion import join, proportion
+from steelyard.metrics.stats.arrays import Ints
 from steelyard.metrics.stats.intervals import Limits
-from steelyard.metrics.tally import Tally, both_orders, decided, readable, shown, tally
+from steelyard.metrics.stats.tally import Tally
 
 ONE_SLOT = "the better text stood in one slot only: not told from a preference for that slot"
 
@@ -42,7 +44,7 @@ def outcomes(pairs: Pairs) -> Outcomes:
     right_if_u_first = np.where(pairs.better == 1, FIRST, SECOND)
     right_if_v_first = np.where(pairs.better == 1, SECOND, FIRST)
     correct = (pairs.u_first == right_if_u_first).astype(np.int64) + (pairs.v_first == right_if_v_first)
-    return Outcomes(pairs, correct, both_orders(pairs, decided), both_orders(pairs, readable))
+    return Outcomes(pairs, correct, count_calls(pairs, decided), count_calls(pairs, readable))
 
 
 def steps(pairs: Pairs) -> list[float]:

@@ -8,14 +8,16 @@ from math import ceil, sqrt
 
 import numpy as np
 
-from steelyard.metrics.findings import ALPHA, MARGIN
-from steelyard.metrics.pairs.columns import FIRST, SECOND, Ints, Pairs
+from steelyard.metrics.findings import MARGIN
+from steelyard.metrics.pairs.columns import FIRST, SECOND, Pairs
+from steelyard.metrics.pairs.counting import by_task, count_calls, decided, readable, tally
 from steelyard.metrics.pairs.slot_test import ENOUGH_TASKS, by_pair, slot_balance
+from steelyard.metrics.stats.arrays import Ints
 from steelyard.metrics.stats.clusters import effective_size, wilson_cluster
 from steelyard.metrics.stats.intervals import Limits, normal_quantile, score, t_quantile
-from steelyard.metrics.stats.power import first_number
+from steelyard.metrics.stats.power import ALPHA, first_number
+from steelyard.metrics.stats.tally import Tally
 from steelyard.metrics.stats.unit_means import UnitMeans, reach_of_test
-from steelyard.metrics.tally import Tally, both_orders, by_task, decided, readable, tally
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +59,7 @@ class SlotBalance:
         return score(counts.k / counts.n, effective_size(counts) * units / len(self.calls), quantile)
 
     def _tally(self, events: Ints) -> Tally:
-        return tally(self.complete, events, both_orders(self.complete, readable))
+        return tally(self.complete, events, count_calls(self.complete, readable))
 
     @property
     def detectable(self) -> float | None:
@@ -69,7 +71,7 @@ class SlotBalance:
             return None
         if self.spread:
             return self.means.detectable
-        commits = self._tally(both_orders(self.complete, decided))
+        commits = self._tally(count_calls(self.complete, decided))
         most = wilson_cluster(commits)[1]
         return reach_of_test(len(self.calls)) * sqrt(most / effective_size(commits))
 
@@ -94,7 +96,7 @@ class SlotBalance:
 def slot_units(complete: Pairs) -> SlotBalance:
     """The balance per task, or per pair when there is one task."""
     sum_up = by_task if tasks(complete) > 1 else by_pair
-    calls = sum_up(complete, both_orders(complete, readable))
+    calls = sum_up(complete, count_calls(complete, readable))
     return SlotBalance(sum_up(complete, slot_balance(complete))[calls > 0], calls[calls > 0], complete)
 
 

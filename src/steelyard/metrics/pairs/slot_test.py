@@ -12,10 +12,11 @@ from math import gcd, lgamma, log
 
 import numpy as np
 
-from steelyard.metrics.findings import ALPHA
-from steelyard.metrics.pairs.columns import FIRST, SECOND, Floats, Ints, Pairs
+from steelyard.metrics.pairs.columns import FIRST, SECOND, Pairs
+from steelyard.metrics.pairs.counting import by_task
 from steelyard.metrics.pairs.decomposition import Decomposition
-from steelyard.metrics.tally import by_task
+from steelyard.metrics.stats.arrays import Floats, Ints
+from steelyard.metrics.stats.power import ALPHA
 
 ENOUGH_TASKS = 6
 """Fewer task sums cannot reach p ≤ .05 by flipping signs."""

@@ -13,11 +13,12 @@ import numpy as np
 
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading, step
-from steelyard.metrics.pairs.columns import Floats, Ints, Pairs
+from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.counting import by_task, distinct_pairs, excluded, tally
 from steelyard.metrics.pairs.sensitivity import ONE_SLOT, Outcomes, in_one_slot, on_ladder, outcomes, steps
 from steelyard.metrics.proportion import ONE_TASK, join
+from steelyard.metrics.stats.arrays import Floats, Ints, Mask
 from steelyard.metrics.stats.clusters import resample, tail, wilson_cluster
-from steelyard.metrics.tally import Mask, by_task, distinct_pairs, excluded, tally
 
 METRIC = "delta75"
 THRESHOLD = 0.75

@@ -10,10 +10,10 @@ import numpy as np
 
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_VERDICTS, Heading
-from steelyard.metrics.pairs.columns import Floats, Ints
 from steelyard.metrics.panel.jury import Ballots
 from steelyard.metrics.panel.over_judges import members
 from steelyard.metrics.proportion import ONE_TASK, join
+from steelyard.metrics.stats.arrays import Floats, Ints
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.intervals import Limits, t_quantile
 from steelyard.metrics.stats.jackknife import AGREEMENT, around, left_out, left_out_error

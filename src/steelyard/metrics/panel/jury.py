@@ -14,8 +14,7 @@ from itertools import combinations
 import numpy as np
 
 from steelyard.identity import rng_for
-from steelyard.metrics.pairs.columns import Floats, Ints
-from steelyard.metrics.tally import Mask
+from steelyard.metrics.stats.arrays import Floats, Ints, Mask
 
 BINARY = "0-1"
 """The scale of yes and no."""

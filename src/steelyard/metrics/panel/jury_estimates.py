@@ -12,7 +12,6 @@ import numpy as np
 
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_VERDICTS, Heading
-from steelyard.metrics.pairs.columns import Floats
 from steelyard.metrics.panel.ballots import ballots
 from steelyard.metrics.panel.error_correlation import error_correlations
 from steelyard.metrics.panel.jury import Ballots, choose_jury, halves
@@ -21,6 +20,7 @@ from steelyard.metrics.panel.over_judges import PANEL, members
 from steelyard.metrics.proportion import join
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.probe import probe_scores
+from steelyard.metrics.stats.arrays import Floats
 from steelyard.metrics.stats.cluster_mean import mean_by_unit
 from steelyard.metrics.stats.dawid_skene import dawid_skene
 from steelyard.verdicts.observation import Observation

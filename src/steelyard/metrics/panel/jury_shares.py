@@ -9,11 +9,11 @@ import numpy as np
 
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.pairs.columns import Floats
 from steelyard.metrics.panel.jury import Ballots, majority
 from steelyard.metrics.proportion import proportion
 from steelyard.metrics.scores.shares import unit_sums
-from steelyard.metrics.tally import Mask, Tally
+from steelyard.metrics.stats.arrays import Floats, Mask
+from steelyard.metrics.stats.tally import Tally
 
 TIE = "low"
 """A tied vote goes to the lower answer."""

@@ -14,9 +14,7 @@ from math import ceil, sqrt
 
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import (
-    ALPHA,
     FLAGGED,
-    POWER,
     UNDERPOWERED,
     Limit,
     calls_needed,
@@ -27,8 +25,8 @@ from steelyard.metrics.heading import NO_CALLS
 from steelyard.metrics.run.loss_dependence import loss_test
 from steelyard.metrics.stats.clusters import design_effect, no_spread, wilson_cluster
 from steelyard.metrics.stats.intervals import Limits, normal_quantile, wilson
-from steelyard.metrics.stats.power import trials_to_exclude
-from steelyard.metrics.tally import Tally
+from steelyard.metrics.stats.power import ALPHA, POWER, trials_to_exclude
+from steelyard.metrics.stats.tally import Tally
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.recorded_observations import calls_by_task, extent
 from steelyard.verdicts.verdict import Failed, Unreadable

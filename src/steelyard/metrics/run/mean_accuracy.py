@@ -6,8 +6,8 @@ import numpy as np
 
 from steelyard.metrics.estimate import Interval
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.pairs.columns import Floats
 from steelyard.metrics.scores.resampled import intervals
+from steelyard.metrics.stats.arrays import Floats
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.jackknife import SHARE
 

@@ -12,10 +12,9 @@ from math import sqrt
 
 import numpy as np
 
-from steelyard.metrics.pairs.columns import Floats, Ints
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.invariance import compare_items, keeps_label
-from steelyard.metrics.tally import Mask
+from steelyard.metrics.stats.arrays import Floats, Ints, Mask
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,10 +11,10 @@ from statistics import fmean, stdev
 
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.pairs.columns import Floats
 from steelyard.metrics.run.mean_accuracy import mean_intervals
 from steelyard.metrics.run.share_table import accuracy_column, sampling_sd, share_table
 from steelyard.metrics.scores.probe import probe_scores
+from steelyard.metrics.stats.arrays import Floats
 from steelyard.verdicts.observation import Observation
 
 PROBE = "volatility"

@@ -9,15 +9,15 @@ import numpy as np
 
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_VERDICTS, Heading
-from steelyard.metrics.pairs.columns import Floats, Ints
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.resampled import Sums, resampled
 from steelyard.metrics.scores.shares import abstentions, false_rates, unlabelled, within_one
 from steelyard.metrics.stats import agreement
+from steelyard.metrics.stats.arrays import Floats, Ints
 from steelyard.metrics.stats.clusters import fallback_size, quantile
 from steelyard.metrics.stats.intervals import Limits, score
 from steelyard.metrics.stats.jackknife import AGREEMENT, POSITIVE, SHARE, UNBOUNDED, Ends
-from steelyard.metrics.tally import Tally
+from steelyard.metrics.stats.tally import Tally
 
 NOT_SCORED = "no call of a labelled item ended in a score"
 CONSTANT_SCORES = "the judge gave every item the same score"

@@ -8,12 +8,12 @@ import numpy as np
 
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.pairs.columns import Floats
 from steelyard.metrics.proportion import NO_SPREAD, ONE_TASK, join
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.probe import probe_scores, untold
 from steelyard.metrics.scores.repeats import NO_REPEATS, equal_pairs, stability, verdict_counts
 from steelyard.metrics.scores.shares import lost_rates
+from steelyard.metrics.stats.arrays import Floats
 from steelyard.metrics.stats.cluster_mean import mean_by_unit
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.stimuli.original import ORIGINAL

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.metrics.pairs.columns import Floats, Ints
-from steelyard.metrics.tally import Mask
+from steelyard.metrics.stats.arrays import Floats, Ints, Mask
 from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import Stimulus

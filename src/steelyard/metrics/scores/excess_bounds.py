@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from steelyard.metrics.pairs.columns import Floats, Ints
+from steelyard.metrics.stats.arrays import Floats, Ints
 from steelyard.metrics.stats.intervals import Limits
 
 

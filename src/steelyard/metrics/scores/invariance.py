@@ -15,18 +15,19 @@ from functools import partial
 import numpy as np
 
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import ALPHA, MARGIN, Limit, by_loss, difference_word, judge_limit, moved_by
+from steelyard.metrics.findings import MARGIN, Limit, by_loss, difference_word, judge_limit, moved_by
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.pairs.columns import Floats, Ints
 from steelyard.metrics.proportion import NO_SPREAD, ONE_TASK, join
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.excess_bounds import excess_bounds
 from steelyard.metrics.scores.repeats import NO_REPEATS, equal_pairs, verdict_counts
 from steelyard.metrics.scores.shares import share, unit_sums
+from steelyard.metrics.stats.arrays import Floats, Ints, Mask
 from steelyard.metrics.stats.cluster_mean import ClusterMean, mean_by_unit
 from steelyard.metrics.stats.clusters import fallback_size, quantile, ratio
 from steelyard.metrics.stats.intervals import Limits, score
-from steelyard.metrics.tally import Mask, Tally
+from steelyard.metrics.stats.power import ALPHA
+from steelyard.metrics.stats.tally import Tally
 
 NO_ORIGINALS = "the unchanged items were not judged"
 NOT_BOTH = "no item has a verdict both unchanged and edited"

@@ -9,13 +9,13 @@ import numpy as np
 
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.pairs.columns import Floats, Ints
 from steelyard.metrics.scores.columns import ABSTAINED, Scores
 from steelyard.metrics.scores.resampled import Sums, resampled
 from steelyard.metrics.scores.shares import share, unit_sums
+from steelyard.metrics.stats.arrays import Floats, Ints, Mask
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.jackknife import AGREEMENT
-from steelyard.metrics.tally import Mask, Tally
+from steelyard.metrics.stats.tally import Tally
 
 NO_REPEATS = "no input was judged twice: ask for repeats with --replicates 2 or more"
 ONE_VERDICT = "every verdict is the same"

@@ -9,11 +9,11 @@ import numpy as np
 
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import NO_CALLS, Heading
-from steelyard.metrics.pairs.columns import Ints
 from steelyard.metrics.proportion import ONE_TASK, join, proportion
 from steelyard.metrics.scores.columns import ABSTAINED, FAILED, UNREADABLE, Scores
+from steelyard.metrics.stats.arrays import Ints, Mask
 from steelyard.metrics.stats.intervals import Limits
-from steelyard.metrics.tally import Mask, Tally
+from steelyard.metrics.stats.tally import Tally
 
 NO_LABELS = "no item has a reference label"
 OWN_LABELS = "its own verdicts are the reference"

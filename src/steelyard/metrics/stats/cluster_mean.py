@@ -7,9 +7,9 @@ from math import sqrt
 
 import numpy as np
 
-from steelyard.metrics.findings import ALPHA, POWER
-from steelyard.metrics.pairs.columns import Floats, Ints
+from steelyard.metrics.stats.arrays import Floats, Ints
 from steelyard.metrics.stats.intervals import Limits, t_quantile
+from steelyard.metrics.stats.power import ALPHA, POWER
 
 
 @dataclass(frozen=True, eq=False)

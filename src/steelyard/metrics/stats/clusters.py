@@ -15,9 +15,9 @@ from statistics import NormalDist
 
 import numpy as np
 
-from steelyard.metrics.pairs.columns import Floats, Ints
+from steelyard.metrics.stats.arrays import Floats, Ints
 from steelyard.metrics.stats.intervals import Limits, normal_quantile, score, t_quantile
-from steelyard.metrics.tally import Tally
+from steelyard.metrics.stats.tally import Tally
 
 ASSUMED_CORRELATION = 0.1
 """Intra-task correlation assumed where the data show no spread between tasks."""

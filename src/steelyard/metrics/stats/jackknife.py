@@ -13,7 +13,7 @@ from math import atanh, exp, inf, isfinite, sqrt, tanh
 
 import numpy as np
 
-from steelyard.metrics.pairs.columns import Floats
+from steelyard.metrics.stats.arrays import Floats
 from steelyard.metrics.stats.intervals import Limits, t_quantile
 
 Figure = Callable[[Floats], Floats]

@@ -17,6 +17,10 @@ from math import ceil, isfinite, sqrt
 
 from steelyard.metrics.stats.intervals import normal_quantile, score
 
+ALPHA = 0.05
+"""Rate of false alarms that every word of a datasheet is held to."""
+POWER = 0.80
+"""Chance of deciding that every plan is made for."""
 LARGEST = 10**9
 """Numbers beyond this one are no plan."""
 _ROUNDING = 1e-9

@@ -1,56 +1,14 @@
-"""Events and trials per task: the integers from which every proportion is made."""
+"""Answers counted: by call, by order, by task."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from steelyard.metrics.pairs.columns import ABSENT, ABSTAINED, FAILED, SECOND, TIE, UNREADABLE, Ints, Pairs
-
-Mask = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, eq=False)
-class Tally:
-    """Integer counts of one proportion, one entry per task that has trials."""
-
-    events: Ints
-    """Events in each task."""
-    trials: Ints
-    """Trials in each task; all positive."""
-    n_calls: int
-    """Calls behind the trials."""
-    n_units: int
-    """Distinct pairs behind the trials; replicates of a pair count once."""
-    unreadable: int = 0
-    """Calls left out because the reply held no answer."""
-    failed: int = 0
-    """Calls left out because there was no reply."""
-    abstained: int = 0
-    """Calls among the trials that abstained."""
-
-    @property
-    def k(self) -> int:
-        """Events in all."""
-        return int(self.events.sum())
-
-    @property
-    def n(self) -> int:
-        """Trials in all."""
-        return int(self.trials.sum())
-
-    @property
-    def n_clusters(self) -> int:
-        """Tasks with trials."""
-        return len(self.trials)
-
-    @property
-    def missing(self) -> int:
-        """Calls without a verdict."""
-        return self.unreadable + self.failed
+from steelyard.metrics.pairs.columns import ABSENT, ABSTAINED, FAILED, SECOND, TIE, UNREADABLE, Pairs
+from steelyard.metrics.stats.arrays import Ints, Mask
+from steelyard.metrics.stats.tally import Tally
 
 
 def decided(codes: Ints) -> Mask:
@@ -73,7 +31,7 @@ def shown(codes: Ints) -> Mask:
     return np.not_equal(codes, ABSENT)
 
 
-def both_orders(pairs: Pairs, test: Callable[[Ints], Mask]) -> Ints:
+def count_calls(pairs: Pairs, test: Callable[[Ints], Mask]) -> Ints:
     """How many of a row's two calls pass the test."""
     return test(pairs.u_first).astype(np.int64) + test(pairs.v_first)
 
@@ -88,7 +46,7 @@ def excluded(pairs: Pairs) -> dict[str, int]:
     return {"unreadable": calls_with(pairs, UNREADABLE), "failed": calls_with(pairs, FAILED)}
 
 
-def by_task(pairs: Pairs, column: NDArray[np.int64] | Mask) -> Ints:
+def by_task(pairs: Pairs, column: Ints | Mask) -> Ints:
     """Sum a column within tasks; tasks in the order of their names, whatever their numbers."""
     sums = np.bincount(pairs.cluster, weights=column, minlength=len(pairs.clusters))
     names = pairs.clusters

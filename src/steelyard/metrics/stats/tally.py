@@ -1,0 +1,47 @@
+"""Events and trials per task: the integers from which every proportion is made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from steelyard.metrics.stats.arrays import Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """Integer counts of one proportion, one entry per task that has trials."""
+
+    events: Ints
+    """Events in each task."""
+    trials: Ints
+    """Trials in each task; all positive."""
+    n_calls: int
+    """Calls behind the trials."""
+    n_units: int
+    """Distinct pairs behind the trials; replicates of a pair count once."""
+    unreadable: int = 0
+    """Calls left out because the reply held no answer."""
+    failed: int = 0
+    """Calls left out because there was no reply."""
+    abstained: int = 0
+    """Calls among the trials that abstained."""
+
+    @property
+    def k(self) -> int:
+        """Events in all."""
+        return int(self.events.sum())
+
+    @property
+    def n(self) -> int:
+        """Trials in all."""
+        return int(self.trials.sum())
+
+    @property
+    def n_clusters(self) -> int:
+        """Tasks with trials."""
+        return len(self.trials)
+
+    @property
+    def missing(self) -> int:
+        """Calls without a verdict."""
+        return self.unreadable + self.failed
