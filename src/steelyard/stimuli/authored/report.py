@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from steelyard.json_body import from_body, mapping
+
 BY_A_PERSON = "by a person"
 """Reason of a rejection that no check made."""
 
@@ -60,9 +62,20 @@ class ProbeReport:
             "rejected": dict(self.rejected),
             "turned_down": dict(self.turned_down),
         }
+        if self.pending:
+            body["pending"] = self.pending
         if self.buckets:
             body["levels"] = {b.level: {"filled": b.filled, "wanted": b.wanted} for b in self.buckets}
         return body
+
+    @classmethod
+    def from_json(cls, body: Any, where: str = "") -> ProbeReport:
+        """The report that was written."""
+        known = mapping(body, where)
+        place = f"{where}.levels"
+        levels = mapping(known.get("levels", {}), place)
+        buckets = [{**mapping(levels[name], f"{place}.{name}"), "level": name} for name in levels]
+        return from_body(cls, {"pending": 0, **known, "buckets": buckets}, where)
 
     def sentence(self) -> str:
         """All of it in a line."""
