@@ -10,13 +10,14 @@ from typing import Any
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Fault
 from steelyard.stimuli.authored.report import ProbeReport
+from steelyard.wording import counted
 
 SCHEMA = "steelyard.datasheet/1"
 
 
 def partial_words(asked: int, planned: int) -> str:
     """How reports name a run some of whose calls were never asked."""
-    return f"Partial: {asked:,} of {planned:,} calls"
+    return f"Partial: {asked:,} of {counted(planned, 'call')}"
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ class Datasheet:
         fields = self.run.get("refused", {}).get(judge)
         if not fields:
             return None
-        told = ", ".join(f"{name} in {number:,} calls" for name, number in fields.items())
+        told = ", ".join(f"{name} in {counted(number, 'call')}" for name, number in fields.items())
         return f"the server would not take {told}, which were made without it"
 
     @property

@@ -10,6 +10,7 @@ from steelyard.datasheet.sections.reliability import RELIABILITY, WHOLE, reliabi
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import KINDS, probe_name, term
 from steelyard.metrics.estimate import Estimate
+from steelyard.wording import plural
 
 Group = Mapping[str, str | float]
 Address = tuple[str, str, frozenset[tuple[str, str | float]]]
@@ -351,4 +352,4 @@ def _other_probes(index: Index) -> Iterator[Section]:
 
 
 def _apart(step: float) -> str:
-    return f"{numbers.steps(step)} step{'' if step == 1 else 's'} apart"
+    return f"{numbers.steps(step)} {plural(step, 'step')} apart"
