@@ -11,7 +11,7 @@ import click
 
 from steelyard.cli.options import amount, option
 from steelyard.cli.say import plain, shown, warn
-from steelyard.datasheet.sections.visible import visible
+from steelyard.datasheet.words.visible import visible
 from steelyard.wording import counted
 
 if TYPE_CHECKING:

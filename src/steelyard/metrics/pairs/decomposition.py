@@ -85,7 +85,8 @@ class Decomposition:
             raise AssertionError(
                 f"decomposition of {counted(len(self.pairs), 'pair')}: 2·{stable} + 2·{positional} + "
                 f"{one_sided} + {self.conflicting} is {parts}, expected {commits} committed calls, and with "
-                f"{none} pairs without preference {complete} complete pairs; look for answer codes outside 0 … 5."
+                f"{none} pairs without preference {complete} complete pairs; look for answer codes "
+                "outside 0 … 5."
             )
 
 
