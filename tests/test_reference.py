@@ -175,7 +175,7 @@ def test_an_interrupted_reference_goes_on_and_pays_for_nothing_again(
     options = ("--out", "run", "--attempts", "1", "--backoff", "0")
     done = command("measure", "study.yaml", *options)
     assert done.code == 1
-    assert "data.reference: 1 of 4 items wait for a reply" in done.err
+    assert "data.reference: 1 of 4 items waits for a reply" in done.err
     assert cast.calls == {"grader": 4}
     cast.grade = true_score
     done = command("measure", "study.yaml", *options, "--json")

@@ -97,7 +97,7 @@ def _require_end(outcome: Outcome, trials: list[Trial], store: RunStore) -> None
             f"data.reference: {len(waiting)} of {counted(len(trials), 'item')} "
             f"{plural(len(waiting), 'waits', 'wait')} for a reply "
             f"({waiting[0].message.rstrip('.?')}); what was answered is kept, run again to go on, or "
-            "leave these items out."
+            "leave such items out."
         )
 
 
