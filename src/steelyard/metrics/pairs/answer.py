@@ -54,7 +54,7 @@ def decided(answers: Ints) -> Mask:
 
 def neither(answers: Ints) -> Mask:
     """A tie, or a valid abstention."""
-    return np.logical_or(answers == Answer.TIE, answers == Answer.ABSTAINED)
+    return np.asarray((answers == Answer.TIE) | (answers == Answer.ABSTAINED))
 
 
 def readable(answers: Ints) -> Mask:
@@ -64,7 +64,7 @@ def readable(answers: Ints) -> Mask:
 
 def lost(answers: Ints) -> Mask:
     """The call was made and ended without a verdict."""
-    return np.logical_or(answers == Answer.UNREADABLE, answers == Answer.FAILED)
+    return np.asarray((answers == Answer.UNREADABLE) | (answers == Answer.FAILED))
 
 
 def shown(answers: Ints) -> Mask:
