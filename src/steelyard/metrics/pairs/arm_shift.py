@@ -9,10 +9,11 @@ import numpy as np
 
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading
+from steelyard.metrics.pairs.answer import readable
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.pairs.counting import by_task, count_calls, readable, tally
+from steelyard.metrics.pairs.counting import by_task, count_calls, tally
 from steelyard.metrics.pairs.slot_test import ENOUGH_TASKS, sign_flip
-from steelyard.metrics.proportion import NO_SPREAD, ONE_TASK, join
+from steelyard.metrics.proportions import NO_SPREAD, ONE_TASK, join
 from steelyard.metrics.stats.arrays import Floats, Ints
 from steelyard.metrics.stats.clusters import ASSUMED_CORRELATION, percentile_limits, ratio, resample
 from steelyard.metrics.stats.intervals import Limits, newcombe, t_quantile, tango

@@ -10,8 +10,9 @@ import numpy as np
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import FLAGGED, UNDERPOWERED
 from steelyard.metrics.heading import Heading
+from steelyard.metrics.pairs.answer import decided, neither, readable
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.pairs.counting import count_calls, decided, excluded, neither, readable, tally
+from steelyard.metrics.pairs.counting import count_calls, excluded, tally
 from steelyard.metrics.pairs.decomposition import (
     CELLS,
     SLOTS,
@@ -21,7 +22,7 @@ from steelyard.metrics.pairs.decomposition import (
     undecomposed,
 )
 from steelyard.metrics.pairs.slot_test import position_test
-from steelyard.metrics.proportion import join, proportion
+from steelyard.metrics.proportions import join, proportion
 from steelyard.metrics.tested import Tested, alone
 from steelyard.wording import counted, plural
 

@@ -10,7 +10,7 @@ import numpy as np
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.panel.jury import Ballots, majority
-from steelyard.metrics.proportion import proportion
+from steelyard.metrics.proportions import proportion
 from steelyard.metrics.scores.shares import unit_sums
 from steelyard.metrics.stats.arrays import Floats, Mask
 from steelyard.metrics.stats.tally import Tally

@@ -7,7 +7,7 @@ from math import fsum
 
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.proportion import join
+from steelyard.metrics.proportions import join
 from steelyard.metrics.run.cost import (
     NEVER_RIGHT,
     NO_PRICE,

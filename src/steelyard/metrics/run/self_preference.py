@@ -15,7 +15,7 @@ import numpy as np
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import CLEAR, FLAGGED, MARGIN, UNDERPOWERED, by_loss, moved_by
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.proportion import ONE_TASK, join
+from steelyard.metrics.proportions import ONE_TASK, join
 from steelyard.metrics.scores.resampled import intervals
 from steelyard.metrics.stats.arrays import Floats
 from steelyard.metrics.stats.clusters import ratio
