@@ -11,6 +11,7 @@ from steelyard.json_body import from_body, mapping, read_fields
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Fault
 from steelyard.stimuli.authored.report import ProbeReport
+from steelyard.wording import counted
 
 SCHEMA = "steelyard.datasheet/1"
 STUDY = ("name", "seed", "stimulus_set", "version", "profile", "level")
@@ -26,7 +27,7 @@ _REFERENCE = (
 
 def partial_words(asked: int, planned: int) -> str:
     """How reports name a run some of whose calls were never asked."""
-    return f"Partial: {asked:,} of {planned:,} calls"
+    return f"Partial: {asked:,} of {counted(planned, 'call')}"
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,7 @@ class Datasheet:
         fields = self.facts.refused.get(judge)
         if not fields:
             return None
-        told = ", ".join(f"{name} in {number:,} calls" for name, number in fields.items())
+        told = ", ".join(f"{name} in {counted(number, 'call')}" for name, number in fields.items())
         return f"the server would not take {told}, which were made without it"
 
     @property

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from steelyard.json_body import from_body, mapping
+from steelyard.wording import counted
 
 BY_A_PERSON = "by a person"
 """Reason of a rejection that no check made."""
@@ -85,7 +86,8 @@ class ProbeReport:
         if self.rejected:
             parts.append(f"{sum(self.rejected.values())} rejected ({self.reasons})")
         if self.turned_down:
-            parts.append(f"{sum(self.turned_down.values())} tries turned down ({_counted(self.turned_down)})")
+            tries = counted(sum(self.turned_down.values()), "try", "tries")
+            parts.append(f"{tries} turned down ({_counted(self.turned_down)})")
         told = f"{self.probe}: {', '.join(parts)}"
         return f"{told}; {self.levels}." if self.buckets else f"{told}."
 
@@ -95,7 +97,7 @@ class ProbeReport:
         if not self.buckets:
             return ""
         if not any(bucket.filled for bucket in self.buckets):
-            return f"none of the {len(self.buckets)} levels has a text"
+            return f"none of the {counted(len(self.buckets), 'level')} has a text"
         filled = ", ".join(f"{b.level}: {b.filled} of {b.wanted}" for b in self.buckets)
         missing = sum(max(0, bucket.wanted - bucket.filled) for bucket in self.buckets)
         if self.even and not missing:
