@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from steelyard.errors import SteelyardError, exit_code
+from steelyard.wording import counted
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 def complain(message: object) -> None:
     """One sentence on stderr, on one line."""
-    from steelyard.datasheet.sections.visible import visible
+    from steelyard.datasheet.words.visible import visible
 
     click.echo(f"steelyard: {visible(str(message))}", err=True)
 
@@ -39,7 +40,7 @@ def tell(warnings: Iterable[str], errors: Sequence[SteelyardError]) -> int:
 
 def shown(path: Path) -> str:
     """A path with every invisible character spelled out."""
-    from steelyard.datasheet.sections.visible import spelled
+    from steelyard.datasheet.words.visible import spelled
 
     return spelled(str(path))
 
@@ -48,21 +49,16 @@ def plain(text: str, style: str = "") -> Text:
     """Text for a table or a line; square brackets stay square brackets."""
     from rich.text import Text
 
-    from steelyard.datasheet.sections.visible import visible
+    from steelyard.datasheet.words.visible import visible
 
     return Text(visible(text), style)
-
-
-def plural(count: int, noun: str) -> str:
-    """`1 call`, `2 calls`, `1,200 calls`."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def calls_made(sitting: Sitting) -> str:
     """What the sitting took."""
     spent = f", ${sitting.dollars:.4f} spent in all" if sitting.dollars else ""
     if sitting.calls:
-        return f"{plural(sitting.calls, 'call')} in this sitting{spent}."
+        return f"{counted(sitting.calls, 'call')} in this sitting{spent}."
     if sitting.failed or sitting.stopped:
         return f"No call of this sitting was answered{spent}."
     return "No calls: every trial was answered before."

@@ -11,11 +11,12 @@ from rich.table import Table
 from rich.text import Text
 
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
-from steelyard.datasheet.sections.sections import Row, Section
+from steelyard.datasheet.sections.rows import Row, Section
+from steelyard.datasheet.sections.summary import Summary, summarise
 from steelyard.datasheet.sections.together import alone, together
-from steelyard.datasheet.summary import Summary, summarise
 from steelyard.datasheet.words import numbers
 from steelyard.metrics.estimate import Estimate
+from steelyard.wording import counted
 
 STYLES = {"clear": "green", "flagged": "bold red", "underpowered": "yellow", "undefined": "magenta"}
 MARKS = {"flagged": "!", "underpowered": "?"}
@@ -57,7 +58,7 @@ class _Page:
 
     def _header(self) -> None:
         sheet = self.summary.datasheet
-        calls = f"{self.summary.calls:,} calls" if self.summary.calls else "calls not recorded"
+        calls = counted(self.summary.calls, "call") if self.summary.calls else "calls not recorded"
         short_hash = sheet.stimulus_set.removeprefix("sha256:")[:12]
         if sheet.partial:
             self._line(f"{sheet.partial}; the others were never asked", STYLES["underpowered"])
