@@ -126,7 +126,7 @@ def compare_judges(
     )
     matched = "name" if by_name else "content"
     sides = _side(left, first), _side(right, second)
-    return ComparisonSheet(*sides, matched, margin, __version__, family.rows, family.p)
+    return ComparisonSheet(*sides, matched, margin, __version__, family.rows, family.p, family.faults)
 
 
 def _check_shared(

@@ -10,6 +10,7 @@ from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import PROBES, term
 from steelyard.datasheet.words.visible import visible
 from steelyard.metrics.comparison.comparison import Comparison, Dropped
+from steelyard.metrics.faults import Fault
 from steelyard.metrics.stats.power import ALPHA
 from steelyard.wording import counted
 
@@ -50,6 +51,8 @@ class ComparisonSheet:
     """Every figure that both could be asked for."""
     p: float | None = None
     """p of "the judges do not differ in any figure"; None where no unit is shared."""
+    faults: tuple[Fault, ...] = ()
+    """Figures that could not be computed; each is undefined in its row."""
 
     def to_json(self) -> dict[str, Any]:
         """The content of `compare --json`."""
@@ -128,8 +131,10 @@ def _visible(side: Side) -> Side:
 
 
 def _shown_to_both(row: Comparison) -> bool:
+    """Some unit has a reply or a failure of each; a figure that could not be computed was asked of both."""
     first, second = row.dropped_first, row.dropped_second
-    return bool(row.n_shared or first.unreadable + first.failed or second.unreadable + second.failed)
+    shared = row.n_shared or first.unreadable + first.failed or second.unreadable + second.failed
+    return bool(shared) or first == second == Dropped()
 
 
 def label(row: Comparison) -> str:
