@@ -144,6 +144,8 @@ def _unpaired(row: Comparison) -> str:
     for name, side in (("A", row.dropped_first), ("B", row.dropped_second)):
         if side.no_reference:
             return f"{name} has no reference but its own verdicts, or none"
+    if row.dropped_first.not_shown and row.dropped_second.not_shown:
+        return "nothing that both were shown"
     return f"shown to {'B' if row.dropped_first.not_shown else 'A'} only"
 
 
