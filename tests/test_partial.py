@@ -16,7 +16,10 @@ import pytest
 
 from servers import Answer, Received, ScriptedServer, fails, wins
 from steelyard.datasheet.render import html, markdown
-from steelyard.lab.folder.run_folder import SHEETS, RunFolder, build_datasheet
+from steelyard.lab.folder.datasheet_file import SHEETS
+from steelyard.lab.folder.frozen_run import load_plan
+from steelyard.lab.folder.publication import build_datasheet
+from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.measure import measure
 from steelyard.lab.run.coverage import covered
 from steelyard.lab.run.limits import Limits
@@ -173,7 +176,7 @@ def test_any_part_of_a_run_makes_a_sheet_without_failures(name: str, tmp_path: P
     study = build_study(StudyConfig(name=name, profile="quick", **STUDIES[name]), tmp_path)
     folder = RunFolder(tmp_path / "whole")
     measure(study, folder, Limits())
-    plan = folder.load()
+    plan = load_plan(folder)
     keys = [trial.key for trial in plan.trials]
     for number, kept in enumerate(([keys[0]], random.Random(7).sample(keys, len(keys) // 2))):
         part = RunFolder(tmp_path / f"part-{number}")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from steelyard.errors import UsageError
+from steelyard.lab.folder.frozen_run import load_plan
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.recorded.recording import recording_of
 from steelyard.lab.recorded.styles import read_calls
@@ -22,7 +23,7 @@ PROBIT = "planted/probit?s=0.8&beta=0.4&tau=0.6&sigma=0.7&lapse=0.02"
 def record(folder: Path, path: Path, judge: str | None = None) -> list[dict[str, Any]]:
     """Write the recording of a run folder; the lines too."""
     run = RunFolder(folder)
-    plan = run.load()
+    plan = load_plan(run)
     with run.store(read_only=True) as store:
         observations = observe(plan, store)
     path.write_text(recording_of(o for o in observations if judge in (None, o.judge)))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from servers import Answer, Received, ScriptedServer, says
 from steelyard.identity import content_hash
+from steelyard.lab.folder.frozen_run import load_plan
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.measure import Measurement, measure
 from steelyard.lab.run.limits import Limits
@@ -61,7 +62,7 @@ def test_a_finished_run_asks_nothing_again(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     first = measure(study, folder, Limits())
     assert measure(study, folder, Limits()).sitting.calls == 0
-    assert folder.load().trials == make_plan(study).trials
+    assert load_plan(folder).trials == make_plan(study).trials
     assert first.sitting.calls
 
 

@@ -91,7 +91,7 @@ def gate(
 
 
 def _write(decision: Decision, junit: Path | None, markdown: Path | None) -> None:
-    from steelyard.lab.folder.run_folder import write_text
+    from steelyard.lab.folder.whole_file import write_text
     from steelyard.lab.gate import junit as as_junit
     from steelyard.lab.gate import summary
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from steelyard.datasheet.comparison.sheet import ComparisonSheet, Side
 from steelyard.datasheet.datasheet import JudgeEntry, partial_words
 from steelyard.errors import ConfigError, DataError
+from steelyard.lab.folder.frozen_run import load_plan
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.import_verdicts import ImportFolder
 from steelyard.lab.run.coverage import RunCoverage, covered
@@ -95,7 +96,7 @@ def load_verdicts(folder: Path) -> Verdicts:
         sheet = recorded.datasheet
         observations = tuple(recorded.calls.observations())
         return Verdicts(folder, sheet.judges, observations, sheet.stimulus_set, recorded=True)
-    plan = run.load()
+    plan = load_plan(run)
     with run.store(read_only=True) as store:
         observations, coverage = tuple(observe(plan, store)), covered(plan.trials, store)
     judges = tuple(JudgeEntry(j.name, j.address, j.baseline, {}) for j in plan.study.judges)

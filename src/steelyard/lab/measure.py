@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.errors import RunError
+from steelyard.lab.folder.frozen_run import prepare
+from steelyard.lab.folder.publication import publish
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.run.budget import check_prices
 from steelyard.lab.run.conduct import conduct
@@ -50,14 +52,14 @@ def measure(study: Study, folder: RunFolder, limits: Limits, progress: Progress 
             "look at what was rejected in stimuli.jsonl, or add a probe."
         )
     with folder.locked():
-        folder.prepare(plan)
+        prepare(folder, plan)
         with folder.store() as store:
             sitting = conduct(
                 Runner(store, limits, progress, authoring_cost(store).dollars),
                 lambda runner: runner.run(plan.trials),
             )
             observations, coverage = observe(plan, store), covered(plan.trials, store)
-            datasheet = folder.publish(plan, store)
+            datasheet = publish(folder, plan, store)
     names = [judge.name for judge in study.judges]
     errors = [*stops(sitting, coverage.told), *speechless(names, observations, sitting.given_up)]
     if datasheet is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from steelyard.errors import BudgetError, RunError
+from steelyard.lab.folder.frozen_run import check_replies
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.run.budget import check_prices
 from steelyard.lab.run.conduct import conduct
@@ -42,7 +43,7 @@ def referenced(study: Study, folder: RunFolder, limits: Limits, progress: Progre
     if study.reference is None:
         return study
     check_prices(study.judges, limits)
-    folder.check_replies()
+    check_replies(folder)
     with folder.locked(), folder.store() as store:
         labels = _filed(study, store)
         settled = folder.study.exists() or bool(store.authored())

@@ -9,6 +9,7 @@ from steelyard.errors import ConfigError
 from steelyard.identity import rng_for
 from steelyard.lab.decide.decision import Decision, Look, write_decisions
 from steelyard.lab.decide.decision_rule import Rule
+from steelyard.lab.folder.frozen_run import prepare
 from steelyard.lab.folder.frozen_study import thaw
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.run.budget import check_prices
@@ -148,7 +149,7 @@ def decide(
     """Decide a rule for every judge of a study; each stops on its own."""
     check_prices(study.judges, limits)
     with folder.locked():
-        plan = folder.prepare(make_plan(join(study, folder)))
+        plan = prepare(folder, make_plan(join(study, folder)))
         with folder.store() as store:
             return _run(plan, study.judges, folder, rule, cap, Runner(store, limits, progress))
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from steelyard.errors import ConfigError
 from steelyard.lab.decide.decision_rule import Rule
-from steelyard.lab.folder.run_folder import write_text
+from steelyard.lab.folder.whole_file import write_text
 from steelyard.metrics.stats.confidence_sequence import ALPHA, refuted, sequence_limits
 
 SCHEMA = "steelyard.decision/1"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from steelyard.errors import ConfigError, StoreError
 from steelyard.lab.folder.datasheet_file import read_datasheet
-from steelyard.lab.folder.run_folder import write_text
+from steelyard.lab.folder.whole_file import write_text
 from steelyard.lab.gate.certificate import (
     NAME,
     Certificate,
