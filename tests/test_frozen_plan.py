@@ -15,6 +15,7 @@ from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.measure import measure
 from steelyard.lab.run.limits import Limits
 from steelyard.lab.run.planner import make_plan
+from steelyard.lab.run.record import Record
 from steelyard.lab.study.judge_config import parse_judge
 from steelyard.lab.study.study import Study
 from steelyard.registry import Spec
@@ -40,7 +41,7 @@ def measured(tmp_path: Path, plan: Study | None = None) -> RunFolder:
 def rebuilt(folder: RunFolder) -> str:
     plan = load_plan(folder)
     with folder.store(read_only=True) as store:
-        return build_datasheet(plan, store).dumps()
+        return build_datasheet(plan, Record(store)).dumps()
 
 
 def test_a_report_needs_no_source(tmp_path: Path) -> None:

@@ -21,8 +21,8 @@ from steelyard.lab.folder.frozen_run import load_plan
 from steelyard.lab.folder.publication import build_datasheet
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.measure import measure
-from steelyard.lab.run.coverage import covered
 from steelyard.lab.run.limits import Limits
+from steelyard.lab.run.record import Record
 from steelyard.lab.study.study_file import StudyConfig, build_study
 from test_resume import CALLS, CONCURRENCY, Teller, start
 
@@ -183,8 +183,9 @@ def test_any_part_of_a_run_makes_a_sheet_without_failures(name: str, tmp_path: P
         shutil.copytree(folder.path, part.path)
         _forget(part.database, set(keys) - set(kept))
         with part.store(read_only=True) as store:
-            made = build_datasheet(plan, store)
-            coverage = covered(plan.trials, store)
+            record = Record(store)
+            made = build_datasheet(plan, record)
+            coverage = record.coverage(plan.trials)
         assert sum(one.asked for one in coverage.judges.values()) == len(kept)
         assert made.run["partial"]
         assert not losses(made.to_json())

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from steelyard.lab.run.record import Record
 from steelyard.errors import UsageError
 from steelyard.lab.folder.frozen_run import load_plan
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.recorded.recording import recording_of
 from steelyard.lab.recorded.styles import read_calls
-from steelyard.lab.run.observe import observe
 from steelyard.lab.study.judge_config import parse_judge
 from steelyard.tasks.scale import Pairwise
 
@@ -25,7 +25,7 @@ def record(folder: Path, path: Path, judge: str | None = None) -> list[dict[str,
     run = RunFolder(folder)
     plan = load_plan(run)
     with run.store(read_only=True) as store:
-        observations = observe(plan, store)
+        observations = list(Record(store).observations(plan.trials).values())
     path.write_text(recording_of(o for o in observations if judge in (None, o.judge)))
     return [json.loads(line) for line in path.read_text().splitlines()]
 

@@ -32,8 +32,7 @@ def report(folder: Path, form: str | None, verify: bool) -> None:
     from steelyard.lab.folder.publication import build_datasheet
     from steelyard.lab.folder.run_folder import RunFolder
     from steelyard.lab.import_verdicts import ImportFolder
-    from steelyard.lab.run.coverage import covered
-    from steelyard.lab.run.observe import observe
+    from steelyard.lab.run.record import Record
     from steelyard.lab.run.shortfalls import unasked, untaken, warnings
 
     run = RunFolder(folder)
@@ -48,11 +47,13 @@ def report(folder: Path, form: str | None, verify: bool) -> None:
         if damage:
             found = counted(len(damage), "damaged row")
             raise StoreError(f"{run.database}: {found}, the first: {damage[0]}; restore a copy.")
-        coverage = covered(plan.trials, store)
+        record = Record(store, plan.study.reference)
+        coverage = record.coverage(plan.trials)
         if not coverage.own.answered:
             raise RunError(f"{folder}: no call has a reply yet, so there is no datasheet; measure first.")
-        datasheet = build_datasheet(plan, store)
-        losses = [*warnings(observe(plan, store)), *untaken(datasheet), *unasked(coverage.told)]
+        datasheet = build_datasheet(plan, record)
+        observations = list(record.observations(plan.trials).values())
+        losses = [*warnings(observations), *untaken(datasheet), *unasked(coverage.told)]
     _publish(run, datasheet, [str(loss) for loss in losses], form)
 
 

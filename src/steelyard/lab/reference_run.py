@@ -14,12 +14,12 @@ from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.run.budget import check_prices
 from steelyard.lab.run.conduct import conduct
 from steelyard.lab.run.limits import Limits
-from steelyard.lab.run.observe import observe_trials
 from steelyard.lab.run.progress import Progress
+from steelyard.lab.run.record import Record
 from steelyard.lab.run.runner import Runner
 from steelyard.lab.run.shortfalls import WORTH_ANOTHER_TRY, cause
 from steelyard.lab.run.sitting import Sitting
-from steelyard.lab.run.spending import reference_cost
+from steelyard.lab.run.spending import paid
 from steelyard.lab.study.reference import foretold, labelled, reference_trial
 from steelyard.lab.study.study import Study
 from steelyard.lab.study.study_probes import without_idle
@@ -48,10 +48,10 @@ def referenced(study: Study, folder: RunFolder, limits: Limits, progress: Progre
         labels = _filed(study, store)
         settled = folder.study.exists() or bool(store.authored())
         if not settled and len(labels) < len(study.items):
+            record = Record(store)
             known = [item for item in labelled(study, labels).items if item.label is not None]
-            runner = Runner(
-                store, limits, progress, reference_cost(replace(study, items=tuple(known)), store)
-            )
+            trials = [reference_trial(study, item) for item in known]
+            runner = Runner(record, limits, progress, paid(trials, record.replies(trials)))
             still = [item for item in study.items if item.id not in labels]
             labels = {**labels, **_asked(study, still, runner)}
     if not labels:
@@ -70,7 +70,7 @@ def _asked(study: Study, items: list[Item], runner: Runner) -> dict[str, str]:
     """Verdicts on items without one; a reply is filed under the item as its verdict labels it."""
     store, trials = runner.store, [reference_trial(study, item) for item in items]
     sitting = conduct(runner, lambda runner: runner.run(trials))
-    verdicts = {key: observation.verdict for key, observation in observe_trials(trials, store).items()}
+    verdicts = {key: seen.verdict for key, seen in runner.record.observations(trials).items()}
     labels = {
         item.id: verdict.value
         for item, trial in zip(items, trials, strict=True)

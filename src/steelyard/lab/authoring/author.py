@@ -20,10 +20,12 @@ from steelyard.lab.run.budget import check_prices
 from steelyard.lab.run.conduct import conduct
 from steelyard.lab.run.limits import Limits
 from steelyard.lab.run.progress import Progress
+from steelyard.lab.run.record import Record
 from steelyard.lab.run.runner import Runner
 from steelyard.lab.run.shortfalls import cause
 from steelyard.lab.run.sitting import Sitting
-from steelyard.lab.run.spending import reference_cost
+from steelyard.lab.run.spending import paid
+from steelyard.lab.study.reference import reference_trials
 from steelyard.lab.study.roles import Roles
 from steelyard.lab.study.study import Study
 from steelyard.stimuli.authored.brief import ORDINAL, Brief
@@ -33,6 +35,7 @@ from steelyard.stimuli.authored.report import ProbeReport
 from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import PENDING, Stimulus
 from steelyard.store.authoring import AuthoredRow
+from steelyard.store.run_store import RunStore
 from steelyard.wording import counted, plural
 
 
@@ -90,7 +93,7 @@ def author(
     with folder.locked(), folder.store() as store:
         held = store.authored()
         _check(held, briefs, study, roles, folder)
-        runner = Runner(store, limits, progress, reference_cost(study, store))
+        runner = _runner(store, study, limits, progress)
         fresh = [brief for brief in briefs if brief.name not in held]
         if fresh:
             work = _Work(study, roles, runner, fresh, [AuthoredStimulus.of(row) for row in held.values()])
@@ -104,6 +107,12 @@ def author(
         beside = () if folder.study.exists() else parents.values()  # a frozen set gains no original
         write_stimuli(folder.stimuli, [*beside, *made])
     return Authored(made, tally(written.values(), made), runner.sitting)
+
+
+def _runner(store: RunStore, study: Study, limits: Limits, progress: Progress | None) -> Runner:
+    """What a reference has cost counts against the same budget."""
+    record, trials = Record(store), reference_trials(study)
+    return Runner(record, limits, progress, paid(trials, record.replies(trials)))
 
 
 def _check(

@@ -14,19 +14,17 @@ from steelyard.lab.folder.frozen_study import thaw
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.run.budget import check_prices
 from steelyard.lab.run.conduct import conduct
-from steelyard.lab.run.coverage import covered
 from steelyard.lab.run.ending import Ending
 from steelyard.lab.run.judge_run import Agenda
 from steelyard.lab.run.limits import Limits
-from steelyard.lab.run.observe import observe_trials
 from steelyard.lab.run.planner import Plan, make_plan
 from steelyard.lab.run.progress import Progress
+from steelyard.lab.run.record import Record
 from steelyard.lab.run.runner import Runner
 from steelyard.lab.run.shortfalls import speechless, stops, warnings
 from steelyard.lab.study.study import Study
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.pairs.decidable import complete
-from steelyard.store.run_store import RunStore
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.observation import Observation
@@ -76,16 +74,16 @@ class Course:
         fingerprint = self.judge.fingerprint("base")
         return Decision(self.judge.name, fingerprint, self.rule, len(self.units), tuple(self.looks))
 
-    def batches(self, store: RunStore) -> Iterator[list[Trial]]:
+    def batches(self, record: Record) -> Iterator[list[Trial]]:
         """Open trials up to the next look, until the rule is decided, the cap reached or all unreadable."""
         calls, excluded, shares, heard = 0, 0, list[float](), False
         for start in range(0, len(self.units), EVERY):
             drawn = self.units[start : start + EVERY]
-            answered = store.answered()
+            answered = record.store.answered()
             still = [trial for unit in drawn for trial in unit if trial.key not in answered]
             if still:
                 yield still
-            seen = observe_trials([trial for unit in drawn for trial in unit], store)
+            seen = record.observations([trial for unit in drawn for trial in unit])
             heard = heard or any(_readable(observation) for observation in seen.values())
             for unit in drawn:
                 known = [seen[trial.key] for trial in unit if trial.key in seen]
@@ -151,24 +149,25 @@ def decide(
     with folder.locked():
         plan = prepare(folder, make_plan(join(study, folder)))
         with folder.store() as store:
-            return _run(plan, study.judges, folder, rule, cap, Runner(store, limits, progress))
+            return _run(plan, study.judges, folder, rule, cap, Runner(Record(store), limits, progress))
 
 
 def _run(
     plan: Plan, judges: Sequence[Judge], folder: RunFolder, rule: Rule, cap: int | None, runner: Runner
 ) -> Decisions:
     courses: list[Course] = []
+    record = runner.record
 
     def log() -> None:
         write_decisions(folder.decisions, [course.decision for course in courses])
 
     courses += [Course(judge, rule, draw(plan, judge, rule, cap), log) for judge in judges]
-    agendas = [Agenda(c.judge, c.trials, c.batches(runner.store)) for c in courses]
+    agendas = [Agenda(c.judge, c.trials, c.batches(record)) for c in courses]
     sitting = conduct(runner, lambda runner: runner.follow(agendas))
     log()
     trials = [trial for course in courses for trial in course.trials]
-    observations = list(observe_trials(trials, runner.store).values())
-    early = stops(sitting, covered(trials, runner.store).told) if sitting.stopped else ()
+    observations = list(record.observations(trials).values())
+    early = stops(sitting, record.coverage(trials).told) if sitting.stopped else ()
     names = [judge.name for judge in judges]
     errors = (*early, *speechless(names, observations, sitting.given_up))
     decisions = tuple(course.decision for course in courses)

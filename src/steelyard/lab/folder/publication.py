@@ -10,23 +10,21 @@ from steelyard.lab.folder.authored_stimuli import AuthoredStimulus, tally
 from steelyard.lab.folder.datasheet_file import remove_datasheet, write_datasheet
 from steelyard.lab.folder.run_facts import run_facts
 from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.run.coverage import covered
-from steelyard.lab.run.observe import observe
 from steelyard.lab.run.planner import Plan
 from steelyard.lab.run.prices import dollars_of
-from steelyard.store.run_store import RunStore
+from steelyard.lab.run.record import Record
 
 
-def publish(folder: RunFolder, plan: Plan, store: RunStore) -> Datasheet | None:
-    """Build the datasheet from the store and write every format; without a reply there is none."""
-    if covered(plan.trials, store).own.answered:
-        return write_datasheet(folder.path, build_datasheet(plan, store))
+def publish(folder: RunFolder, plan: Plan, record: Record) -> Datasheet | None:
+    """Build the datasheet from the record and write every format; without a reply there is none."""
+    if record.coverage(plan.trials).own.answered:
+        return write_datasheet(folder.path, build_datasheet(plan, record))
     remove_datasheet(folder.path)  # no reply stands behind what may lie there
     return None
 
 
-def build_datasheet(plan: Plan, store: RunStore) -> Datasheet:
-    """Every figure, recomputed from the store."""
+def build_datasheet(plan: Plan, record: Record) -> Datasheet:
+    """Every figure, recomputed from the record."""
     study = plan.study
     entries = tuple(
         JudgeEntry(j.name, j.address, j.baseline, {name: j.fingerprint(name) for name in sorted(j.protocols)})
@@ -39,9 +37,9 @@ def build_datasheet(plan: Plan, store: RunStore) -> Datasheet:
         stimulus_set=plan.stimuli.hash,
         judges=entries,
         probes=study.build_probes(),
-        observations=observe(plan, store),
-        run=run_facts(plan, store),
+        observations=record.observations(plan.trials).values(),
+        run=run_facts(plan, record),
         prices={judge.name: dollars_of(judge) for judge in study.judges if not judge.baseline},
     )
-    written = tally(map(AuthoredStimulus.of, store.authored().values()), plan.kept)
+    written = tally(map(AuthoredStimulus.of, record.store.authored().values()), plan.kept)
     return replace(sheet, authored=written, reference=study.reference)

@@ -8,26 +8,25 @@ from datetime import UTC, datetime
 from typing import Any
 
 from steelyard.lab.run.budget import cost
-from steelyard.lab.run.coverage import covered
 from steelyard.lab.run.planner import Plan
 from steelyard.lab.run.prices import price_of
-from steelyard.lab.run.spending import authoring_cost
+from steelyard.lab.run.record import Record
+from steelyard.lab.run.spending import AuthoringCost
 from steelyard.store.replies import StoredReply
-from steelyard.store.run_store import RunStore
 from steelyard.trials.trial import Trial
 
 REFUSABLE = ("temperature", "seed", "logprobs")
 """Fields of a request whose absence a reader of the figures must know of."""
 
 
-def run_facts(plan: Plan, store: RunStore) -> dict[str, Any]:
+def run_facts(plan: Plan, record: Record) -> dict[str, Any]:
     """What the datasheet says under `run`."""
-    replies = store.replies()
+    replies = record.replies(plan.trials)
     measured = [(t, replies[t.key]) for t in plan.trials if t.key in replies and not t.judge.baseline]
     times = sorted(stored.received for _, stored in measured)
     latencies = sorted(stored.reply.latency_ms for _, stored in measured)
     prices = {judge.name: price_of(judge) for judge in plan.study.judges}
-    coverage = covered(plan.trials, store)
+    coverage = record.coverage(plan.trials)
     return {
         "started": _clock(times[0]) if times else None,
         "finished": _clock(times[-1]) if times and not coverage.told.partial else None,
@@ -38,7 +37,7 @@ def run_facts(plan: Plan, store: RunStore) -> dict[str, Any]:
         "output_tokens": sum(stored.reply.usage.output_tokens for _, stored in measured),
         "dollars": round(sum(cost(prices[t.judge.name], t, stored.reply) for t, stored in measured), 6),
         **_refused(measured),
-        **_authoring_facts(store),
+        **_authoring_facts(record.authoring),
     }
 
 
@@ -52,10 +51,9 @@ def _refused(measured: list[tuple[Trial, StoredReply]]) -> dict[str, Any]:
     return {"refused": {judge: dict(fields) for judge, fields in refused.items()}} if refused else {}
 
 
-def _authoring_facts(store: RunStore) -> dict[str, Any]:
+def _authoring_facts(cost: AuthoringCost) -> dict[str, Any]:
     """What writing and confirming stimuli took; nothing where nothing was written."""
-    found = authoring_cost(store)
-    return {"authoring": {**asdict(found), "dollars": round(found.dollars, 6)}} if found.calls else {}
+    return {"authoring": {**asdict(cost), "dollars": round(cost.dollars, 6)}} if cost.calls else {}
 
 
 def _clock(seconds: float) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard.store.run_store import RunStore
 from steelyard.trials.trial import Trial
 
 
@@ -59,9 +58,8 @@ class RunCoverage:
         return {**body, "unfinished": behind} if behind else body
 
 
-def covered(trials: Sequence[Trial], store: RunStore) -> RunCoverage:
-    """Count what the store holds of these trials."""
-    answered, failed = store.answered(), store.failures().keys()
+def covered(trials: Sequence[Trial], answered: Collection[str], failed: Collection[str]) -> RunCoverage:
+    """Count these trials, given the keys of those that have a reply and of those that failed for good."""
     keys: dict[str, list[str]] = {}
     for trial in trials:
         keys.setdefault(trial.judge.name, []).append(trial.key)

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from steelyard.errors import ConfigError
+from steelyard.lab.study.probe_kit import ProbeKit
 from steelyard.lab.study.study import Study
-from steelyard.probes.probe import POINTWISE, PROBES, Probe, WrittenProbe, level_of, needs_of
+from steelyard.probes.probe import POINTWISE, Probe, WrittenProbe, level_of, needs_of
 from steelyard.registry import Spec
 from steelyard.tasks.pack import pack_item
 from steelyard.tasks.task import Task
@@ -31,16 +32,16 @@ def default_probes(task: Task, data: bool) -> tuple[str, ...]:
     return SCORE_DATA_PROBES if data else SCORE_PROBES
 
 
-def probe_specs(given: Iterable[str | dict[str, dict[str, Any]]]) -> tuple[Spec, ...]:
-    """The probes as they are written, each once."""
-    specs = [_spec(one) for one in given]
+def probe_specs(given: Iterable[str | dict[str, dict[str, Any]]], kit: ProbeKit) -> tuple[Spec, ...]:
+    """The probes as they are written, each once; one that can not be built is refused."""
+    specs = [_spec(one, kit) for one in given]
     for spec in specs:
         if specs.count(spec) > 1:
             raise ConfigError(f"probes: {spec.name!r} stands there twice; leave one out.")
     return tuple(specs)
 
 
-def _spec(given: str | dict[str, dict[str, Any]]) -> Spec:
+def _spec(given: str | dict[str, dict[str, Any]], kit: ProbeKit) -> Spec:
     if isinstance(given, str):
         spec = Spec(given)
     elif len(given) == 1:
@@ -48,8 +49,8 @@ def _spec(given: str | dict[str, dict[str, Any]]) -> Spec:
     else:
         raise ConfigError(f"probes: expected a name or one name with its options, found {given!r}.")
     try:
-        PROBES.build(spec)
-    except TypeError as error:
+        kit.build(spec)
+    except (TypeError, ValueError) as error:
         raise ConfigError(f"probe {spec.name!r}: wrong options {dict(spec.args)!r} ({error}).") from error
     return spec
 
