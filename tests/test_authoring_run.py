@@ -32,7 +32,7 @@ from commands import Command
 from servers import ScriptedServer, fails, says
 from steelyard.errors import ConfigError, RunError
 from steelyard.lab.authoring.author import author
-from steelyard.lab.authoring.briefs import open_briefs, stand_ins
+from steelyard.lab.authoring.commission import stand_ins
 from steelyard.lab.authoring.outlook import writing_rows
 from steelyard.lab.folder.frozen_run import load_plan
 from steelyard.lab.folder.publication import build_datasheet
@@ -44,6 +44,7 @@ from steelyard.lab.run.spending import authoring_cost
 from steelyard.lab.study.judge_config import parse_judge
 from steelyard.lab.study.role_config import parse_roles
 from steelyard.lab.study.study import Study
+from steelyard.lab.study.study_probes import open_briefs
 from steelyard.registry import Spec
 from steelyard.stimuli.authored import rejection
 from steelyard.stimuli.stimulus import Stimulus

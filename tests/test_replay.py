@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from steelyard.lab.run.record import Record
 from steelyard.errors import UsageError
 from steelyard.lab.folder.frozen_run import load_plan
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.recorded.recording import recording_of
 from steelyard.lab.recorded.styles import read_calls
+from steelyard.lab.run.record import Record
 from steelyard.lab.study.judge_config import parse_judge
 from steelyard.tasks.scale import Pairwise
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 
+from steelyard.lab.authoring.draft import Draft
+from steelyard.lab.authoring.questions import question_of
 from steelyard.stimuli.authored.checks import is_refusal
 from steelyard.stimuli.authored.rejection import AUTHOR_REFUSED, EMPTY, NO_TEXT, TRUNCATED, Rejection
 from steelyard.trials.reply import Reply
 from steelyard.verdicts.json_answers import find_answers
-from steelyard.verdicts.readers import without_reasoning
+from steelyard.verdicts.readers import JsonReader, without_reasoning
+from steelyard.verdicts.verdict import Decided
 
 _TEXT = re.compile(r"<text>\r?\n?(.*)</text>", re.S | re.I)
 
@@ -38,3 +41,9 @@ def said_yes(reply: Reply, key: str) -> bool | None:
     if words <= {"yes", "true"} and words:
         return True
     return False if words and words <= {"no", "false"} else None
+
+
+def score_of(draft: Draft, reply: Reply) -> str | None:
+    """The score in a reply; None where there is none."""
+    verdict = JsonReader()(reply, question_of(draft.brief, draft.task).scale)
+    return verdict.value if isinstance(verdict, Decided) else None

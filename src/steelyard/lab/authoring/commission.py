@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from steelyard.errors import ConfigError
 from steelyard.lab.authoring.author import Authored, author
-from steelyard.lab.authoring.briefs import open_briefs, stand_ins
 from steelyard.lab.authoring.outlook import writing_rows
 from steelyard.lab.authoring.review import all_accepted, reviewed
 from steelyard.lab.folder.authored_stimuli import AuthoredStimulus
@@ -19,7 +19,12 @@ from steelyard.lab.study.role_config import parse_roles
 from steelyard.lab.study.roles import Roles
 from steelyard.lab.study.study import Study
 from steelyard.lab.study.study_file import StudyConfig
+from steelyard.lab.study.study_probes import open_briefs
+from steelyard.stimuli.authored.brief import Brief
 from steelyard.stimuli.stimulus import Stimulus
+
+TO_BE_WRITTEN = "to be written"
+"""Author of a text that stands in for one that is not there yet."""
 
 
 @dataclass(frozen=True)
@@ -72,3 +77,8 @@ def commission_of(config: StudyConfig, accept_all: bool = False) -> Commission |
             raise ConfigError("--accept-all: the study names no author, so nothing waits; leave it out.")
         return None
     return Commission(parse_roles(config.author, config.validator), config.review, accept_all)
+
+
+def stand_ins(study: Study, briefs: Sequence[Brief]) -> tuple[Stimulus, ...]:
+    """The items' own responses in the place of texts to be written: a plan counts the calls of judges."""
+    return tuple(brief.fulfilled(brief.item.responses[0], study.task, TO_BE_WRITTEN) for brief in briefs)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from steelyard.identity import content_hash
 from steelyard.lab.folder.authored_stimuli import AuthoredStimulus
 from steelyard.stimuli.authored.brief import Brief
 from steelyard.stimuli.authored.rejection import Rejection
@@ -59,8 +58,3 @@ class Draft:
             told = f"{last.reason}: {last.detail} (try {count} of {count})"
             lineage = replace(lineage, validation=told, review=REJECTED)
         return AuthoredStimulus(replace(stimulus, lineage=lineage), tuple(self.tries))
-
-
-def brief_hash(brief: Brief, task: Task, exemplars: tuple[tuple[str, str], ...] = ()) -> str:
-    """Identity of what is asked for, the examples in the prompt included."""
-    return content_hash([brief, task, *([exemplars] if exemplars else [])])

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from steelyard.lab.authoring.answers import said_yes
+from steelyard.lab.authoring.answers import said_yes, score_of
 from steelyard.lab.authoring.desk import Desk
 from steelyard.lab.authoring.draft import Draft
 from steelyard.lab.authoring.questions import (
     asks_own_score,
     original_exchange,
-    question_of,
     questions_about,
     validator_exchange,
 )
@@ -28,8 +27,6 @@ from steelyard.stimuli.authored.rejection import (
 from steelyard.trials.exchange import Exchange
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply
-from steelyard.verdicts.readers import JsonReader
-from steelyard.verdicts.verdict import Decided
 
 Read = Callable[[Draft, Reply], str | None]
 """The answer in a reply; None where there is none."""
@@ -58,7 +55,7 @@ class Validation:
         own = await self._own_scores([draft for draft in drafts if asks_own_score(draft.brief)], attempt)
         graded = [draft for draft in drafts if draft.brief.expected or draft.brief.name in own]
         kept = []
-        for draft, score, who in await self._answers(graded, GRADE, attempt, _score):
+        for draft, score, who in await self._answers(graded, GRADE, attempt, score_of):
             wanted = draft.brief.expected or own[draft.brief.name]
             if score == wanted:
                 as_what = "as intended" if draft.brief.expected else "as for the item's own response"
@@ -80,7 +77,7 @@ class Validation:
 
     async def _own_scores(self, drafts: Sequence[Draft], attempt: int) -> dict[str, str]:
         """What the validator gives the items' own responses, where nobody else has said what they earn."""
-        answers = await self._answers(drafts, GRADE, attempt, _score, original_exchange)
+        answers = await self._answers(drafts, GRADE, attempt, score_of, original_exchange)
         return {draft.brief.name: score for draft, score, _ in answers}
 
     async def _same(self, drafts: Sequence[Draft], question: str, attempt: int) -> None:
@@ -130,11 +127,6 @@ class Validation:
 
 def _asked(drafts: Sequence[Draft], question: str) -> list[Draft]:
     return [draft for draft in drafts if question in questions_about(draft.brief.goal)]
-
-
-def _score(draft: Draft, reply: Reply) -> str | None:
-    verdict = JsonReader()(reply, question_of(draft.brief, draft.task).scale)
-    return verdict.value if isinstance(verdict, Decided) else None
 
 
 def _yes(key: str) -> Read:

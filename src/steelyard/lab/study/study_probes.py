@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from steelyard.lab.study.probe_kit import ProbeKit
 from steelyard.lab.study.study import Study
 from steelyard.probes.probe import POINTWISE, Probe, WrittenProbe, level_of, needs_of
 from steelyard.registry import Spec
+from steelyard.stimuli.authored.brief import Brief
 from steelyard.tasks.pack import pack_item
 from steelyard.tasks.task import Task
 from steelyard.wording import counted
@@ -72,9 +73,7 @@ def without_idle(study: Study, named: Collection[str]) -> Study:
 def _busy(probe: Probe, study: Study) -> bool:
     """True where a text of the probe is there to be shown, or somebody may write one."""
     protocols = {name for judge in study.judges for name in judge.protocols}
-    if isinstance(probe, WrittenProbe) and _asks(probe, study):
-        return True
-    return any(True for _ in probe.showings(study.design, protocols))
+    return any(_open_briefs(probe, study)) or any(True for _ in probe.showings(study.design, protocols))
 
 
 def _lack(probe: Probe, study: Study) -> str:
@@ -105,12 +104,14 @@ def without_unwritten(study: Study, named: Collection[str]) -> Study:
 
 def unwritten_probes(study: Study) -> list[str]:
     """Probes that ask for texts which the built-in pack does not hold."""
-    return [
-        probe.name
-        for probe in study.build_probes()
-        if isinstance(probe, WrittenProbe) and _asks(probe, study)
-    ]
+    return [probe.name for probe in study.build_probes() if any(_open_briefs(probe, study))]
 
 
-def _asks(probe: WrittenProbe, study: Study) -> bool:
-    return any(pack_item(brief.item) is None for brief in probe.briefs(study.design))
+def open_briefs(study: Study) -> tuple[Brief, ...]:
+    """What a study needs somebody to write: every brief that the built-in pack does not fulfil."""
+    return tuple(brief for probe in study.build_probes() for brief in _open_briefs(probe, study))
+
+
+def _open_briefs(probe: Probe, study: Study) -> Iterator[Brief]:
+    briefs = probe.briefs(study.design) if isinstance(probe, WrittenProbe) else ()
+    return (brief for brief in briefs if pack_item(brief.item) is None)
