@@ -19,6 +19,7 @@ from steelyard.metrics.stats.cluster_mean import ASSUMED_CORRELATION
 from steelyard.metrics.stats.clusters import percentile_limits, ratio, resample
 from steelyard.metrics.stats.intervals import Limits, newcombe, t_quantile, tango
 from steelyard.metrics.stats.tally import Tally
+from steelyard.wording import counted, plural
 
 _ROUNDING = 1e-12
 
@@ -52,7 +53,11 @@ def arm_shift(heading: Heading, rate: Rate, base: Pairs, arm: Pairs, arm_name: s
         return _estimate(heading, rate, tallies, (), ["the arms share no pair: not compared pair by pair"])
     dropped = len(base) + len(arm) - len(arms[0]) - len(arms[1])
     intervals, remark = _paired(heading, rate, *arms)
-    left_out = f"{dropped} rows of pairs that only one arm saw are left out" if dropped else None
+    left_out = (
+        f"{counted(dropped, 'row')} of pairs that only one arm saw {plural(dropped, 'is', 'are')} left out"
+        if dropped
+        else None
+    )
     notes = [change_test(rate, *arms), left_out, remark]
     return _estimate(heading, rate, tallies, intervals, notes)
 

@@ -19,6 +19,7 @@ from steelyard.metrics.pairs.answer import Answer, decided, neither, readable, s
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import count_calls
 from steelyard.metrics.stats.arrays import Ints, Mask
+from steelyard.wording import counted
 
 CELLS = ("stable_cross_sensitivity", "positional_false_preference", "one_sided_commit", "no_preference")
 ONE_ORDER = "shown in one order only: not decomposed"
@@ -84,9 +85,10 @@ class Decomposition:
         complete = int(self.complete.sum())
         if parts != commits or stable + positional + one_sided + none != complete:
             raise AssertionError(
-                f"decomposition of {len(self.pairs)} pairs: 2·{stable} + 2·{positional} + {one_sided} + "
-                f"{self.conflicting} is {parts}, expected {commits} committed calls, and with {none} pairs "
-                f"without preference {complete} complete pairs; look for answer codes outside 0 … 5."
+                f"decomposition of {counted(len(self.pairs), 'pair')}: 2·{stable} + 2·{positional} + "
+                f"{one_sided} + {self.conflicting} is {parts}, expected {commits} committed calls, and with "
+                f"{none} pairs without preference {complete} complete pairs; look for answer codes "
+                "outside 0 … 5."
             )
 
 
