@@ -13,6 +13,7 @@ from steelyard.lab.run.judge_run import JudgeRun
 from steelyard.lab.run.limits import Limits
 from steelyard.lab.run.prices import price_of
 from steelyard.lab.run.progress import Progress, Silent, Tick
+from steelyard.providers.provider import traits_of
 from steelyard.store.replies import StoredReply
 from steelyard.store.run_store import RunStore
 from steelyard.trials.exchange import Call, Exchange
@@ -72,7 +73,7 @@ class Runner:
                 run.stopped.set()
 
     async def run(self, trials: Sequence[Trial]) -> Outcome:
-        """Run what has no reply yet; embedded judges in turn, all others side by side."""
+        """Run what has no reply yet; judges that need every core in turn, all others side by side."""
         by_judge: dict[str, list[Trial]] = {}
         for trial in trials:
             by_judge.setdefault(trial.judge.name, []).append(trial)
@@ -84,14 +85,14 @@ class Runner:
         return await self.follow(agendas)
 
     async def follow(self, agendas: Sequence[Agenda]) -> Outcome:
-        """Run each judge's batches; embedded judges in turn, all others side by side."""
+        """Run each judge's batches; judges that need every core in turn, all others side by side."""
         stored = self._stored([call for agenda in agendas for call in agenda.trials])
         lanes: dict[str, list[JudgeRun]] = {}
         for agenda in agendas:
             judge, price = agenda.judge, price_of(agenda.judge)
             paid = [trial for trial in agenda.trials if trial.key in stored]
             self.budget.spent += sum(cost(price, trial, stored[trial.key].reply) for trial in paid)
-            lane = "embedded" if judge.provider == "embedded" else f"judge {judge.name}"
+            lane = judge.provider if traits_of(judge.address).in_turn else f"judge {judge.name}"
             run = JudgeRun(self, agenda, bool(paid))
             self._runs.append(run)
             self.progress.begin(judge.name, len(agenda.trials), len(paid))
