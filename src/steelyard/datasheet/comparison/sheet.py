@@ -11,6 +11,7 @@ from steelyard.datasheet.words.glossary import PROBES, term
 from steelyard.datasheet.words.visible import visible
 from steelyard.metrics.comparison.comparison import Comparison, Dropped
 from steelyard.metrics.stats.power import ALPHA
+from steelyard.wording import counted
 
 SCHEMA = "steelyard.comparison/1"
 
@@ -90,7 +91,7 @@ class ComparisonSheet:
                 what = f"{PROBES.get(row.probe, row.probe)}, {row.group.get('protocol', 'base')}"
                 line = f"{what}: shown to {who} only"
                 found[line] = found.get(line, 0) + 1
-        return [f"{line} ({count} figure{'' if count == 1 else 's'})" for line, count in found.items()]
+        return [f"{line} ({counted(count, 'figure')})" for line, count in found.items()]
 
     @property
     def title(self) -> str:
@@ -104,7 +105,7 @@ class ComparisonSheet:
         """Whether the judges differ, and what was found of each figure."""
         words = [row.finding for row in self.defined]
         parts = ", ".join(f"{words.count(word)} {word}" for word in ("flagged", "underpowered", "clear"))
-        told = f"{len(words)} figures compared: {parts} at a margin of {self.margin:g}."
+        told = f"{counted(len(words), 'figure')} compared: {parts} at a margin of {self.margin:g}."
         return f"{self.verdict()} {told}" if self.p is not None else told
 
     def verdict(self) -> str:

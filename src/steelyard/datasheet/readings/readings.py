@@ -12,7 +12,7 @@ from steelyard.datasheet.readings.more_data import more_data
 from steelyard.datasheet.readings.reliability import accuracy, repeatability, robustness
 from steelyard.datasheet.readings.run import cost, volatility
 from steelyard.datasheet.words.glossary import KINDS
-from steelyard.datasheet.words.numbers import figure
+from steelyard.datasheet.words.numbers import figure, times
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Fault, Faults
 from steelyard.metrics.findings import BY_LOSS, DEFAULT_LIMITS
@@ -84,7 +84,7 @@ def _zero_point(figures: Figures) -> tuple[str, str] | None:
         if e is not None and e.value is not None
     )
     sentence = (
-        f"{_told_of_nothing(kinds)} in {pooled.numerator} of {pooled.denominator} calls, "
+        f"{_told_of_nothing(kinds)} in {times(pooled, 'call')}, "
         f"{figure(pooled)} ({split}); limit {DEFAULT_LIMITS['dark_current'].value:g}{more_calls(pooled)}"
     )
     return pooled.finding or "undefined", sentence
@@ -143,8 +143,8 @@ def _surface(figures: Figures) -> tuple[str, str] | None:
     noise = "; too near to that to be told from noise"
     rest = noise if stable.reading == BY_CHANCE else more_calls(stable)
     sentence = (
-        f"keeps to one of two equally good wordings in both orders for {stable.numerator} of "
-        f"{stable.denominator} pairs, {figure(stable)}{chance}{rest}"
+        f"keeps to one of two equally good wordings in both orders for {times(stable, 'pair')}, "
+        f"{figure(stable)}{chance}{rest}"
     )
     return stable.finding or "undefined", sentence
 
@@ -158,7 +158,7 @@ def _sensitivity(figures: Figures) -> tuple[str, str] | None:
     floor = DEFAULT_LIMITS["target_sensitivity"].value
     return (
         first.finding or "undefined",
-        f"sees a difference of one step in {first.numerator} of {first.denominator} calls, {figure(first)}, "
+        f"sees a difference of one step in {times(first, 'call')}, {figure(first)}, "
         f"floor {floor:g}{missed}{more_calls(first)}",
     )
 
@@ -210,7 +210,7 @@ def _natural(figures: Figures, protocol: str = "base") -> tuple[str, str] | None
     told = ", ".join(f"to slot {n} in {e.numerator}" for n, e in enumerate(flips, start=1) if e is not None)
     return (
         net.finding or "measured",
-        f"names the same text in both orders for {stays.numerator} of {stays.denominator} natural pairs, "
+        f"names the same text in both orders for {times(stays, 'natural pair')}, "
         f"{figure(stays)}; flips {told}; net slot-1 preference {figure(net)}{more_calls(net)}",
     )
 
@@ -222,9 +222,7 @@ def _failures(figures: Figures) -> tuple[str, str] | None:
         return None
     order = ("flagged", "underpowered", "clear")
     word = min((rate.finding or "clear" for rate in known), key=order.index)
-    parts = [
-        f"{rate.metric.removesuffix('_rate')} {rate.numerator} of {rate.denominator} calls" for rate in known
-    ]
+    parts = [f"{rate.metric.removesuffix('_rate')} {times(rate, 'call')}" for rate in known]
     needed = max(known, key=lambda rate: (rate.finding == "underpowered", rate.calls_needed or 0))
     uneven = " and ".join(rate.metric.removesuffix("_rate") for rate in known if rate.reading == UNEVEN)
     depends = f"; {uneven} calls depend on what is shown, so the rest may mislead" if uneven else ""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from steelyard.datasheet.readings.figures_of import Figures
 from steelyard.datasheet.sections.reliability import EDITS, REPEATS
 from steelyard.datasheet.words.glossary import PROBES
-from steelyard.datasheet.words.numbers import figure
+from steelyard.datasheet.words.numbers import figure, times
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED
 
@@ -24,10 +24,7 @@ def accuracy(figures: Figures) -> tuple[str, str] | None:
         return None
     if unchanged.value is None:
         return "undefined", unchanged.note or "not measured"
-    said = (
-        f"gives the reference answer in {unchanged.numerator} of {unchanged.denominator} calls on unchanged "
-        f"items, {figure(unchanged)}"
-    )
+    said = f"gives the reference answer in {times(unchanged, 'call')} on unchanged items, {figure(unchanged)}"
     flipped = figures.of_probe(FLIP, "accuracy", protocol="base")
     if flipped is None or flipped.value is None:
         return "measured", said
@@ -66,8 +63,7 @@ def repeatability(figures: Figures) -> tuple[str, str] | None:
         return "undefined", again.note or "not measured"
     return (
         "measured",
-        f"gives the same verdict on the same input in {again.numerator} of {again.denominator} pairs of "
-        f"repeats, {figure(again)}",
+        f"gives the same verdict on the same input in {times(again, 'pair')} of repeats, {figure(again)}",
     )
 
 

@@ -10,6 +10,7 @@ from steelyard.datasheet.sections.reliability import RELIABILITY, WHOLE, reliabi
 from steelyard.datasheet.sections.rows import Address, Group, Index, Row, Section
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import KINDS, probe_name, term
+from steelyard.wording import plural
 
 PAIRWISE = ("vacuum", "ladder", "criterion")
 """Probes that show pairs of known quality."""
@@ -258,4 +259,4 @@ def _other_probes(index: Index) -> Iterator[Section]:
 
 
 def _apart(step: float) -> str:
-    return f"{numbers.steps(step)} step{'' if step == 1 else 's'} apart"
+    return f"{numbers.steps(step)} {plural(step, 'step')} apart"

@@ -12,7 +12,7 @@ from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.comparison.question import Key, Outcome, Question
 from steelyard.metrics.estimate import Interval
 from steelyard.metrics.findings import CLEAR, FLAGGED, MARGIN, UNDERPOWERED, difference_word
-from steelyard.metrics.proportion import join
+from steelyard.metrics.proportions import join
 from steelyard.metrics.stats import mcnemar
 from steelyard.metrics.stats.intervals import Limits
 from steelyard.metrics.stats.joint_flips import JointFlips, Sums

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from steelyard.metrics.pairs.answer import decided, neither, readable
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.pairs.counting import count_calls, decided, neither, readable
+from steelyard.metrics.pairs.counting import count_calls
 from steelyard.metrics.pairs.decomposition import CELLS, decompose
 from steelyard.metrics.pairs.sensitivity import outcomes
 from steelyard.metrics.stats.arrays import Floats, Mask

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import NO_CALLS, Heading
-from steelyard.metrics.pairs.columns import FAILED, UNREADABLE, Pairs
-from steelyard.metrics.pairs.counting import count_calls, shown, tally
-from steelyard.metrics.proportion import proportion
+from steelyard.metrics.pairs.answer import Answer, shown
+from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.counting import count_answers, count_calls, tally
+from steelyard.metrics.proportions import proportion
 
-_CODES = {"unreadable_rate": UNREADABLE, "failed_rate": FAILED}
+_ENDS = {"unreadable_rate": Answer.UNREADABLE, "failed_rate": Answer.FAILED}
 
 
 def missing_rates(heading: Heading, pairs: Pairs) -> list[Estimate]:
@@ -20,13 +19,8 @@ def missing_rates(heading: Heading, pairs: Pairs) -> list[Estimate]:
         proportion(
             heading,
             metric,
-            tally(
-                pairs,
-                (pairs.u_first == code).astype(np.int64) + (pairs.v_first == code),
-                calls,
-                missing=False,
-            ),
+            tally(pairs, count_answers(pairs, answer), calls, missing=False),
             reason=NO_CALLS,
         )
-        for metric, code in _CODES.items()
+        for metric, answer in _ENDS.items()
     ]

@@ -10,10 +10,11 @@ import numpy as np
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.panel.jury import Ballots, majority
-from steelyard.metrics.proportion import proportion
+from steelyard.metrics.proportions import proportion
 from steelyard.metrics.scores.shares import unit_sums
 from steelyard.metrics.stats.arrays import Floats, Mask
 from steelyard.metrics.stats.tally import Tally
+from steelyard.wording import plural
 
 TIE = "low"
 """A tied vote goes to the lower answer."""
@@ -100,5 +101,6 @@ def _share(
     tally = Tally(unit_sums(units, scored & events)[kept], trials[kept], n_calls=count, n_units=count)
     columns = [jury.votes.judges.index(name) for name in jury.members]
     lost = int(np.isnan(jury.votes.votes[:, columns]).any(axis=1).sum())
-    told = [f"{lost} of {len(scored)} inputs lack the vote of a member"] if lost else []
+    inputs = f"{lost} of {len(scored)} {plural(len(scored), 'input')}"
+    told = [f"{inputs} {plural(lost, 'lacks', 'lack')} the vote of a member"] if lost else []
     return proportion(heading, metric, tally, unit="input", bounds=bounds, notes=[*notes, *told])

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import FLAGGED, UNDERPOWERED
-from steelyard.metrics.proportion import join
+from steelyard.metrics.proportions import join
 from steelyard.metrics.tested import Tested, family_of
 
 TESTED = "excess_flip"

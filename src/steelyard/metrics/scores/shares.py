@@ -9,8 +9,8 @@ import numpy as np
 
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import NO_CALLS, Heading
-from steelyard.metrics.proportion import ONE_TASK, join, proportion
-from steelyard.metrics.scores.columns import ABSTAINED, FAILED, UNREADABLE, Scores
+from steelyard.metrics.proportions import ONE_TASK, join, proportion
+from steelyard.metrics.scores.columns import Ending, Scores
 from steelyard.metrics.stats.arrays import Ints, Mask
 from steelyard.metrics.stats.intervals import Limits
 from steelyard.metrics.stats.tally import Tally
@@ -111,15 +111,15 @@ def lost_rates(heading: Heading, scores: Scores) -> list[Estimate]:
     """`unreadable_rate` and `failed_rate` among all calls that were planned."""
     every = np.ones(len(scores), dtype=np.bool_)
     estimates = []
-    for metric, code in (("unreadable_rate", UNREADABLE), ("failed_rate", FAILED)):
-        counts = replace(score_tally(scores, scores.outcome == code, every), unreadable=0, failed=0)
+    for metric, ending in (("unreadable_rate", Ending.UNREADABLE), ("failed_rate", Ending.FAILED)):
+        counts = replace(score_tally(scores, scores.ending == ending, every), unreadable=0, failed=0)
         estimates.append(share(heading, metric, scores, counts, reason=NO_CALLS))
     return estimates
 
 
 def abstentions(scores: Scores, said: str) -> list[str]:
     """A remark on abstentions, where there are any."""
-    count = int(np.count_nonzero(scores.outcome == ABSTAINED))
+    count = int(np.count_nonzero(scores.ending == Ending.ABSTAINED))
     return [f"{count} abstained, {said}"] if count else []
 
 
