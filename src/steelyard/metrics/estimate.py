@@ -64,6 +64,8 @@ class Estimate:
     """Variance inflation by clustering, where it can be estimated."""
     excluded: Mapping[str, int] = field(default_factory=lambda: {"unreadable": 0, "failed": 0})
     """Calls without a verdict."""
+    abstained: int = 0
+    """Calls behind the figure that abstained; in `datasheet.json` where there are any."""
     bounds: tuple[float, float] | None = None
     """Worst and best case over the excluded."""
     censored: str | None = None
@@ -88,18 +90,26 @@ class Estimate:
 
     def to_json(self) -> dict[str, Any]:
         """The row of `datasheet.json`."""
-        return {
+        body = {
             **vars(self),
             "group": dict(sorted(self.group.items())),
             "intervals": [interval.to_json() for interval in self.intervals],
             "excluded": dict(self.excluded),
             "bounds": None if self.bounds is None else list(self.bounds),
         }
+        if not self.abstained:
+            del body["abstained"]
+        return body
 
     @classmethod
     def from_json(cls, body: Any, where: str = "") -> Estimate:
         """The estimate that was written."""
         return from_body(cls, body, where)
+
+    @property
+    def whole(self) -> bool:
+        """True for the figure of the base protocol that is pooled over everything else."""
+        return dict(self.group) == {"protocol": "base"}
 
     @property
     def interval(self) -> Interval | None:

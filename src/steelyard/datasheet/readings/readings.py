@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from steelyard.datasheet.datasheet import JudgeEntry, Reading
-from steelyard.datasheet.readings.figures_of import Figures
+from steelyard.datasheet.look_up import Figures, LookUp
 from steelyard.datasheet.readings.instrument import instrument, resolution_moved
 from steelyard.datasheet.readings.more_data import more_data
 from steelyard.datasheet.readings.reliability import accuracy, repeatability, robustness
 from steelyard.datasheet.readings.run import cost, volatility
 from steelyard.datasheet.words.glossary import KINDS
-from steelyard.datasheet.words.numbers import figure, times
+from steelyard.datasheet.words.numbers import abstentions, figure, times
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Fault, Faults
 from steelyard.metrics.findings import BY_LOSS, DEFAULT_LIMITS
@@ -34,9 +34,10 @@ def readings_of(
 ) -> Iterator[Reading]:
     """Every reading of every measured judge; baselines need none. What can not be read is a fault."""
     guard = Faults() if faults is None else faults
+    every = LookUp(estimates)
     for judge in judges:
         if not judge.baseline:
-            figures = Figures(judge.name, estimates)
+            figures = Figures(judge.name, every)
             for title in QUESTIONS:
                 make, otherwise = partial(_answers, figures, title), partial(_unread, title)
                 yield from guard.guarded(judge.name, f"reading {title}", make, otherwise)
@@ -84,8 +85,8 @@ def _zero_point(figures: Figures) -> tuple[str, str] | None:
         if e is not None and e.value is not None
     )
     sentence = (
-        f"{_told_of_nothing(kinds)} in {times(pooled, 'call')}, "
-        f"{figure(pooled)} ({split}); limit {DEFAULT_LIMITS['dark_current'].value:g}{more_calls(pooled)}"
+        f"{_told_of_nothing(kinds)} in {times(pooled, 'call')}, {figure(pooled)} ({split}); "
+        f"limit {DEFAULT_LIMITS['dark_current'].value:g}{abstentions(pooled)}{more_calls(pooled)}"
     )
     return pooled.finding or "undefined", sentence
 
@@ -154,13 +155,20 @@ def _sensitivity(figures: Figures) -> tuple[str, str] | None:
     if first is None or first.value is None:
         return _undefined(first)
     ties = figures.find("miss_by_tie", protocol="base", delta=1)
-    missed = "" if ties is None or ties.value is None else f"; misses by tie {figure(ties)}"
+    missed = "" if ties is None or ties.value is None else f"; misses by {_missed_by(ties)} {figure(ties)}"
     floor = DEFAULT_LIMITS["target_sensitivity"].value
     return (
         first.finding or "undefined",
         f"sees a difference of one step in {times(first, 'call')}, {figure(first)}, "
         f"floor {floor:g}{missed}{more_calls(first)}",
     )
+
+
+def _missed_by(ties: Estimate) -> str:
+    """What the calls were that named neither text."""
+    if not ties.abstained:
+        return "tie"
+    return "abstention" if ties.abstained == ties.numerator else "tie or abstention"
 
 
 def _threshold(figures: Figures) -> tuple[str, str] | None:
@@ -211,7 +219,8 @@ def _natural(figures: Figures, protocol: str = "base") -> tuple[str, str] | None
     return (
         net.finding or "measured",
         f"names the same text in both orders for {times(stays, 'natural pair')}, "
-        f"{figure(stays)}; flips {told}; net slot-1 preference {figure(net)}{more_calls(net)}",
+        f"{figure(stays)}; flips {told}; net slot-1 preference {figure(net)}{abstentions(stays)}"
+        f"{more_calls(net)}",
     )
 
 
@@ -223,12 +232,13 @@ def _failures(figures: Figures) -> tuple[str, str] | None:
     order = ("flagged", "underpowered", "clear")
     word = min((rate.finding or "clear" for rate in known), key=order.index)
     parts = [f"{rate.metric.removesuffix('_rate')} {times(rate, 'call')}" for rate in known]
+    declines = abstentions(known[0])
     needed = max(known, key=lambda rate: (rate.finding == "underpowered", rate.calls_needed or 0))
     uneven = " and ".join(rate.metric.removesuffix("_rate") for rate in known if rate.reading == UNEVEN)
     depends = f"; {uneven} calls depend on what is shown, so the rest may mislead" if uneven else ""
     # Where one rate is flagged already, more calls are no remedy for it.
     more = more_calls(needed) if word == "underpowered" else ""
-    return word, f"{', '.join(parts)}; none of them counts as a score{depends}{more}"
+    return word, f"{', '.join(parts)}; none of them counts as a score{declines}{depends}{more}"
 
 
 def more_calls(estimate: Estimate) -> str:

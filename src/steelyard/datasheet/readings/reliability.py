@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from steelyard.datasheet.readings.figures_of import Figures
+from steelyard.datasheet.look_up import Figures
 from steelyard.datasheet.sections.reliability import EDITS, REPEATS
 from steelyard.datasheet.words.glossary import PROBES
-from steelyard.datasheet.words.numbers import figure, times
+from steelyard.datasheet.words.numbers import abstentions, defined, figure, reason, times, undefined
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED
 
@@ -24,7 +24,10 @@ def accuracy(figures: Figures) -> tuple[str, str] | None:
         return None
     if unchanged.value is None:
         return "undefined", unchanged.note or "not measured"
-    said = f"gives the reference answer in {times(unchanged, 'call')} on unchanged items, {figure(unchanged)}"
+    said = (
+        f"gives the reference answer in {times(unchanged, 'call')} on unchanged items, {figure(unchanged)}"
+        f"{abstentions(unchanged)}"
+    )
     flipped = figures.of_probe(FLIP, "accuracy", protocol="base")
     if flipped is None or flipped.value is None:
         return "measured", said
@@ -36,10 +39,11 @@ def accuracy(figures: Figures) -> tuple[str, str] | None:
 
 def robustness(figures: Figures) -> tuple[str, str] | None:
     """Whether edits that should change nothing change the verdict, beyond what repeats do."""
-    effects = {probe: _effect(figures, probe) for probe in EDITS if probe != FLIP}
-    found = {probe: estimate for probe, estimate in effects.items() if estimate is not None}
+    asked = {probe: _effect(figures, probe) for probe in EDITS if probe != FLIP}
+    found = {probe: estimate for probe, estimate in asked.items() if defined(estimate)}
+    unmeasured = _reasons({p: e for p, e in asked.items() if e is not None and undefined(e)})
     if not found:
-        return None
+        return ("undefined", f"nothing was measured: {unmeasured}") if unmeasured else None
     words = {probe: estimate.finding or UNDERPOWERED for probe, estimate in found.items()}
     parts = [
         _listed(
@@ -48,6 +52,7 @@ def robustness(figures: Figures) -> tuple[str, str] | None:
         ),
         _listed("its verdict is not moved by", (_name(p) for p in words if words[p] == CLEAR)),
         _listed("undecided for want of items:", (_name(p) for p in words if words[p] == UNDERPOWERED)),
+        f"not measured: {unmeasured}" if unmeasured else "",
         _family(found.values()),
     ]
     order = (FLAGGED, UNDERPOWERED, CLEAR)
@@ -68,12 +73,22 @@ def repeatability(figures: Figures) -> tuple[str, str] | None:
 
 
 def _effect(figures: Figures, probe: str) -> Estimate | None:
-    """The excess over noise; without repeats, the share of kept verdicts, which then carries the word."""
-    for metric in ("excess_flip", "invariance"):
-        estimate = figures.of_probe(probe, metric, protocol="base")
-        if estimate is not None and estimate.value is not None:
-            return estimate
-    return None
+    """The excess over noise; without repeats, the share of kept verdicts, which then carries the word.
+
+    Where neither could be measured, the latter says why; None where the probe was not asked.
+    """
+    excess, kept = (
+        figures.of_probe(probe, metric, protocol="base") for metric in ("excess_flip", "invariance")
+    )
+    return excess if defined(excess) or kept is None else kept
+
+
+def _reasons(unmeasured: Mapping[str, Estimate]) -> str:
+    """Edits without a figure, by the reason."""
+    probes: dict[str, list[str]] = {}
+    for probe, estimate in unmeasured.items():
+        probes.setdefault(reason(estimate), []).append(_name(probe))
+    return "; ".join(f"{', '.join(names)} ({why})" for why, names in probes.items())
 
 
 def _family(effects: Iterable[Estimate]) -> str:

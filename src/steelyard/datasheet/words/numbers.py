@@ -160,6 +160,13 @@ def times(estimate: Estimate, noun: str) -> str:
     return f"{estimate.numerator} of {total} {plural(total, noun)}"
 
 
+def abstentions(estimate: Estimate) -> str:
+    """`; abstains in 6 of 100 calls`, or nothing."""
+    if not estimate.abstained:
+        return ""
+    return f"; abstains in {estimate.abstained} of {estimate.n_calls} {plural(estimate.n_calls, 'call')}"
+
+
 def basis(estimate: Estimate) -> str:
     """`100 calls · 50 pairs · 10 tasks · design effect 1.1`."""
     parts = [

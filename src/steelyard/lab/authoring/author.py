@@ -19,11 +19,13 @@ from steelyard.lab.authoring.tally import tally
 from steelyard.lab.authoring.validation import KEEPS_MEANING, Validation
 from steelyard.lab.authoring.writing import author_exchange
 from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.measure import check_prices, conduct
+from steelyard.lab.run.budget import check_prices
+from steelyard.lab.run.conduct import conduct
 from steelyard.lab.run.limits import Limits
 from steelyard.lab.run.progress import Progress
-from steelyard.lab.run.runner import Outcome, Runner
+from steelyard.lab.run.runner import Runner
 from steelyard.lab.run.shortfalls import cause
+from steelyard.lab.run.sitting import Sitting
 from steelyard.lab.study.reference import reference_cost
 from steelyard.lab.study.study import Study
 from steelyard.stimuli.authored.brief import ORDINAL, Brief
@@ -44,7 +46,7 @@ class Authored:
     """Every text, rejected and waiting ones included; hand them to the study as `authored`."""
     report: tuple[ProbeReport, ...]
     """What was asked, made and rejected, by probe."""
-    outcome: Outcome
+    sitting: Sitting
     """What this sitting took."""
 
     @property
@@ -103,7 +105,7 @@ def author(
         parents = {brief.item.id: original_of(brief.item, study.task) for brief in briefs}
         beside = () if folder.study.exists() else parents.values()  # a frozen set gains no original
         write_stimuli(folder.stimuli, [*beside, *made])
-    return Authored(made, tally(written.values(), made), runner.outcome)
+    return Authored(made, tally(written.values(), made), runner.sitting)
 
 
 def _check(
@@ -140,7 +142,7 @@ class _Work:
         self._diversity = Diversity(self._desk, roles, [*originals(study), *earlier])
         self._drafts = [Draft(brief, study.task, roles.author.address) for brief in briefs]
 
-    async def run(self, runner: Runner) -> Outcome:
+    async def run(self, runner: Runner) -> Sitting:
         """Bring every brief to its end, then keep all of them at once."""
         try:
             for attempt in range(self._roles.attempts):
@@ -148,17 +150,17 @@ class _Work:
                 if self._waiting:
                     break  # later tries may depend on how the waiting ones end
         except StoppedError:
-            return runner.outcome
+            return runner.sitting
         if not self._waiting:
             await runner.store.save_authored([self._row(draft) for draft in self._drafts])
-        return runner.outcome
+        return runner.sitting
 
     def require_end(self) -> None:
         """Raise what keeps the author from finishing; what was paid for is kept."""
-        if self._runner.outcome.stopped:
-            error = self._runner.outcome.stopped[0]
+        if self._runner.sitting.stopped:
+            error = self._runner.sitting.stopped[0]
             again = "raise --budget and run again" if isinstance(error, BudgetError) else "run again"
-            told = cause(error, self._runner.outcome)
+            told = cause(error, self._runner.sitting)
             raise type(error)(f"authoring: {told}; what was written is kept, {again} to go on.")
         if self._waiting:
             count, told = len(self._waiting), self._waiting[0].rstrip(".?")

@@ -119,8 +119,13 @@ def lost_rates(heading: Heading, scores: Scores) -> list[Estimate]:
 
 def abstentions(scores: Scores, said: str) -> list[str]:
     """A remark on abstentions, where there are any."""
-    count = int(np.count_nonzero(scores.ending == Ending.ABSTAINED))
+    count = abstained(scores)
     return [f"{count} abstained, {said}"] if count else []
+
+
+def abstained(scores: Scores) -> int:
+    """Calls that abstained."""
+    return int(np.count_nonzero(scores.ending == Ending.ABSTAINED))
 
 
 def _of_calls(
@@ -135,7 +140,8 @@ def _of_calls(
     counts = score_tally(rows, events, rows.readable)
     said = "counted as not correct" if metric in ("accuracy", "within_one") else "counted as no error"
     notes = abstentions(rows, said)
-    return share(heading, metric, rows, counts, chance=chance, reason=reason, notes=notes)
+    estimate = share(heading, metric, rows, counts, chance=chance, reason=reason, notes=notes)
+    return replace(estimate, abstained=abstained(rows))
 
 
 def _guess(rows: Scores) -> float | None:
