@@ -26,9 +26,9 @@ from authoring_server import (
 from servers import Answer, ScriptedServer, fails, says
 from steelyard.errors import BudgetError, ConfigError, DataError, RunError
 from steelyard.lab.authoring.author import Authored, author
-from steelyard.lab.authoring.role_config import parse_roles
-from steelyard.lab.authoring.roles import Roles
 from steelyard.lab.folder.run_folder import RunFolder
+from steelyard.lab.study.role_config import parse_roles
+from steelyard.lab.study.roles import Roles
 from steelyard.lab.study.study import Study
 from steelyard.registry import Spec
 from steelyard.stimuli.authored import rejection

@@ -34,12 +34,12 @@ from steelyard.errors import ConfigError, RunError
 from steelyard.lab.authoring.author import author
 from steelyard.lab.authoring.briefs import open_briefs, stand_ins
 from steelyard.lab.authoring.outlook import writing_rows
-from steelyard.lab.authoring.role_config import parse_roles
-from steelyard.lab.authoring.spending import authoring_cost
 from steelyard.lab.folder.run_folder import RunFolder, build_datasheet
 from steelyard.lab.measure import Measurement, measure
 from steelyard.lab.run.planner import make_plan, plan_rows
+from steelyard.lab.run.spending import authoring_cost
 from steelyard.lab.study.judge_config import parse_judge
+from steelyard.lab.study.role_config import parse_roles
 from steelyard.lab.study.study import Study
 from steelyard.registry import Spec
 from steelyard.stimuli.authored import rejection

@@ -34,7 +34,7 @@ def import_command(files: tuple[Path, ...], out: Path, name: str | None, seed: i
     shown in one order only are reported and not decomposed.
     """
     from steelyard.lab.folder.run_folder import RunFolder
-    from steelyard.lab.recorded.folder import ImportFolder, import_verdicts
+    from steelyard.lab.import_verdicts import ImportFolder, import_verdicts
     from steelyard.lab.run.shortfalls import uncomputed
 
     imported = import_verdicts(files, name, seed)

@@ -10,7 +10,7 @@ from steelyard.datasheet.comparison.sheet import ComparisonSheet, Side
 from steelyard.datasheet.datasheet import JudgeEntry, partial_words
 from steelyard.errors import ConfigError, DataError
 from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.recorded.folder import ImportFolder
+from steelyard.lab.import_verdicts import ImportFolder
 from steelyard.lab.run.coverage import RunCoverage, covered
 from steelyard.lab.run.observe import observe
 from steelyard.metrics.comparison.comparison import compare

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.errors import RunError
-from steelyard.lab.authoring.spending import authoring_cost
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.run.budget import check_prices
 from steelyard.lab.run.conduct import conduct
@@ -18,6 +17,7 @@ from steelyard.lab.run.planner import make_plan
 from steelyard.lab.run.progress import Progress
 from steelyard.lab.run.runner import Runner
 from steelyard.lab.run.shortfalls import speechless, stops, uncomputed, untaken, warnings
+from steelyard.lab.run.spending import authoring_cost
 from steelyard.lab.study.study import Study
 
 

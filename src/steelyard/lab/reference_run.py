@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from steelyard.errors import BudgetError, RunError
-from steelyard.lab.authoring.desk import WORTH_ANOTHER_TRY
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.run.budget import check_prices
 from steelyard.lab.run.conduct import conduct
@@ -17,9 +16,10 @@ from steelyard.lab.run.limits import Limits
 from steelyard.lab.run.observe import observe_trials
 from steelyard.lab.run.progress import Progress
 from steelyard.lab.run.runner import Runner
-from steelyard.lab.run.shortfalls import cause
+from steelyard.lab.run.shortfalls import WORTH_ANOTHER_TRY, cause
 from steelyard.lab.run.sitting import Sitting
-from steelyard.lab.study.reference import foretold, labelled, reference_cost, reference_trial
+from steelyard.lab.run.spending import reference_cost
+from steelyard.lab.study.reference import foretold, labelled, reference_trial
 from steelyard.lab.study.study import Study
 from steelyard.lab.study.study_probes import without_idle
 from steelyard.store.run_store import RunStore

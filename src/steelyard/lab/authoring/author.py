@@ -10,14 +10,11 @@ from steelyard.lab.authoring.answers import text_of
 from steelyard.lab.authoring.briefs import open_briefs
 from steelyard.lab.authoring.desk import Desk, StoppedError
 from steelyard.lab.authoring.diversity import Diversity, originals
-from steelyard.lab.authoring.draft import Draft, Written, brief_hash
-from steelyard.lab.authoring.exemplars import exemplars
-from steelyard.lab.authoring.prompts import question_of
+from steelyard.lab.authoring.draft import Draft, brief_hash
+from steelyard.lab.authoring.questions import KEEPS_MEANING, author_exchange, exemplars, question_of
 from steelyard.lab.authoring.review import all_accepted, reviewed, under_review, write_stimuli
-from steelyard.lab.authoring.roles import Roles
-from steelyard.lab.authoring.tally import tally
-from steelyard.lab.authoring.validation import KEEPS_MEANING, Validation
-from steelyard.lab.authoring.writing import author_exchange
+from steelyard.lab.authoring.validation import Validation
+from steelyard.lab.folder.authored_stimuli import AuthoredStimulus, tally
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.run.budget import check_prices
 from steelyard.lab.run.conduct import conduct
@@ -26,7 +23,8 @@ from steelyard.lab.run.progress import Progress
 from steelyard.lab.run.runner import Runner
 from steelyard.lab.run.shortfalls import cause
 from steelyard.lab.run.sitting import Sitting
-from steelyard.lab.study.reference import reference_cost
+from steelyard.lab.run.spending import reference_cost
+from steelyard.lab.study.roles import Roles
 from steelyard.lab.study.study import Study
 from steelyard.stimuli.authored.brief import ORDINAL, Brief
 from steelyard.stimuli.authored.checks import mechanical, words
@@ -95,10 +93,10 @@ def author(
         runner = Runner(store, limits, progress, reference_cost(study, store))
         fresh = [brief for brief in briefs if brief.name not in held]
         if fresh:
-            work = _Work(study, roles, runner, fresh, [Written.of(row) for row in held.values()])
+            work = _Work(study, roles, runner, fresh, [AuthoredStimulus.of(row) for row in held.values()])
             conduct(runner, work.run)
             work.require_end()
-        written = {name: Written.of(row) for name, row in store.authored().items()}
+        written = {name: AuthoredStimulus.of(row) for name, row in store.authored().items()}
         made = tuple(written[brief.name].stimulus for brief in briefs)
         made = reviewed(under_review(made) if review else made, folder.stimuli, held)
         made = all_accepted(made) if accept_all else made
@@ -133,7 +131,12 @@ class _Work:
     """The rounds: everyone's first try, then everyone's second where the first was turned down."""
 
     def __init__(
-        self, study: Study, roles: Roles, runner: Runner, briefs: Sequence[Brief], before: Sequence[Written]
+        self,
+        study: Study,
+        roles: Roles,
+        runner: Runner,
+        briefs: Sequence[Brief],
+        before: Sequence[AuthoredStimulus],
     ) -> None:
         self._study, self._roles, self._runner = study, roles, runner
         self._desk = Desk(runner)

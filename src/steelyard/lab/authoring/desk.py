@@ -7,14 +7,10 @@ from collections.abc import Iterable, Mapping
 from steelyard.errors import SteelyardError
 from steelyard.lab.run.judge_run import Agenda
 from steelyard.lab.run.runner import Runner
+from steelyard.lab.run.shortfalls import WORTH_ANOTHER_TRY
 from steelyard.store.replies import StoredFailure
 from steelyard.trials.exchange import Exchange
 from steelyard.trials.reply import Reply
-
-WORTH_ANOTHER_TRY = frozenset(
-    ("rate_limited", "server_error", "timeout", "unreachable", "connection_dropped", "garbled_reply")
-)
-"""Failures that the next sitting may not meet."""
 
 
 class StoppedError(SteelyardError):

@@ -16,6 +16,11 @@ from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadab
 from steelyard.wording import counted, plural
 
 AGAIN = "run the same command again to go on"
+WORTH_ANOTHER_TRY = frozenset(
+    ("rate_limited", "server_error", "timeout", "unreachable", "connection_dropped", "garbled_reply")
+)
+"""Failures that the next sitting may not meet."""
+
 LOOK = "look at the replies and correct the prompt, the reader or the server"
 
 

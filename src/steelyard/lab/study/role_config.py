@@ -10,12 +10,11 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from steelyard.errors import ConfigError, UsageError
-from steelyard.lab.authoring.exemplars import EXAMPLES
-from steelyard.lab.authoring.prompts import author_protocols, embedder_protocols, validator_protocols
-from steelyard.lab.authoring.roles import Roles
 from steelyard.lab.study.judge_address import as_mapping, place_of, typed
 from steelyard.lab.study.judge_config import ADDRESS, judge_traits, parse_judge
 from steelyard.lab.study.provider_keys import own_keys
+from steelyard.lab.study.role_prompts import author_protocols, embedder_protocols, validator_protocols
+from steelyard.lab.study.roles import EXAMPLES, Roles
 from steelyard.providers.house_judges import EXAMPLE_SERVER
 from steelyard.providers.provider import connect
 from steelyard.tasks.scale import Binary
