@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from steelyard.errors import UsageError
-from steelyard.lab.authoring.role_config import parse_roles
+from steelyard.lab.study.role_config import parse_roles
 from steelyard.stimuli.authored.similarity import EMBEDDED_LIMIT, LOCAL_LIMIT
 
 CHECKER = {"model": "vllm/checker"}
@@ -72,14 +72,34 @@ def test_who_is_asked_and_how_is_the_identity() -> None:
         (
             {"model": "vllm/w", "prompt": "x"},
             CHECKER,
-            "author: unknown key 'prompt'; known keys: model, base_url",
+            "author: unknown key 'prompt'; known keys: model, extra, .*, base_url",
         ),
-        ({}, CHECKER, "author: no 'model' found"),
-        ({"model": "vllm/w", "attempts": 0}, CHECKER, "author: attempts: Input should be greater than"),
-        ({"model": "vllm/w", "similarity": 1.5}, CHECKER, "author: similarity: Input should be less than"),
-        ({"model": "vllm/w", "similarity": 0}, CHECKER, "author: similarity: Input should be greater than"),
-        ({"model": "vllm/w", "off_target": "drop"}, CHECKER, "author: off_target: .* found 'drop'"),
-        ({"model": "vllm/w", "temperature": "hot"}, CHECKER, "author: temperature: .* found 'hot'"),
+        ({}, CHECKER, "author: no key 'model' found"),
+        (
+            {"model": "vllm/w", "attempts": 0},
+            CHECKER,
+            "author: attempts: found 0, expected a number from 1 on",
+        ),
+        (
+            {"model": "vllm/w", "similarity": 1.5},
+            CHECKER,
+            "author: similarity: found 1.5, expected a number up to 1",
+        ),
+        (
+            {"model": "vllm/w", "similarity": 0},
+            CHECKER,
+            "author: similarity: found 0, expected a number above 0",
+        ),
+        (
+            {"model": "vllm/w", "off_target": "drop"},
+            CHECKER,
+            "author: off_target: found 'drop', expected 'reject' or 'keep'",
+        ),
+        (
+            {"model": "vllm/w", "temperature": "hot"},
+            CHECKER,
+            "author: temperature: found 'hot', expected a number",
+        ),
         ("planted/coin", CHECKER, "author: 'planted/coin' gives verdicts and writes no text"),
         ("vllm/w", "embedded/smollm2-135m", "validator: 'embedded/smollm2-135m' gives verdicts"),
         ("writer", CHECKER, "author: judge 'writer': found no '/'"),

@@ -9,7 +9,9 @@ from typing import Any
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import PROBES, term
 from steelyard.datasheet.words.visible import visible
-from steelyard.metrics.comparison.comparison import Comparison, Dropped
+from steelyard.metrics.comparison.comparison import Comparison
+from steelyard.metrics.comparison.units import Dropped
+from steelyard.metrics.faults import Fault
 from steelyard.metrics.stats.power import ALPHA
 from steelyard.wording import counted
 
@@ -50,6 +52,8 @@ class ComparisonSheet:
     """Every figure that both could be asked for."""
     p: float | None = None
     """p of "the judges do not differ in any figure"; None where no unit is shared."""
+    faults: tuple[Fault, ...] = ()
+    """Figures that could not be computed; each is undefined in its row."""
 
     def to_json(self) -> dict[str, Any]:
         """The content of `compare --json`."""
@@ -83,13 +87,12 @@ class ComparisonSheet:
         return tuple(row for row in self.rows if _shown_to_both(row))
 
     def asked_of_one(self) -> list[str]:
-        """Figures whose units one judge alone was shown, by protocol and probe, in sentences."""
+        """Figures without a unit that could be asked of both, by protocol, probe and reason, in sentences."""
         found: dict[str, int] = {}
         for row in self.rows:
             if not _shown_to_both(row):
-                who = "B" if row.dropped_first.not_shown else "A"
                 what = f"{PROBES.get(row.probe, row.probe)}, {row.group.get('protocol', 'base')}"
-                line = f"{what}: shown to {who} only"
+                line = f"{what}: {_unpaired(row)}"
                 found[line] = found.get(line, 0) + 1
         return [f"{line} ({counted(count, 'figure')})" for line, count in found.items()]
 
@@ -128,8 +131,22 @@ def _visible(side: Side) -> Side:
 
 
 def _shown_to_both(row: Comparison) -> bool:
+    """Some unit has a reply or a failure of each; a figure that could not be computed was asked of both."""
     first, second = row.dropped_first, row.dropped_second
-    return bool(row.n_shared or first.unreadable + first.failed or second.unreadable + second.failed)
+    shared = row.n_shared or first.unreadable + first.failed or second.unreadable + second.failed
+    return bool(shared) or first == second == Dropped()
+
+
+def _unpaired(row: Comparison) -> str:
+    """Why no unit of a figure has an answer of both."""
+    if row.dropped_first.other_reference:
+        return "held against different references"
+    for name, side in (("A", row.dropped_first), ("B", row.dropped_second)):
+        if side.no_reference:
+            return f"{name} has no reference but its own verdicts, or none"
+    if row.dropped_first.not_shown and row.dropped_second.not_shown:
+        return "nothing that both were shown"
+    return f"shown to {'B' if row.dropped_first.not_shown else 'A'} only"
 
 
 def label(row: Comparison) -> str:
@@ -171,5 +188,7 @@ def _told(side: Dropped) -> str:
         ("not shown", side.not_shown),
         ("unreadable", side.unreadable),
         ("failed", side.failed),
+        ("without a reference", side.no_reference),
+        ("held against another reference", side.other_reference),
     )
     return ", ".join(f"{count} {word}" for word, count in counts if count)

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.look_up import Address, Group
 from steelyard.datasheet.sections.reliability import RELIABILITY, WHOLE, reliability_rows
-from steelyard.datasheet.sections.rows import Address, Group, Index, Row, Section
+from steelyard.datasheet.sections.rows import Index, Row, Section
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import KINDS, probe_name, term
 from steelyard.wording import plural

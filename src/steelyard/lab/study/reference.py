@@ -6,12 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from steelyard.errors import ConfigError
-from steelyard.lab.run.budget import cost
-from steelyard.lab.run.prices import price_of
 from steelyard.lab.study.study import Study
 from steelyard.probes.probe import POINTWISE, level_of
+from steelyard.providers.provider import traits_of
 from steelyard.stimuli.original import original_of
-from steelyard.store.run_store import RunStore
 from steelyard.tasks.item import Item
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
@@ -28,7 +26,7 @@ def check_reference(study: Study) -> None:
     names = [judge.name for judge in study.judges if not judge.baseline]
     if study.reference not in names:
         raise ConfigError(f"{where} is none of the study's; expected one of {', '.join(names)}.")
-    if reference_judge(study).address == "planted/rater":
+    if traits_of(reference_judge(study).address).knows_labels:
         raise ConfigError(f"{where} answers by labels, and there are none; name another judge.")
     if level_of(study.task) != POINTWISE:
         raise ConfigError(f"{where} can be the reference for single texts only, found pairs; leave it out.")
@@ -46,15 +44,6 @@ def foretold(study: Study, labels: Labels | None = None) -> Study:
         return study
     lowest = {item.id: (item.scale or study.task.scale).answers[0] for item in study.items}
     return labelled(study, {**lowest, **(labels or {})})
-
-
-def reference_cost(study: Study, store: RunStore) -> float:
-    """What the reference has cost, in dollars."""
-    if study.reference is None:
-        return 0.0
-    price, replies = price_of(reference_judge(study)), store.replies()
-    trials = [reference_trial(study, item) for item in study.items]
-    return sum(cost(price, trial, replies[trial.key].reply) for trial in trials if trial.key in replies)
 
 
 def labelled(study: Study, labels: Labels) -> Study:

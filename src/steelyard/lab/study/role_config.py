@@ -1,0 +1,146 @@
+"""`author` and `validator` of a study file: strict, and every setting is really sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from steelyard.errors import ConfigError, UsageError
+from steelyard.lab.study.judge_address import as_mapping, place_of, typed
+from steelyard.lab.study.judge_config import ADDRESS, judge_traits, parse_judge
+from steelyard.lab.study.provider_keys import own_keys
+from steelyard.lab.study.role_prompts import author_protocols, embedder_protocols, validator_protocols
+from steelyard.lab.study.roles import EXAMPLES, Roles
+from steelyard.providers.house_judges import EXAMPLE_SERVER
+from steelyard.providers.provider import connect
+from steelyard.tasks.scale import Binary
+from steelyard.trials.judge import Judge, Protocol
+from steelyard.validation import Expected, checked
+
+TAKEN = ("model", "extra", "temperature", "max_tokens", "seed")
+"""Settings that every model takes, whoever its provider is."""
+
+Given = str | Mapping[str, Any]
+"""A model as people write it."""
+
+
+Limit = Annotated[float, Field(gt=0, le=1)]
+"""A cosine."""
+
+
+def _off(given: object) -> object:
+    """YAML reads a bare `off` as false."""
+    return "off" if given is False else given
+
+
+class ModelConfig(BaseModel):
+    """A model; how it is reached are its provider's own keys."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    model: Annotated[str, Expected(ADDRESS)]
+    extra: dict[str, Any] = {}
+
+
+class RoleConfig(ModelConfig):
+    """A model with its decoding."""
+
+    temperature: float | None = Field(default=0.0, ge=0)
+    max_tokens: int = Field(default=512, gt=0, le=10**9)
+    seed: int | None = Field(default=None, ge=-(2**62), lt=2**62)
+
+
+class AuthorConfig(RoleConfig):
+    """`author`: what writes, how warm, how often, and how texts are compared."""
+
+    temperature: float | None = Field(default=0.7, ge=0)
+    temperature_cap: float = Field(default=1.2, ge=0)
+    max_tokens: int = Field(default=2048, gt=0, le=10**9)
+    attempts: int = Field(default=3, ge=1, le=20)
+    exemplars: int = Field(default=EXAMPLES, ge=0, le=20)
+    embeddings: str | dict[str, Any] | None = None
+    similarity: Annotated[Limit | Literal["off"] | None, BeforeValidator(_off)] = None
+    off_target: Literal["reject", "keep"] = "reject"
+
+
+class ValidatorConfig(RoleConfig):
+    """`validator`: what confirms, and what is asked where it gives no readable answer."""
+
+    fallback: str | dict[str, Any] | None = None
+
+
+Config = TypeVar("Config", bound=ModelConfig)
+
+
+def parse_roles(author: Given, validator: Given | None) -> Roles:
+    """The roles of a study file; what is wrong with them is said in one sentence."""
+    if validator is None:
+        raise ConfigError(
+            "validator: found none, expected a model that confirms what the author writes; "
+            "add validator: {model: …}."
+        )
+    written, writer = _role(AuthorConfig, author, "author", author_protocols())
+    confirmed, confirmer = _role(ValidatorConfig, validator, "validator", validator_protocols())
+    return Roles(
+        author=writer,
+        validator=confirmer,
+        fallback=_fallback(confirmed.fallback),
+        attempts=written.attempts,
+        temperature_cap=written.temperature_cap,
+        exemplars=written.exemplars,
+        embedder=_embedder(written.embeddings),
+        similarity=None if written.similarity == "off" else written.similarity,
+        compared=written.similarity != "off",
+        off_target=written.off_target,
+    )
+
+
+def _fallback(given: Given | None) -> Judge | None:
+    if given is None:
+        return None
+    _, model = _role(RoleConfig, given, "validator.fallback", validator_protocols(), "fallback validator")
+    return model
+
+
+def _embedder(given: Given | None) -> Judge | None:
+    if given is None:
+        return None
+    _, model = _role(ModelConfig, given, "author.embeddings", embedder_protocols(), "embeddings")
+    return model
+
+
+def _role(
+    kind: type[Config],
+    given: Given,
+    where: str,
+    protocols: Mapping[str, Protocol],
+    name: str | None = None,
+) -> tuple[Config, Judge]:
+    """What a role says of itself, and its model as a judge of its own with the questions of the role."""
+    body = as_mapping(given, where)
+    own = {key: value for key, value in body.items() if key in kind.model_fields}
+    config = checked(kind, typed(own, kind), where)
+    try:
+        traits = judge_traits(config.model, place_of(config.model))
+    except UsageError as error:
+        raise type(error)(f"{where}: {error}") from error
+    if not traits.writes:
+        raise ConfigError(
+            f"{where}: {config.model!r} gives verdicts and writes no text; "
+            f"name a model behind a server, such as {EXAMPLE_SERVER}."
+        )
+    own_keys(traits.options, body, kind.model_fields, where)
+    settings = {key: value for key, value in config.model_dump().items() if key in TAKEN}
+    reached = {key: value for key, value in body.items() if key in traits.options.model_fields}
+    try:
+        judge = replace(
+            parse_judge({**reached, **settings}, Path(), Binary()), name=name or where, protocols=protocols
+        )
+        connect(judge)
+    except UsageError as error:
+        raise type(error)(f"{where}: {error}") from error
+    return config, judge
