@@ -13,7 +13,7 @@ from steelyard.lab.folder.frozen_run import load_plan, prepare
 from steelyard.lab.folder.publication import build_datasheet
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.measure import measure
-from steelyard.lab.run.limits import Limits
+from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.run.planner import make_plan
 from steelyard.lab.run.record import Record
 from steelyard.lab.study.judge_config import parse_judge
@@ -34,7 +34,7 @@ def study(count: int = 6, judges: tuple[str, ...] = ("planted/rater",)) -> Study
 
 def measured(tmp_path: Path, plan: Study | None = None) -> RunFolder:
     folder = RunFolder(tmp_path / "run")
-    measure(plan or study(), folder, Limits())
+    measure(plan or study(), folder, RunLimits())
     return folder
 
 
@@ -64,14 +64,14 @@ def test_untried_trials_stay_in_the_plan(tmp_path: Path) -> None:
 
 def test_a_study_that_grows_replaces_its_plan(tmp_path: Path) -> None:
     folder = measured(tmp_path)
-    measure(study(judges=("planted/rater", "planted/random")), folder, Limits())
+    measure(study(judges=("planted/rater", "planted/random")), folder, RunLimits())
     assert {trial.judge.name for trial in load_plan(folder).trials} == {"planted/rater", "planted/random"}
 
 
 def test_other_items_are_another_study(tmp_path: Path) -> None:
     folder = measured(tmp_path)
     with pytest.raises(ConfigError, match=r"holds another study \(items differ\); choose another"):
-        measure(study(count=7), folder, Limits())
+        measure(study(count=7), folder, RunLimits())
 
 
 @pytest.mark.parametrize("edit", ["text", "fewer", "label"])
@@ -97,7 +97,7 @@ def test_a_folder_whose_plan_was_never_written_is_mended_by_the_next_run(tmp_pat
         connection.execute("DELETE FROM planned")
         connection.execute("DELETE FROM meta")
     connection.close()
-    measure(study(), folder, Limits())
+    measure(study(), folder, RunLimits())
     assert rebuilt(folder) == before
 
 

@@ -19,8 +19,8 @@ from steelyard.cli.main import cli
 from steelyard.errors import CertificateError, ConfigError, DataError
 from steelyard.lab.folder.datasheet_file import read_datasheet
 from steelyard.lab.gate import junit, summary
-from steelyard.lab.gate.decision import check, decide, worst
 from steelyard.lab.gate.policy import Policy, load_policy, parse_policy
+from steelyard.lab.gate.ruling import check, rule_on, worst
 from steelyard.lab.gate.selection import select
 from steelyard.lab.gate.session import check_certificate, gate
 from steelyard.lab.import_verdicts import ImportFolder, import_verdicts
@@ -279,7 +279,7 @@ def test_what_no_figure_matches(tmp_path: Path) -> None:
         ({"dark_current": {"max": 1, "kind": "empty"}}, "there is vacuum: base"),
     ):
         with pytest.raises(ConfigError, match=told):
-            decide(sheet, policy(body), ["good"], "policy.yaml")
+            rule_on(sheet, policy(body), ["good"], "policy.yaml")
 
 
 def test_many_failures_do_not_pass(tmp_path: Path, lenient: Path) -> None:
@@ -422,7 +422,7 @@ def test_junit_shows_everything_that_did_not_pass(tmp_path: Path) -> None:
     assert problems == [("bad", "failure"), ("bad", "failure"), ("good", "error")]
     error = root.find(".//error")
     assert error is not None
-    assert "about 18 more tasks (210 calls) would decide" in (error.text or "")
+    assert "about 18 more tasks (210 calls) would rule_on" in (error.text or "")
 
 
 def test_hostile_names_stay_text(tmp_path: Path, lenient: Path) -> None:
@@ -477,7 +477,7 @@ def test_exit_codes_and_files(tmp_path: Path, steelyard) -> None:
         assert done.returncode == code, done.stderr
         assert f"{word}: 1 check" in done.stdout
         assert f"Judge gate: {summary.MARKS[word]} {word}" in (tmp_path / "m.md").read_text(encoding="utf-8")
-    assert "would decide in four runs of five" in " ".join(done.stdout.split())
+    assert "would rule_on in four runs of five" in " ".join(done.stdout.split())
     write(tmp_path / "p.yaml", "dark_current: {min: 0.9}\n")
     assert steelyard("gate", "run", "--policy", "p.yaml", "--json").returncode == 3
     certificate = json.loads((tmp_path / "run" / "certificate.json").read_text())
@@ -489,7 +489,7 @@ def test_exit_codes_and_files(tmp_path: Path, steelyard) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (["run"], 2, "a --policy to decide by"),
+        (["run"], 2, "a --policy to rule_on by"),
         (["run", "--policy", "p.yaml", "--junit", "no/such/j.xml"], 1, "cannot be written"),
         (["run", "--check"], 2, "expected a certificate"),
     ],

@@ -12,7 +12,7 @@ import pytest
 
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.measure import measure
-from steelyard.lab.run.limits import Limits
+from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.run.planner import make_plan
 from steelyard.lab.study.study import Study
 from steelyard.lab.study.study_file import StudyConfig, build_study
@@ -89,17 +89,17 @@ def wanted(statements: list[str]) -> Counter[str]:
 
 def test_a_run_reads_each_verdict_once_and_builds_each_probe_once(study: Study, tmp_path: Path) -> None:
     trials = len(make_plan(study).trials)
-    measure(study, RunFolder(tmp_path / "run"), Limits()).require()
+    measure(study, RunFolder(tmp_path / "run"), RunLimits()).require()
     assert CountingReader.count == trials
     assert CountingVacuum.count == 1
 
 
 def test_a_finished_run_parses_each_reply_once(study: Study, tmp_path: Path, statements: list[str]) -> None:
     folder = RunFolder(tmp_path / "run")
-    first = measure(study, folder, Limits()).require()
+    first = measure(study, folder, RunLimits()).require()
     keys = {trial.key for trial in make_plan(study).trials}
     statements.clear()
-    again = measure(study, folder, Limits())
+    again = measure(study, folder, RunLimits())
     assert wanted(statements) == dict.fromkeys(keys, 1)
     assert again.sitting.calls == 0
     assert again.require().dumps() == first.dumps()
@@ -111,11 +111,11 @@ def test_a_resumed_run_parses_only_what_it_has_not_seen(
     """What was paid for before is parsed at the start, to count its cost; afterwards the rest alone."""
     folder = RunFolder(tmp_path / "run")
     keys = {trial.key for trial in make_plan(study).trials}
-    measure(study, folder, Limits())
+    measure(study, folder, RunLimits())
     with sqlite3.connect(folder.database) as database:
         lost = {row[0] for row in database.execute("SELECT trial FROM replies ORDER BY trial LIMIT 5")}
         database.executemany("DELETE FROM replies WHERE trial = ?", [(key,) for key in lost])
     statements.clear()
-    again = measure(study, folder, Limits())
+    again = measure(study, folder, RunLimits())
     assert again.errors == ()
     assert wanted(statements) == {key: 2 if key in lost else 1 for key in keys}

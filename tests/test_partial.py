@@ -21,7 +21,7 @@ from steelyard.lab.folder.frozen_run import load_plan
 from steelyard.lab.folder.publication import build_datasheet
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.measure import measure
-from steelyard.lab.run.limits import Limits
+from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.run.record import Record
 from steelyard.lab.study.study_file import StudyConfig, build_study
 from test_resume import CALLS, CONCURRENCY, Teller, start
@@ -175,7 +175,7 @@ STUDIES: dict[str, dict[str, Any]] = {
 def test_any_part_of_a_run_makes_a_sheet_without_failures(name: str, tmp_path: Path) -> None:
     study = build_study(StudyConfig(name=name, profile="quick", **STUDIES[name]), tmp_path)
     folder = RunFolder(tmp_path / "whole")
-    measure(study, folder, Limits())
+    measure(study, folder, RunLimits())
     plan = load_plan(folder)
     keys = [trial.key for trial in plan.trials]
     for number, kept in enumerate(([keys[0]], random.Random(7).sample(keys, len(keys) // 2))):

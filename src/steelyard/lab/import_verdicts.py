@@ -163,12 +163,12 @@ def _entries(calls: CallTable | ScoreTable) -> tuple[JudgeEntry, ...]:
 
 def _probes(observations: RecordedObservations) -> list[Probe]:
     """The probes that have verdicts, and the criterion for every further protocol of vacuum and ladder."""
-    found = {
+    shown = {
         (name, arm)
         for name in ("vacuum", "ladder", "position")
         for arm in protocols_of(among(observations, name))
     }
-    names = [name for name in ("vacuum", "ladder", "position") if any(probe == name for probe, _ in found)]
-    arms = sorted({arm for probe, arm in found if probe != "position" and arm != "base"})
+    names = [name for name in ("vacuum", "ladder", "position") if any(probe == name for probe, _ in shown)]
+    arms = sorted({arm for probe, arm in shown if probe != "position" and arm != "base"})
     specs = [*map(Spec, names), *(Spec("criterion", {"protocol": arm}) for arm in arms)]
     return [PROBES.build(spec) for spec in specs]

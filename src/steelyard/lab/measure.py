@@ -12,7 +12,7 @@ from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.run.budget import check_prices
 from steelyard.lab.run.conduct import conduct
 from steelyard.lab.run.ending import Ending
-from steelyard.lab.run.limits import Limits
+from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.run.planner import make_plan
 from steelyard.lab.run.progress import Progress
 from steelyard.lab.run.record import Record
@@ -37,7 +37,9 @@ class Measurement(Ending):
         return self.datasheet
 
 
-def measure(study: Study, folder: RunFolder, limits: Limits, progress: Progress | None = None) -> Measurement:
+def measure(
+    study: Study, folder: RunFolder, limits: RunLimits, progress: Progress | None = None
+) -> Measurement:
     """Run or resume a study in a folder and publish its datasheet.
 
     What the caller must mend (a rejected key, an unknown model) is raised; replies that arrived are kept.
@@ -56,7 +58,7 @@ def measure(study: Study, folder: RunFolder, limits: Limits, progress: Progress 
             runner = Runner(record, limits, progress, record.authoring.dollars)
             sitting = conduct(runner, lambda runner: runner.run(plan.trials))
             datasheet = publish(folder, plan, record)
-            coverage = record.coverage(plan.trials).told
+            coverage = record.coverage(plan.trials).headline
             observations = list(record.observations(plan.trials).values())
     names = [judge.name for judge in study.judges]
     errors = [*stops(sitting, coverage), *speechless(names, observations, sitting.given_up)]

@@ -13,7 +13,7 @@ from steelyard.lab.folder.frozen_run import check_replies
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.run.budget import check_prices
 from steelyard.lab.run.conduct import conduct
-from steelyard.lab.run.limits import Limits
+from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.run.progress import Progress
 from steelyard.lab.run.record import Record
 from steelyard.lab.run.runner import Runner
@@ -38,7 +38,7 @@ def foreseen(study: Study, folder: RunFolder) -> Study:
         return foretold(study, _filed(study, store))
 
 
-def referenced(study: Study, folder: RunFolder, limits: Limits, progress: Progress | None = None) -> Study:
+def referenced(study: Study, folder: RunFolder, limits: RunLimits, progress: Progress | None = None) -> Study:
     """The study with the reference judge's verdicts as labels; its notes say what is missing."""
     if study.reference is None:
         return study
@@ -61,8 +61,8 @@ def referenced(study: Study, folder: RunFolder, limits: Limits, progress: Progre
         )
     missing = len(study.items) - len(labels)
     share = f"{missing} of {counted(len(study.items), 'item')}"
-    told = f"data.reference: judge {study.reference} gave no verdict on {share}"
-    notes = (f"{told}, which {plural(missing, 'has', 'have')} no reference.",) if missing else ()
+    lack = f"data.reference: judge {study.reference} gave no verdict on {share}"
+    notes = (f"{lack}, which {plural(missing, 'has', 'have')} no reference.",) if missing else ()
     return without_idle(replace(labelled(study, labels), notes=notes), ())
 
 
@@ -90,8 +90,8 @@ def _require_end(sitting: Sitting, trials: list[Trial], store: RunStore) -> None
     if sitting.stopped:
         error = sitting.stopped[0]
         again = "raise --budget and run again" if isinstance(error, BudgetError) else "run again"
-        told = cause(error, sitting)
-        raise type(error)(f"data.reference: {told}; what was answered is kept, {again} to go on.")
+        reason = cause(error, sitting)
+        raise type(error)(f"data.reference: {reason}; what was answered is kept, {again} to go on.")
     failures = store.failures()
     waiting = [failures[t.key] for t in trials if t.key in failures]
     waiting = [failure for failure in waiting if failure.reason in WORTH_ANOTHER_TRY]

@@ -21,14 +21,14 @@ def text_of(reply: Reply) -> str | Rejection:
     if reply.finish in ("refusal", "filter"):
         return Rejection(AUTHOR_REFUSED, f"the provider reported {reply.finish!r}")
     said = without_reasoning(reply.text)
-    found = _TEXT.search(said)
-    if found is None and reply.finish == "length":
+    match = _TEXT.search(said)
+    if match is None and reply.finish == "length":
         return Rejection(TRUNCATED, "the reply ended at the token limit before the text was complete")
-    if found is None and is_refusal(said):
+    if match is None and is_refusal(said):
         return Rejection(AUTHOR_REFUSED, "the author declined to write")
-    if found is None:
+    if match is None:
         return Rejection(NO_TEXT, "the reply held no text between <text> and </text>")
-    text = found[1].strip()
+    text = match[1].strip()
     return text or Rejection(EMPTY, "there was nothing between <text> and </text>")
 
 
@@ -36,8 +36,8 @@ def said_yes(reply: Reply, key: str) -> bool | None:
     """The yes or no of a JSON object with this key; None where there is not exactly one."""
     if reply.finish in ("refusal", "filter"):
         return None
-    found = find_answers(without_reasoning(reply.text), key)
-    words = {str(value).strip().lower() for value in found or ()}
+    answers = find_answers(without_reasoning(reply.text), key)
+    words = {str(value).strip().lower() for value in answers or ()}
     if words <= {"yes", "true"} and words:
         return True
     return False if words and words <= {"no", "false"} else None

@@ -13,7 +13,7 @@ from steelyard.lab.folder.authored_stimuli import AuthoredStimulus, tally
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.run.budget import check_prices
 from steelyard.lab.run.conduct import conduct
-from steelyard.lab.run.limits import Limits
+from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.run.progress import Progress
 from steelyard.lab.run.record import Record
 from steelyard.lab.run.runner import Runner
@@ -74,7 +74,7 @@ def author(
     study: Study,
     roles: Roles,
     folder: RunFolder,
-    limits: Limits,
+    limits: RunLimits,
     progress: Progress | None = None,
     *,
     review: bool = False,
@@ -102,7 +102,7 @@ def author(
     return Authored(made, tally(written.values(), made), runner.sitting)
 
 
-def _runner(store: RunStore, study: Study, limits: Limits, progress: Progress | None) -> Runner:
+def _runner(store: RunStore, study: Study, limits: RunLimits, progress: Progress | None) -> Runner:
     """What a reference has cost counts against the same budget."""
     record, trials = Record(store), reference_trials(study)
     return Runner(record, limits, progress, paid(trials, record.replies(trials)))

@@ -12,7 +12,7 @@ from steelyard.lab.authoring.review import all_accepted, reviewed
 from steelyard.lab.folder.authored_stimuli import AuthoredStimulus
 from steelyard.lab.folder.frozen_run import require
 from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.run.limits import Limits
+from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.run.planner import PlanRow, make_plan
 from steelyard.lab.run.progress import Progress
 from steelyard.lab.study.role_config import parse_roles
@@ -54,7 +54,7 @@ class Commission:
         return replace(study, authored=(*made, *stand_ins(study, missing))), rows
 
     def fulfilled(
-        self, study: Study, folder: RunFolder, limits: Limits, progress: Progress | None = None
+        self, study: Study, folder: RunFolder, limits: RunLimits, progress: Progress | None = None
     ) -> tuple[Study, Authored]:
         """The study with its texts, written now or before; what would be refused later is refused first."""
         make_plan(self.foreseen(study, folder)[0])

@@ -25,7 +25,7 @@ class Draft:
     accepted: bool = False
     validation: str = ""
     """What the validator found."""
-    found: str | None = None
+    kept_score: str | None = None
     """Score that the text is kept at, where it is not the one that it was written for."""
     waiting: str | None = None
     """Why this sitting can not bring it to an end."""
@@ -43,7 +43,7 @@ class Draft:
     @property
     def stimulus(self) -> Stimulus:
         """The text in the item's place, as it would be judged."""
-        return self.brief.fulfilled(self.text, self.task, self.author, self.found)
+        return self.brief.fulfilled(self.text, self.task, self.author, self.kept_score)
 
     def reject(self, rejection: Rejection) -> None:
         """Turn the last try down."""
@@ -55,6 +55,6 @@ class Draft:
         lineage = replace(stimulus.lineage, validation=self.validation)
         if not self.accepted:
             last, count = self.tries[-1], len(self.tries)
-            told = f"{last.reason}: {last.detail} (try {count} of {count})"
-            lineage = replace(lineage, validation=told, review=REJECTED)
+            detail = f"{last.reason}: {last.detail} (try {count} of {count})"
+            lineage = replace(lineage, validation=detail, review=REJECTED)
         return AuthoredStimulus(replace(stimulus, lineage=lineage), tuple(self.tries))

@@ -61,13 +61,13 @@ class Rounds:
         if self._runner.sitting.stopped:
             error = self._runner.sitting.stopped[0]
             again = "raise --budget and run again" if isinstance(error, BudgetError) else "run again"
-            told = cause(error, self._runner.sitting)
-            raise type(error)(f"authoring: {told}; what was written is kept, {again} to go on.")
+            reason = cause(error, self._runner.sitting)
+            raise type(error)(f"authoring: {reason}; what was written is kept, {again} to go on.")
         if self._waiting:
-            count, told = len(self._waiting), self._waiting[0].rstrip(".?")
+            count, reason = len(self._waiting), self._waiting[0].rstrip(".?")
             raise RunError(
                 f"authoring: {count} of {counted(len(self._drafts), 'text')} "
-                f"{plural(count, 'waits', 'wait')} for a reply ({told}); "
+                f"{plural(count, 'waits', 'wait')} for a reply ({reason}); "
                 "what was written is kept, run again to go on."
             )
 
@@ -115,13 +115,13 @@ class Rounds:
             if len(writers.get((draft.brief.goal, *words(draft.text)), ())) > 1:
                 draft.reject(Rejection(REPEATED, "the same text was written for another item"))
 
-    def _take(self, draft: Draft, found: str | Rejection) -> None:
-        if isinstance(found, Rejection):
-            draft.reject(found)
+    def _take(self, draft: Draft, text: str | Rejection) -> None:
+        if isinstance(text, Rejection):
+            draft.reject(text)
             return
-        draft.text = found
+        draft.text = text
         rubric = question_of(draft.brief, draft.task).rubric
-        rejection = mechanical(draft.brief, found, rubric)
+        rejection = mechanical(draft.brief, text, rubric)
         if rejection is not None:
             draft.reject(rejection)
 

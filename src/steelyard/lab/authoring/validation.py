@@ -62,12 +62,12 @@ class Validation:
                 draft.validation = f"{who} gave {score}, {as_what}"
                 kept.append(draft)
             elif self._keeps(draft, attempt):
-                draft.found = score
+                draft.kept_score = score
                 draft.validation = f"{who} gave {score}, written for {wanted} and kept at {score}"
                 kept.append(draft)
             else:
-                told = f"graded by the rubric alone, the text earns {score}, expected {wanted}"
-                draft.reject(Rejection(OTHER_SCORE, told))
+                detail = f"graded by the rubric alone, the text earns {score}, expected {wanted}"
+                draft.reject(Rejection(OTHER_SCORE, detail))
         return kept
 
     def _keeps(self, draft: Draft, attempt: int) -> bool:
@@ -85,8 +85,8 @@ class Validation:
             if answer == "yes":
                 draft.validation += f"; {who} finds the meaning kept"
             else:
-                told = "the text does not say what the given response says: something was added or lost"
-                draft.reject(Rejection(MEANING_CHANGED, told))
+                detail = "the text does not say what the given response says: something was added or lost"
+                draft.reject(Rejection(MEANING_CHANGED, detail))
 
     async def _open(self, drafts: Sequence[Draft], attempt: int) -> None:
         for draft, answer, who in await self._answers(drafts, BORDER, attempt, _yes("open")):
@@ -101,7 +101,7 @@ class Validation:
     ) -> list[tuple[Draft, str, str]]:
         """Drafts with a readable answer and the model that gave it; the fallback is asked for the rest."""
         exchange = ask or validator_exchange
-        found: dict[str, tuple[Draft, str, str]] = {}
+        answers: dict[str, tuple[Draft, str, str]] = {}
         still = list(drafts)
         for judge in (self._roles.validator, self._roles.fallback):
             if judge is None or not still:
@@ -114,7 +114,7 @@ class Validation:
                 key = asked[draft.brief.name].key
                 answer = read(draft, replies[key]) if key in replies else None
                 if answer is not None:
-                    found[draft.brief.name] = (draft, answer, judge.address)
+                    answers[draft.brief.name] = (draft, answer, judge.address)
                 elif key in self._desk.waiting:
                     draft.waiting = self._desk.waiting[key].message
                 else:
@@ -122,7 +122,7 @@ class Validation:
             still = unread
         for draft in still:
             draft.reject(Rejection(NO_VERDICT, f"no readable answer to the question about its {protocol}"))
-        return [found[draft.brief.name] for draft in drafts if draft.brief.name in found]
+        return [answers[draft.brief.name] for draft in drafts if draft.brief.name in answers]
 
 
 def _asked(drafts: Sequence[Draft], question: str) -> list[Draft]:

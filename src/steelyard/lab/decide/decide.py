@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from steelyard.errors import ConfigError
 from steelyard.identity import rng_for
 from steelyard.lab.decide.decision import Decision, Look, write_decisions
-from steelyard.lab.decide.decision_rule import Rule
+from steelyard.lab.decide.decision_rule import DecisionRule
 from steelyard.lab.folder.frozen_run import prepare
 from steelyard.lab.folder.frozen_study import thaw
 from steelyard.lab.folder.run_folder import RunFolder
@@ -16,7 +16,7 @@ from steelyard.lab.run.budget import check_prices
 from steelyard.lab.run.conduct import conduct
 from steelyard.lab.run.ending import Ending
 from steelyard.lab.run.judge_run import Agenda
-from steelyard.lab.run.limits import Limits
+from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.run.planner import Plan, make_plan
 from steelyard.lab.run.progress import Progress
 from steelyard.lab.run.record import Record
@@ -56,12 +56,14 @@ class Decisions(Ending):
 class Course:
     """One judge on its way to a decision; every look can be rebuilt from the store."""
 
-    def __init__(self, judge: Judge, rule: Rule, units: Sequence[Unit], told: Callable[[], None]) -> None:
+    def __init__(
+        self, judge: Judge, rule: DecisionRule, units: Sequence[Unit], log: Callable[[], None]
+    ) -> None:
         self.judge = judge
         self.rule = rule
         self.units = units
         self.looks: list[Look] = []
-        self._told = told
+        self._log = log
 
     @property
     def trials(self) -> list[Trial]:
@@ -92,7 +94,7 @@ class Course:
                 excluded += share is None
                 shares += [] if share is None else [share]
             self.looks.append(Look.at(len(shares), excluded, calls, sum(shares)))
-            self._told()
+            self._log()
             if self.looks[-1].side(self.rule.limit) or (not heard and excluded >= SILENT):
                 return
 
@@ -101,7 +103,7 @@ def _readable(observation: Observation) -> bool:
     return not isinstance(observation.verdict, (Unreadable, Failed))
 
 
-def share_of(rule: Rule, observations: Sequence[Observation]) -> float | None:
+def share_of(rule: DecisionRule, observations: Sequence[Observation]) -> float | None:
     """The mean over a pair's calls; None where a verdict is missing, because a failure is no score."""
     pairs = collect(observations)
     if not complete(pairs).all():
@@ -109,7 +111,7 @@ def share_of(rule: Rule, observations: Sequence[Observation]) -> float | None:
     return float(rule.figure.share(pairs).mean())
 
 
-def draw(plan: Plan, judge: Judge, rule: Rule, cap: int | None) -> list[Unit]:
+def draw(plan: Plan, judge: Judge, rule: DecisionRule, cap: int | None) -> list[Unit]:
     """The judge's pairs in random order, up to the cap; the same order for every judge of a study."""
     units: dict[tuple[str, int], list[Trial]] = {}
     for trial in plan.trials:
@@ -139,9 +141,9 @@ def join(study: Study, folder: RunFolder) -> Study:
 def decide(
     study: Study,
     folder: RunFolder,
-    rule: Rule,
+    rule: DecisionRule,
     cap: int | None,
-    limits: Limits,
+    limits: RunLimits,
     progress: Progress | None = None,
 ) -> Decisions:
     """Decide a rule for every judge of a study; each stops on its own."""
@@ -153,7 +155,12 @@ def decide(
 
 
 def _run(
-    plan: Plan, judges: Sequence[Judge], folder: RunFolder, rule: Rule, cap: int | None, runner: Runner
+    plan: Plan,
+    judges: Sequence[Judge],
+    folder: RunFolder,
+    rule: DecisionRule,
+    cap: int | None,
+    runner: Runner,
 ) -> Decisions:
     courses: list[Course] = []
     record = runner.record
@@ -167,7 +174,7 @@ def _run(
     log()
     trials = [trial for course in courses for trial in course.trials]
     observations = list(record.observations(trials).values())
-    early = stops(sitting, record.coverage(trials).told) if sitting.stopped else ()
+    early = stops(sitting, record.coverage(trials).headline) if sitting.stopped else ()
     names = [judge.name for judge in judges]
     errors = (*early, *speechless(names, observations, sitting.given_up))
     decisions = tuple(course.decision for course in courses)

@@ -29,7 +29,7 @@ def run_facts(plan: Plan, record: Record) -> dict[str, Any]:
     coverage = record.coverage(plan.trials)
     return {
         "started": _clock(times[0]) if times else None,
-        "finished": _clock(times[-1]) if times and not coverage.told.partial else None,
+        "finished": _clock(times[-1]) if times and not coverage.headline.partial else None,
         **coverage.to_json(),
         "latency_ms": {"p50": _quantile(latencies, 0.5), "p95": _quantile(latencies, 0.95)},
         "calls": len(measured),

@@ -42,7 +42,7 @@ class RunCoverage:
         return _together(under_test or self.judges.values())
 
     @property
-    def told(self) -> Coverage:
+    def headline(self) -> Coverage:
         """What reports speak of: the judges under test; with the baselines where only those are behind."""
         every = _together(self.judges.values())
         return every if every.partial and not self.own.partial else self.own
@@ -54,7 +54,11 @@ class RunCoverage:
             for name, one in self.judges.items()
             if one.partial
         }
-        body = {"partial": self.told.partial, "asked": self.told.asked, "planned": self.told.planned}
+        body = {
+            "partial": self.headline.partial,
+            "asked": self.headline.asked,
+            "planned": self.headline.planned,
+        }
         return {**body, "unfinished": behind} if behind else body
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from steelyard.lab.run.control import RunControl
 from steelyard.lab.run.judge_run import Agenda, JudgeRun
-from steelyard.lab.run.limits import Limits
+from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.run.progress import Progress
 from steelyard.lab.run.record import Record
 from steelyard.lab.run.sitting import Sitting
@@ -22,7 +22,7 @@ class Runner:
     """Executes the open trials of a plan."""
 
     def __init__(
-        self, record: Record, limits: Limits, progress: Progress | None = None, spent: float = 0.0
+        self, record: Record, limits: RunLimits, progress: Progress | None = None, spent: float = 0.0
     ) -> None:
         """`spent` is what the study has cost beside the trials that will be run here."""
         self.control = RunControl(record.store, limits, progress, spent)
