@@ -15,8 +15,8 @@ from steelyard.metrics.panel.over_judges import members
 from steelyard.metrics.proportions import ONE_TASK, join
 from steelyard.metrics.stats.arrays import Floats, Ints
 from steelyard.metrics.stats.clusters import ratio
-from steelyard.metrics.stats.intervals import Limits, t_quantile
-from steelyard.metrics.stats.jackknife import AGREEMENT, around, left_out, left_out_error
+from steelyard.metrics.stats.intervals import AGREEMENT, Limits, t_quantile
+from steelyard.metrics.stats.jackknife import around, left_out, left_out_error
 
 NEVER_VARIES = "one of the two judges is always right or always wrong"
 TOO_FEW = "a single task decides whether a judge errs at all, or they err as one: no interval"

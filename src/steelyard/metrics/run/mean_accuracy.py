@@ -9,7 +9,7 @@ from steelyard.metrics.heading import Heading
 from steelyard.metrics.scores.resampled import intervals
 from steelyard.metrics.stats.arrays import Floats
 from steelyard.metrics.stats.clusters import ratio
-from steelyard.metrics.stats.jackknife import SHARE
+from steelyard.metrics.stats.intervals import SHARE
 
 
 def mean_intervals(heading: Heading, table: Floats) -> tuple[Interval, ...]:
