@@ -130,7 +130,7 @@ EXIT_HEAD = """\
 
 | code | meaning |
 | :-- | :-- |
-| 0 | Done: every trial was asked. Failed and unreadable trials, however many, are warned of on stderr and counted on the datasheet; the next run tries failed ones again. |
+| 0 | Done: every trial was asked. Failed and unreadable trials are warned of and counted, however many. |
 """
 
 EXIT_TAIL = """
