@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.metric import Metric
 from steelyard.registry import Registry, Spec
 from steelyard.stimuli.authored.brief import Brief
 from steelyard.stimuli.composition import choose_checklists
@@ -78,8 +79,8 @@ class Probe(Protocol):
     """Registered name."""
     question: str
     """What it asks about the judge, in a sentence."""
-    metrics: tuple[str, ...]
-    """Ids of the metrics it reports."""
+    metrics: tuple[Metric, ...]
+    """What it reports, in reading order."""
     levels: tuple[str, ...]
     """Levels of measurement it fits, `pairwise` or `pointwise`; a class without this member fits pairs."""
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import NO_CALLS, Heading
 from steelyard.metrics.pairs.columns import FAILED, UNREADABLE, Pairs
 from steelyard.metrics.pairs.counting import count_calls, shown, tally
 from steelyard.metrics.proportion import proportion
 
-_CODES = {"unreadable_rate": UNREADABLE, "failed_rate": FAILED}
+_CODES = {UNREADABLE_RATE: UNREADABLE, FAILED_RATE: FAILED}
 
 
 def missing_rates(heading: Heading, pairs: Pairs) -> list[Estimate]:
