@@ -18,8 +18,8 @@ import steelyard as steelyard_package
 from example_datasheet import example
 from servers import ScriptedServer, fails, says, wins
 from steelyard.cli.options import amount, whole
-from steelyard.datasheet.sections.visible import spelled, visible
 from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.visible import spelled, visible
 
 FAST = ("--attempts", 1, "--backoff", 0, "--timeout", 5, "--concurrency", 4)
 CLEAR = "\x1b[2J\x1b]0;owned\x07"

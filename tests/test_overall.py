@@ -16,8 +16,8 @@ from scores import call
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.datasheet.render import html, markdown
+from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.sections.together import together
-from steelyard.datasheet.summary import summarise
 from steelyard.errors import ConfigError
 from steelyard.lab.overall import overall
 from steelyard.metrics.estimate import Estimate

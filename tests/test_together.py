@@ -25,8 +25,8 @@ from steelyard.datasheet.render import csv as table
 from steelyard.datasheet.render import html, markdown, terminal
 from steelyard.datasheet.render.html.figures.cost_curve import cost_curve
 from steelyard.datasheet.render.html.figures.heatmap import heatmap
+from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.sections.together import ALONE, judges_of, together
-from steelyard.datasheet.summary import summarise
 from steelyard.datasheet.words import glossary
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading

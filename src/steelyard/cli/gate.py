@@ -11,7 +11,7 @@ import click
 
 from steelyard.cli.options import amount, option
 from steelyard.cli.say import plain, plural, shown, warn
-from steelyard.datasheet.sections.visible import visible
+from steelyard.datasheet.words.visible import visible
 
 if TYPE_CHECKING:
     from steelyard.lab.gate.decision import Decision

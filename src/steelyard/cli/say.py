@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def complain(message: object) -> None:
     """One sentence on stderr, on one line."""
-    from steelyard.datasheet.sections.visible import visible
+    from steelyard.datasheet.words.visible import visible
 
     click.echo(f"steelyard: {visible(str(message))}", err=True)
 
@@ -25,7 +25,7 @@ def warn(message: object) -> None:
 
 def shown(path: Path) -> str:
     """A path with every invisible character spelled out."""
-    from steelyard.datasheet.sections.visible import spelled
+    from steelyard.datasheet.words.visible import spelled
 
     return spelled(str(path))
 
@@ -34,7 +34,7 @@ def plain(text: str, style: str = "") -> Text:
     """Text for a table or a line; square brackets stay square brackets."""
     from rich.text import Text
 
-    from steelyard.datasheet.sections.visible import visible
+    from steelyard.datasheet.words.visible import visible
 
     return Text(visible(text), style)
 

@@ -24,7 +24,7 @@ def serve_planted(judge: str, port: int, key: Path | None, seed: int) -> None:
     import asyncio
     from contextlib import suppress
 
-    from steelyard.datasheet.sections.visible import visible
+    from steelyard.datasheet.words.visible import visible
     from steelyard.errors import ConfigError
     from steelyard.lab.served_key import pack_stimuli
     from steelyard.lab.study.judge_config import parse_judge

@@ -6,9 +6,9 @@ import json
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from steelyard.datasheet.sections.visible import visible
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import PROBES, term
+from steelyard.datasheet.words.visible import visible
 from steelyard.metrics.comparison.comparison import Comparison, Dropped
 from steelyard.metrics.stats.power import ALPHA
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
-from steelyard.datasheet.sections.sections import Row, Section
+from steelyard.datasheet.sections.rows import Row, Section
+from steelyard.datasheet.sections.summary import Summary, summarise
 from steelyard.datasheet.sections.together import TITLE, alone, together
-from steelyard.datasheet.summary import Summary, summarise
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import FINDINGS, INTERVALS, term
 from steelyard.metrics.estimate import Estimate

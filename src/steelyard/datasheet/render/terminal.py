@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
-from steelyard.datasheet.sections.sections import Row, Section
+from steelyard.datasheet.sections.rows import Row, Section
+from steelyard.datasheet.sections.summary import Summary, summarise
 from steelyard.datasheet.sections.together import alone, together
-from steelyard.datasheet.summary import Summary, summarise
 from steelyard.datasheet.words import numbers
 from steelyard.metrics.estimate import Estimate
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from steelyard.datasheet.sections.rows import Index, Row
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import PROBES, term
-
-if TYPE_CHECKING:
-    from steelyard.datasheet.sections.sections import Index, Row
 
 REPEATS = ("stochastic_stability", "answer_ambiguity")
 """Probes that ask the same again: agreement of repeats is their figure."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from steelyard.datasheet.sections.visible import visible
+from steelyard.datasheet.words.visible import visible
 from steelyard.lab.gate.decision import FAIL, INCONCLUSIVE, Check, Decision
 
 _TAGS = {FAIL: "failure", INCONCLUSIVE: "error"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.datasheet.sections.visible import visible
+from steelyard.datasheet.words.visible import visible
 from steelyard.lab.gate.decision import Decision, worst
 from steelyard.lab.gate.junit import sentence
 

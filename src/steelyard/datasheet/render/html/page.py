@@ -9,8 +9,8 @@ from typing import Any
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render.html.document import document
 from steelyard.datasheet.render.html.figures.catalogue import figures
+from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.sections.together import alone, together
-from steelyard.datasheet.summary import summarise
 from steelyard.datasheet.words.glossary import FINDINGS, INTERVALS, probe_name, term
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Faults

@@ -16,7 +16,7 @@ from steelyard.datasheet.render.html.figures.instrument import instrument
 from steelyard.datasheet.render.html.figures.position import position
 from steelyard.datasheet.render.html.figures.psychometric import psychometric
 from steelyard.datasheet.sections.sections import PAIRWISE
-from steelyard.datasheet.summary import Summary
+from steelyard.datasheet.sections.summary import Summary
 from steelyard.metrics.faults import Fault, Faults
 
 Maker = Callable[[Summary], Figure | None]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from steelyard.datasheet.render.html.drawing.figure import Figure, Panel, cell, looks, spoken
 from steelyard.datasheet.render.html.drawing.tiles import Grid, Tile, draw_tiles
+from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.sections.together import judges_of
-from steelyard.datasheet.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.metrics.estimate import Estimate
 

@@ -19,7 +19,7 @@ from steelyard.datasheet.render.html.drawing.figure import (
     why_not,
 )
 from steelyard.datasheet.render.html.drawing.labels import Box, place
-from steelyard.datasheet.summary import Summary
+from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.run.cost import CostRow, pareto_front

@@ -23,7 +23,7 @@ from steelyard.datasheet.render.html.drawing.figure import (
     why_not,
 )
 from steelyard.datasheet.render.html.drawing.scatter import HEIGHT, WIDTH, Axes, Point, along, arrow, scatter
-from steelyard.datasheet.summary import Summary
+from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.metrics.estimate import Estimate
 from steelyard.trials.builtin_prompts import GRADED

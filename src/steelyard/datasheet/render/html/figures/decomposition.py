@@ -19,7 +19,7 @@ from steelyard.datasheet.render.html.drawing.figure import (
     spoken,
     why_not,
 )
-from steelyard.datasheet.summary import Summary
+from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.metrics.estimate import Estimate
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from steelyard.datasheet.datasheet import JudgeEntry
 from steelyard.datasheet.render.html.drawing.figure import Figure, Panel, cell, everyone, looks, spoken
 from steelyard.datasheet.render.html.drawing.tiles import Grid, Tile, draw_tiles
-from steelyard.datasheet.summary import Summary
+from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import probe_name
 from steelyard.metrics.estimate import Estimate

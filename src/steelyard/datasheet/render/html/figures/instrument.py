@@ -18,7 +18,7 @@ from steelyard.datasheet.render.html.drawing.figure import (
     why_not,
 )
 from steelyard.datasheet.sections.sections import PARAMETERS
-from steelyard.datasheet.summary import Summary
+from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import term
 from steelyard.metrics.estimate import Estimate

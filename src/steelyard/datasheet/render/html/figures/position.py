@@ -16,7 +16,7 @@ from steelyard.datasheet.render.html.drawing.figure import (
 )
 from steelyard.datasheet.render.html.drawing.labels import Box
 from steelyard.datasheet.render.html.drawing.scatter import HEIGHT, WIDTH, Axes, Point, scatter
-from steelyard.datasheet.summary import Summary
+from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 
 TITLE = "Slot or text"

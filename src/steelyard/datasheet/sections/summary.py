@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry, Reading
-from steelyard.datasheet.sections.sections import RUN, Row, Section, sections
-from steelyard.datasheet.sections.visible import visible_datasheet
+from steelyard.datasheet.sections.rows import Row, Section
+from steelyard.datasheet.sections.sections import RUN, sections
 from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.visible import visible
 from steelyard.metrics.estimate import Estimate
 
 _MISSING = ("failed_rate", "unreadable_rate")
@@ -64,7 +65,7 @@ class Summary:
 
 def summarise(datasheet: Datasheet) -> Summary:
     """Select, order and name the figures of a datasheet."""
-    datasheet = visible_datasheet(datasheet)
+    datasheet = _visible(datasheet)
     chosen = sections(datasheet)
     cells = [cell for section in chosen for row in section.rows for cell in row.cells.values()]
     reasons = dict.fromkeys(numbers.reason(cell) for cell in cells if numbers.undefined(cell))
@@ -92,3 +93,42 @@ def _calls(datasheet: Datasheet, judge: str) -> int:
 
 def _letter(number: int) -> str:
     return "abcdefghijklmnopqrstuvwxyz"[number % 26] * (number // 26 + 1)
+
+
+def _visible(datasheet: Datasheet) -> Datasheet:
+    """The same datasheet with every text made visible; names stay equal wherever they were equal."""
+    return replace(
+        datasheet,
+        name=visible(datasheet.name),
+        profile=visible(datasheet.profile),
+        version=visible(datasheet.version),
+        stimulus_set=visible(datasheet.stimulus_set),
+        reference=None if datasheet.reference is None else visible(datasheet.reference),
+        judges=tuple(
+            replace(judge, name=visible(judge.name), model=visible(judge.model)) for judge in datasheet.judges
+        ),
+        estimates=tuple(_visible_estimate(estimate) for estimate in datasheet.estimates),
+        panel=tuple(_visible_estimate(estimate) for estimate in datasheet.panel),
+        readings=tuple(
+            replace(
+                reading,
+                judge=visible(reading.judge),
+                title=visible(reading.title),
+                word=visible(reading.word),
+                sentence=visible(reading.sentence),
+            )
+            for reading in datasheet.readings
+        ),
+    )
+
+
+def _visible_estimate(estimate: Estimate) -> Estimate:
+    judge = visible(estimate.judge)
+    note = None if estimate.note is None else visible(estimate.note)
+    words = [
+        key for key, value in estimate.group.items() if isinstance(value, str) and value != visible(value)
+    ]
+    if not words and judge == estimate.judge and note == estimate.note:
+        return estimate
+    group = {key: visible(v) if isinstance(v, str) else v for key, v in estimate.group.items()}
+    return replace(estimate, judge=judge, note=note, group=group)

@@ -1,0 +1,102 @@
+"""Rows and sections of a report, and the estimates by address that they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.metrics.estimate import Estimate
+
+Group = Mapping[str, str | float]
+Address = tuple[str, str, frozenset[tuple[str, str | float]]]
+"""Probe, metric and condition: what an estimate is about, whoever the judge is."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure across judges."""
+
+    label: str
+    """What is measured."""
+    cells: Mapping[str, Estimate]
+    """Judge name to estimate; a judge without one was not measured."""
+    depth: int = 0
+    """1 for a part of a row above, 2 for a part of a part."""
+    essential: bool = True
+    """False for rows that a short report leaves out."""
+    headline: bool = False
+    """True for the few rows that baselines are shown with."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """Rows that answer one question."""
+
+    title: str
+    """Name of the question."""
+    question: str
+    """The question as a sentence."""
+    rows: tuple[Row, ...]
+    """Figures that at least one judge has."""
+
+
+class Index:
+    """Estimates by address."""
+
+    def __init__(self, datasheet: Datasheet) -> None:
+        self.level = datasheet.level
+        self.measured = {judge.name for judge in datasheet.judges if not judge.baseline}
+        self.cells: dict[Address, dict[str, Estimate]] = {}
+        for estimate in datasheet.estimates:
+            address = (estimate.probe, estimate.metric, frozenset(estimate.group.items()))
+            self.cells.setdefault(address, {})[estimate.judge] = estimate
+
+    def row(
+        self,
+        label: str,
+        probe: str,
+        metric: str,
+        group: Group,
+        *,
+        depth: int = 0,
+        essential: bool = True,
+        headline: bool = False,
+    ) -> Iterator[Row]:
+        """The row of an address, if any judge has it."""
+        cells = self.cells.get((probe, metric, frozenset(group.items())))
+        if cells:
+            yield Row(label, cells, depth, essential, headline)
+
+    def parts(
+        self, probe: str, metric: str, named: Iterable[tuple[str, Group]], *, depth: int
+    ) -> Iterator[Row]:
+        """Rows that a short report needs only where a measured judge shows something other than zero."""
+        rows = [row for label, group in named for row in self.row(label, probe, metric, group, depth=depth)]
+        yield from (replace(row, essential=self.seen(rows)) for row in rows)
+
+    def seen(self, rows: Iterable[Row]) -> bool:
+        """True where a measured judge shows something other than zero."""
+        cells = [row.cells.items() for row in rows]
+        return any(cell.value for items in cells for name, cell in items if name in self.measured)
+
+    def free(self, probe: str, metric: str, group: frozenset[tuple[str, str | float]]) -> bool:
+        """True for a cost that is nothing for every measured judge."""
+        cells = self.cells[probe, metric, group].items()
+        return metric.startswith("cost_") and all(e.value == 0 for name, e in cells if name in self.measured)
+
+    def values(self, probe: str, metric: str, key: str) -> list[str | float]:
+        """Values of a group key over the estimates of a metric, in order of first appearance."""
+        groups = [dict(group) for (p, m, group) in self.cells if (p, m) == (probe, metric)]
+        return list(dict.fromkeys(group[key] for group in groups if key in group))
+
+    def steps(self, probe: str, metric: str, protocol: str = "base") -> list[float]:
+        """Quality steps of a metric under a protocol, in order."""
+        groups = [dict(group) for (p, m, group) in self.cells if (p, m) == (probe, metric)]
+        return sorted({float(g["delta"]) for g in groups if "delta" in g and g.get("protocol") == protocol})
+
+    def protocols(self) -> list[str]:
+        """Protocols other than base, in order of first appearance."""
+        groups = [dict(group) for _, _, group in self.cells]
+        names = dict.fromkeys(str(group["protocol"]) for group in groups if "protocol" in group)
+        return [name for name in names if name != "base"]
