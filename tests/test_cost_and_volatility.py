@@ -361,7 +361,7 @@ def test_a_datasheet_of_scores_names_costs_and_volatility() -> None:
 
 def test_every_pointwise_figure_has_a_meaning() -> None:
     metrics = {e.metric for e in datasheet().estimates}
-    assert not [metric for metric in metrics if not glossary.term(metric).meaning]
+    assert not [metric for metric in metrics if not glossary.metric_named(metric).meaning]
 
 
 def test_an_amount_below_a_cent_keeps_two_digits() -> None:

@@ -152,7 +152,7 @@ def test_replicates_are_not_units() -> None:
 
 def test_one_order_is_not_decomposed() -> None:
     estimates = estimates_of(make(["1-", "t-", "2-"] * 4, tasks=4))
-    for metric in (*CELLS, "other_conflict", "net_slot_preference"):
+    for metric in (*(cell.id for cell in CELLS), "other_conflict", "net_slot_preference"):
         cell = find(estimates, metric, **AT_ZERO)
         assert cell.value is None
         assert "one order only" in (cell.note or "")

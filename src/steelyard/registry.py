@@ -49,6 +49,11 @@ class Registry(Generic[T]):
         self._search()
         return sorted({*self._lazy, *self._factories})
 
+    def listed(self) -> list[str]:
+        """Every name: built-in ones as they were declared, then the others."""
+        self._search()
+        return list(dict.fromkeys((*self._lazy, *self._factories)))
+
     def factory(self, name: str) -> Callable[..., T]:
         """The factory of a name, imported if need be."""
         if name not in self._factories and name not in self._lazy:

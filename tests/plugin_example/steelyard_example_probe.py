@@ -6,8 +6,10 @@ from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
+from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
+from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.columns import FIRST, SECOND, collect
 from steelyard.metrics.pairs.counting import count_calls, readable, tally
 from steelyard.metrics.pairs.missing import missing_rates
@@ -19,13 +21,17 @@ from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.tasks.checklist import Checklist
 from steelyard.verdicts.observation import Observation
 
+CAPITALS_PREFERENCE = Metric(
+    "capitals_preference", "capitals preferred", "Calls that choose the answer printed in capitals."
+)
+
 
 class ExampleProbe:
     """The same answer plain (u) and in capitals (v); a sound judge answers tie."""
 
     name = "example_probe"
     question = "Does the judge prefer an answer because it is printed in capitals?"
-    metrics = ("capitals_preference", "unreadable_rate", "failed_rate")
+    metrics = (CAPITALS_PREFERENCE, UNREADABLE_RATE, FAILED_RATE)
 
     def __init__(self, level: int = 3) -> None:
         """`level` is the number of elements in the answer, 0 to 5."""
@@ -43,7 +49,7 @@ class ExampleProbe:
         heading = Heading(judge, self.name, {"protocol": "base"}, seed)
         capitals = (pairs.u_first == SECOND).astype(np.int64) + (pairs.v_first == FIRST)
         counts = tally(pairs, capitals, count_calls(pairs, readable))
-        return [proportion(heading, "capitals_preference", counts), *missing_rates(heading, pairs)]
+        return [proportion(heading, CAPITALS_PREFERENCE, counts), *missing_rates(heading, pairs)]
 
 
 def capitals_pair(task: Checklist, level: int, seed: int) -> Stimulus:

@@ -99,10 +99,8 @@ class _Bench:
         """The figures of every probe."""
         estimates: list[Estimate] = []
         for probe in probes:
-            # The ladder declares the instrument model as its own; it is fitted apart.
-            metrics = [metric for metric in probe.metrics if metric not in INSTRUMENT]
             make = partial(probe.estimates, self.judge, self.observations, self.seed)
-            estimates += self.faults.estimates(self._heading(probe.name), probe.name, metrics, make)
+            estimates += self.faults.estimates(self._heading(probe.name), probe.name, probe.metrics, make)
         return estimates
 
     def instrument(self) -> list[Estimate]:

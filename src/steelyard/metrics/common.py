@@ -7,7 +7,8 @@ from steelyard.metrics.metric import Limit, Metric
 DARK_CURRENT = Metric(
     "dark_current",
     "dark current",
-    "Calls that name a winner between two equal texts, or give a response without content more than the lowest score.",
+    "Calls that name a winner between two equal texts, or give a response without content more than "
+    "the lowest score.",
     limit=Limit(0.10),
 )
 ACCURACY = Metric(

@@ -27,6 +27,7 @@ class Criterion:
     """Vacuum and the whole ladder again, under other tie instructions."""
 
     name = "criterion"
+    title = "Criterion"
     question = "Does a stricter tie instruction move the judge's criterion, and at what cost in sensitivity?"
     metrics = (CRITERION_SHIFT, SENSITIVITY_SHIFT)
     levels = (PAIRWISE,)

@@ -6,15 +6,6 @@ from collections.abc import Collection, Iterable, Sequence
 
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.instrument.estimates import FIT_PROBABILITY, GOODNESS_OF_FIT, LIMIT_OF_DETECTION
-from steelyard.metrics.instrument.likelihood import (
-    LAPSE_RATE,
-    POSITION_BIAS,
-    RESOLUTION,
-    SURFACE_SENSITIVITY,
-    TIE_THRESHOLD,
-)
-from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.pairs.decomposition import (
     NO_PREFERENCE,
@@ -44,6 +35,7 @@ class Ladder:
     """Prefix pairs at every quality step, same-quality pairs, and controls reported apart."""
 
     name = "ladder"
+    title = "Quality ladder"
     question = (
         "How small a quality difference does the judge see, and what does it prefer when there is none?"
     )
@@ -67,15 +59,6 @@ class Ladder:
         SWAP_FLIP_RATE,
         FLIP_EXCESS,
         PADDED_PREFERENCE,
-        RESOLUTION,
-        POSITION_BIAS,
-        TIE_THRESHOLD,
-        SURFACE_SENSITIVITY,
-        LAPSE_RATE,
-        GOODNESS_OF_FIT,
-        FIT_PROBABILITY,
-        LIMIT_OF_DETECTION,
-        RESOLUTION_RATIO,
         UNREADABLE_RATE,
         FAILED_RATE,
     )

@@ -30,6 +30,7 @@ class Position:
     """Pairs whose quality nobody controlled, in both orders where both were shown."""
 
     name = "position"
+    title = "Natural pairs"
     question = "Does the winner stay the same when the order is reversed, and is it the one people chose?"
     metrics = (
         ORDER_CONSISTENCY,

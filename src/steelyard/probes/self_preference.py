@@ -26,6 +26,7 @@ class SelfPreference:
     """Items whose author models are known, as they are; what other probes ask of them is not asked again."""
 
     name = "self_preference"
+    title = "Self-preference"
     question = "Does the judge favour texts of its own model family over others that people valued alike?"
     metrics = (SELF_PREFERENCE,)
     levels = (PAIRWISE, POINTWISE)

@@ -38,6 +38,7 @@ class Vacuum:
     """Equal nothings in both slots, or a response without content."""
 
     name = "vacuum"
+    title = "Vacuum"
     question = "Does the judge report a preference where there is nothing to prefer?"
     metrics = (DARK_CURRENT, MEAN_SCORE, UNREADABLE_RATE, FAILED_RATE)
     levels = (PAIRWISE, POINTWISE)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import probe_name
+from steelyard.datasheet.words.glossary import probe_title
 from steelyard.datasheet.words.short_names import short_names
 from steelyard.metrics.estimate import Estimate
 
@@ -102,7 +102,7 @@ class _Tables:
             for probe in dict.fromkeys(e.probe for e in mine if e.metric in _ORDINAL):
                 found = {e.metric: e for e in mine if e.probe == probe and e.metric in _ORDINAL}
                 cells = [self._ordinal_cell(found.get(metric)) for metric in _ORDINAL]
-                rows.append((self.names[judge.name], probe_name(probe), *cells))
+                rows.append((self.names[judge.name], probe_title(probe), *cells))
         header = ("judge", "probe", *_ORDINAL.values())
         return TogetherTable("Scores against labels", _AGAINST, header, tuple(rows))
 
@@ -118,7 +118,7 @@ class _Tables:
             found = {e.metric: e for e in mine if e.probe == probe}
             values = [numbers.value(found[f"judges_{name}"]) for name in ("mean", "sd", "sd_sampling")]
             ends = [found[f"judges_{name}"] for name in ("min", "max")]
-            rows.append((probe_name(probe), *values, *(f"{numbers.value(e)} {self._who(e)}" for e in ends)))
+            rows.append((probe_title(probe), *values, *(f"{numbers.value(e)} {self._who(e)}" for e in ends)))
         header = ("probe", "mean", "SD", "of sampling", "least", "greatest")
         return TogetherTable(f"{share.capitalize()} over judges", question, header, tuple(rows))
 
@@ -148,7 +148,7 @@ class _Tables:
     def _by_probe(self) -> TogetherTable:
         mine = [e for e in self.panel if e.metric == "jury_accuracy" and e.probe != JURY]
         question = f"What does the majority of all {len(self.summary.measured)} judges get right, by probe?"
-        rows = tuple(self._row(e, probe_name(e.probe)) for e in mine)
+        rows = tuple(self._row(e, probe_title(e.probe)) for e in mine)
         return TogetherTable("Majority by probe", question, ("probe", "accuracy", "inputs/tasks"), rows)
 
     def _jury(self, estimate: Estimate) -> str:

@@ -53,6 +53,7 @@ JURY_GAIN = Metric(
     "Accuracy of the best trio minus that of the best judge, on the same inputs.",
     signed=True,
 )
+METRICS = (JURY_ACCURACY, CHOSEN_JURY_APPARENT, CHOSEN_JURY_ACCURACY, BEST_JUDGE_ACCURACY, JURY_GAIN)
 
 PROBE = "jury"
 SIZE = 3

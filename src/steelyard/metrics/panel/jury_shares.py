@@ -31,6 +31,7 @@ JURY_ERROR_RATE = Metric(
     "jury errors",
     "Yes/no inputs on which the judges' common verdict is not the expected one.",
 )
+METRICS = (JURY_FALSE_POSITIVE_RATE, JURY_FALSE_NEGATIVE_RATE, JURY_ERROR_RATE)
 
 TIE = "low"
 """A tied vote goes to the lower answer."""

@@ -43,6 +43,8 @@ COST_TOTAL = Metric(
     shown_as=ShownAs.DOLLARS,
     estimated=False,
 )
+METRICS = (COST_PER_CALL, COST_PER_POINT, COST_TOTAL)
+"""Figures of each probe."""
 
 Dollars = Callable[[Usage], float]
 """The price of a judge's model: dollars of one call."""

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from steelyard.datasheet.render.html.drawing.interval_bar import interval_bar
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import term
+from steelyard.datasheet.words.glossary import metric_named
 
 PACKAGE = "steelyard.datasheet.render.html"
 WORDS = {"clear": "✓", "flagged": "!", "underpowered": "?", "measured": "·", "undefined": "–"}
@@ -41,7 +41,9 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(n=numbers, term=term, words=WORDS, bar=interval_bar, svg=Markup)
+    environment.globals.update(
+        n=numbers, metric_named=metric_named, words=WORDS, bar=interval_bar, svg=Markup
+    )
     return environment
 
 

@@ -11,7 +11,7 @@ from steelyard.datasheet.render.html.document import document
 from steelyard.datasheet.render.html.figures.catalogue import figures
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.sections.together import alone, together
-from steelyard.datasheet.words.glossary import FINDINGS, INTERVALS, probe_name, term
+from steelyard.datasheet.words.glossary import FINDINGS, INTERVALS, metric_named, probe_title
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Faults
 from steelyard.metrics.panel.over_judges import PANEL
@@ -42,14 +42,16 @@ def _grouped(estimates: Iterable[Estimate], judge: str) -> list[tuple[str, list[
     order = list(dict.fromkeys(estimate.probe for estimate in mine))
     mine.sort(key=lambda estimate: order.index(estimate.probe))
     return [
-        (probe_name(probe), list(group))
+        (probe_title(probe), list(group))
         for probe, group in groupby(mine, key=lambda estimate: estimate.probe)
     ]
 
 
 def _metrics(datasheet: Datasheet) -> list[tuple[str, str]]:
     names = dict.fromkeys(estimate.metric for estimate in (*datasheet.estimates, *datasheet.panel))
-    return [(term(name).label, term(name).meaning) for name in names if term(name).meaning]
+    return [
+        (metric_named(name).label, metric_named(name).meaning) for name in names if metric_named(name).meaning
+    ]
 
 
 def _methods(datasheet: Datasheet) -> list[tuple[str, str]]:

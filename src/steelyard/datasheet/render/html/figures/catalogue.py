@@ -15,7 +15,7 @@ from steelyard.datasheet.render.html.figures.heatmap import heatmap
 from steelyard.datasheet.render.html.figures.instrument import instrument
 from steelyard.datasheet.render.html.figures.position import position
 from steelyard.datasheet.render.html.figures.psychometric import psychometric
-from steelyard.datasheet.sections.sections import PAIRWISE
+from steelyard.datasheet.sections.sections import CRITERION, LADDER, VACUUM
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.metrics.faults import Fault, Faults
 
@@ -44,7 +44,9 @@ def figures(summary: Summary, faults: Faults | None = None) -> tuple[Figure, ...
     """The figures of the study's level; none of pairs where no pairwise probe was run."""
     guard = Faults() if faults is None else faults
     sheet = summary.datasheet
-    if sheet.level == "pairwise" and not any(estimate.probe in PAIRWISE for estimate in sheet.estimates):
+    if sheet.level == "pairwise" and not any(
+        estimate.probe in (VACUUM, LADDER, CRITERION) for estimate in sheet.estimates
+    ):
         return ()
     makers = PAIRS if sheet.level == "pairwise" else SCORES
     made = (
