@@ -18,6 +18,8 @@ from strategies import find, make, pairs_of_equals, swap_contents, swap_slots
 
 quiet = settings(suppress_health_check=[HealthCheck.too_slow])
 
+IDS = [metric.id for metric in CELLS]
+
 
 def estimates(pairs: Pairs, labelled: Pairs | None = None) -> list:
     return natural_estimates("j", "base", pairs, pairs if labelled is None else labelled, 7)

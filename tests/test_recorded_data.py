@@ -18,7 +18,7 @@ from steelyard.lab.recorded.observations import checked, observations_of
 from steelyard.lab.recorded.styles import read_calls
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.pairs.columns import FIRST, SECOND, UNREADABLE, collect
-from steelyard.metrics.pairs.decomposition import decompose
+from steelyard.metrics.pairs.decomposition import POSITIONAL_FALSE_PREFERENCE, decompose
 from steelyard.metrics.pairs.flips import count_flips
 from steelyard.metrics.stats.arrays import Ints
 from steelyard.probes.position import Position

@@ -22,7 +22,7 @@ from steelyard.tasks.checklist import Checklist
 from steelyard.verdicts.observation import Observation
 
 CAPITALS_PREFERENCE = Metric(
-    "capitals_preference", "capitals preferred", "Calls that choose the answer printed in capitals."
+    "capitals_preference", "capitals preference", "Calls that choose the answer printed in capitals."
 )
 
 

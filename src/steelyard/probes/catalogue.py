@@ -60,5 +60,6 @@ def probed_metrics() -> tuple[Metric, ...]:
     found: dict[str, Metric] = {}
     for probe in installed().values():
         for metric in getattr(probe, "metrics", ()):
-            found.setdefault(metric.id, metric)
+            if isinstance(metric, Metric):
+                found.setdefault(metric.id, metric)
     return tuple(found.values())
