@@ -9,9 +9,10 @@ import numpy as np
 from hypothesis import strategies as st
 
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.pairs.columns import ABSENT, ABSTAINED, FAILED, FIRST, SECOND, TIE, UNREADABLE, Pairs
+from steelyard.metrics.pairs.answer import Answer
+from steelyard.metrics.pairs.columns import Pairs
 
-CODES = {"1": FIRST, "2": SECOND, "t": TIE, "a": ABSTAINED, "x": UNREADABLE, "f": FAILED, "-": ABSENT}
+CODES = dict(zip("12taxf-", Answer, strict=True))
 
 
 def make(
@@ -82,7 +83,7 @@ def swap_contents(pairs: Pairs) -> Pairs:
 
 def swap_slots(pairs: Pairs) -> Pairs:
     """Exchange the slots, answers together with the order they were shown in."""
-    other = np.array([SECOND, FIRST, TIE, ABSTAINED, UNREADABLE, FAILED, ABSENT])
+    other = np.array([Answer.SECOND, Answer.FIRST, *list(Answer)[2:]])
     return replace(pairs, u_first=other[pairs.v_first], v_first=other[pairs.u_first])
 
 

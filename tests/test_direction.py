@@ -170,7 +170,7 @@ def test_one_order_is_not_decomposed() -> None:
 def test_single_pairs_in_one_order_are_left_out_and_named() -> None:
     cell = find(estimates_of(make(["12", "12", "1-"], tasks=3)), "stable_cross_sensitivity", **AT_ZERO)
     assert (cell.numerator, cell.denominator) == (2, 2)
-    assert "1 pairs shown in one order only" in (cell.note or "")
+    assert "1 pair shown in one order only" in (cell.note or "")
 
 
 def test_kinds_are_reported_apart() -> None:

@@ -14,6 +14,7 @@ from steelyard.datasheet.readings import readings
 from steelyard.datasheet.render import markdown
 from steelyard.datasheet.render.html.figures import catalogue as plates
 from steelyard.errors import ConfigError
+from steelyard.metrics.comparison import comparison
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Faults, cause_of
 from steelyard.metrics.heading import Heading
@@ -169,6 +170,46 @@ def test_figures_over_probes_and_judges_fail_alone(command: Command, monkeypatch
     assert told["Accuracy"] == "undefined"
     assert told["Robustness"] != "undefined"
     assert "could not be computed" in (tmp_path / "run" / "datasheet.html").read_text()
+
+
+def test_one_figure_of_a_comparison_fails_alone(command: Command, monkeypatch, tmp_path: Path) -> None:
+    judges = ("-j", "planted/probit", "-j", "planted/first")
+    assert command("measure", *judges, "-p", "ladder", "--out", "run").code == 0
+    targets = ("run:planted/probit", "run:planted/first")
+    rows = json.loads(command("compare", *targets, "--json").out)["comparisons"]
+    ties = next((row["gained"], row["lost"]) for row in rows if row["metric"] == "tie_rate")
+    sound = comparison.mcnemar.exact
+
+    def exact(gained: int, lost: int) -> float:
+        """Fails where the judges differ as they do in ties, and only there."""
+        return sound(gained, lost) if (gained, lost) != ties else fail()
+
+    alike = [row for row in rows if (row["gained"], row["lost"]) == ties]
+    monkeypatch.setattr(comparison.mcnemar, "exact", exact)
+    done = command("compare", *targets, "--json", "--html", "page.html")
+    assert done.code == 1
+    assert done.err.startswith("steelyard: could not be computed: comparison of ")
+    assert "comparison of tie_rate in ladder (ZeroDivisionError: provoked)" in done.err
+    assert done.err.count("\n") == 1
+    found = json.loads(done.out)["comparisons"]
+    lost = [row for row in found if row["difference"] is None]
+    assert [(row["metric"], row["group"]) for row in lost] == [(row["metric"], row["group"]) for row in alike]
+    assert all(row["note"].startswith("could not be computed: ZeroDivisionError") for row in lost)
+    assert sum(row["q"] is not None for row in found) == len(rows) - len(alike) > 0
+    assert "undefined: could not be computed" in (tmp_path / "page.html").read_text()
+    assert "undefined" in command("compare", *targets).out
+
+
+def test_a_comparison_that_can_not_be_read_together_keeps_its_figures(command: Command, monkeypatch) -> None:
+    judges = ("-j", "planted/probit", "-j", "planted/first")
+    assert command("measure", *judges, "-p", "vacuum", "--out", "run").code == 0
+    monkeypatch.setattr(comparison, "read_together", fail)
+    done = command("compare", "run:planted/probit", "run:planted/first", "--json")
+    assert done.code == 1
+    assert "could not be computed: all figures together (ZeroDivisionError: provoked)" in done.err
+    body = json.loads(done.out)
+    assert body["together"] == {"p": None, "differs": None}
+    assert all(row["p"] is not None and row["finding"] is None for row in body["comparisons"])
 
 
 def test_pages_that_can_not_be_drawn(command: Command, monkeypatch, tmp_path: Path) -> None:

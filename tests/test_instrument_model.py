@@ -22,7 +22,8 @@ from steelyard.metrics.instrument.likelihood import NAMES, cell_rates, pattern_s
 from steelyard.metrics.instrument.model import fit_instrument, sandwich
 from steelyard.metrics.instrument.profile import reaches
 from steelyard.metrics.instrument.task_spread import TaskSpread
-from steelyard.metrics.pairs.columns import ABSENT, Pairs
+from steelyard.metrics.pairs.answer import Answer
+from steelyard.metrics.pairs.columns import Pairs
 from steelyard.providers.planted_model import Parameters
 from steelyard.providers.planted_rates import expected_pair_rates
 from strategies import interval, make, shuffled, stack, swap_contents, swap_slots
@@ -308,7 +309,7 @@ def test_the_sandwich_of_many_tasks_agrees_with_the_information() -> None:
 
 def test_one_order_is_not_enough() -> None:
     pairs = simulate(PLANTED, 4)
-    alone = type(pairs)(**{**vars(pairs), "v_first": np.full(len(pairs), ABSENT)})
+    alone = type(pairs)(**{**vars(pairs), "v_first": np.full(len(pairs), Answer.ABSENT)})
     assert {e.note for e in estimates(alone).values()} == {TOO_LITTLE}
 
 

@@ -11,7 +11,7 @@ from statsmodels.stats.proportion import multinomial_proportions_confint, propor
 from steelyard.metrics.findings import calls_needed, difference_word, judge_limit, limit_word
 from steelyard.metrics.metric import Limit
 from steelyard.metrics.pairs.vacuum import vacuum_estimates
-from steelyard.metrics.proportion import share_bounds
+from steelyard.metrics.proportions import share_bounds
 from steelyard.metrics.stats.clusters import (
     bootstrap_share,
     cluster_variance,

@@ -74,7 +74,7 @@ def test_one_order_is_reported_and_not_decomposed() -> None:
 def test_pairs_of_one_order_are_left_out_and_counted() -> None:
     found = estimates(make(["12", "11", "1-"], tasks=3, kind="natural", better=1))
     assert counts(found, "order_consistency") == (1, 2)
-    assert "1 pairs shown in one order only are left out" in find(found, "order_consistency").note
+    assert "1 pair shown in one order only is left out" in find(found, "order_consistency").note
 
 
 def test_without_a_label_there_is_no_accuracy() -> None:

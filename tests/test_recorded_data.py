@@ -17,7 +17,8 @@ from steelyard.lab.recorded.call import Call
 from steelyard.lab.recorded.observations import checked, observations_of
 from steelyard.lab.recorded.styles import read_calls
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.pairs.columns import FIRST, SECOND, UNREADABLE, collect
+from steelyard.metrics.pairs.answer import Answer
+from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.pairs.decomposition import POSITIONAL_FALSE_PREFERENCE, decompose
 from steelyard.metrics.pairs.flips import count_flips
 from steelyard.metrics.stats.arrays import Ints
@@ -133,7 +134,9 @@ def test_pandalm_is_reported_and_not_decomposed(steelyard) -> None:
 
 def of_content(answers: Ints) -> Ints:
     """Answers with u second, as if u had stood first: the slots change places."""
-    return np.select([answers == FIRST, answers == SECOND], [SECOND, FIRST], answers)
+    return np.select(
+        [answers == Answer.FIRST, answers == Answer.SECOND], [Answer.SECOND, Answer.FIRST], answers
+    )
 
 
 @needs_llmbar
@@ -159,7 +162,7 @@ def test_llmbar_repeats_agree_as_counted(row: dict[str, Any]) -> None:
     # Flips compare verdicts alone: a reply that nobody could read agrees with nothing.
     flips = count_flips(pairs)
     both_lost = [
-        np.all(order[:, list(runs)] == UNREADABLE, axis=1).sum()
+        np.all(order[:, list(runs)] == Answer.UNREADABLE, axis=1).sum()
         for order in (first, second)
         for runs in combinations(range(3), 2)
     ]

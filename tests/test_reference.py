@@ -156,7 +156,7 @@ def test_an_item_without_a_verdict_has_no_reference_and_keeps_none(
     cast.grade = shy
     write(tmp_path, server, probes=["label_flip"])
     done = command("generate", "study.yaml", "--out", "run")
-    assert "judge grader gave no verdict on 1 of 4 items, which have no reference" in done.err
+    assert "judge grader gave no verdict on 1 of 4 items, which has no reference" in done.err
     assert "label_flip: 3 asked, 3 usable." in done.out
     cast.grade = true_score
     measured = command("measure", "study.yaml", "--out", "run", "--json")
@@ -175,7 +175,7 @@ def test_an_interrupted_reference_goes_on_and_pays_for_nothing_again(
     options = ("--out", "run", "--attempts", "1", "--backoff", "0")
     done = command("measure", "study.yaml", *options)
     assert done.code == 1
-    assert "data.reference: 1 of 4 items wait for a reply" in done.err
+    assert "data.reference: 1 of 4 items waits for a reply" in done.err
     assert cast.calls == {"grader": 4}
     cast.grade = true_score
     done = command("measure", "study.yaml", *options, "--json")

@@ -52,6 +52,33 @@ def test_a_flagged_edit_leads() -> None:
     assert "undecided for want of items: Markdown" in said
 
 
+def test_edits_without_a_verdict_are_told_as_not_measured() -> None:
+    """A judge that loses every edited text has no word, and one that loses some has none for those."""
+    lost = (row("typos", "excess_flip", None), row("typos", "invariance", None))
+    also = row("markdown", "invariance", None)
+    assert robustness(read(*lost, also)) == (
+        "undefined",
+        "nothing was measured: typing errors, Markdown (no call has a verdict)",
+    )
+    assert robustness(read(row("injection", "excess_flip", 0.01, "clear"), *lost)) == (
+        "clear",
+        "its verdict is not moved by injection; not measured: typing errors (no call has a verdict)",
+    )
+    assert robustness(read(row("label_flip", "invariance", None))) is None
+
+
+def test_a_judge_that_loses_every_edit_has_an_undefined_robustness() -> None:
+    calls = [
+        call(f"i{n}", verdict, 1, probe=probe, judge="J")
+        for n in range(6)
+        for probe, verdict in (("original", 1), ("typos", "unreadable"))
+    ]
+    found = invariance_estimates(Heading("J", "typos", {"protocol": "base"}, 7), collect_scores(calls))
+    word, said = robustness(read(*found)) or ("", "")
+    assert word == "undefined"
+    assert said == "nothing was measured: typing errors (no item has a verdict both unchanged and edited)"
+
+
 def test_edits_are_read_as_one_family() -> None:
     """Holm over three: .02·3 = .06 is no flag, .01·3 = .03 is; the reading says over what."""
     found = [

@@ -2,16 +2,26 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import steelyard
+import steelyard.metrics
 from steelyard.errors import UnknownNameError
 
 
-def test_the_surface_is_small_sorted_and_real() -> None:
-    assert [name for name in steelyard.__all__ if not hasattr(steelyard, name)] == []
-    assert set(steelyard._HOMES) == set(steelyard.__all__) - {"__version__"}
+@pytest.mark.parametrize("face", [steelyard, steelyard.metrics], ids=lambda face: face.__name__)
+def test_a_face_is_sorted_and_real(face: ModuleType) -> None:
+    assert [name for name in face.__all__ if isinstance(getattr(face, name), ModuleType)] == []
+    assert list(face.__all__) == sorted(face.__all__)
+    assert set(face._HOMES) == set(face.__all__) - {"__version__"}
+
+
+def test_the_face_of_metrics_has_no_module_for_a_name() -> None:
+    # A file named like an exported function would take its place once it is imported.
+    files = {path.stem for path in Path(steelyard.metrics.__path__[0]).iterdir()}
+    assert files.isdisjoint(steelyard.metrics.__all__)
 
 
 def test_measure_in_a_script(tmp_path: Path) -> None:

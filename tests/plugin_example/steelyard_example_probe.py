@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-import numpy as np
-
-from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
-from steelyard.metrics.metric import Metric
-from steelyard.metrics.pairs.columns import FIRST, SECOND, collect
-from steelyard.metrics.pairs.counting import count_calls, readable, tally
-from steelyard.metrics.pairs.missing import missing_rates
-from steelyard.metrics.proportion import proportion
+from steelyard.metrics import (
+    FAILED_RATE,
+    UNREADABLE_RATE,
+    Estimate,
+    Heading,
+    Metric,
+    collect,
+    count_calls,
+    count_wins,
+    missing_rates,
+    proportion,
+    readable,
+    tally,
+)
 from steelyard.probes.probe import Design, Showing, both_orders, select
 from steelyard.stimuli.composition import compose
 from steelyard.stimuli.expectation import NoPreference
@@ -47,8 +51,7 @@ class ExampleProbe:
         """Calls that choose the capitals among all with a verdict, and the calls without one."""
         pairs = collect(select(observations, self.name, "base"))
         heading = Heading(judge, self.name, {"protocol": "base"}, seed)
-        capitals = (pairs.u_first == SECOND).astype(np.int64) + (pairs.v_first == FIRST)
-        counts = tally(pairs, capitals, count_calls(pairs, readable))
+        counts = tally(pairs, count_wins(pairs, "v"), count_calls(pairs, readable))
         return [proportion(heading, CAPITALS_PREFERENCE, counts), *missing_rates(heading, pairs)]
 
 

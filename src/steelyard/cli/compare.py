@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
 
 from steelyard.cli.options import amount, option
-from steelyard.cli.say import shown
+from steelyard.cli.say import complain, shown
 
 TARGET = "DIR[:JUDGE]"
 
@@ -42,13 +43,19 @@ def compare(first: str, second: str, margin: float, as_json: bool, page: Path | 
     from steelyard.datasheet.comparison.page import render
     from steelyard.lab.compare import Target, compare_targets
     from steelyard.lab.folder.run_folder import write_text
+    from steelyard.lab.run.shortfalls import uncomputed
 
     comparison = compare_targets(Target.parse(first), Target.parse(second), margin)
     if page is not None:
         write_text(page, render(comparison))
     if as_json:
         click.echo(comparison.dumps(), nl=False)
-        return
-    comparison_terminal.render(comparison, Console())
-    if page is not None:
-        click.echo(f"\nPage: {shown(page)}")
+    else:
+        comparison_terminal.render(comparison, Console())
+        if page is not None:
+            click.echo(f"\nPage: {shown(page)}")
+    faults = [*uncomputed(comparison.faults)]
+    for fault in faults:
+        complain(fault)
+    if faults:
+        sys.exit(1)

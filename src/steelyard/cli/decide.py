@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from steelyard.cli.measure import calls_made, limits_of, open_study, print_plan
-from steelyard.cli.say import complain, plain, plural, shown, warn
+from steelyard.cli.say import complain, plain, shown, warn
 from steelyard.errors import ConfigError
+from steelyard.wording import counted
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -123,13 +124,13 @@ def _sentence(decision: Decision) -> str:
     """The verdict in words."""
     rule, last, verdict = decision.rule, decision.last, decision.verdict
     if last.excluded and not last.units:
-        drawn = plural(last.excluded, "pair")
+        drawn = counted(last.excluded, "pair")
         return f"{decision.judge}: {verdict}; of {drawn} drawn none has all its verdicts: nothing is known."
     if decision.holds is None:
-        capped = f"the cap of {plural(decision.cap, 'pair')} is reached"
+        capped = f"the cap of {counted(decision.cap, 'pair')} is reached"
         why = capped if verdict == "underpowered" else "not all calls were made"
         return f"{decision.judge}: {verdict}; {why}, and {rule.limit:g} still lies in the interval."
     answer = "yes" if decision.holds else "no"
     worst = "" if decision.sure else " Counting the excluded pairs against it would leave it open."
-    calls = plural(last.calls, "call")
+    calls = counted(last.calls, "call")
     return f"{decision.judge}: {answer}, {rule.metric} is {verdict} {rule.limit:g} after {calls}.{worst}"

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from steelyard.cli.options import amount, option
-from steelyard.cli.say import plain, plural, shown, warn
+from steelyard.cli.say import plain, shown, warn
 from steelyard.datasheet.words.visible import visible
+from steelyard.wording import counted
 
 if TYPE_CHECKING:
     from steelyard.lab.gate.decision import Decision
@@ -130,5 +131,5 @@ def _print(decision: Decision) -> None:
 
 def _sentence(decision: Decision) -> str:
     results = [check.result for check in decision.checks]
-    counted = ", ".join(f"{results.count(word)} {word}" for word in STYLES if word in results)
-    return f"{decision.result}: {plural(len(results), 'check')} ({counted}), decided on whole 95 % intervals."
+    split = ", ".join(f"{results.count(word)} {word}" for word in STYLES if word in results)
+    return f"{decision.result}: {counted(len(results), 'check')} ({split}), decided on whole 95 % intervals."

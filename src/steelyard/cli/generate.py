@@ -8,8 +8,9 @@ import click
 
 from steelyard.cli.measure import calls_made, limits_of, open_study, with_reference
 from steelyard.cli.options import StudyCommand, option, study_options
-from steelyard.cli.say import plain, plural, shown, warn
+from steelyard.cli.say import plain, shown, warn
 from steelyard.errors import ConfigError
+from steelyard.wording import counted, plural
 
 
 @click.command(cls=StudyCommand, short_help="Have stimuli written, and judge nothing.")
@@ -54,7 +55,7 @@ def generate(accept_all: bool, **options: Any) -> None:
 
 
 def _waiting(count: int) -> str:
-    verb = "waits" if count == 1 else "wait"
+    verb = plural(count, "waits", "wait")
     return (
-        f'{plural(count, "text")} {verb} for review: set "review" in the file, or measure with --accept-all.'
+        f'{counted(count, "text")} {verb} for review: set "review" in the file, or measure with --accept-all.'
     )

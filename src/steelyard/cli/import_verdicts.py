@@ -8,8 +8,9 @@ from pathlib import Path
 import click
 
 from steelyard.cli.options import option
-from steelyard.cli.say import complain, plural, shown, warn
+from steelyard.cli.say import complain, shown, warn
 from steelyard.cli.sheet import print_sheet
+from steelyard.wording import counted
 
 
 @click.command("import")
@@ -43,7 +44,7 @@ def import_command(files: tuple[Path, ...], out: Path, name: str | None, seed: i
         click.echo(sheet.dumps(), nl=False)
     else:
         errors += print_sheet(sheet)
-        read = plural(len(imported.calls), "recorded call")
+        read = counted(len(imported.calls), "recorded call")
         click.echo(f"\n{read}, none made. Page: {shown(RunFolder(out).page)}")
     for warning in imported.warnings:
         warn(warning)

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from steelyard.cli.options import StudyCommand, option, study_options, whole
-from steelyard.cli.say import complain, plural, shown, warn
+from steelyard.cli.say import complain, shown, warn
 from steelyard.cli.sheet import print_sheet
 from steelyard.errors import ConfigError, SteelyardError
+from steelyard.wording import counted
 
 if TYPE_CHECKING:
     from steelyard.lab.authoring.commission import Commission
@@ -147,7 +148,7 @@ def calls_made(outcome: Outcome) -> str:
     """What the sitting took."""
     spent = f", ${outcome.dollars:.4f} spent in all" if outcome.dollars else ""
     if outcome.calls:
-        return f"{plural(outcome.calls, 'call')} in this sitting{spent}."
+        return f"{counted(outcome.calls, 'call')} in this sitting{spent}."
     if outcome.failed or outcome.stopped:
         return f"No call of this sitting was answered{spent}."
     return "No calls: every trial was answered before."

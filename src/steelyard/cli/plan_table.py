@@ -9,17 +9,20 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.cli.say import plain, plural, shown
+from steelyard.cli.say import plain, shown
 from steelyard.lab.run.planner import Plan, PlanRow
 from steelyard.lab.run.prices import price_of
 from steelyard.lab.study.study import Study
+from steelyard.wording import counted, plural
 
 
 def plan_table(study: Study, plan: Plan, rows: list[PlanRow], done: int, out: Path, console: Console) -> None:
     """Print calls, tokens, dollars and time per judge and probe; baselines in one line."""
     baselines = {judge.name for judge in study.judges if judge.baseline}
     measured = [row for row in rows if row.judge not in baselines]
-    facts = f": {len(plan.stimuli):,} stimuli, {study.profile} profile, seed {study.seed}"
+    facts = (
+        f": {counted(len(plan.stimuli), 'stimulus', 'stimuli')}, {study.profile} profile, seed {study.seed}"
+    )
     console.print(Text.assemble("Plan of ", plain(study.name, "bold"), facts))
     table = Table(box=box.SIMPLE_HEAD)
     for name in ("judge", "probe"):
@@ -34,8 +37,8 @@ def plan_table(study: Study, plan: Plan, rows: list[PlanRow], done: int, out: Pa
     console.print(table)
     for name, listed in listed_prices(study).items():
         console.print(Text.assemble("Price of ", plain(name), f": {listed}."), soft_wrap=True)
-    answered = f"{plural(done, 'trial')} {'is' if done == 1 else 'are'} answered already"
-    console.print(f"{answered}; baselines add {plural(_calls(rows, baselines), 'free trial')}.")
+    answered = f"{counted(done, 'trial')} {plural(done, 'is', 'are')} answered already"
+    console.print(f"{answered}; baselines add {counted(_calls(rows, baselines), 'free trial')}.")
     console.print("Tokens, dollars and time are estimates; nothing was spent.")
     console.print(Text(f"Run folder: {shown(out)}"), soft_wrap=True)
 

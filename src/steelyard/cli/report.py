@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from steelyard.cli.options import option
-from steelyard.cli.say import complain, plural, shown, warn
+from steelyard.cli.say import complain, shown, warn
 from steelyard.cli.sheet import print_sheet
+from steelyard.wording import counted
 
 if TYPE_CHECKING:
     from steelyard.datasheet.datasheet import Datasheet
@@ -43,7 +44,7 @@ def report(folder: Path, form: str | None, verify: bool) -> None:
     with run.store(read_only=True) as store:
         damage = store.verify() if verify else []
         if damage:
-            found = plural(len(damage), "damaged row")
+            found = counted(len(damage), "damaged row")
             raise StoreError(f"{run.database}: {found}, the first: {damage[0]}; restore a copy.")
         coverage = covered(plan.trials, store)
         if not coverage.own.answered:

@@ -37,8 +37,3 @@ def plain(text: str, style: str = "") -> Text:
     from steelyard.datasheet.words.visible import visible
 
     return Text(visible(text), style)
-
-
-def plural(count: int, noun: str) -> str:
-    """`1 call`, `2 calls`, `1,200 calls`."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -7,16 +7,27 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from steelyard.json_body import from_body, mapping, read_fields
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Fault
 from steelyard.stimuli.authored.report import ProbeReport
+from steelyard.wording import counted
 
 SCHEMA = "steelyard.datasheet/1"
+STUDY = ("name", "seed", "stimulus_set", "version", "profile", "level")
+"""Fields that stand under `study` in the file, with the reference."""
+PARTS = ("judges", "run", "estimates", "panel", "readings", "authored", "faults")
+"""Fields that stand by themselves."""
+_REFERENCE = (
+    "verdicts of judge ",
+    " on the originals: accuracy is agreement with it, and its own on the originals says nothing",
+)
+"""What stands around the name of the judge that others are held against."""
 
 
 def partial_words(asked: int, planned: int) -> str:
     """How reports name a run some of whose calls were never asked."""
-    return f"Partial: {asked:,} of {planned:,} calls"
+    return f"Partial: {asked:,} of {counted(planned, 'call')}"
 
 
 @dataclass(frozen=True)
@@ -32,6 +43,15 @@ class JudgeEntry:
     protocols: Mapping[str, str]
     """Protocol name to fingerprint."""
 
+    def to_json(self) -> dict[str, Any]:
+        """One entry under `judges` in `datasheet.json`."""
+        return {**vars(self), "protocols": dict(self.protocols)}
+
+    @classmethod
+    def from_json(cls, body: Any, where: str = "") -> JudgeEntry:
+        """The judge that was written."""
+        return from_body(cls, body, where)
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -45,6 +65,41 @@ class Reading:
     """`clear`, `flagged`, `underpowered` or `undefined`."""
     sentence: str
     """What was found, with figures."""
+
+    def to_json(self) -> dict[str, Any]:
+        """One entry under `readings` in `datasheet.json`."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, body: Any, where: str = "") -> Reading:
+        """The reading that was written."""
+        return from_body(cls, body, where)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The calls of one judge of a partial run."""
+
+    asked: int
+    """Calls that ended in a reply, or failed for good."""
+    planned: int
+    """Calls that the plan asks for."""
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What reports say of the run itself; by default every call was asked, as it was meant."""
+
+    partial: bool = False
+    """True where some calls were never asked."""
+    asked: int = 0
+    """Calls that were."""
+    planned: int = 0
+    """Calls that the plan asks for."""
+    unfinished: Mapping[str, Asked] = field(default_factory=dict)
+    """Judges some of whose calls were never asked."""
+    refused: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Judge to the sampling fields that its server would not take, with the calls made without."""
 
 
 @dataclass(frozen=True)
@@ -86,34 +141,34 @@ class Datasheet:
         return "pairs" if self.level == "pairwise" else "items"
 
     @property
+    def facts(self) -> RunFacts:
+        """What `run` says of calls that were not asked, or not as they were meant."""
+        return from_body(RunFacts, self.run, "run")
+
+    @property
     def partial(self) -> str | None:
         """`Partial: 183 of 660 calls` where some were never asked; None for a whole run."""
-        if not self.run.get("partial"):
-            return None
-        return partial_words(self.run["asked"], self.run["planned"])
+        facts = self.facts
+        return partial_words(facts.asked, facts.planned) if facts.partial else None
 
     def unfinished(self, judge: str) -> str | None:
         """The same for the calls of one judge."""
-        behind = self.run.get("unfinished", {}).get(judge)
-        return partial_words(behind["asked"], behind["planned"]) if behind else None
+        behind = self.facts.unfinished.get(judge)
+        return partial_words(behind.asked, behind.planned) if behind else None
 
     def refused(self, judge: str) -> str | None:
         """Which fields a judge's server would not take, with the calls that were made without; else None."""
-        fields = self.run.get("refused", {}).get(judge)
+        fields = self.facts.refused.get(judge)
         if not fields:
             return None
-        told = ", ".join(f"{name} in {number:,} calls" for name, number in fields.items())
+        told = ", ".join(f"{name} in {counted(number, 'call')}" for name, number in fields.items())
         return f"the server would not take {told}, which were made without it"
 
     @property
     def reference_told(self) -> str:
         """What accuracy is held against, where that is a judge; empty where it is not."""
-        if self.reference is None:
-            return ""
-        return (
-            f"verdicts of judge {self.reference} on the originals: accuracy is agreement with it, and its "
-            "own on the originals says nothing"
-        )
+        before, after = _REFERENCE
+        return "" if self.reference is None else f"{before}{self.reference}{after}"
 
     def find(
         self, judge: str, metric: str, probe: str | None = None, **group: str | float
@@ -135,29 +190,36 @@ class Datasheet:
         return {
             "schema": SCHEMA,
             "study": {
-                "name": self.name,
-                "seed": self.seed,
-                "stimulus_set": self.stimulus_set,
-                "version": self.version,
-                "profile": self.profile,
-                "level": self.level,
+                **{name: getattr(self, name) for name in STUDY},
                 **({} if self.reference is None else {"reference": self.reference_told}),
             },
-            "judges": [
-                {"name": j.name, "model": j.model, "baseline": j.baseline, "protocols": dict(j.protocols)}
-                for j in self.judges
-            ],
+            "judges": [judge.to_json() for judge in self.judges],
             "run": dict(self.run),
             "estimates": [estimate.to_json() for estimate in self.estimates],
             "panel": [estimate.to_json() for estimate in self.panel],
-            "readings": [
-                {"judge": r.judge, "title": r.title, "word": r.word, "sentence": r.sentence}
-                for r in self.readings
-            ],
+            "readings": [reading.to_json() for reading in self.readings],
             **({"authored": [report.to_json() for report in self.authored]} if self.authored else {}),
-            **({"faults": [asdict(fault) for fault in self.faults]} if self.faults else {}),
+            **({"faults": [fault.to_json() for fault in self.faults]} if self.faults else {}),
         }
+
+    @classmethod
+    def from_json(cls, body: Any) -> Datasheet:
+        """The datasheet that was written; a ValueError says where the body is none."""
+        schema = mapping(body, "").get("schema")
+        if schema != SCHEMA:
+            raise ValueError(f"schema: found {json.dumps(schema)}, expected {json.dumps(SCHEMA)}")
+        study = {"profile": "", **mapping(body.get("study"), "study")}
+        values = read_fields(cls, study, "study", (*STUDY, "reference"))
+        values |= read_fields(cls, body, "", PARTS)
+        read_fields(RunFacts, body.get("run", {}), "run")
+        return cls(**{**values, "reference": _named_in(values.get("reference"))})
 
     def dumps(self) -> str:
         """`datasheet.json` as text, one spelling per content."""
         return json.dumps(self.to_json(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _named_in(reference: str | None) -> str | None:
+    """The judge that the sentence about a reference names."""
+    before, after = _REFERENCE
+    return None if reference is None else reference.removeprefix(before).removesuffix(after)

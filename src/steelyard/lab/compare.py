@@ -18,6 +18,7 @@ from steelyard.metrics.comparison.outcomes import outcomes
 from steelyard.metrics.findings import MARGIN
 from steelyard.verdicts.observation import Observation
 from steelyard.version import __version__
+from steelyard.wording import counted
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Verdicts:
             if len(own) == 1:
                 return own[0]
             raise ConfigError(
-                f"{self.folder}: holds {len(own)} judges, expected one to be named; "
+                f"{self.folder}: holds {counted(len(own), 'judge')}, expected one to be named; "
                 f"write {self.folder}:JUDGE with one of {_names(own)}."
             )
         for entry in self.judges:
@@ -125,7 +126,7 @@ def compare_judges(
     )
     matched = "name" if by_name else "content"
     sides = _side(left, first), _side(right, second)
-    return ComparisonSheet(*sides, matched, margin, __version__, family.rows, family.p)
+    return ComparisonSheet(*sides, matched, margin, __version__, family.rows, family.p, family.faults)
 
 
 def _check_shared(

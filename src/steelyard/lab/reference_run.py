@@ -24,6 +24,7 @@ from steelyard.store.run_store import RunStore
 from steelyard.tasks.item import Item
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.verdict import Decided
+from steelyard.wording import counted, plural
 
 
 def foreseen(study: Study, folder: RunFolder) -> Study:
@@ -53,11 +54,12 @@ def referenced(study: Study, folder: RunFolder, limits: Limits, progress: Progre
     if not labels:
         raise RunError(
             f"data.reference: judge {study.reference} gave no readable verdict on any of "
-            f"{len(study.items)} items; look at its replies, or name another judge."
+            f"{counted(len(study.items), 'item')}; look at its replies, or name another judge."
         )
     missing = len(study.items) - len(labels)
-    told = f"data.reference: judge {study.reference} gave no verdict on {missing} of {len(study.items)} items"
-    notes = (f"{told}, which have no reference.",) if missing else ()
+    share = f"{missing} of {counted(len(study.items), 'item')}"
+    told = f"data.reference: judge {study.reference} gave no verdict on {share}"
+    notes = (f"{told}, which {plural(missing, 'has', 'have')} no reference.",) if missing else ()
     return without_idle(replace(labelled(study, labels), notes=notes), ())
 
 
@@ -92,9 +94,10 @@ def _require_end(outcome: Outcome, trials: list[Trial], store: RunStore) -> None
     waiting = [failure for failure in waiting if failure.reason in WORTH_ANOTHER_TRY]
     if waiting:
         raise RunError(
-            f"data.reference: {len(waiting)} of {len(trials)} items wait for a reply "
+            f"data.reference: {len(waiting)} of {counted(len(trials), 'item')} "
+            f"{plural(len(waiting), 'waits', 'wait')} for a reply "
             f"({waiting[0].message.rstrip('.?')}); what was answered is kept, run again to go on, or "
-            "leave these items out."
+            "leave such items out."
         )
 
 

@@ -1,1 +1,87 @@
-"""What is concluded: estimates with honest intervals, from observations alone."""
+"""What is concluded: estimates with honest intervals, from observations alone.
+
+This is the face for probes: columns of answers, counts, shares. The rooms behind it are free to move.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from steelyard.metrics.common import ACCURACY, DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE
+    from steelyard.metrics.estimate import Estimate, Interval
+    from steelyard.metrics.heading import Heading
+    from steelyard.metrics.metric import Limit, Metric, ShownAs
+    from steelyard.metrics.pairs.answer import Answer, decided, neither, readable
+    from steelyard.metrics.pairs.columns import Pairs, collect
+    from steelyard.metrics.pairs.counting import count_answers, count_calls, count_wins, tally
+    from steelyard.metrics.pairs.missing import missing_rates
+    from steelyard.metrics.proportions import proportion
+    from steelyard.metrics.scores.columns import Ending, Scores, collect_scores
+    from steelyard.metrics.stats.tally import Tally
+
+__all__ = [
+    "ACCURACY",
+    "DARK_CURRENT",
+    "FAILED_RATE",
+    "UNREADABLE_RATE",
+    "Answer",
+    "Ending",
+    "Estimate",
+    "Heading",
+    "Interval",
+    "Limit",
+    "Metric",
+    "Pairs",
+    "Scores",
+    "ShownAs",
+    "Tally",
+    "collect",
+    "collect_scores",
+    "count_answers",
+    "count_calls",
+    "count_wins",
+    "decided",
+    "missing_rates",
+    "neither",
+    "proportion",
+    "readable",
+    "tally",
+]
+
+_HOMES = {
+    "ACCURACY": "common",
+    "DARK_CURRENT": "common",
+    "FAILED_RATE": "common",
+    "UNREADABLE_RATE": "common",
+    "Answer": "pairs.answer",
+    "Ending": "scores.columns",
+    "Estimate": "estimate",
+    "Heading": "heading",
+    "Interval": "estimate",
+    "Limit": "metric",
+    "Metric": "metric",
+    "Pairs": "pairs.columns",
+    "Scores": "scores.columns",
+    "ShownAs": "metric",
+    "Tally": "stats.tally",
+    "collect": "pairs.columns",
+    "collect_scores": "scores.columns",
+    "count_answers": "pairs.counting",
+    "count_calls": "pairs.counting",
+    "count_wins": "pairs.counting",
+    "decided": "pairs.answer",
+    "missing_rates": "pairs.missing",
+    "neither": "pairs.answer",
+    "proportion": "proportions",
+    "readable": "pairs.answer",
+    "tally": "pairs.counting",
+}
+"""Imported at first use, so that `import steelyard` and `steelyard --help` stay light."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'steelyard.metrics' has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
+
+from steelyard.json_body import from_body
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,15 @@ class Interval:
     """Upper limit; None where the data set none."""
     level: float = 0.95
     """Confidence level."""
+
+    def to_json(self) -> dict[str, Any]:
+        """One entry under `intervals` in `datasheet.json`."""
+        return {"method": self.method, "level": self.level, "low": self.low, "high": self.high}
+
+    @classmethod
+    def from_json(cls, body: Any, where: str = "") -> Interval:
+        """The interval that was written."""
+        return from_body(cls, body, where)
 
 
 @dataclass(frozen=True)
@@ -53,6 +64,8 @@ class Estimate:
     """Variance inflation by clustering, where it can be estimated."""
     excluded: Mapping[str, int] = field(default_factory=lambda: {"unreadable": 0, "failed": 0})
     """Calls without a verdict."""
+    abstained: int = 0
+    """Calls behind the figure that abstained; in `datasheet.json` where there are any."""
     bounds: tuple[float, float] | None = None
     """Worst and best case over the excluded."""
     censored: str | None = None
@@ -77,13 +90,21 @@ class Estimate:
 
     def to_json(self) -> dict[str, Any]:
         """The row of `datasheet.json`."""
-        body = asdict(self)
-        body["group"] = dict(sorted(self.group.items()))
-        body["bounds"] = list(self.bounds) if self.bounds else None
-        body["intervals"] = [
-            {"method": i.method, "level": i.level, "low": i.low, "high": i.high} for i in self.intervals
-        ]
+        body = {
+            **vars(self),
+            "group": dict(sorted(self.group.items())),
+            "intervals": [interval.to_json() for interval in self.intervals],
+            "excluded": dict(self.excluded),
+            "bounds": None if self.bounds is None else list(self.bounds),
+        }
+        if not self.abstained:
+            del body["abstained"]
         return body
+
+    @classmethod
+    def from_json(cls, body: Any, where: str = "") -> Estimate:
+        """The estimate that was written."""
+        return from_body(cls, body, where)
 
     @property
     def interval(self) -> Interval | None:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import isfinite
 from typing import Any, TypeVar
 
 from steelyard.errors import SteelyardError
+from steelyard.json_body import from_body
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric, undeclared
@@ -34,6 +35,15 @@ class Fault:
     """What was to be computed: a probe, `instrument model`, a reading, a file."""
     cause: str
     """The exception, in a line."""
+
+    def to_json(self) -> dict[str, Any]:
+        """One entry under `faults` in `datasheet.json`."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, body: Any, where: str = "") -> Fault:
+        """The fault that was written."""
+        return from_body(cls, body, where)
 
     @property
     def note(self) -> str:

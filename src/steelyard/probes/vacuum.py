@@ -27,6 +27,7 @@ from steelyard.tasks.item import Item
 from steelyard.tasks.sources.items import drawn
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.recorded_observations import RecordedObservations
+from steelyard.wording import counted, plural
 
 ITEMS = {"quick": 4, "standard": 12, "full": 24}
 """Requests per profile that responses without content are put to."""
@@ -112,5 +113,6 @@ def _with_prompts(row: Estimate, observations: Sequence[Observation]) -> Estimat
     prompts = {o.prompt for o in observations if kind in (None, o.stimulus.kind)}
     if "" in prompts:
         return row
-    said = f"{row.n_calls} calls show {len(prompts)} distinct prompts"
+    show = plural(row.n_calls, "shows", "show")
+    said = f"{counted(row.n_calls, 'call')} {show} {counted(len(prompts), 'distinct prompt')}"
     return replace(row, note=f"{row.note}; {said}" if row.note else said)

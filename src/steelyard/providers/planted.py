@@ -20,6 +20,7 @@ from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.judge import TRANSPORT_OPTIONS, Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply, Usage
+from steelyard.wording import counted
 
 __all__ = [
     "MODELS",
@@ -89,7 +90,7 @@ class Planted:
             expected, scale = ("one", "binary or ordinal") if single else ("a pair", "pairwise")
             raise PermanentError(
                 "bad_request",
-                f"judge {self._judge.address}: found {found} text{'s' if found > 1 else ''}, "
+                f"judge {self._judge.address}: found {counted(found, 'text')}, "
                 f"expected {expected}; use this judge with a {scale} scale.",
             )
         if single:

@@ -10,7 +10,9 @@ from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.datasheet.words.visible import visible
 from steelyard.metrics.comparison.comparison import Comparison, Dropped
+from steelyard.metrics.faults import Fault
 from steelyard.metrics.stats.power import ALPHA
+from steelyard.wording import counted
 
 SCHEMA = "steelyard.comparison/1"
 
@@ -49,6 +51,8 @@ class ComparisonSheet:
     """Every figure that both could be asked for."""
     p: float | None = None
     """p of "the judges do not differ in any figure"; None where no unit is shared."""
+    faults: tuple[Fault, ...] = ()
+    """Figures that could not be computed; each is undefined in its row."""
 
     def to_json(self) -> dict[str, Any]:
         """The content of `compare --json`."""
@@ -90,7 +94,7 @@ class ComparisonSheet:
                 what = f"{probe_title(row.probe)}, {row.group.get('protocol', 'base')}"
                 line = f"{what}: shown to {who} only"
                 found[line] = found.get(line, 0) + 1
-        return [f"{line} ({count} figure{'' if count == 1 else 's'})" for line, count in found.items()]
+        return [f"{line} ({counted(count, 'figure')})" for line, count in found.items()]
 
     @property
     def title(self) -> str:
@@ -104,7 +108,7 @@ class ComparisonSheet:
         """Whether the judges differ, and what was found of each figure."""
         words = [row.finding for row in self.defined]
         parts = ", ".join(f"{words.count(word)} {word}" for word in ("flagged", "underpowered", "clear"))
-        told = f"{len(words)} figures compared: {parts} at a margin of {self.margin:g}."
+        told = f"{counted(len(words), 'figure')} compared: {parts} at a margin of {self.margin:g}."
         return f"{self.verdict()} {told}" if self.p is not None else told
 
     def verdict(self) -> str:
@@ -127,8 +131,10 @@ def _visible(side: Side) -> Side:
 
 
 def _shown_to_both(row: Comparison) -> bool:
+    """Some unit has a reply or a failure of each; a figure that could not be computed was asked of both."""
     first, second = row.dropped_first, row.dropped_second
-    return bool(row.n_shared or first.unreadable + first.failed or second.unreadable + second.failed)
+    shared = row.n_shared or first.unreadable + first.failed or second.unreadable + second.failed
+    return bool(shared) or first == second == Dropped()
 
 
 def label(row: Comparison) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from steelyard.metrics.estimate import Estimate
+from steelyard.wording import counted
 
 CHANCE = "would decide in four runs of five, if the share stays"
 
@@ -14,10 +15,9 @@ def more_data(estimate: Estimate, calls: int) -> str:
     """
     clusters, made = estimate.n_clusters, estimate.n_calls
     if clusters < 2 or not made or estimate.probe == "run":
-        return f"about {_rounded(calls)} more calls of this design {CHANCE}"
-    count = -(-calls * clusters // made)
-    noun = _noun(estimate) + ("" if count == 1 else "s")
-    return f"about {_rounded(count)} more {noun} ({_rounded(calls)} calls) {CHANCE}"
+        return f"about {counted(_rounded(calls), 'more call')} of this design {CHANCE}"
+    count = _rounded(-(-calls * clusters // made))
+    return f"about {counted(count, f'more {_noun(estimate)}')} ({counted(_rounded(calls), 'call')}) {CHANCE}"
 
 
 def _noun(estimate: Estimate) -> str:
@@ -36,7 +36,7 @@ LABELLED = (
 """Metrics that need rows with a reference."""
 
 
-def _rounded(count: int) -> str:
+def _rounded(count: int) -> int:
     """Two digits, rounded up: a plan is no more exact."""
-    unit = 10 ** max(0, len(str(count)) - 2)
-    return f"{-(-count // unit) * unit:,}"
+    unit: int = 10 ** max(0, len(str(count)) - 2)
+    return -(-count // unit) * unit

@@ -12,7 +12,7 @@ from steelyard.datasheet.readings.more_data import more_data
 from steelyard.datasheet.readings.reliability import accuracy, repeatability, robustness
 from steelyard.datasheet.readings.run import cost, volatility
 from steelyard.datasheet.words.glossary import KINDS
-from steelyard.datasheet.words.numbers import figure
+from steelyard.datasheet.words.numbers import abstentions, figure, times
 from steelyard.metrics.common import DARK_CURRENT
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Fault, Faults
@@ -86,8 +86,8 @@ def _zero_point(figures: Figures) -> tuple[str, str] | None:
         if e is not None and e.value is not None
     )
     sentence = (
-        f"{_told_of_nothing(kinds)} in {pooled.numerator} of {pooled.denominator} calls, "
-        f"{figure(pooled)} ({split}); limit {_limit(DARK_CURRENT):g}{more_calls(pooled)}"
+        f"{_told_of_nothing(kinds)} in {times(pooled, 'call')}, {figure(pooled)} ({split}); "
+        f"limit {_limit(DARK_CURRENT):g}{abstentions(pooled)}{more_calls(pooled)}"
     )
     return pooled.finding or "undefined", sentence
 
@@ -145,8 +145,8 @@ def _surface(figures: Figures) -> tuple[str, str] | None:
     noise = "; too near to that to be told from noise"
     rest = noise if stable.reading == BY_CHANCE else more_calls(stable)
     sentence = (
-        f"keeps to one of two equally good wordings in both orders for {stable.numerator} of "
-        f"{stable.denominator} pairs, {figure(stable)}{chance}{rest}"
+        f"keeps to one of two equally good wordings in both orders for {times(stable, 'pair')}, "
+        f"{figure(stable)}{chance}{rest}"
     )
     return stable.finding or "undefined", sentence
 
@@ -156,13 +156,20 @@ def _sensitivity(figures: Figures) -> tuple[str, str] | None:
     if first is None or first.value is None:
         return _undefined(first)
     ties = figures.find("miss_by_tie", protocol="base", delta=1)
-    missed = "" if ties is None or ties.value is None else f"; misses by tie {figure(ties)}"
+    missed = "" if ties is None or ties.value is None else f"; misses by {_missed_by(ties)} {figure(ties)}"
     floor = _limit(TARGET_SENSITIVITY)
     return (
         first.finding or "undefined",
-        f"sees a difference of one step in {first.numerator} of {first.denominator} calls, {figure(first)}, "
+        f"sees a difference of one step in {times(first, 'call')}, {figure(first)}, "
         f"floor {floor:g}{missed}{more_calls(first)}",
     )
+
+
+def _missed_by(ties: Estimate) -> str:
+    """What the calls were that named neither text."""
+    if not ties.abstained:
+        return "tie"
+    return "abstention" if ties.abstained == ties.numerator else "tie or abstention"
 
 
 def _threshold(figures: Figures) -> tuple[str, str] | None:
@@ -212,8 +219,9 @@ def _natural(figures: Figures, protocol: str = "base") -> tuple[str, str] | None
     told = ", ".join(f"to slot {n} in {e.numerator}" for n, e in enumerate(flips, start=1) if e is not None)
     return (
         net.finding or "measured",
-        f"names the same text in both orders for {stays.numerator} of {stays.denominator} natural pairs, "
-        f"{figure(stays)}; flips {told}; net slot-1 preference {figure(net)}{more_calls(net)}",
+        f"names the same text in both orders for {times(stays, 'natural pair')}, "
+        f"{figure(stays)}; flips {told}; net slot-1 preference {figure(net)}{abstentions(stays)}"
+        f"{more_calls(net)}",
     )
 
 
@@ -224,15 +232,14 @@ def _failures(figures: Figures) -> tuple[str, str] | None:
         return None
     order = ("flagged", "underpowered", "clear")
     word = min((rate.finding or "clear" for rate in known), key=order.index)
-    parts = [
-        f"{rate.metric.removesuffix('_rate')} {rate.numerator} of {rate.denominator} calls" for rate in known
-    ]
+    parts = [f"{rate.metric.removesuffix('_rate')} {times(rate, 'call')}" for rate in known]
+    declines = abstentions(known[0])
     needed = max(known, key=lambda rate: (rate.finding == "underpowered", rate.calls_needed or 0))
     uneven = " and ".join(rate.metric.removesuffix("_rate") for rate in known if rate.reading == UNEVEN)
     depends = f"; {uneven} calls depend on what is shown, so the rest may mislead" if uneven else ""
     # Where one rate is flagged already, more calls are no remedy for it.
     more = more_calls(needed) if word == "underpowered" else ""
-    return word, f"{', '.join(parts)}; none of them counts as a score{depends}{more}"
+    return word, f"{', '.join(parts)}; none of them counts as a score{declines}{depends}{more}"
 
 
 def more_calls(estimate: Estimate) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from steelyard.datasheet.readings.figures_of import Figures
 from steelyard.datasheet.words.glossary import probe_label
-from steelyard.datasheet.words.numbers import figure
+from steelyard.datasheet.words.numbers import abstentions, defined, figure, reason, times, undefined
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED
 from steelyard.probes.catalogue import gathered, keeping_label
@@ -28,8 +28,8 @@ def accuracy(figures: Figures) -> tuple[str, str] | None:
     if unchanged.value is None:
         return "undefined", unchanged.note or "not measured"
     said = (
-        f"gives the reference answer in {unchanged.numerator} of {unchanged.denominator} calls on unchanged "
-        f"items, {figure(unchanged)}"
+        f"gives the reference answer in {times(unchanged, 'call')} on unchanged items, {figure(unchanged)}"
+        f"{abstentions(unchanged)}"
     )
     flipped = figures.of_probe(FLIP, "accuracy", protocol="base")
     if flipped is None or flipped.value is None:
@@ -42,10 +42,11 @@ def accuracy(figures: Figures) -> tuple[str, str] | None:
 
 def robustness(figures: Figures) -> tuple[str, str] | None:
     """Whether edits that should change nothing change the verdict, beyond what repeats do."""
-    effects = {probe: _effect(figures, probe) for probe in keeping_label()}
-    found = {probe: estimate for probe, estimate in effects.items() if estimate is not None}
+    asked = {probe: _effect(figures, probe) for probe in keeping_label()}
+    found = {probe: estimate for probe, estimate in asked.items() if defined(estimate)}
+    unmeasured = _reasons({p: e for p, e in asked.items() if e is not None and undefined(e)})
     if not found:
-        return None
+        return ("undefined", f"nothing was measured: {unmeasured}") if unmeasured else None
     words = {probe: estimate.finding or UNDERPOWERED for probe, estimate in found.items()}
     parts = [
         _listed(
@@ -54,6 +55,7 @@ def robustness(figures: Figures) -> tuple[str, str] | None:
         ),
         _listed("its verdict is not moved by", (probe_label(p) for p in words if words[p] == CLEAR)),
         _listed("undecided for want of items:", (probe_label(p) for p in words if words[p] == UNDERPOWERED)),
+        f"not measured: {unmeasured}" if unmeasured else "",
         _family(found.values()),
     ]
     order = (FLAGGED, UNDERPOWERED, CLEAR)
@@ -69,18 +71,27 @@ def repeatability(figures: Figures) -> tuple[str, str] | None:
         return "undefined", again.note or "not measured"
     return (
         "measured",
-        f"gives the same verdict on the same input in {again.numerator} of {again.denominator} pairs of "
-        f"repeats, {figure(again)}",
+        f"gives the same verdict on the same input in {times(again, 'pair')} of repeats, {figure(again)}",
     )
 
 
 def _effect(figures: Figures, probe: str) -> Estimate | None:
-    """The excess over noise; without repeats, the share of kept verdicts, which then carries the word."""
-    for metric in ("excess_flip", "invariance"):
-        estimate = figures.of_probe(probe, metric, protocol="base")
-        if estimate is not None and estimate.value is not None:
-            return estimate
-    return None
+    """The excess over noise; without repeats, the share of kept verdicts, which then carries the word.
+
+    Where neither could be measured, the latter says why; None where the probe was not asked.
+    """
+    excess, kept = (
+        figures.of_probe(probe, metric, protocol="base") for metric in ("excess_flip", "invariance")
+    )
+    return excess if defined(excess) or kept is None else kept
+
+
+def _reasons(unmeasured: Mapping[str, Estimate]) -> str:
+    """Edits without a figure, by the reason."""
+    probes: dict[str, list[str]] = {}
+    for probe, estimate in unmeasured.items():
+        probes.setdefault(reason(estimate), []).append(probe_label(probe))
+    return "; ".join(f"{', '.join(names)} ({why})" for why, names in probes.items())
 
 
 def _family(effects: Iterable[Estimate]) -> str:

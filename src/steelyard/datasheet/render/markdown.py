@@ -12,6 +12,7 @@ from steelyard.datasheet.sections.together import TITLE, alone, together
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import FINDINGS, INTERVALS, metric_named
 from steelyard.metrics.estimate import Estimate
+from steelyard.wording import counted
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
 
@@ -55,7 +56,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def _provenance(summary: Summary) -> Iterator[str]:
     sheet = summary.datasheet
     yield f"- stimulus set `{sheet.stimulus_set}`"
-    calls = f" · {summary.calls:,} calls" if summary.calls else ""
+    calls = f" · {counted(summary.calls, 'call')}" if summary.calls else ""
     yield f"- seed {sheet.seed} · profile {escape(sheet.profile)} · Steelyard {escape(sheet.version)}{calls}"
     if sheet.reference_told:
         yield f"- reference: {escape(sheet.reference_told)}"

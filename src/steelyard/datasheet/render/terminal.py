@@ -16,6 +16,7 @@ from steelyard.datasheet.sections.summary import Summary, summarise
 from steelyard.datasheet.sections.together import alone, together
 from steelyard.datasheet.words import numbers
 from steelyard.metrics.estimate import Estimate
+from steelyard.wording import counted
 
 STYLES = {"clear": "green", "flagged": "bold red", "underpowered": "yellow", "undefined": "magenta"}
 MARKS = {"flagged": "!", "underpowered": "?"}
@@ -57,7 +58,7 @@ class _Page:
 
     def _header(self) -> None:
         sheet = self.summary.datasheet
-        calls = f"{self.summary.calls:,} calls" if self.summary.calls else "calls not recorded"
+        calls = counted(self.summary.calls, "call") if self.summary.calls else "calls not recorded"
         short_hash = sheet.stimulus_set.removeprefix("sha256:")[:12]
         if sheet.partial:
             self._line(f"{sheet.partial}; the others were never asked", STYLES["underpowered"])

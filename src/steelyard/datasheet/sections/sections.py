@@ -33,6 +33,7 @@ from steelyard.metrics.run.losses import PROBE as RUN
 from steelyard.metrics.run.run_cost import PROBE as COST
 from steelyard.metrics.scores.vacuum import MEAN_SCORE
 from steelyard.probes.catalogue import section_of, told_whole
+from steelyard.wording import plural
 
 VACUUM, LADDER, CRITERION, NATURAL = "vacuum", "ladder", "criterion", "position"
 """Probes of pairs, whose figures stand in sections by question."""
@@ -248,4 +249,4 @@ def _other_probes(index: Index) -> Iterator[Section]:
 
 
 def _apart(step: float) -> str:
-    return f"{numbers.steps(step)} step{'' if step == 1 else 's'} apart"
+    return f"{numbers.steps(step)} {plural(step, 'step')} apart"

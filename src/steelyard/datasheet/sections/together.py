@@ -10,6 +10,7 @@ from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import probe_title
 from steelyard.datasheet.words.short_names import short_names
 from steelyard.metrics.estimate import Estimate
+from steelyard.wording import counted
 
 TITLE = "Judges together"
 ALONE = (
@@ -147,7 +148,8 @@ class _Tables:
 
     def _by_probe(self) -> TogetherTable:
         mine = [e for e in self.panel if e.metric == "jury_accuracy" and e.probe != JURY]
-        question = f"What does the majority of all {len(self.summary.measured)} judges get right, by probe?"
+        judges = counted(len(self.summary.measured), "judge")
+        question = f"What does the majority of all {judges} get right, by probe?"
         rows = tuple(self._row(e, probe_title(e.probe)) for e in mine)
         return TogetherTable("Majority by probe", question, ("probe", "accuracy", "inputs/tasks"), rows)
 

@@ -9,6 +9,7 @@ from typing import TypeGuard
 from steelyard.datasheet.words.glossary import KINDS, metric_named
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.metric import ShownAs
+from steelyard.wording import counted, plural
 
 _PAIRWISE = ("vacuum", "ladder", "criterion", "position")
 """Probes that show pairs."""
@@ -139,12 +140,25 @@ def counts(estimate: Estimate | None) -> str:
     return f"{sign}{estimate.numerator}/{estimate.denominator}".replace("-", _MINUS)
 
 
+def times(estimate: Estimate, noun: str) -> str:
+    """`94 of 100 calls`: how often, in a sentence."""
+    total = estimate.denominator or 0
+    return f"{estimate.numerator} of {total} {plural(total, noun)}"
+
+
+def abstentions(estimate: Estimate) -> str:
+    """`; abstains in 6 of 100 calls`, or nothing."""
+    if not estimate.abstained:
+        return ""
+    return f"; abstains in {estimate.abstained} of {estimate.n_calls} {plural(estimate.n_calls, 'call')}"
+
+
 def basis(estimate: Estimate) -> str:
     """`100 calls · 50 pairs · 10 tasks · design effect 1.1`."""
     parts = [
-        _plural(estimate.n_calls, "call"),
-        _plural(estimate.n_units, _unit(estimate)),
-        _plural(estimate.n_clusters, "task"),
+        counted(estimate.n_calls, "call"),
+        counted(estimate.n_units, _unit(estimate)),
+        counted(estimate.n_clusters, "task"),
         f"design effect {design_effect(estimate)}",
     ]
     return " · ".join(parts)
@@ -181,7 +195,7 @@ def remarks(estimate: Estimate) -> str:
         f"detectable {decimal(estimate.minimum_detectable)}"
         if estimate.minimum_detectable is not None
         else "",
-        f"decided after about {estimate.calls_needed:,} calls, if the share stays"
+        f"decided after about {counted(estimate.calls_needed, 'call')}, if the share stays"
         if estimate.calls_needed is not None
         else "",
         f"reading {estimate.reading}" if estimate.reading is not None else "",
@@ -218,10 +232,6 @@ def _condition_word(key: str, content: str | float) -> str:
 def ascii_only(text: str) -> str:
     """The same text for an output that knows no Unicode."""
     return text.translate(_ASCII).encode("ascii", "replace").decode("ascii")
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _unit(estimate: Estimate) -> str:

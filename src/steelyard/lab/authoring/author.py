@@ -33,6 +33,7 @@ from steelyard.stimuli.authored.report import ProbeReport
 from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import PENDING, Stimulus
 from steelyard.store.authoring import AuthoredRow
+from steelyard.wording import counted, plural
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Authored:
     def shortfalls(self) -> tuple[str, ...]:
         """Probes for which nothing usable was written, in sentences."""
         return tuple(
-            f"probe {report.probe!r}: none of the {report.asked} texts written for it can be used "
+            f"probe {report.probe!r}: none of the {counted(report.asked, 'text')} written for it can be used "
             f"({report.reasons}); it is not measured."
             for report in self.report
             if report.asked and not report.usable and not report.pending
@@ -64,8 +65,10 @@ class Authored:
     def require_review(self, folder: RunFolder) -> None:
         """Refuse to judge while a text waits for a person."""
         if self.pending:
+            written = counted(len(self.stimuli), "written stimulus", "written stimuli")
+            wait = plural(self.pending, "waits", "wait")
             raise RunError(
-                f"{folder.stimuli}: {self.pending} of {len(self.stimuli)} written stimuli wait for review; "
+                f"{folder.stimuli}: {self.pending} of {written} {wait} for review; "
                 'set "review" under "lineage" to "accepted", "edited" or "rejected" and run again, or say '
                 "--accept-all."
             )
@@ -160,7 +163,8 @@ class _Work:
         if self._waiting:
             count, told = len(self._waiting), self._waiting[0].rstrip(".?")
             raise RunError(
-                f"authoring: {count} of {len(self._drafts)} texts wait for a reply ({told}); "
+                f"authoring: {count} of {counted(len(self._drafts), 'text')} "
+                f"{plural(count, 'waits', 'wait')} for a reply ({told}); "
                 "what was written is kept, run again to go on."
             )
 

@@ -22,6 +22,7 @@ from steelyard.lab.gate.policy import Policy
 from steelyard.lab.gate.selection import select
 from steelyard.metrics.comparison.comparison import Comparison, Family, read_together
 from steelyard.metrics.findings import CLEAR
+from steelyard.wording import counted
 
 TOGETHER = "all"
 """In the place of a metric: the check over all figures."""
@@ -95,7 +96,7 @@ def _together(judge: str, family: Family, figures: int) -> list[Check]:
         Check(
             judge=judge,
             rule="all figures together: no drift shown",
-            figure=f"{figures} figures",
+            figure=counted(figures, "figure"),
             result=FAIL if family.differs and not tolerated else PASS,
             found=f"p {probability(family.p)}",
             reason=reason,

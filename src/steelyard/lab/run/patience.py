@@ -12,6 +12,7 @@ from collections import Counter
 
 from steelyard.errors import TransientError, UnreachableError
 from steelyard.trials.exchange import Call
+from steelyard.wording import counted
 
 SEASONED = 4
 """So many times as many losses are needed where the judge has answered before."""
@@ -53,6 +54,7 @@ class Patience:
             return None
         reasons = ", ".join(f"{reason} {number}" for reason, number in self._reasons.most_common())
         return UnreachableError(
-            f"judge {call.judge.name}: given up after {self._reasons.total()} calls in a row without a reply "
-            f"({reasons}), on {len(self._lost)} different items or more; the last try ended with: {error}"
+            f"judge {call.judge.name}: given up after {counted(self._reasons.total(), 'call')} in a row "
+            f"without a reply ({reasons}), on {counted(len(self._lost), 'different item')} or more; "
+            f"the last try ended with: {error}"
         )

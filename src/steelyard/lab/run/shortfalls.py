@@ -13,6 +13,7 @@ from steelyard.metrics.faults import Fault
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.recorded_observations import verdict_counts
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
+from steelyard.wording import counted, plural
 
 AGAIN = "run the same command again to go on"
 LOOK = "look at the replies and correct the prompt, the reader or the server"
@@ -43,12 +44,14 @@ def unasked(coverage: Coverage) -> Iterator[SteelyardError]:
     """One sentence where calls of the plan were never made."""
     if coverage.partial:
         missing = coverage.planned - coverage.asked
-        yield RunError(f"{missing:,} calls were never asked: {_done(coverage)}; {AGAIN}.")
+        calls = f"{counted(missing, 'call')} {plural(missing, 'was', 'were')}"
+        yield RunError(f"{calls} never asked: {_done(coverage)}; {AGAIN}.")
 
 
 def _done(coverage: Coverage) -> str:
     kept = ", which is kept" if coverage.answered else ""
-    return f"{coverage.answered:,} of {coverage.planned:,} calls have a reply{kept}"
+    have = plural(coverage.answered, "has", "have")
+    return f"{coverage.answered:,} of {counted(coverage.planned, 'call')} {have} a reply{kept}"
 
 
 def speechless(
@@ -74,7 +77,7 @@ def _silence(judge: str, tried: Mapping[Verdict, int], cure: str) -> RunError:
         if isinstance(verdict, (Unreadable, Failed)):
             reasons[verdict.reason] += number
     return RunError(
-        f"judge {judge}: no readable verdict in {sum(tried.values())} calls ({_told(reasons)}), "
+        f"judge {judge}: no readable verdict in {counted(sum(tried.values()), 'call')} ({_told(reasons)}), "
         f"no figure defined; {cure}."
     )
 
@@ -105,7 +108,8 @@ def warnings(observations: Sequence[Observation]) -> Iterator[str]:
             word = "unreadable" if isinstance(verdict, Unreadable) else "failed"
             counts.setdefault((judge, word), Counter())[verdict.reason] += number
     for (judge, word), reasons in sorted(counts.items()):
-        yield f"judge {judge}: {reasons.total()} trials {word} ({_told(reasons)}); none of them is a score."
+        no_score = plural(reasons.total(), "it is no score", "none of them is a score")
+        yield f"judge {judge}: {counted(reasons.total(), 'trial')} {word} ({_told(reasons)}); {no_score}."
 
 
 def untaken(datasheet: Datasheet) -> Iterator[str]:

@@ -13,6 +13,7 @@ from steelyard.probes.probe import POINTWISE, PROBES, Probe, WrittenProbe, level
 from steelyard.registry import Spec
 from steelyard.tasks.pack import pack_item
 from steelyard.tasks.task import Task
+from steelyard.wording import counted
 
 DEFAULT_PROBES = ("vacuum", "ladder", "criterion")
 """Probes on the built-in catalogue of pairs."""
@@ -84,7 +85,7 @@ def _busy(probe: Probe, study: Study) -> bool:
 
 def _lack(probe: Probe, study: Study) -> str:
     needs = needs_of(probe) or "items that its edit can be made to"
-    return f"needs {needs}, and none of the {len(study.items)} items has what it needs"
+    return f"needs {needs}, and none of the {counted(len(study.items), 'item')} has what it needs"
 
 
 def without_unwritten(study: Study, named: Collection[str]) -> Study:

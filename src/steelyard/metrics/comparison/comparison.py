@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from math import inf
@@ -11,8 +12,9 @@ from steelyard.metrics.comparison.outcomes import Outcomes
 from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.comparison.question import Key, Outcome, Question
 from steelyard.metrics.estimate import Interval
+from steelyard.metrics.faults import Fault, Faults
 from steelyard.metrics.findings import CLEAR, FLAGGED, MARGIN, UNDERPOWERED, difference_word
-from steelyard.metrics.proportion import join
+from steelyard.metrics.proportions import join
 from steelyard.metrics.stats import mcnemar
 from steelyard.metrics.stats.intervals import Limits
 from steelyard.metrics.stats.joint_flips import JointFlips, Sums
@@ -128,6 +130,8 @@ class Family:
     """Every figure, with q and word."""
     p: float | None
     """p of "the judges do not differ in any figure"; None where no unit is shared."""
+    faults: tuple[Fault, ...] = ()
+    """Figures that could not be computed."""
 
     @property
     def differs(self) -> bool:
@@ -136,10 +140,29 @@ class Family:
 
 
 def compare(first: Outcomes, second: Outcomes, margin: float = MARGIN) -> Family:
-    """Every question that either judge was asked; words and q over the whole family."""
+    """Every question that either judge was asked; words and q over the whole family.
+
+    A figure that can not be computed is undefined, and the others stand.
+    """
+    faults = Faults()
     questions = sorted({*first, *second}, key=_place)
-    rows = [_compare(question, first.get(question, {}), second.get(question, {})) for question in questions]
-    return read_together(rows, margin)
+    rows = [_guarded(faults, question, first, second) for question in questions]
+    family = faults.guarded(
+        "", "all figures together", lambda: read_together(rows, margin), lambda _: Family(tuple(rows), None)
+    )
+    return replace(family, faults=tuple(faults.found))
+
+
+def _guarded(faults: Faults, question: Question, first: Outcomes, second: Outcomes) -> Comparison:
+    """The figure; undefined where it raises, or where JSON has no spelling for it."""
+
+    def made() -> Comparison:
+        row = _compare(question, first.get(question, {}), second.get(question, {}))
+        json.dumps(row.to_json(), allow_nan=False)
+        return row
+
+    figure = f"comparison of {question.metric} in {question.probe}"
+    return faults.guarded("", figure, made, lambda fault: replace(_blank(question), note=fault.note))
 
 
 def read_together(
@@ -180,14 +203,8 @@ def _worded(row: Comparison, q: float, margin: float) -> Comparison:
 def _compare(question: Question, first: Mapping[Key, Outcome], second: Mapping[Key, Outcome]) -> Comparison:
     shown = sorted(first.keys() & second.keys())
     answered = [key for key in shown if first[key].lost is None and second[key].lost is None]
-    head = Comparison(
-        probe=question.probe,
-        metric=question.metric,
-        group=question.condition,
-        unit=question.unit,
-        first=None,
-        second=None,
-        difference=None,
+    head = replace(
+        _blank(question),
         n_shared=len(answered),
         n_pairs=len({first[key].pair for key in answered}),
         n_clusters=len({first[key].cluster for key in answered}),
@@ -202,6 +219,24 @@ def _compare(question: Question, first: Mapping[Key, Outcome], second: Mapping[K
     ]
     measured = _measured(head, Paired.of(rows), _bounds([(first[key], second[key]) for key in shown]))
     return replace(measured, sums=_sums(rows, measured.flipped or ""))
+
+
+def _blank(question: Question) -> Comparison:
+    """The figure before anything is counted."""
+    return Comparison(
+        probe=question.probe,
+        metric=question.metric,
+        group=question.condition,
+        unit=question.unit,
+        first=None,
+        second=None,
+        difference=None,
+        n_shared=0,
+        n_pairs=0,
+        n_clusters=0,
+        dropped_first=Dropped(),
+        dropped_second=Dropped(),
+    )
 
 
 def _sums(rows: Sequence[tuple[bool, bool, str, str]], flipped: str) -> Sums:

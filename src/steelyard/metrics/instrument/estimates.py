@@ -21,7 +21,7 @@ from steelyard.metrics.instrument.task_spread import SPREAD_FROM
 from steelyard.metrics.metric import Metric, ShownAs
 from steelyard.metrics.pairs.columns import Pairs, collect
 from steelyard.metrics.pairs.counting import excluded
-from steelyard.metrics.proportion import ONE_TASK, join
+from steelyard.metrics.proportions import ONE_TASK, join
 from steelyard.metrics.stats.intervals import t_quantile
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.recorded_observations import among, protocols_of

@@ -9,7 +9,7 @@ import numpy as np
 
 from steelyard.metrics.instrument.fit import fit
 from steelyard.metrics.instrument.likelihood import Patterns, Rows, answer_rates, cell_rates
-from steelyard.metrics.pairs.columns import TIE
+from steelyard.metrics.pairs.answer import readable
 from steelyard.metrics.stats.arrays import Floats, Ints
 
 REFITS = 199
@@ -36,7 +36,7 @@ class FitTest:
 
 def fit_test(rows: Rows, theta: Floats, seed: int, refits: int = REFITS) -> FitTest | None:
     """Test the model with these parameters on rows with both verdicts; None without such rows."""
-    complete = (rows.better_first <= TIE) & (rows.better_second <= TIE)
+    complete = readable(rows.better_first) & readable(rows.better_second)
     kept = _sorted(rows.take(np.flatnonzero(complete)))
     if not len(kept):
         return None

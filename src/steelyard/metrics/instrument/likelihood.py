@@ -14,7 +14,8 @@ from functools import cache
 import numpy as np
 
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.pairs.columns import TIE, Pairs, as_tie
+from steelyard.metrics.pairs.answer import as_tie, readable
+from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.sensitivity import on_ladder
 from steelyard.metrics.stats.arrays import Floats, Ints
 
@@ -61,9 +62,9 @@ class Rows:
     cluster: Ints
     """Task number."""
     better_first: Ints
-    """Answer code with the better text in slot 1; above TIE where there is none."""
+    """`Answer` with the better text in slot 1, never an abstention."""
     better_second: Ints
-    """Answer code with the better text in slot 2."""
+    """`Answer` with the better text in slot 2, never an abstention."""
 
     def __len__(self) -> int:
         return len(self.delta)
@@ -110,7 +111,7 @@ def rows_of(pairs: Pairs) -> Rows:
         better_first=np.concatenate([as_tie(level.u_first), np.where(climb.better == 1, u, v)]),
         better_second=np.concatenate([as_tie(level.v_first), np.where(climb.better == 1, v, u)]),
     )
-    seen = (rows.better_first <= TIE) | (rows.better_second <= TIE)
+    seen = readable(rows.better_first) | readable(rows.better_second)
     return rows.take(np.flatnonzero(seen))
 
 
@@ -120,7 +121,7 @@ def patterns_of(rows: Rows) -> Patterns:
     answers = np.zeros((len(first), 7))
     answers[:, 0] = rows.delta[first]
     for start, codes in ((1, rows.better_first), (4, rows.better_second)):
-        seen = codes <= TIE
+        seen = readable(codes)
         np.add.at(answers, (pair[seen], start + codes[seen]), 1)
     kinds, kind = np.unique(answers, axis=0, return_inverse=True)
     tasks, task = np.unique(rows.cluster[first], return_inverse=True)

@@ -11,7 +11,8 @@ from steelyard.metrics.instrument.goodness import REFITS, FitTest, fit_test
 from steelyard.metrics.instrument.likelihood import NAMES, Patterns, Rows, patterns_of, rows_of
 from steelyard.metrics.instrument.profile import Reach, reaches
 from steelyard.metrics.instrument.task_spread import TaskSpread, allowance, spread_of, task_spread
-from steelyard.metrics.pairs.columns import TIE, Pairs
+from steelyard.metrics.pairs.answer import readable
+from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.stats.arrays import Floats
 
 REFUSED = 0.01
@@ -79,7 +80,7 @@ def _limits(found: InstrumentFit) -> list[Reach]:
 
 def _enough(rows: Rows) -> bool:
     """Pairs shown in both orders, some of equal quality and some a known step apart."""
-    complete = (rows.better_first <= TIE) & (rows.better_second <= TIE)
+    complete = readable(rows.better_first) & readable(rows.better_second)
     level = rows.delta[complete] == 0
     pairs = len(np.unique(rows.pair[complete]))
     return pairs >= FITTED_FROM and bool(level.any()) and not bool(level.all())

@@ -10,14 +10,16 @@ import numpy as np
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
+from steelyard.metrics.pairs.answer import readable
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.pairs.counting import by_task, count_calls, readable, tally
+from steelyard.metrics.pairs.counting import by_task, count_calls, tally
 from steelyard.metrics.pairs.slot_test import ENOUGH_TASKS, sign_flip
-from steelyard.metrics.proportion import NO_SPREAD, ONE_TASK, join
+from steelyard.metrics.proportions import NO_SPREAD, ONE_TASK, join
 from steelyard.metrics.stats.arrays import Floats, Ints
 from steelyard.metrics.stats.clusters import ASSUMED_CORRELATION, percentile_limits, ratio, resample
 from steelyard.metrics.stats.intervals import Limits, newcombe, t_quantile, tango
 from steelyard.metrics.stats.tally import Tally
+from steelyard.wording import counted, plural
 
 _ROUNDING = 1e-12
 
@@ -51,7 +53,11 @@ def arm_shift(heading: Heading, rate: Rate, base: Pairs, arm: Pairs, arm_name: s
         return _estimate(heading, rate, tallies, (), ["the arms share no pair: not compared pair by pair"])
     dropped = len(base) + len(arm) - len(arms[0]) - len(arms[1])
     intervals, remark = _paired(heading, rate, *arms)
-    left_out = f"{dropped} rows of pairs that only one arm saw are left out" if dropped else None
+    left_out = (
+        f"{counted(dropped, 'row')} of pairs that only one arm saw {plural(dropped, 'is', 'are')} left out"
+        if dropped
+        else None
+    )
     notes = [change_test(rate, *arms), left_out, remark]
     return _estimate(heading, rate, tallies, intervals, notes)
 

@@ -9,13 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.metrics.pairs.answer import Answer, as_tie, readable
 from steelyard.metrics.stats.arrays import Floats, Ints, Mask
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.recorded_observations import RecordedObservations, better
-from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
-
-FIRST, SECOND, TIE, ABSTAINED, UNREADABLE, FAILED, ABSENT = range(7)
-"""Answer codes; ABSENT is an order that was never shown."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,9 +36,9 @@ class Pairs:
     better: Ints
     """0 none, 1 content u, 2 content v."""
     u_first: Ints
-    """Answer code when u stood in slot 1."""
+    """`Answer` when u stood in slot 1."""
     v_first: Ints
-    """Answer code when v stood in slot 1."""
+    """`Answer` when v stood in slot 1."""
     clusters: tuple[str, ...]
     """Names of the tasks."""
     names: tuple[str, ...]
@@ -60,31 +57,8 @@ class Pairs:
     def table(self) -> Ints:
         """The 3×3 table (answer when u first) × (answer when v first) of complete pairs; abstained is tie."""
         u, v = as_tie(self.u_first), as_tie(self.v_first)
-        complete = (u <= TIE) & (v <= TIE)
+        complete = readable(u) & readable(v)
         return np.bincount(u[complete] * 3 + v[complete], minlength=9).reshape(3, 3)
-
-
-def as_tie(codes: Ints) -> Ints:
-    """Count a valid abstention as a tie."""
-    return np.where(codes == ABSTAINED, TIE, codes)
-
-
-def code(verdict: Verdict) -> int:
-    """The answer code of a pairwise verdict."""
-    match verdict:
-        case Decided(value="1"):
-            return FIRST
-        case Decided(value="2"):
-            return SECOND
-        case Tie():
-            return TIE
-        case Abstained():
-            return ABSTAINED
-        case Unreadable():
-            return UNREADABLE
-        case Failed():
-            return FAILED
-    raise ValueError(f"not a pairwise verdict: {verdict!r}")
 
 
 def collect(observations: Iterable[Observation]) -> Pairs:
@@ -104,7 +78,7 @@ def collect(observations: Iterable[Observation]) -> Pairs:
     pair_number = {name: index for index, name in enumerate(pair_names)}
 
     def answers(order: str) -> Ints:
-        codes = [code(orders[order].verdict) if order in orders else ABSENT for orders in ordered]
+        codes = [Answer.of(orders[order].verdict) if order in orders else Answer.ABSENT for orders in ordered]
         return np.array(codes, dtype=np.int64)
 
     def level(value: float | None) -> float:
@@ -132,10 +106,10 @@ def _from_columns(observations: RecordedObservations) -> Pairs:
     repeats = int(observations.replicate.max(initial=0)) + 1
     rows, row = np.unique(observations.stimulus * repeats + observations.replicate, return_inverse=True)
     stimulus = rows // repeats
-    codes = np.array([code(verdict) for verdict in observations.verdicts], dtype=np.int64)
+    codes = np.array([Answer.of(verdict) for verdict in observations.verdicts], dtype=np.int64)
 
     def answers(order: int) -> Ints:
-        column = np.full(len(rows), ABSENT, dtype=np.int64)
+        column = np.full(len(rows), Answer.ABSENT, dtype=np.int64)
         column[row[orders == order]] = codes[observations.verdict[orders == order]]
         return column
 

@@ -6,29 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from steelyard.metrics.pairs.columns import ABSENT, ABSTAINED, FAILED, SECOND, TIE, UNREADABLE, Pairs
+from steelyard.metrics.pairs.answer import Answer
+from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.stats.arrays import Ints, Mask
 from steelyard.metrics.stats.tally import Tally
-
-
-def decided(codes: Ints) -> Mask:
-    """The answer is a slot."""
-    return np.less_equal(codes, SECOND)
-
-
-def neither(codes: Ints) -> Mask:
-    """A tie, or a valid abstention."""
-    return np.isin(codes, (TIE, ABSTAINED))
-
-
-def readable(codes: Ints) -> Mask:
-    """The call ended in a verdict that counts."""
-    return np.less_equal(codes, ABSTAINED)
-
-
-def shown(codes: Ints) -> Mask:
-    """The call was made."""
-    return np.not_equal(codes, ABSENT)
 
 
 def count_calls(pairs: Pairs, test: Callable[[Ints], Mask]) -> Ints:
@@ -36,14 +17,25 @@ def count_calls(pairs: Pairs, test: Callable[[Ints], Mask]) -> Ints:
     return test(pairs.u_first).astype(np.int64) + test(pairs.v_first)
 
 
-def calls_with(pairs: Pairs, code: int) -> int:
-    """Calls that ended with this answer code."""
-    return int(np.count_nonzero(pairs.u_first == code) + np.count_nonzero(pairs.v_first == code))
+def count_answers(pairs: Pairs, answer: Answer) -> Ints:
+    """How many of a row's two calls ended with this answer."""
+    return np.equal(pairs.u_first, answer).astype(np.int64) + np.equal(pairs.v_first, answer)
+
+
+def count_wins(pairs: Pairs, content: str) -> Ints:
+    """How many of a row's two calls chose this content, `u` or `v`."""
+    won = (Answer.FIRST, Answer.SECOND) if content == "u" else (Answer.SECOND, Answer.FIRST)
+    return np.equal(pairs.u_first, won[0]).astype(np.int64) + np.equal(pairs.v_first, won[1])
+
+
+def calls_with(pairs: Pairs, answer: Answer) -> int:
+    """Calls that ended with this answer."""
+    return int(count_answers(pairs, answer).sum())
 
 
 def excluded(pairs: Pairs) -> dict[str, int]:
     """Calls without a verdict, as an estimate reports them."""
-    return {"unreadable": calls_with(pairs, UNREADABLE), "failed": calls_with(pairs, FAILED)}
+    return {"unreadable": calls_with(pairs, Answer.UNREADABLE), "failed": calls_with(pairs, Answer.FAILED)}
 
 
 def by_task(pairs: Pairs, column: Ints | Mask) -> Ints:
@@ -70,7 +62,7 @@ def tally(
         trials=per_task[kept],
         n_calls=int(per_task.sum()) * calls_per_trial,
         n_units=distinct_pairs(pairs, trials > 0),
-        unreadable=calls_with(pairs, UNREADABLE) if missing else 0,
-        failed=calls_with(pairs, FAILED) if missing else 0,
-        abstained=calls_with(pairs.where(trials > 0), ABSTAINED) if missing else 0,
+        unreadable=calls_with(pairs, Answer.UNREADABLE) if missing else 0,
+        failed=calls_with(pairs, Answer.FAILED) if missing else 0,
+        abstained=calls_with(pairs.where(trials > 0), Answer.ABSTAINED) if missing else 0,
     )

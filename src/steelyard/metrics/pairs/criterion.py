@@ -5,9 +5,10 @@ from __future__ import annotations
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading, step
 from steelyard.metrics.metric import Metric
+from steelyard.metrics.pairs.answer import neither
 from steelyard.metrics.pairs.arm_shift import Rate, aligned, arm_shift
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.pairs.counting import count_calls, neither
+from steelyard.metrics.pairs.counting import count_calls
 from steelyard.metrics.pairs.sensitivity import on_ladder, outcomes, steps
 
 CRITERION_SHIFT = Metric(

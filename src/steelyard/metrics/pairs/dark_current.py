@@ -7,9 +7,10 @@ import numpy as np
 from steelyard.metrics.common import DARK_CURRENT
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
+from steelyard.metrics.pairs.answer import decided, readable
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.pairs.counting import count_calls, decided, readable, tally
-from steelyard.metrics.proportion import proportion
+from steelyard.metrics.pairs.counting import count_calls, tally
+from steelyard.metrics.proportions import proportion
 
 
 def dark_current(heading: Heading, pairs: Pairs) -> Estimate:

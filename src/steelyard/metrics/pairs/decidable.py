@@ -9,8 +9,9 @@ import numpy as np
 
 from steelyard.metrics.common import DARK_CURRENT
 from steelyard.metrics.metric import Metric
+from steelyard.metrics.pairs.answer import decided, neither, readable
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.pairs.counting import count_calls, decided, neither, readable
+from steelyard.metrics.pairs.counting import count_calls
 from steelyard.metrics.pairs.decomposition import CELLS, decompose
 from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE
 from steelyard.metrics.pairs.sensitivity import MISS_BY_TIE, TARGET_SENSITIVITY, WRONG_CHOICE, outcomes

@@ -16,9 +16,11 @@ import numpy as np
 
 from steelyard.metrics.heading import NO_CALLS
 from steelyard.metrics.metric import Limit, Metric
-from steelyard.metrics.pairs.columns import FIRST, SECOND, Pairs
-from steelyard.metrics.pairs.counting import count_calls, decided, neither, readable, shown
+from steelyard.metrics.pairs.answer import Answer, decided, neither, readable, shown
+from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.counting import count_calls
 from steelyard.metrics.stats.arrays import Ints, Mask
+from steelyard.wording import counted
 
 DECLARED = {"kind": "same_subset", "protocol": "base"}
 """Where position and wording are tested, declared before the data."""
@@ -44,7 +46,8 @@ CELLS = (STABLE_CROSS_SENSITIVITY, POSITIONAL_FALSE_PREFERENCE, ONE_SIDED_COMMIT
 ONE_ORDER = "shown in one order only: not decomposed"
 
 INCOMPLETE = "no pair has a verdict in both orders"
-SLOTS = {1: FIRST, 2: SECOND}
+SLOTS = {1: Answer.FIRST, 2: Answer.SECOND}
+"""The answer that names each slot."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,9 +106,10 @@ class Decomposition:
         complete = int(self.complete.sum())
         if parts != commits or stable + positional + one_sided + none != complete:
             raise AssertionError(
-                f"decomposition of {len(self.pairs)} pairs: 2·{stable} + 2·{positional} + {one_sided} + "
-                f"{self.conflicting} is {parts}, expected {commits} committed calls, and with {none} pairs "
-                f"without preference {complete} complete pairs; look for answer codes outside 0 … 5."
+                f"decomposition of {counted(len(self.pairs), 'pair')}: 2·{stable} + 2·{positional} + "
+                f"{one_sided} + {self.conflicting} is {parts}, expected {commits} committed calls, and with "
+                f"{none} pairs without preference {complete} complete pairs; look for answer codes "
+                "outside 0 … 5."
             )
 
 
@@ -123,7 +127,7 @@ def decompose(pairs: Pairs) -> Decomposition:
         no_preference=neither(u) & neither(v),
         complete=complete,
         # Counted by code and not by `decided`, so that the identity can fail.
-        commits=count_calls(rows, lambda codes: np.isin(codes, (FIRST, SECOND))),
+        commits=count_calls(rows, lambda codes: np.isin(codes, (Answer.FIRST, Answer.SECOND))),
     )
     result.check()
     return result
@@ -144,7 +148,7 @@ def chance_lines(parts: Decomposition) -> dict[tuple[Metric, int | None], float]
     complete = parts.pairs.where(parts.complete)
     first, second = (
         (int((complete.u_first == answer).sum()) + int((complete.v_first == answer).sum())) / calls
-        for answer in (FIRST, SECOND)
+        for answer in (Answer.FIRST, Answer.SECOND)
     )
     return {
         (STABLE_CROSS_SENSITIVITY, None): 2 * first * second,

@@ -16,11 +16,12 @@ import numpy as np
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.pairs.columns import FIRST, Pairs
-from steelyard.metrics.pairs.counting import by_task, excluded, neither, readable, tally
+from steelyard.metrics.pairs.answer import Answer, neither, readable
+from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.counting import by_task, excluded, tally
 from steelyard.metrics.pairs.dprime_limits import agreeing, from_shares
 from steelyard.metrics.pairs.sensitivity import outcomes
-from steelyard.metrics.proportion import NO_SPREAD, ONE_TASK, join
+from steelyard.metrics.proportions import NO_SPREAD, ONE_TASK, join
 from steelyard.metrics.stats.arrays import Floats, Ints
 from steelyard.metrics.stats.clusters import percentile_limits, resample
 
@@ -109,7 +110,7 @@ def slot_counts(pairs: Pairs) -> Ints:
     columns = [
         by_task(pairs, column)
         for codes in (in_first, in_second)
-        for column in (codes == FIRST, neither(codes), readable(codes))
+        for column in (codes == Answer.FIRST, neither(codes), readable(codes))
     ]
     table = np.stack(columns, axis=1)
     return table[(table[:, 2] + table[:, 5]) > 0]

@@ -11,8 +11,9 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import FLAGGED, UNDERPOWERED
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
+from steelyard.metrics.pairs.answer import decided, neither, readable
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.pairs.counting import count_calls, decided, excluded, neither, readable, tally
+from steelyard.metrics.pairs.counting import count_calls, excluded, tally
 from steelyard.metrics.pairs.decomposition import (
     CELLS,
     ONE_SIDED_COMMIT,
@@ -25,8 +26,9 @@ from steelyard.metrics.pairs.decomposition import (
     undecomposed,
 )
 from steelyard.metrics.pairs.slot_test import position_test
-from steelyard.metrics.proportion import join, proportion
+from steelyard.metrics.proportions import join, proportion
 from steelyard.metrics.tested import Tested, alone
+from steelyard.wording import counted, plural
 
 RAW_FALSE_PREFERENCE = Metric(
     "raw_false_preference",
@@ -115,7 +117,11 @@ def _undefined(heading: Heading, pairs: Pairs, parts: Decomposition) -> list[Est
 def left_out(pairs: Pairs, parts: Decomposition) -> list[str]:
     """A remark on pairs that were shown in one order only."""
     dropped = len(pairs) - len(parts.pairs)
-    return [f"{dropped} pairs shown in one order only are left out"] if dropped else []
+    return (
+        [f"{counted(dropped, 'pair')} shown in one order only {plural(dropped, 'is', 'are')} left out"]
+        if dropped
+        else []
+    )
 
 
 def cell_estimate(

@@ -16,7 +16,7 @@ from steelyard.metrics.pairs.counting import excluded
 from steelyard.metrics.pairs.flip_bounds import flip_bounds
 from steelyard.metrics.pairs.flips import Flips, count_flips, relabelling_p
 from steelyard.metrics.pairs.net_slot import DECLARED_PROTOCOL
-from steelyard.metrics.proportion import NO_SPREAD, ONE_TASK, join, proportion
+from steelyard.metrics.proportions import NO_SPREAD, ONE_TASK, join, proportion
 from steelyard.metrics.stats.arrays import Floats, Ints
 from steelyard.metrics.stats.clusters import percentile_limits, ratio, resample, wilson_cluster
 from steelyard.metrics.stats.intervals import Limits, difference

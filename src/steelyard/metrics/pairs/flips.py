@@ -13,14 +13,18 @@ from math import lgamma
 
 import numpy as np
 
-from steelyard.metrics.pairs.columns import FAILED, FIRST, SECOND, TIE, UNREADABLE, Pairs, as_tie
+from steelyard.metrics.pairs.answer import Answer, as_tie, lost
+from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.stats.arrays import Floats, Ints, Mask
 
 DRAWS = 9999
 """Relabellings drawn for the test; p is a multiple of 1/(DRAWS + 1)."""
 _BLOCK = 4_000_000
-_CONTENT = {"u_first": {FIRST: 0, SECOND: 1, TIE: 2}, "v_first": {FIRST: 1, SECOND: 0, TIE: 2}}
-"""Answer code to what won: content u, content v, neither."""
+_CONTENT = {
+    "u_first": {Answer.FIRST: 0, Answer.SECOND: 1, Answer.TIE: 2},
+    "v_first": {Answer.FIRST: 1, Answer.SECOND: 0, Answer.TIE: 2},
+}
+"""From the answer to what won: content u, content v, neither."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,14 +88,13 @@ def count_flips(pairs: Pairs) -> Flips:
     """Sort the calls of each pair by order and winning content."""
     numbers, first, row = np.unique(pairs.pair, return_index=True, return_inverse=True)
     counts = np.zeros((len(numbers), 2, 3), dtype=np.int64)
-    lost = np.zeros((len(numbers), 2), dtype=np.int64)
+    losses = np.zeros((len(numbers), 2), dtype=np.int64)
     for order, column in enumerate(("u_first", "v_first")):
-        codes = as_tie(getattr(pairs, column))
-        for code, content in _CONTENT[column].items():
-            counts[:, order, content] = np.bincount(row[codes == code], minlength=len(numbers))
-        missing = np.isin(codes, (UNREADABLE, FAILED))
-        lost[:, order] = np.bincount(row[missing], minlength=len(numbers))
-    return Flips(counts, pairs.cluster[first], lost)
+        answers = as_tie(getattr(pairs, column))
+        for answer, content in _CONTENT[column].items():
+            counts[:, order, content] = np.bincount(row[answers == answer], minlength=len(numbers))
+        losses[:, order] = np.bincount(row[lost(answers)], minlength=len(numbers))
+    return Flips(counts, pairs.cluster[first], losses)
 
 
 def relabelling_p(flips: Flips, seed: int, draws: int = DRAWS) -> float:

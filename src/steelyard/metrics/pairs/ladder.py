@@ -25,7 +25,7 @@ from steelyard.metrics.pairs.sensitivity import (
     target_sensitivity,
 )
 from steelyard.metrics.pairs.threshold import delta75
-from steelyard.metrics.proportion import join
+from steelyard.metrics.proportions import join
 
 SAME, DIFFERENT, FILLER = "same_subset", "different_subset", "filler"
 

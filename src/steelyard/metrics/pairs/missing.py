@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import NO_CALLS, Heading
-from steelyard.metrics.pairs.columns import FAILED, UNREADABLE, Pairs
-from steelyard.metrics.pairs.counting import count_calls, shown, tally
-from steelyard.metrics.proportion import proportion
+from steelyard.metrics.pairs.answer import Answer, shown
+from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.counting import count_answers, count_calls, tally
+from steelyard.metrics.proportions import proportion
 
-_CODES = {UNREADABLE_RATE: UNREADABLE, FAILED_RATE: FAILED}
+_ENDS = {UNREADABLE_RATE: Answer.UNREADABLE, FAILED_RATE: Answer.FAILED}
 
 
 def missing_rates(heading: Heading, pairs: Pairs) -> list[Estimate]:
@@ -21,13 +20,8 @@ def missing_rates(heading: Heading, pairs: Pairs) -> list[Estimate]:
         proportion(
             heading,
             metric,
-            tally(
-                pairs,
-                (pairs.u_first == code).astype(np.int64) + (pairs.v_first == code),
-                calls,
-                missing=False,
-            ),
+            tally(pairs, count_answers(pairs, answer), calls, missing=False),
             reason=NO_CALLS,
         )
-        for metric, code in _CODES.items()
+        for metric, answer in _ENDS.items()
     ]

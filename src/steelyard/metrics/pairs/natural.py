@@ -17,12 +17,14 @@ from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.pairs.columns import ABSENT, FIRST, SECOND, Pairs
-from steelyard.metrics.pairs.counting import excluded, neither, readable, tally
+from steelyard.metrics.pairs.answer import Answer, neither, readable
+from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.counting import excluded, tally
 from steelyard.metrics.pairs.decomposition import (
     NO_PREFERENCE,
     ONE_SIDED_COMMIT,
     POSITIONAL_FALSE_PREFERENCE,
+    SLOTS,
     STABLE_CROSS_SENSITIVITY,
     decompose,
     undecomposed,
@@ -33,7 +35,7 @@ from steelyard.metrics.pairs.flip_estimates import flip_estimates
 from steelyard.metrics.pairs.missing import missing_rates
 from steelyard.metrics.pairs.net_slot import DECLARED_PROTOCOL, net_slot_preference
 from steelyard.metrics.pairs.slot_test import position_test
-from steelyard.metrics.proportion import proportion
+from steelyard.metrics.proportions import proportion
 from steelyard.metrics.stats.arrays import Ints, Mask
 from steelyard.metrics.stats.multiplicity import holm
 
@@ -113,8 +115,8 @@ def _cells(heading: Heading, pairs: Pairs) -> list[Estimate]:
 
 def right(pairs: Pairs) -> tuple[Mask, Mask]:
     """Calls that agree with people, u first and v first; where they found neither better, a tie agrees."""
-    u_first = np.where(pairs.better == 1, pairs.u_first == FIRST, pairs.u_first == SECOND)
-    v_first = np.where(pairs.better == 1, pairs.v_first == SECOND, pairs.v_first == FIRST)
+    u_first = np.where(pairs.better == 1, pairs.u_first == Answer.FIRST, pairs.u_first == Answer.SECOND)
+    v_first = np.where(pairs.better == 1, pairs.v_first == Answer.SECOND, pairs.v_first == Answer.FIRST)
     tied = pairs.better == 0
     return (
         np.where(tied, neither(pairs.u_first), u_first),
@@ -135,8 +137,8 @@ def _accuracy_in_slot(heading: Heading, pairs: Pairs, slot: int) -> Estimate:
     u_shown = rows.better == slot
     codes: Ints = np.where(u_shown, rows.u_first, rows.v_first)
     # One call per row: the other order is taken away, so that its missing verdicts do not count here.
-    calls = replace(rows, u_first=codes, v_first=np.full(len(rows), ABSENT, dtype=np.int64))
-    chosen = codes == (FIRST if slot == 1 else SECOND)
+    calls = replace(rows, u_first=codes, v_first=np.full(len(rows), Answer.ABSENT, dtype=np.int64))
+    chosen = codes == SLOTS[slot]
     reason = None if len(rows) else NO_BETTER if len(pairs) else NO_GOLD
     counts = tally(calls, chosen, readable(codes))
     return proportion(heading.within(slot=slot), ACCURACY, counts, reason=reason)

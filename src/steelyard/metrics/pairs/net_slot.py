@@ -18,12 +18,13 @@ from steelyard.metrics.findings import (
 )
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Limit, Metric
+from steelyard.metrics.pairs.answer import decided, readable
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.pairs.counting import count_calls, decided, distinct_pairs, excluded, readable, tally
+from steelyard.metrics.pairs.counting import count_calls, distinct_pairs, excluded, tally
 from steelyard.metrics.pairs.decomposition import Decomposition, decompose, undecomposed
 from steelyard.metrics.pairs.slot_balance import SlotBalance, slot_units, tasks
 from steelyard.metrics.pairs.slot_test import PositionTest, position_test, reading_of, slot_balance
-from steelyard.metrics.proportion import ONE_TASK, join, share_bounds
+from steelyard.metrics.proportions import ONE_TASK, join, share_bounds
 from steelyard.metrics.stats.clusters import percentile_limits, ratio, resample
 from steelyard.metrics.stats.intervals import Limits
 from steelyard.metrics.stats.power import ALPHA

@@ -10,10 +10,11 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import judge_limit
 from steelyard.metrics.heading import Heading, step
 from steelyard.metrics.metric import Limit, Metric
-from steelyard.metrics.pairs.columns import FIRST, SECOND, Pairs
-from steelyard.metrics.pairs.counting import count_calls, decided, readable, shown, tally
+from steelyard.metrics.pairs.answer import decided, readable, shown
+from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.counting import count_calls, count_wins, tally
 from steelyard.metrics.pairs.equals import tie_rate
-from steelyard.metrics.proportion import join, proportion
+from steelyard.metrics.proportions import join, proportion
 from steelyard.metrics.stats.arrays import Ints
 from steelyard.metrics.stats.intervals import Limits
 from steelyard.metrics.stats.tally import Tally
@@ -54,9 +55,7 @@ def on_ladder(pairs: Pairs) -> Pairs:
 
 def outcomes(pairs: Pairs) -> Outcomes:
     """Compare each answer with the slot in which the better candidate stood."""
-    right_if_u_first = np.where(pairs.better == 1, FIRST, SECOND)
-    right_if_v_first = np.where(pairs.better == 1, SECOND, FIRST)
-    correct = (pairs.u_first == right_if_u_first).astype(np.int64) + (pairs.v_first == right_if_v_first)
+    correct = np.where(pairs.better == 1, count_wins(pairs, "u"), count_wins(pairs, "v"))
     return Outcomes(pairs, correct, count_calls(pairs, decided), count_calls(pairs, readable))
 
 

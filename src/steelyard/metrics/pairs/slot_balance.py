@@ -9,8 +9,9 @@ from math import ceil, sqrt
 import numpy as np
 
 from steelyard.metrics.findings import MARGIN
-from steelyard.metrics.pairs.columns import FIRST, SECOND, Pairs
-from steelyard.metrics.pairs.counting import by_task, count_calls, decided, readable, tally
+from steelyard.metrics.pairs.answer import Answer, decided, readable
+from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.counting import by_task, count_answers, count_calls, tally
 from steelyard.metrics.pairs.slot_test import ENOUGH_TASKS, by_pair, slot_balance
 from steelyard.metrics.stats.arrays import Ints
 from steelyard.metrics.stats.clusters import effective_size, wilson_cluster
@@ -47,13 +48,12 @@ class SlotBalance:
             return self.means.limits(probability, units)
         count = units or len(self.calls)
         (low_1, high_1), (low_2, high_2) = (
-            self._share_limits(slot, probability, count) for slot in (FIRST, SECOND)
+            self._share_limits(slot, probability, count) for slot in (Answer.FIRST, Answer.SECOND)
         )
         return max(-1.0, low_1 - high_2), min(1.0, high_1 - low_2)
 
-    def _share_limits(self, slot: int, probability: float, units: int) -> Limits:
-        rows = self.complete
-        counts = self._tally((rows.u_first == slot).astype(np.int64) + (rows.v_first == slot))
+    def _share_limits(self, slot: Answer, probability: float, units: int) -> Limits:
+        counts = self._tally(count_answers(self.complete, slot))
         one_task = counts.n_clusters < 2
         quantile = normal_quantile(probability) if one_task else t_quantile(probability, units - 1)
         return score(counts.k / counts.n, effective_size(counts) * units / len(self.calls), quantile)

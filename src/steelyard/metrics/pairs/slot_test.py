@@ -12,8 +12,9 @@ from math import gcd, lgamma, log
 
 import numpy as np
 
-from steelyard.metrics.pairs.columns import FIRST, SECOND, Pairs
-from steelyard.metrics.pairs.counting import by_task
+from steelyard.metrics.pairs.answer import Answer
+from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.counting import by_task, count_answers
 from steelyard.metrics.pairs.decomposition import Decomposition
 from steelyard.metrics.stats.arrays import Floats, Ints
 from steelyard.metrics.stats.power import ALPHA
@@ -64,9 +65,7 @@ def reading_of(flagged: bool, stable: bool, *, few_commits: bool) -> str:
 
 def slot_balance(pairs: Pairs) -> Ints:
     """Slot-1 commits less slot-2 commits of each row."""
-    u, v = pairs.u_first, pairs.v_first
-    balance: Ints = (u == FIRST).astype(np.int64) + (v == FIRST) - (u == SECOND) - (v == SECOND)
-    return balance
+    return np.subtract(count_answers(pairs, Answer.FIRST), count_answers(pairs, Answer.SECOND))
 
 
 def position_test(parts: Decomposition) -> PositionTest:
@@ -130,11 +129,11 @@ def two_sided_counts(complete: Pairs) -> tuple[int, int, int]:
     """Pairs with both commits in slot 1, stable pairs, both in slot 2; the first replicate of each pair."""
     once = complete.where(first_replicates(complete))
     u, v = once.u_first, once.v_first
-    stable = ((u == FIRST) & (v == SECOND)) | ((u == SECOND) & (v == FIRST))
+    stable = ((u == Answer.FIRST) & (v == Answer.SECOND)) | ((u == Answer.SECOND) & (v == Answer.FIRST))
     return (
-        int(np.count_nonzero((u == FIRST) & (v == FIRST))),
+        int(np.count_nonzero((u == Answer.FIRST) & (v == Answer.FIRST))),
         int(np.count_nonzero(stable)),
-        int(np.count_nonzero((u == SECOND) & (v == SECOND))),
+        int(np.count_nonzero((u == Answer.SECOND) & (v == Answer.SECOND))),
     )
 
 

@@ -17,7 +17,7 @@ from steelyard.metrics.metric import Metric, ShownAs
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import by_task, distinct_pairs, excluded, tally
 from steelyard.metrics.pairs.sensitivity import ONE_SLOT, Outcomes, in_one_slot, on_ladder, outcomes, steps
-from steelyard.metrics.proportion import ONE_TASK, join
+from steelyard.metrics.proportions import ONE_TASK, join
 from steelyard.metrics.stats.arrays import Floats, Ints, Mask
 from steelyard.metrics.stats.clusters import resample, tail, wilson_cluster
 

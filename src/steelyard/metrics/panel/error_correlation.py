@@ -13,7 +13,7 @@ from steelyard.metrics.heading import NO_VERDICTS, Heading
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.panel.jury import Ballots
 from steelyard.metrics.panel.over_judges import members
-from steelyard.metrics.proportion import ONE_TASK, join
+from steelyard.metrics.proportions import ONE_TASK, join
 from steelyard.metrics.stats.arrays import Floats, Ints
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.intervals import Limits, t_quantile

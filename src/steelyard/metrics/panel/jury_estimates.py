@@ -19,7 +19,7 @@ from steelyard.metrics.panel.error_correlation import error_correlations
 from steelyard.metrics.panel.jury import Ballots, choose_jury, halves
 from steelyard.metrics.panel.jury_shares import TIE, accuracy, error_rates, sitting, weighed
 from steelyard.metrics.panel.over_judges import PANEL, members
-from steelyard.metrics.proportion import join
+from steelyard.metrics.proportions import join
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.probe import probe_scores
 from steelyard.metrics.stats.arrays import Floats

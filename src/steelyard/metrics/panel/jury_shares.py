@@ -11,10 +11,11 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.panel.jury import Ballots, majority
-from steelyard.metrics.proportion import proportion
+from steelyard.metrics.proportions import proportion
 from steelyard.metrics.scores.shares import unit_sums
 from steelyard.metrics.stats.arrays import Floats, Mask
 from steelyard.metrics.stats.tally import Tally
+from steelyard.wording import plural
 
 JURY_FALSE_POSITIVE_RATE = Metric(
     "jury_false_positive_rate",
@@ -118,5 +119,6 @@ def _share(
     tally = Tally(unit_sums(units, scored & events)[kept], trials[kept], n_calls=count, n_units=count)
     columns = [jury.votes.judges.index(name) for name in jury.members]
     lost = int(np.isnan(jury.votes.votes[:, columns]).any(axis=1).sum())
-    told = [f"{lost} of {len(scored)} inputs lack the vote of a member"] if lost else []
+    inputs = f"{lost} of {len(scored)} {plural(len(scored), 'input')}"
+    told = [f"{inputs} {plural(lost, 'lacks', 'lack')} the vote of a member"] if lost else []
     return proportion(heading, metric, tally, unit="input", bounds=bounds, notes=[*notes, *told])

@@ -13,6 +13,7 @@ from steelyard.metrics.run.volatility import NO_REFERENCE, share_of, spread
 from steelyard.metrics.scores.invariance import INVARIANCE
 from steelyard.metrics.scores.probe import probe_scores
 from steelyard.verdicts.observation import Observation
+from steelyard.wording import counted
 
 JUDGES_MEAN = Metric(
     "judges_mean", "mean over judges", "Mean of a probe's share over the judges of the run.", estimated=False
@@ -71,7 +72,7 @@ def _sampling(found: list[Estimate], observations: Mapping[str, Sequence[Observa
 def _figures(heading: Heading, found: list[Estimate], sampling: float | None) -> Iterator[Estimate]:
     values = spread([share_of(e) for e in found])
     least, most = min(found, key=share_of).judge, max(found, key=share_of).judge
-    over = f"over {values.count} judges"
+    over = f"over {counted(values.count, 'judge')}"
     told: tuple[tuple[float | None, str | None, dict[str, str | float]], ...] = (
         (values.mean, over, {}),
         (values.sd, over + ("" if sampling is None else f"; sampling alone would give {sampling:.2f}"), {}),

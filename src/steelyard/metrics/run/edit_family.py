@@ -8,7 +8,7 @@ from dataclasses import replace
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import FLAGGED, UNDERPOWERED
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.proportion import join
+from steelyard.metrics.proportions import join
 from steelyard.metrics.scores.invariance import EXCESS_FLIP
 from steelyard.metrics.tested import Tested, family_of
 

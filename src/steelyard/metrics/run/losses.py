@@ -24,7 +24,7 @@ from steelyard.metrics.stats.power import ALPHA, POWER, trials_to_exclude
 from steelyard.metrics.stats.tally import Tally
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.recorded_observations import calls_by_task, extent
-from steelyard.verdicts.verdict import Failed, Unreadable
+from steelyard.verdicts.verdict import Abstained, Failed, Unreadable
 
 PROBE = "run"
 LIMIT = Limit(0.02)
@@ -80,6 +80,7 @@ def _rate(
         n_units=counts.n_units,
         n_clusters=counts.n_clusters,
         design_effect=design_effect(counts),
+        abstained=counts.abstained,
         bounds=(counts.k / counts.n, counts.k / counts.n),
         finding=word,
         minimum_detectable=_detectable(counts),
@@ -90,7 +91,14 @@ def _rate(
 
 def _tally(observations: Sequence[Observation], kind: type[Unreadable | Failed]) -> Tally:
     events, calls = calls_by_task(observations, kind)
-    return Tally(events, calls, n_calls=len(observations), n_units=extent(observations)[0])
+    abstained, _ = calls_by_task(observations, Abstained)
+    return Tally(
+        events,
+        calls,
+        n_calls=len(observations),
+        n_units=extent(observations)[0],
+        abstained=int(abstained.sum()),
+    )
 
 
 def _spread(counts: Tally) -> bool:

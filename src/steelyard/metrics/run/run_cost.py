@@ -9,7 +9,7 @@ from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric, ShownAs
-from steelyard.metrics.proportion import join
+from steelyard.metrics.proportions import join
 from steelyard.metrics.run.cost import (
     COST_PER_CALL,
     COST_TOTAL,
@@ -27,6 +27,7 @@ from steelyard.metrics.run.cost import (
 from steelyard.metrics.scores.columns import Scores, collect_scores
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observation import Observation
+from steelyard.wording import counted
 
 TOKENS_INPUT = Metric(
     "tokens_input",
@@ -148,8 +149,8 @@ def overall_estimates(judge: str, estimates: Sequence[Estimate], seed: int) -> l
     never = ", ".join(row.name for row in rows if row.per_point is None)
     unread = ", ".join(e.probe for e in paid if e not in known)
     left_out = f"left out, paid for without a verdict: {unread}" if unread else None
-    pooled = f"all dollars over 100 times the mean accuracy of {len(rows)} probes"
-    mean = f"mean of the costs per point of {len(rows)} probes"
+    pooled = f"all dollars over 100 times the mean accuracy of {counted(len(rows), 'probe')}"
+    mean = f"mean of the costs per point of {counted(len(rows), 'probe')}"
     told = (
         (found.pooled, pooled if found.pooled is not None else NEVER_RIGHT),
         (found.mean_of_rows, mean if not never else f"a point has no cost where no call is right: {never}"),

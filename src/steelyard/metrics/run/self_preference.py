@@ -16,7 +16,7 @@ from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import CLEAR, FLAGGED, MARGIN, UNDERPOWERED, by_loss, moved_by
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.proportion import ONE_TASK, join
+from steelyard.metrics.proportions import ONE_TASK, join
 from steelyard.metrics.scores.resampled import intervals
 from steelyard.metrics.stats.arrays import Floats
 from steelyard.metrics.stats.clusters import ratio
@@ -26,6 +26,7 @@ from steelyard.stimuli.expectation import Label, Prefers
 from steelyard.tasks.scale import parse_scale
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable
+from steelyard.wording import counted
 
 SELF_PREFERENCE = Metric(
     "self_preference",
@@ -169,8 +170,8 @@ def _means(treatments: Sequence[Treatment]) -> str:
     own = [t.value for t in treatments if t.own]
     others = [t.value for t in treatments if not t.own]
     return (
-        f"own {np.mean(own):.2f} in {len(own)} calls, others {np.mean(others):.2f} in {len(others)}, "
-        f"before labels are matched; margin {MARGIN:g}"
+        f"own {np.mean(own):.2f} in {counted(len(own), 'call')}, "
+        f"others {np.mean(others):.2f} in {len(others)}, before labels are matched; margin {MARGIN:g}"
     )
 
 

@@ -18,6 +18,7 @@ from steelyard.metrics.run.share_table import accuracy_column, sampling_sd, shar
 from steelyard.metrics.scores.probe import probe_scores
 from steelyard.metrics.stats.arrays import Floats
 from steelyard.verdicts.observation import Observation
+from steelyard.wording import counted
 
 ACCURACY_SD = Metric(
     "accuracy_sd",
@@ -92,7 +93,7 @@ def _over_probes(
 ) -> list[Estimate]:
     found = spread([share_of(e) for e in arm])
     least, most = (min(arm, key=share_of).probe, max(arm, key=share_of).probe)
-    over = f"over {found.count} probes"
+    over = f"over {counted(found.count, 'probe')}"
     table = _table(arm, str(heading.group["protocol"]), observations)
     sampling = None if table is None else sampling_sd(table)
     beside = "" if sampling is None else f"; sampling alone would give {sampling:.2f}"

@@ -10,7 +10,7 @@ from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.proportion import NO_SPREAD, ONE_TASK, join
+from steelyard.metrics.proportions import NO_SPREAD, ONE_TASK, join
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.probe import probe_scores, untold
 from steelyard.metrics.scores.repeats import (

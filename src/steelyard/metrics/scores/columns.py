@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,20 @@ from steelyard.tasks.scale import parse_scale
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Unreadable, Verdict
 
-DECIDED, ABSTAINED, UNREADABLE, FAILED = range(4)
-"""Outcome codes; the last two are never a score."""
-
 _NAMES = ("items", "stimuli", "clusters")
+
+
+class Ending(IntEnum):
+    """How a call on a single text ended; `Scores.decided` and `Scores.readable` rely on the order."""
+
+    SCORED = 0
+    """With a score."""
+    ABSTAINED = 1
+    """With a valid refusal to answer."""
+    UNREADABLE = 2
+    """With a reply that held no answer; never a score."""
+    FAILED = 3
+    """Without a reply; never a score."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +51,9 @@ class Scores:
     stratum: NDArray[np.str_]
     """Domain."""
     score: Ints
-    """What the judge answered; meaningful where `outcome` is DECIDED, elsewhere the low end of the scale."""
-    outcome: Ints
-    """DECIDED, ABSTAINED, UNREADABLE or FAILED."""
+    """What the judge answered; meaningful where `ending` is SCORED, elsewhere the low end of the scale."""
+    ending: Ints
+    """`Ending` of the call."""
     expected: Floats
     """The label a sound judge gives; NaN where nobody has said."""
     own_label: Mask
@@ -73,12 +84,12 @@ class Scores:
     @property
     def decided(self) -> Mask:
         """The call ended in a score."""
-        return np.asarray(self.outcome == DECIDED)
+        return np.asarray(self.ending == Ending.SCORED)
 
     @property
     def readable(self) -> Mask:
         """The call ended in a verdict that counts: a score or a valid abstention."""
-        return np.asarray(self.outcome <= ABSTAINED)
+        return np.asarray(self.ending <= Ending.ABSTAINED)
 
     @property
     def labelled(self) -> Mask:
@@ -108,8 +119,8 @@ class Scores:
     def lost(self) -> dict[str, int]:
         """Calls without a verdict, as an estimate reports them."""
         return {
-            "unreadable": int(np.count_nonzero(self.outcome == UNREADABLE)),
-            "failed": int(np.count_nonzero(self.outcome == FAILED)),
+            "unreadable": int(np.count_nonzero(self.ending == Ending.UNREADABLE)),
+            "failed": int(np.count_nonzero(self.ending == Ending.FAILED)),
         }
 
 
@@ -121,7 +132,7 @@ def collect_scores(observations: Iterable[Observation]) -> Scores:
     items, item = _numbered([stimulus.lineage.parent for stimulus in shown])
     stimuli, number = _numbered([stimulus.id for stimulus in shown])
     clusters, cluster = _numbered([stimulus.cluster for stimulus in shown])
-    outcomes = [_outcome(row.verdict, low) for row, (low, _) in zip(rows, scales, strict=True)]
+    endings = [_ending(row.verdict, low) for row, (low, _) in zip(rows, scales, strict=True)]
     return Scores(
         item=item,
         stimulus=number,
@@ -129,8 +140,8 @@ def collect_scores(observations: Iterable[Observation]) -> Scores:
         replicate=_ints(row.replicate for row in rows),
         cluster=cluster,
         stratum=np.array([stimulus.stratum for stimulus in shown], dtype=np.str_),
-        score=_ints(score for _, score in outcomes),
-        outcome=_ints(outcome for outcome, _ in outcomes),
+        score=_ints(score for _, score in endings),
+        ending=_ints(ending for ending, _ in endings),
         expected=_floats(_expected(stimulus) for stimulus in shown),
         own_label=np.array([row.own_label for row in rows], dtype=np.bool_),
         level=_floats(stimulus.level for stimulus in shown),
@@ -161,16 +172,16 @@ def _ends(stimulus: Stimulus) -> tuple[int, int]:
     return int(answers[0]), int(answers[-1])
 
 
-def _outcome(verdict: Verdict, low: int) -> tuple[int, int]:
+def _ending(verdict: Verdict, low: int) -> tuple[Ending, int]:
     match verdict:
         case Decided(value=value):
-            return DECIDED, int(value)
+            return Ending.SCORED, int(value)
         case Abstained():
-            return ABSTAINED, low
+            return Ending.ABSTAINED, low
         case Unreadable():
-            return UNREADABLE, low
+            return Ending.UNREADABLE, low
         case Failed():
-            return FAILED, low
+            return Ending.FAILED, low
     raise ValueError(f"not a pointwise verdict: {verdict!r}")
 
 

@@ -18,7 +18,7 @@ from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import MARGIN, by_loss, difference_word, judge_limit, moved_by
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Limit, Metric
-from steelyard.metrics.proportion import NO_SPREAD, ONE_TASK, join
+from steelyard.metrics.proportions import NO_SPREAD, ONE_TASK, join
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.excess_bounds import excess_bounds
 from steelyard.metrics.scores.repeats import NO_REPEATS, equal_pairs, verdict_counts

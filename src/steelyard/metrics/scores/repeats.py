@@ -10,7 +10,7 @@ import numpy as np
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.scores.columns import ABSTAINED, Scores
+from steelyard.metrics.scores.columns import Ending, Scores
 from steelyard.metrics.scores.resampled import Sums, resampled
 from steelyard.metrics.scores.shares import share, unit_sums
 from steelyard.metrics.stats.arrays import Floats, Ints, Mask
@@ -48,7 +48,7 @@ ONE_SCORE = "every score is the same"
 def verdict_counts(scores: Scores, groups: Ints, size: int) -> Ints:
     """How often each group (row) gave each verdict (column); an abstention is a verdict of its own."""
     rows = scores.readable
-    codes = np.where(scores.outcome == ABSTAINED, np.iinfo(np.int64).max, scores.score)
+    codes = np.where(scores.ending == Ending.ABSTAINED, np.iinfo(np.int64).max, scores.score)
     levels, number = np.unique(codes, return_inverse=True)
     cells = groups[rows] * len(levels) + number[rows]
     return np.bincount(cells, minlength=size * len(levels)).reshape(size, len(levels))

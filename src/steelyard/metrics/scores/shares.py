@@ -11,8 +11,8 @@ from steelyard.metrics.common import ACCURACY, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import NO_CALLS, Heading
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.proportion import ONE_TASK, join, proportion
-from steelyard.metrics.scores.columns import ABSTAINED, FAILED, UNREADABLE, Scores
+from steelyard.metrics.proportions import ONE_TASK, join, proportion
+from steelyard.metrics.scores.columns import Ending, Scores
 from steelyard.metrics.stats.arrays import Ints, Mask
 from steelyard.metrics.stats.intervals import Limits
 from steelyard.metrics.stats.tally import Tally
@@ -121,16 +121,21 @@ def lost_rates(heading: Heading, scores: Scores) -> list[Estimate]:
     """`unreadable_rate` and `failed_rate` among all calls that were planned."""
     every = np.ones(len(scores), dtype=np.bool_)
     estimates = []
-    for metric, code in ((UNREADABLE_RATE, UNREADABLE), (FAILED_RATE, FAILED)):
-        counts = replace(score_tally(scores, scores.outcome == code, every), unreadable=0, failed=0)
+    for metric, ending in ((UNREADABLE_RATE, Ending.UNREADABLE), (FAILED_RATE, Ending.FAILED)):
+        counts = replace(score_tally(scores, scores.ending == ending, every), unreadable=0, failed=0)
         estimates.append(share(heading, metric, scores, counts, reason=NO_CALLS))
     return estimates
 
 
 def abstentions(scores: Scores, said: str) -> list[str]:
     """A remark on abstentions, where there are any."""
-    count = int(np.count_nonzero(scores.outcome == ABSTAINED))
+    count = abstained(scores)
     return [f"{count} abstained, {said}"] if count else []
+
+
+def abstained(scores: Scores) -> int:
+    """Calls that abstained."""
+    return int(np.count_nonzero(scores.ending == Ending.ABSTAINED))
 
 
 def _of_calls(
@@ -145,7 +150,8 @@ def _of_calls(
     counts = score_tally(rows, events, rows.readable)
     said = "counted as not correct" if metric in (ACCURACY, WITHIN_ONE) else "counted as no error"
     notes = abstentions(rows, said)
-    return share(heading, metric, rows, counts, chance=chance, reason=reason, notes=notes)
+    estimate = share(heading, metric, rows, counts, chance=chance, reason=reason, notes=notes)
+    return replace(estimate, abstained=abstained(rows))
 
 
 def _guess(rows: Scores) -> float | None:

@@ -10,7 +10,7 @@ from steelyard.metrics.common import DARK_CURRENT
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.proportion import ONE_TASK, join
+from steelyard.metrics.proportions import ONE_TASK, join
 from steelyard.metrics.scores.columns import Scores, collect_scores
 from steelyard.metrics.scores.shares import abstentions, lost_rates, score_tally, share
 from steelyard.metrics.stats.cluster_mean import ClusterMean, mean_by_unit

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from steelyard.json_body import from_body, mapping
+from steelyard.wording import counted
+
 BY_A_PERSON = "by a person"
 """Reason of a rejection that no check made."""
 
@@ -60,9 +63,20 @@ class ProbeReport:
             "rejected": dict(self.rejected),
             "turned_down": dict(self.turned_down),
         }
+        if self.pending:
+            body["pending"] = self.pending
         if self.buckets:
             body["levels"] = {b.level: {"filled": b.filled, "wanted": b.wanted} for b in self.buckets}
         return body
+
+    @classmethod
+    def from_json(cls, body: Any, where: str = "") -> ProbeReport:
+        """The report that was written."""
+        known = mapping(body, where)
+        place = f"{where}.levels"
+        levels = mapping(known.get("levels", {}), place)
+        buckets = [{**mapping(levels[name], f"{place}.{name}"), "level": name} for name in levels]
+        return from_body(cls, {"pending": 0, **known, "buckets": buckets}, where)
 
     def sentence(self) -> str:
         """All of it in a line."""
@@ -72,7 +86,8 @@ class ProbeReport:
         if self.rejected:
             parts.append(f"{sum(self.rejected.values())} rejected ({self.reasons})")
         if self.turned_down:
-            parts.append(f"{sum(self.turned_down.values())} tries turned down ({_counted(self.turned_down)})")
+            tries = counted(sum(self.turned_down.values()), "try", "tries")
+            parts.append(f"{tries} turned down ({_counted(self.turned_down)})")
         told = f"{self.probe}: {', '.join(parts)}"
         return f"{told}; {self.levels}." if self.buckets else f"{told}."
 
@@ -82,7 +97,7 @@ class ProbeReport:
         if not self.buckets:
             return ""
         if not any(bucket.filled for bucket in self.buckets):
-            return f"none of the {len(self.buckets)} levels has a text"
+            return f"none of the {counted(len(self.buckets), 'level')} has a text"
         filled = ", ".join(f"{b.level}: {b.filled} of {b.wanted}" for b in self.buckets)
         missing = sum(max(0, bucket.wanted - bucket.filled) for bucket in self.buckets)
         if self.even and not missing:

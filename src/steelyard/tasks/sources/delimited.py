@@ -15,6 +15,7 @@ from pathlib import Path
 from steelyard.errors import DataError
 from steelyard.tasks.sources.encoding import read_text
 from steelyard.tasks.sources.table import Record, Table, table_of
+from steelyard.wording import counted
 
 _DELIMITERS = (",", ";", "\t", "|")
 _SNIFFED = 20
@@ -42,8 +43,8 @@ def _read(path: Path, delimiter: str | None) -> Table:
 def _record(name: str, header: tuple[str, ...], row: list[str], number: int) -> Record:
     if len(row) != len(header):
         raise DataError(
-            f"{name}, row {number}: found {len(row)} cells, expected {len(header)} as in the header; "
-            "put fields with delimiters or quotes in double quotes."
+            f"{name}, row {number}: found {counted(len(row), 'cell')}, expected {len(header)} as in the "
+            "header; put fields with delimiters or quotes in double quotes."
         )
     return Record(number, f"row {number}", dict(zip(header, row, strict=True)))
 

@@ -8,6 +8,7 @@ from typing import TypeAlias
 from steelyard.errors import DataError
 from steelyard.tasks.sources.labels import normal
 from steelyard.tasks.sources.table import Table, table_of
+from steelyard.wording import counted
 
 Value: TypeAlias = str | int | float | bool
 Where: TypeAlias = Mapping[str, Value | list[Value]]
@@ -28,7 +29,8 @@ def keep(table: Table, where: Where) -> Table:
     if not records:
         shown = ", ".join(f"{column}: {value!r}" for column, value in where.items())
         raise DataError(
-            f"{table.name}: none of {len(table.records)} rows fits where {{{shown}}}; correct the condition."
+            f"{table.name}: none of {counted(len(table.records), 'row')} fits where {{{shown}}}; "
+            "correct the condition."
         )
     return table_of(table.name, table.columns, records)
 

@@ -64,6 +64,7 @@ def proportion(
         n_clusters=tally.n_clusters,
         design_effect=design_effect(tally),
         excluded=excluded,
+        abstained=tally.abstained,
         bounds=bounds,
         chance=chance,
         finding=word,

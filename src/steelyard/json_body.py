@@ -1,0 +1,144 @@
+"""Dataclasses from their JSON: the annotations say what is expected, and defaults what a missing key means.
+
+Keys that the dataclass does not know are left aside, so that a program reads what a later one wrote. Numbers
+keep their kind: what was written as an integer comes back as one, and is written again in the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import cache, partial
+from math import isfinite
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+T = TypeVar("T")
+Reader = Callable[[Any, str], Any]
+"""A value of JSON and the way to it, to the value that it holds."""
+
+_PLAIN = {str: "text", bool: "true or false", int: "a whole number", float: "a number", NoneType: "null"}
+_LONGEST = 60
+
+
+def from_body(kind: type[T], body: object, where: str = "") -> T:
+    """The dataclass that a JSON object holds; `where` leads to it in the file."""
+    return kind(**read_fields(kind, body, where))
+
+
+def read_fields(
+    kind: Any, body: object, where: str = "", names: Collection[str] | None = None
+) -> dict[str, Any]:
+    """The fields of a dataclass that a JSON object holds: all of them, or the named ones."""
+    held = mapping(body, where)
+    values: dict[str, Any] = {}
+    for each in _declared(kind):
+        if names is not None and each.name not in names:
+            continue
+        place = _within(where, each.name)
+        if each.name in held:
+            values[each.name] = each.read(held[each.name], place)
+        elif each.required:
+            raise ValueError(f"{place}: missing, expected {_words(each.expected)}")
+    return values
+
+
+def mapping(body: object, where: str) -> Mapping[str, Any]:
+    """The same body, which has to be an object."""
+    if not isinstance(body, Mapping):
+        raise _unexpected(Mapping, body, where)
+    return body
+
+
+@dataclass(frozen=True)
+class _Declared:
+    """A field of a dataclass."""
+
+    name: str
+    expected: Any
+    required: bool
+    read: Reader
+
+
+@cache
+def _declared(kind: Any) -> tuple[_Declared, ...]:
+    hints = get_type_hints(kind)
+    return tuple(
+        _Declared(
+            field.name,
+            hints[field.name],
+            field.default is MISSING and field.default_factory is MISSING,
+            _reader(hints[field.name]),
+        )
+        for field in fields(kind)
+    )
+
+
+@cache
+def _reader(expected: Any) -> Reader:
+    """How a value of an annotated type is read."""
+    kinds = get_args(expected) if get_origin(expected) in (Union, UnionType) else (expected,)
+    plain = {kind for kind in kinds if kind in _PLAIN} | ({int} if float in kinds else set())
+    others = [_nested(kind) for kind in kinds if kind not in _PLAIN]
+
+    def read(value: Any, where: str) -> Any:
+        if type(value) in plain and type(value) is not float:
+            return value
+        if float in plain and isinstance(value, float) and isfinite(value):
+            return value
+        if not others:
+            raise _unexpected(expected, value, where)
+        return others[0](value, where)
+
+    return read
+
+
+def _nested(kind: Any) -> Reader:
+    """How an object or a list is read; what is declared as anything stays as it is."""
+    if is_dataclass(kind):
+        whole: Any = kind
+        return getattr(kind, "from_json", None) or partial(from_body, whole)
+    if get_origin(kind) is tuple:
+        return _list_reader(kind, get_args(kind))
+    if kind is Any:
+        return lambda value, _: value
+    return _mapping_reader(_reader(get_args(kind)[1]))
+
+
+def _list_reader(expected: Any, kinds: tuple[Any, ...]) -> Reader:
+    readers, any_number = [_reader(kind) for kind in kinds if kind is not ...], kinds[-1] is ...
+
+    def read(value: Any, where: str) -> tuple[Any, ...]:
+        if not isinstance(value, list) or not (any_number or len(value) == len(readers)):
+            raise _unexpected(expected, value, where)
+        each = readers * len(value) if any_number else readers
+        places = (_within(where, str(number)) for number in range(len(value)))
+        return tuple(one(item, place) for one, item, place in zip(each, value, places, strict=True))
+
+    return read
+
+
+def _mapping_reader(reader: Reader) -> Reader:
+    return lambda value, where: {
+        key: reader(inner, _within(where, key)) for key, inner in mapping(value, where).items()
+    }
+
+
+def _within(where: str, name: str) -> str:
+    return f"{where}.{name}" if where else name
+
+
+def _unexpected(expected: Any, value: Any, where: str) -> ValueError:
+    shown = json.dumps(value, ensure_ascii=False)
+    shown = shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}…"
+    return ValueError(f"{where}: found {shown}, expected {_words(expected)}".removeprefix(": "))
+
+
+def _words(expected: Any) -> str:
+    origin, parts = get_origin(expected), get_args(expected)
+    if origin in (Union, UnionType):
+        return " or ".join(dict.fromkeys(map(_words, parts)))
+    if origin is tuple:
+        return "a list" if parts[-1] is ... else f"a list of {len(parts)}"
+    return _PLAIN.get(expected, "an object")
