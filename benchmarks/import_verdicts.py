@@ -22,8 +22,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from steelyard.lab.import_verdicts import ImportFolder, datasheet_of
 from steelyard.lab.recorded.call_table import CallTable
-from steelyard.lab.recorded.folder import ImportFolder, datasheet_of
 from steelyard.lab.recorded.fragments import read_table
 from steelyard.lab.recorded.observations import checked
 from steelyard.lab.recorded.styles import read_calls

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.lab.recorded.folder import import_verdicts
+from steelyard.lab.import_verdicts import import_verdicts
 from steelyard.metrics.estimate import Estimate
 
 

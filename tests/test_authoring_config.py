@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from steelyard.errors import UsageError
-from steelyard.lab.authoring.role_config import parse_roles
+from steelyard.lab.study.role_config import parse_roles
 from steelyard.stimuli.authored.similarity import EMBEDDED_LIMIT, LOCAL_LIMIT
 
 CHECKER = {"model": "vllm/checker"}

@@ -34,12 +34,12 @@ from steelyard.errors import ConfigError, RunError
 from steelyard.lab.authoring.author import author
 from steelyard.lab.authoring.briefs import open_briefs, stand_ins
 from steelyard.lab.authoring.outlook import writing_rows
-from steelyard.lab.authoring.role_config import parse_roles
-from steelyard.lab.authoring.spending import authoring_cost
 from steelyard.lab.folder.run_folder import RunFolder, build_datasheet
-from steelyard.lab.measure import Measured, measure
+from steelyard.lab.measure import Measurement, measure
 from steelyard.lab.run.planner import make_plan, plan_rows
+from steelyard.lab.run.spending import authoring_cost
 from steelyard.lab.study.judge_config import parse_judge
+from steelyard.lab.study.role_config import parse_roles
 from steelyard.lab.study.study import Study
 from steelyard.registry import Spec
 from steelyard.stimuli.authored import rejection
@@ -172,7 +172,7 @@ def study_with_judge(server: ScriptedServer, *probes: str, model: str = "grader"
     return Study("s", 7, "quick", 1, (judge,), tuple(map(Spec, probes)), TASK, items(4))
 
 
-def judged(study: Study, stimuli: tuple[Stimulus, ...], folder: RunFolder) -> Measured:
+def judged(study: Study, stimuli: tuple[Stimulus, ...], folder: RunFolder) -> Measurement:
     return measure(replace(study, authored=stimuli), folder, QUICK)
 
 
@@ -189,7 +189,7 @@ def test_from_items_to_a_datasheet(tmp_path: Path) -> None:
         again = author(study, who, folder, QUICK)
         second = judged(study, again.stimuli, folder)
     # three texts and the three items that they were made from
-    assert (cast.calls["grader"], first.outcome.calls, second.outcome.calls) == (6, 6, 0)
+    assert (cast.calls["grader"], first.sitting.calls, second.sitting.calls) == (6, 6, 0)
     accuracy = first.datasheet.find("openai/grader", "accuracy", "label_flip", protocol="base")
     assert accuracy is not None
     assert (accuracy.numerator, accuracy.denominator) == (3, 3)
@@ -244,9 +244,9 @@ def test_judges_and_authors_share_one_budget(tmp_path: Path) -> None:
         tight = replace(QUICK, budget=written + 1e-6)
         stopped = measure(replace(study, authored=made.stimuli), folder, tight)
         assert "the budget of" in str(stopped.errors[0])
-        assert stopped.outcome.calls == 0
+        assert stopped.sitting.calls == 0
         done = judged(study, made.stimuli, folder)
-    assert done.outcome.dollars == pytest.approx(written + 8 * (15e-6 + 3e-6))
+    assert done.sitting.dollars == pytest.approx(written + 8 * (15e-6 + 3e-6))
     assert done.datasheet.run["authoring"]["dollars"] == pytest.approx(written, abs=1e-6)
     assert done.datasheet.run["dollars"] == pytest.approx(8 * (15e-6 + 3e-6), abs=1e-6)
 

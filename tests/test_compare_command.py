@@ -18,7 +18,7 @@ from steelyard.datasheet.comparison.page import render
 from steelyard.datasheet.comparison.sheet import ComparisonSheet
 from steelyard.errors import ConfigError
 from steelyard.lab.compare import Target, compare_targets
-from steelyard.lab.recorded.folder import ImportFolder, import_verdicts
+from steelyard.lab.import_verdicts import ImportFolder, import_verdicts
 from test_html import Page
 
 PROBIT = "planted/probit?s=0.8&beta=0.4&tau=0.6&sigma=0.7"

@@ -13,9 +13,11 @@ from scipy.optimize import minimize_scalar
 from statsmodels.stats.contingency_tables import mcnemar as oracle_mcnemar
 from statsmodels.stats.multitest import multipletests
 
-from steelyard.metrics.comparison.comparison import Comparison, Dropped, compare, read_together
+from steelyard.datasheet.comparison.sheet import ComparisonSheet, Side
+from steelyard.metrics.comparison.comparison import Comparison, compare, read_together
 from steelyard.metrics.comparison.outcomes import outcomes
 from steelyard.metrics.comparison.paired import Paired
+from steelyard.metrics.comparison.units import Dropped
 from steelyard.metrics.stats import mcnemar
 from steelyard.metrics.stats.intervals import Z, tango, wilson
 from steelyard.metrics.stats.multiplicity import holm
@@ -332,3 +334,61 @@ def test_exchanging_the_judges_turns_the_sign(both: list[str]) -> None:
         if there.intervals and back.intervals:
             ends = there.intervals[0].low, there.intervals[0].high
             assert ends == pytest.approx((-(back.intervals[0].high or 0), -(back.intervals[0].low or 0)))
+
+
+def graded(number: int, label: str | None, verdict: str, *, own: bool = False) -> Observation:
+    """A call on a single text; who labelled it, and how, is no part of what is shown."""
+    expected = Unknown() if label is None else Label(label)
+    lineage = Lineage(parent=f"i{number}", edit="")
+    shown = Stimulus(
+        f"i{number}/original", "original", "original", f"t{number}", "s", "r", ("u",), expected, lineage,
+        scale="binary",
+    )  # fmt: skip
+    return Observation("J", "base", shown, "uv", 0, Decided(verdict), Usage(), "", own)
+
+
+def by_text(first: Sequence[Observation], second: Sequence[Observation]) -> Sequence[Comparison]:
+    return compare(*(outcomes(side, lambda s: s.shown_hash) for side in (first, second))).rows
+
+
+def test_texts_with_other_references_are_told_as_such() -> None:
+    """Four texts shown to both: two with one label, one with another, one labelled for the second alone."""
+    first = [graded(n, label, "1") for n, label in enumerate(["1", "1", "0", None])]
+    second = [graded(n, label, "1") for n, label in enumerate(["1", "1", "1", "1"])]
+    rows = by_text(first, second)
+    accuracy = row(rows, "accuracy")
+    assert (accuracy.n_shared, accuracy.first, accuracy.second) == (2, 1.0, 1.0)
+    assert accuracy.dropped_first == Dropped(no_reference=1, other_reference=1)
+    assert accuracy.dropped_second == Dropped(other_reference=1)
+    assert accuracy.bounds == (0.0, 0.0)
+    # Whether a reply can be read has nothing to do with references.
+    assert row(rows, "unreadable_rate").n_shared == 4
+
+
+def test_a_judge_whose_verdicts_are_the_reference_was_shown_the_text() -> None:
+    own = [graded(n, "1", "1", own=True) for n in range(3)]
+    other = [graded(n, "1", "0") for n in range(4)]
+    accuracy = row(by_text(own, other), "accuracy")
+    assert accuracy.n_shared == 0
+    assert accuracy.dropped_first == Dropped(not_shown=1, no_reference=3)
+    assert accuracy.dropped_first.to_json() == {
+        "not_shown": 1, "unreadable": 0, "failed": 0, "no_reference": 3,
+    }  # fmt: skip
+    assert accuracy.dropped_second.to_json() == {"not_shown": 0, "unreadable": 0, "failed": 0}
+
+
+def test_the_reason_why_no_unit_is_paired_is_told() -> None:
+    sides = [Side(name, "m", name, "sha256:0") for name in ("a", "b")]
+
+    def told(first: Sequence[Observation], second: Sequence[Observation]) -> list[str]:
+        return ComparisonSheet(*sides, "content", 0.1, "0", tuple(by_text(first, second))).asked_of_one()
+
+    labelled = [graded(0, "1", "1")]
+    assert told([graded(0, "0", "1")], labelled) == [
+        "original, base: held against different references (1 figure)"
+    ]
+    assert told(labelled, [graded(0, "1", "1", own=True)]) == [
+        "original, base: B has no reference but its own verdicts, or none (1 figure)"
+    ]
+    assert told([graded(1, "1", "1")], labelled)[0].endswith("base: nothing that both were shown (1 figure)")
+    assert told([], labelled)[0].endswith("base: shown to B only (1 figure)")

@@ -15,7 +15,7 @@ import yaml
 
 from commands import Command
 from docs_pages import PAGES, ROOT, blocks, name
-from steelyard.lab.authoring.role_config import parse_roles
+from steelyard.lab.study.role_config import parse_roles
 from steelyard.lab.study.task_config import TaskConfig
 from steelyard.probes.probe import PROBES, Design, Showing
 from steelyard.registry import Spec

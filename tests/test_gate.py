@@ -23,7 +23,7 @@ from steelyard.lab.gate.decision import check, decide, worst
 from steelyard.lab.gate.policy import Policy, load_policy, parse_policy
 from steelyard.lab.gate.selection import select
 from steelyard.lab.gate.session import check_certificate, gate
-from steelyard.lab.recorded.folder import ImportFolder, import_verdicts
+from steelyard.lab.import_verdicts import ImportFolder, import_verdicts
 from steelyard.metrics.estimate import Estimate, Interval
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from steelyard.datasheet.assemble import assemble
 from steelyard.errors import DataError
 from steelyard.identity import content_hash
+from steelyard.lab.import_verdicts import import_verdicts
 from steelyard.lab.recorded.call_table import CallTable
-from steelyard.lab.recorded.folder import import_verdicts
 from steelyard.lab.recorded.fragments import read_table
 from steelyard.lab.recorded.observations import checked, observations_of
 from steelyard.lab.recorded.styles import read_calls

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from steelyard.errors import DataError
-from steelyard.lab.recorded.folder import ImportFolder, import_verdicts
+from steelyard.lab.import_verdicts import ImportFolder, import_verdicts
 from steelyard.lab.recorded.score_lines import holds_scores
 
 LINE = {

@@ -17,7 +17,7 @@ from servers import Answer, Received, ScriptedServer, fails, hang, says
 from steelyard.errors import RunError, TransientError, UnreachableError
 from steelyard.lab.authoring.author import author
 from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.measure import Measured, measure
+from steelyard.lab.measure import Measurement, measure
 from steelyard.lab.run.limits import Limits
 from steelyard.lab.run.patience import Patience
 from steelyard.lab.study.study import Study
@@ -30,7 +30,9 @@ LIMITS = Limits(concurrency=CONCURRENCY, attempts=3, backoff=0.005, call_timeout
 SCORE = says('{"score": 1}')
 
 
-def run(folder: Path, script: Callable[[Received], Answer], limits: Limits = LIMITS) -> tuple[Measured, int]:
+def run(
+    folder: Path, script: Callable[[Received], Answer], limits: Limits = LIMITS
+) -> tuple[Measurement, int]:
     """Sixty items, four repeats and one edit of each: 300 calls; and how many requests they took."""
     with (folder / "items.csv").open("w", newline="") as stream:
         rows = [(f"Question {n}?", f"This is answer number {n} of them.", n % 2) for n in range(ITEMS)]
@@ -58,7 +60,7 @@ def number(request: Received) -> int:
     return int(found[1])
 
 
-def covered(measured: Measured) -> tuple[int, int]:
+def covered(measured: Measurement) -> tuple[int, int]:
     """Calls asked and planned."""
     assert measured.datasheet is not None
     return measured.datasheet.run["asked"], measured.datasheet.run["planned"]
@@ -69,15 +71,15 @@ def test_one_poisoned_text_of_sixty_costs_its_own_calls_only(tmp_path: Path) -> 
     measured, _ = run(tmp_path, lambda request: fails(500) if number(request) == 7 else SCORE, limits)
     asked, planned = covered(measured)
     assert (measured.exit_code, asked) == (0, planned)
-    assert measured.outcome.failed == {"server_error": planned // ITEMS}
-    assert measured.outcome.calls == planned - planned // ITEMS
+    assert measured.sitting.failed == {"server_error": planned // ITEMS}
+    assert measured.sitting.calls == planned - planned // ITEMS
 
 
 def test_one_text_in_twelve_that_is_refused_lets_the_rest_go_on(tmp_path: Path) -> None:
     measured, _ = run(tmp_path, lambda request: fails(500) if number(request) % 12 == 0 else SCORE)
     asked, planned = covered(measured)
     assert (measured.exit_code, asked) == (0, planned)
-    assert measured.outcome.failed == {"server_error": planned // 12}
+    assert measured.sitting.failed == {"server_error": planned // 12}
 
 
 def test_mixed_faults_let_the_run_end(tmp_path: Path) -> None:
@@ -92,7 +94,7 @@ def test_mixed_faults_let_the_run_end(tmp_path: Path) -> None:
     measured, _ = run(tmp_path, script, limits)
     asked, planned = covered(measured)
     assert (measured.exit_code, asked) == (0, planned)
-    assert 0 < measured.outcome.failed["server_error"] < 0.2 * planned
+    assert 0 < measured.sitting.failed["server_error"] < 0.2 * planned
 
 
 DEAD = {
@@ -125,7 +127,7 @@ def test_a_server_that_dies_is_given_up_too(tmp_path: Path) -> None:
     limits = Limits(concurrency=4, attempts=2, backoff=0.001)
     measured, requests = run(tmp_path, script, limits)
     assert measured.exit_code == 1
-    assert measured.outcome.calls == 100
+    assert measured.sitting.calls == 100
     asked, planned = covered(measured)
     assert asked < planned
     # Twenty different items of sixty, drawn at random: 25 draws in the mean.

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from scores import call
-from steelyard.datasheet.readings.figures_of import Figures
+from steelyard.datasheet.look_up import Figures, LookUp
 from steelyard.datasheet.readings.reliability import accuracy, repeatability, robustness
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading
@@ -34,7 +34,7 @@ def row(probe: str, metric: str, value: float | None, finding: str | None = None
 
 
 def read(*rows: Estimate) -> Figures:
-    return Figures("J", rows)
+    return Figures("J", LookUp(rows))
 
 
 def test_a_flagged_edit_leads() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from servers import Answer, Received, ScriptedServer, says
 from steelyard.identity import content_hash
 from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.measure import Measured, measure
+from steelyard.lab.measure import Measurement, measure
 from steelyard.lab.run.limits import Limits
 from steelyard.lab.run.planner import make_plan
 from steelyard.lab.study.study import Study
@@ -36,7 +36,7 @@ def honours_the_seed(request: Received) -> Answer:
     return says(f'{{"score": {drawn % 2}}}')
 
 
-def run(folder: Path, query: str) -> tuple[Measured, ScriptedServer]:
+def run(folder: Path, query: str) -> tuple[Measurement, ScriptedServer]:
     with ScriptedServer(honours_the_seed) as server:
         model = f"openai/scripted?base_url={server.url}{query}"
         return measure(study_of(model, folder), RunFolder(folder / "run"), Limits()), server
@@ -60,9 +60,9 @@ def test_a_finished_run_asks_nothing_again(tmp_path: Path) -> None:
     study = study_of("planted/rater?noise=0.2&seed=5", tmp_path)
     folder = RunFolder(tmp_path / "run")
     first = measure(study, folder, Limits())
-    assert measure(study, folder, Limits()).outcome.calls == 0
+    assert measure(study, folder, Limits()).sitting.calls == 0
     assert folder.load().trials == make_plan(study).trials
-    assert first.outcome.calls
+    assert first.sitting.calls
 
 
 def test_the_first_call_keeps_the_key_it_had(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import minimize
 
 from planted_pairs import PLANTED, STANDARD, constant, simulate
-from steelyard.datasheet.readings.figures_of import Figures
+from steelyard.datasheet.look_up import Figures, LookUp
 from steelyard.datasheet.readings.instrument import resolution_moved
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading
@@ -162,7 +162,7 @@ def test_the_claim_in_words(shift: tuple[float, float], said: str) -> None:
         0.35,
         intervals=(Interval("newcombe", *shift),),
     )
-    word, sentence = resolution_moved(Figures("J", [shown(), moved]), "strict") or ("", "")
+    word, sentence = resolution_moved(Figures("J", LookUp([shown(), moved])), "strict") or ("", "")
     assert word == "clear"
     assert said in sentence
     assert "the resolution did not" in sentence

@@ -73,6 +73,24 @@ def test_a_failure_counts_until_a_reply_comes(tmp_path: Path) -> None:
     store.close()
 
 
+def test_who_only_reads_sees_one_moment_of_a_run_that_goes_on(tmp_path: Path) -> None:
+    first, second, third = some_trials(3)
+    store = RunStore(tmp_path / "run.db")
+    asyncio.run(store.save_reply(first, REPLY, 1))
+    reader = RunStore(tmp_path / "run.db", read_only=True)
+    asyncio.run(store.save_reply(second, REPLY, 1))
+    asyncio.run(store.save_failure(third, "timeout", "no reply within 1 s", 6))
+    assert reader.answered() == reader.replies().keys() == {first.key}
+    assert reader.failures() == {}
+    assert reader.verify() == []
+    reader.close()
+    later = RunStore(tmp_path / "run.db", read_only=True)
+    assert later.answered() == {first.key, second.key}
+    assert later.failures().keys() == {third.key}
+    later.close()
+    store.close()
+
+
 @pytest.mark.parametrize(
     ("statement", "told"),
     [

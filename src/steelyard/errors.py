@@ -23,6 +23,8 @@ A message is one sentence that says where, what was found, what was expected and
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class SteelyardError(Exception):
     """Root of every error that Steelyard raises on purpose."""
@@ -102,3 +104,8 @@ class TransientError(CallError):
 
 class PermanentError(CallError):
     """Another try of the same call would end the same way."""
+
+
+def exit_code(errors: Iterable[SteelyardError]) -> int:
+    """The exit code that several errors amount to; 0 without any."""
+    return max((error.exit_code for error in errors), default=0)

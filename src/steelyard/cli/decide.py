@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from steelyard.cli.measure import calls_made, limits_of, open_study, print_plan
-from steelyard.cli.say import complain, plain, shown, warn
+from steelyard.cli.plan import print_plan
+from steelyard.cli.say import calls_made, plain, shown, tell
+from steelyard.cli.study import limits_of, open_study
 from steelyard.errors import ConfigError
 from steelyard.wording import counted
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from steelyard.lab.decide.decide import Decided
+    from steelyard.lab.decide.decide import Decisions
     from steelyard.lab.decide.decision import Decision
     from steelyard.lab.decide.decision_rule import Rule
     from steelyard.lab.folder.run_folder import RunFolder
@@ -38,16 +39,12 @@ def decide_rule(text: str, cap: int | None, options: dict[str, Any], dry_run: bo
         _print_plan(study, folder, rule, cap, as_json)
         return 0
     with LiveProgress() as progress:
-        decided = decide(study, folder, rule, cap, limits_of(options), progress)
+        made = decide(study, folder, rule, cap, limits_of(options), progress)
     if as_json:
-        click.echo(json.dumps([decision.to_json() for decision in decided.decisions], indent=1))
+        click.echo(json.dumps([decision.to_json() for decision in made.decisions], indent=1))
     else:
-        _print(decided, rule)
-    for warning in decided.warnings:
-        warn(warning)
-    for error in decided.errors:
-        complain(error)
-    return decided.exit_code
+        _print(made, rule)
+    return tell(made.warnings, made.errors)
 
 
 def _study(rule: Rule, options: dict[str, Any]) -> tuple[Study, RunFolder]:
@@ -77,7 +74,7 @@ def _print_plan(study: Study, folder: RunFolder, rule: Rule, cap: int | None, as
         click.echo("This is the most that the decision can take: it stops as soon as the answer is clear.")
 
 
-def _print(decided: Decided, rule: Rule) -> None:
+def _print(made: Decisions, rule: Rule) -> None:
     from rich.console import Console
 
     from steelyard.lab.decide.decide import EVERY
@@ -85,8 +82,8 @@ def _print(decided: Decided, rule: Rule) -> None:
 
     console = Console()
     console.print(plain(f"Is {rule} true?", "bold"))
-    console.print(_table(decided.decisions))
-    for decision in decided.decisions:
+    console.print(_table(made.decisions))
+    for decision in made.decisions:
         console.print(plain(_sentence(decision)), soft_wrap=True)
     level = f"{100 * (1 - ALPHA):g} %"
     console.print(
@@ -94,7 +91,7 @@ def _print(decided: Decided, rule: Rule) -> None:
         f"({level}). They decide and do not measure: leave --decide out to measure.",
         highlight=False,
     )
-    click.echo(f"{calls_made(decided.outcome)} Log: {shown(decided.folder.decisions)}")
+    click.echo(f"{calls_made(made.sitting)} Log: {shown(made.folder.decisions)}")
 
 
 def _table(decisions: tuple[Decision, ...]) -> Table:

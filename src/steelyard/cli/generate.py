@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from steelyard.cli.measure import calls_made, limits_of, open_study, with_reference
 from steelyard.cli.options import StudyCommand, option, study_options
-from steelyard.cli.say import plain, shown, warn
+from steelyard.cli.say import calls_made, plain, shown, warn
+from steelyard.cli.study import limits_of, open_study, with_reference
 from steelyard.errors import ConfigError
 from steelyard.wording import counted, plural
 
@@ -49,7 +49,7 @@ def generate(accept_all: bool, **options: Any) -> None:
     if authored.pending:
         console.print(plain(_waiting(authored.pending)), soft_wrap=True)
     made = (
-        calls_made(authored.outcome) if authored.outcome.calls else "No calls: every text was written before."
+        calls_made(authored.sitting) if authored.sitting.calls else "No calls: every text was written before."
     )
     click.echo(f"{made} Stimuli: {shown(folder.stimuli)}")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from steelyard.cli.options import option
-from steelyard.cli.say import complain, shown, warn
+from steelyard.cli.say import shown, tell
 from steelyard.cli.sheet import print_sheet
 from steelyard.wording import counted
 
@@ -34,7 +34,7 @@ def import_command(files: tuple[Path, ...], out: Path, name: str | None, seed: i
     shown in one order only are reported and not decomposed.
     """
     from steelyard.lab.folder.run_folder import RunFolder
-    from steelyard.lab.recorded.folder import ImportFolder, import_verdicts
+    from steelyard.lab.import_verdicts import ImportFolder, import_verdicts
     from steelyard.lab.run.shortfalls import uncomputed
 
     imported = import_verdicts(files, name, seed)
@@ -46,8 +46,4 @@ def import_command(files: tuple[Path, ...], out: Path, name: str | None, seed: i
         errors += print_sheet(sheet)
         read = counted(len(imported.calls), "recorded call")
         click.echo(f"\n{read}, none made. Page: {shown(RunFolder(out).page)}")
-    for warning in imported.warnings:
-        warn(warning)
-    for error in errors:
-        complain(error)
-    sys.exit(max((error.exit_code for error in errors), default=0))
+    sys.exit(tell(imported.warnings, errors))

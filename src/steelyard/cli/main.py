@@ -15,7 +15,7 @@ from steelyard.version import __version__
 
 COMMANDS = {
     "measure": "steelyard.cli.measure:measure",
-    "plan": "steelyard.cli.measure:plan",
+    "plan": "steelyard.cli.plan:plan",
     "generate": "steelyard.cli.generate:generate",
     "report": "steelyard.cli.report:report",
     "compare": "steelyard.cli.compare:compare",

@@ -29,7 +29,7 @@ def report(folder: Path, form: str | None, verify: bool) -> None:
     """Rebuild every figure of a run folder from its store and write the datasheet files anew."""
     from steelyard.errors import RunError, StoreError
     from steelyard.lab.folder.run_folder import RunFolder, build_datasheet
-    from steelyard.lab.recorded.folder import ImportFolder
+    from steelyard.lab.import_verdicts import ImportFolder
     from steelyard.lab.run.coverage import covered
     from steelyard.lab.run.observe import observe
     from steelyard.lab.run.shortfalls import unasked, untaken, warnings

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from steelyard.errors import SteelyardError, exit_code
+from steelyard.wording import counted
+
 if TYPE_CHECKING:
     from rich.text import Text
+
+    from steelyard.lab.run.sitting import Sitting
 
 
 def complain(message: object) -> None:
@@ -21,6 +27,15 @@ def complain(message: object) -> None:
 def warn(message: object) -> None:
     """A sentence about something that did not stop the run."""
     complain(f"warning: {message}")
+
+
+def tell(warnings: Iterable[str], errors: Sequence[SteelyardError]) -> int:
+    """Say what was lost, then what could not be finished; return the exit code."""
+    for warning in warnings:
+        warn(warning)
+    for error in errors:
+        complain(error)
+    return exit_code(errors)
 
 
 def shown(path: Path) -> str:
@@ -37,3 +52,13 @@ def plain(text: str, style: str = "") -> Text:
     from steelyard.datasheet.words.visible import visible
 
     return Text(visible(text), style)
+
+
+def calls_made(sitting: Sitting) -> str:
+    """What the sitting took."""
+    spent = f", ${sitting.dollars:.4f} spent in all" if sitting.dollars else ""
+    if sitting.calls:
+        return f"{counted(sitting.calls, 'call')} in this sitting{spent}."
+    if sitting.failed or sitting.stopped:
+        return f"No call of this sitting was answered{spent}."
+    return "No calls: every trial was answered before."

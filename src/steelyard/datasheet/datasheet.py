@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any
 
+from steelyard.datasheet.look_up import LookUp
 from steelyard.json_body import from_body, mapping, read_fields
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Fault
@@ -170,20 +172,20 @@ class Datasheet:
         before, after = _REFERENCE
         return "" if self.reference is None else f"{before}{self.reference}{after}"
 
+    @cached_property
+    def look_up(self) -> LookUp:
+        """The estimates by what they are about."""
+        return LookUp(self.estimates)
+
     def find(
         self, judge: str, metric: str, probe: str | None = None, **group: str | float
     ) -> Estimate | None:
         """The one estimate with exactly this group, if there is one."""
-        for estimate in self.of(judge, metric, probe):
-            if dict(estimate.group) == group:
-                return estimate
-        return None
+        return self.look_up.find(judge, metric, probe, group)
 
-    def of(self, judge: str, metric: str, probe: str | None = None) -> Iterator[Estimate]:
+    def of(self, judge: str, metric: str, probe: str | None = None) -> Sequence[Estimate]:
         """Every estimate of a metric for a judge."""
-        for estimate in self.estimates:
-            if estimate.judge == judge and estimate.metric == metric and probe in (None, estimate.probe):
-                yield estimate
+        return self.look_up.of(judge, metric, probe)
 
     def to_json(self) -> dict[str, Any]:
         """The content of `datasheet.json`."""

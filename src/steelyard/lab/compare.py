@@ -10,7 +10,7 @@ from steelyard.datasheet.comparison.sheet import ComparisonSheet, Side
 from steelyard.datasheet.datasheet import JudgeEntry, partial_words
 from steelyard.errors import ConfigError, DataError
 from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.recorded.folder import ImportFolder
+from steelyard.lab.import_verdicts import ImportFolder
 from steelyard.lab.run.coverage import RunCoverage, covered
 from steelyard.lab.run.observe import observe
 from steelyard.metrics.comparison.comparison import compare
@@ -120,8 +120,8 @@ def compare_judges(
     mine, other = left.of(first.name), right.of(second.name)
     _check_shared(left, mine, right, other, by_name=by_name)
     family = compare(
-        outcomes(mine, lambda s: s.id if by_name else s.hash),
-        outcomes(other, lambda s: s.id if by_name else s.hash),
+        outcomes(mine, lambda s: s.id if by_name else s.shown_hash),
+        outcomes(other, lambda s: s.id if by_name else s.shown_hash),
         margin,
     )
     matched = "name" if by_name else "content"
@@ -138,7 +138,7 @@ def _check_shared(
     by_name: bool,
 ) -> None:
     shown, compared = (
-        {o.stimulus.id if by_name else o.stimulus.hash for o in side} for side in (mine, other)
+        {o.stimulus.id if by_name else o.stimulus.shown_hash for o in side} for side in (mine, other)
     )
     if not shown & compared:
         what = "pair names" if by_name else "contents"

@@ -13,7 +13,6 @@ from steelyard.errors import ConfigError
 from steelyard.lab.folder.datasheet_file import read_datasheet
 from steelyard.metrics.run.cost import CostRow, OverallCost, overall_cost
 
-_BASE = {"protocol": "base"}
 NOT_ASKED = "not a judge of this run"
 NO_ACCURACY = "no probe of labelled single texts"
 
@@ -147,20 +146,23 @@ def _judge(judge: str, sheets: Mapping[str, Datasheet]) -> JudgeOverall:
 
 def _row(judge: str, name: str, sheet: Datasheet) -> DataSetRow | None:
     """The probes that have an accuracy, and the dollars of each."""
-    mine = [e for e in sheet.estimates if e.judge == judge and dict(e.group) == _BASE and e.value is not None]
-    right = {e.probe: e.value for e in mine if e.metric == "accuracy"}
-    paid = {e.probe: e.value for e in mine if e.metric == "cost_total" and e.probe in right}
+    right, costs = _by_probe(sheet, judge, "accuracy"), _by_probe(sheet, judge, "cost_total")
     if not right:
         return None
-    dollars = sum(value or 0.0 for value in paid.values()) if len(paid) == len(right) else None
-    accuracy = fmean(value or 0.0 for value in right.values())
-    return DataSetRow(name, accuracy, dollars, tuple(sorted(right)), sheet.partial)
+    paid = [costs[probe] for probe in costs if probe in right]
+    dollars = sum(paid) if len(paid) == len(right) else None
+    return DataSetRow(name, fmean(right.values()), dollars, tuple(sorted(right)), sheet.partial)
+
+
+def _by_probe(sheet: Datasheet, judge: str, metric: str) -> dict[str, float]:
+    """The defined figures of whole probes."""
+    return {e.probe: e.value for e in sheet.of(judge, metric) if e.whole and e.value is not None}
 
 
 def _why(judge: str, sheet: Datasheet) -> str:
     """Why a judge has no accuracy: what its undefined figures say, each reason once."""
     if judge not in [entry.name for entry in sheet.judges]:
         return NOT_ASKED
-    notes = dict.fromkeys(e.note for e in sheet.of(judge, "accuracy") if dict(e.group) == _BASE and e.note)
+    notes = dict.fromkeys(e.note for e in sheet.of(judge, "accuracy") if e.whole and e.note)
     early = [sheet.partial] if sheet.partial else []
     return "; ".join([*(notes or [NO_ACCURACY]), *early])

@@ -9,15 +9,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from steelyard.errors import BudgetError, RunError
-from steelyard.lab.authoring.desk import WORTH_ANOTHER_TRY
 from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.measure import check_prices, conduct
+from steelyard.lab.run.budget import check_prices
+from steelyard.lab.run.conduct import conduct
 from steelyard.lab.run.limits import Limits
 from steelyard.lab.run.observe import observe_trials
 from steelyard.lab.run.progress import Progress
-from steelyard.lab.run.runner import Outcome, Runner
-from steelyard.lab.run.shortfalls import cause
-from steelyard.lab.study.reference import foretold, labelled, reference_cost, reference_trial
+from steelyard.lab.run.runner import Runner
+from steelyard.lab.run.shortfalls import WORTH_ANOTHER_TRY, cause
+from steelyard.lab.run.sitting import Sitting
+from steelyard.lab.run.spending import reference_cost
+from steelyard.lab.study.reference import foretold, labelled, reference_trial
 from steelyard.lab.study.study import Study
 from steelyard.lab.study.study_probes import without_idle
 from steelyard.store.run_store import RunStore
@@ -66,7 +68,7 @@ def referenced(study: Study, folder: RunFolder, limits: Limits, progress: Progre
 def _asked(study: Study, items: list[Item], runner: Runner) -> dict[str, str]:
     """Verdicts on items without one; a reply is filed under the item as its verdict labels it."""
     store, trials = runner.store, [reference_trial(study, item) for item in items]
-    outcome = conduct(runner, lambda runner: runner.run(trials))
+    sitting = conduct(runner, lambda runner: runner.run(trials))
     verdicts = {key: observation.verdict for key, observation in observe_trials(trials, store).items()}
     labels = {
         item.id: verdict.value
@@ -78,16 +80,16 @@ def _asked(study: Study, items: list[Item], runner: Runner) -> dict[str, str]:
         for item, trial in zip(items, trials, strict=True)
         if item.id in labels
     )
-    _require_end(outcome, trials, store)
+    _require_end(sitting, trials, store)
     return labels
 
 
-def _require_end(outcome: Outcome, trials: list[Trial], store: RunStore) -> None:
+def _require_end(sitting: Sitting, trials: list[Trial], store: RunStore) -> None:
     """Raise what keeps the reference from being known; what was answered is kept."""
-    if outcome.stopped:
-        error = outcome.stopped[0]
+    if sitting.stopped:
+        error = sitting.stopped[0]
         again = "raise --budget and run again" if isinstance(error, BudgetError) else "run again"
-        told = cause(error, outcome)
+        told = cause(error, sitting)
         raise type(error)(f"data.reference: {told}; what was answered is kept, {again} to go on.")
     failures = store.failures()
     waiting = [failures[t.key] for t in trials if t.key in failures]

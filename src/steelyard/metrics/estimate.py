@@ -107,6 +107,11 @@ class Estimate:
         return from_body(cls, body, where)
 
     @property
+    def whole(self) -> bool:
+        """True for the figure of the base protocol that is pooled over everything else."""
+        return dict(self.group) == {"protocol": "base"}
+
+    @property
     def interval(self) -> Interval | None:
         """The recommended interval."""
         return self.intervals[0] if self.intervals else None

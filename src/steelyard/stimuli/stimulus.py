@@ -81,6 +81,11 @@ class Stimulus:
         """Content hash of everything above; an addition that a stimulus lacks does not enter."""
         return content_hash(self.content)
 
+    @cached_property
+    def shown_hash(self) -> str:
+        """The same without what is expected: a text is one text whoever labelled it."""
+        return content_hash({key: value for key, value in self.content.items() if key != "expectation"})
+
     @property
     def content(self) -> dict[str, Any]:
         """What the hash is taken of."""

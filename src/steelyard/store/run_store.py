@@ -51,7 +51,7 @@ class RunStore:
     """Reads happen where they are asked for; writes go through one thread, acknowledged after commit."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        """Open or create the file; read-only opens what is there and changes nothing."""
+        """Open or create the file; read-only sees what is there at this moment and changes nothing."""
         self.path = path
         self._queue: queue.Queue[_Pending | None] = queue.Queue()
         self._thread: threading.Thread | None = None
@@ -67,11 +67,15 @@ class RunStore:
         return connection
 
     def _connect_read_only(self) -> sqlite3.Connection:
-        """Where the folder cannot be written, SQLite cannot keep its own files: take the file as it is."""
+        """All reads from one snapshot, for a run may be going on beside them.
+
+        Where the folder cannot be written, SQLite cannot keep its own files: take the file as it is.
+        """
         place = self.path.resolve().as_uri()
         for mode in ("mode=ro", "mode=ro&immutable=1"):
             connection = sqlite3.connect(f"{place}?{mode}", uri=True, isolation_level=None)
             try:
+                connection.execute("BEGIN")  # the snapshot is that of the first statement after it
                 connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
                 return connection
             except sqlite3.OperationalError:

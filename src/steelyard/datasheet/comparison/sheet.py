@@ -9,7 +9,8 @@ from typing import Any
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.datasheet.words.visible import visible
-from steelyard.metrics.comparison.comparison import Comparison, Dropped
+from steelyard.metrics.comparison.comparison import Comparison
+from steelyard.metrics.comparison.units import Dropped
 from steelyard.metrics.faults import Fault
 from steelyard.metrics.stats.power import ALPHA
 from steelyard.wording import counted
@@ -86,13 +87,12 @@ class ComparisonSheet:
         return tuple(row for row in self.rows if _shown_to_both(row))
 
     def asked_of_one(self) -> list[str]:
-        """Figures whose units one judge alone was shown, by protocol and probe, in sentences."""
+        """Figures without a unit that could be asked of both, by protocol, probe and reason, in sentences."""
         found: dict[str, int] = {}
         for row in self.rows:
             if not _shown_to_both(row):
-                who = "B" if row.dropped_first.not_shown else "A"
                 what = f"{probe_title(row.probe)}, {row.group.get('protocol', 'base')}"
-                line = f"{what}: shown to {who} only"
+                line = f"{what}: {_unpaired(row)}"
                 found[line] = found.get(line, 0) + 1
         return [f"{line} ({counted(count, 'figure')})" for line, count in found.items()]
 
@@ -137,6 +137,18 @@ def _shown_to_both(row: Comparison) -> bool:
     return bool(shared) or first == second == Dropped()
 
 
+def _unpaired(row: Comparison) -> str:
+    """Why no unit of a figure has an answer of both."""
+    if row.dropped_first.other_reference:
+        return "held against different references"
+    for name, side in (("A", row.dropped_first), ("B", row.dropped_second)):
+        if side.no_reference:
+            return f"{name} has no reference but its own verdicts, or none"
+    if row.dropped_first.not_shown and row.dropped_second.not_shown:
+        return "nothing that both were shown"
+    return f"shown to {'B' if row.dropped_first.not_shown else 'A'} only"
+
+
 def label(row: Comparison) -> str:
     """`target sensitivity, Δ1`; the probe and the protocol where they are needed to tell rows apart."""
     hidden = ("protocol",) if row.group.get("protocol") == "base" else ()
@@ -176,5 +188,7 @@ def _told(side: Dropped) -> str:
         ("not shown", side.not_shown),
         ("unreadable", side.unreadable),
         ("failed", side.failed),
+        ("without a reference", side.no_reference),
+        ("held against another reference", side.other_reference),
     )
     return ", ".join(f"{count} {word}" for word, count in counts if count)

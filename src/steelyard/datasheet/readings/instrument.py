@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.datasheet.readings.figures_of import Figures
+from steelyard.datasheet.look_up import Figures
 from steelyard.datasheet.words.numbers import decimal, defined, figure, interval, value
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.instrument.estimates import TOO_LITTLE

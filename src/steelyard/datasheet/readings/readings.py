@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from steelyard.datasheet.datasheet import JudgeEntry, Reading
-from steelyard.datasheet.readings.figures_of import Figures
+from steelyard.datasheet.look_up import Figures, LookUp
 from steelyard.datasheet.readings.instrument import instrument, resolution_moved
 from steelyard.datasheet.readings.more_data import more_data
 from steelyard.datasheet.readings.reliability import accuracy, repeatability, robustness
@@ -36,9 +36,10 @@ def readings_of(
 ) -> Iterator[Reading]:
     """Every reading of every measured judge; baselines need none. What can not be read is a fault."""
     guard = Faults() if faults is None else faults
+    every = LookUp(estimates)
     for judge in judges:
         if not judge.baseline:
-            figures = Figures(judge.name, estimates)
+            figures = Figures(judge.name, every)
             for title in QUESTIONS:
                 make, otherwise = partial(_answers, figures, title), partial(_unread, title)
                 yield from guard.guarded(judge.name, f"reading {title}", make, otherwise)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from steelyard.datasheet.readings.figures_of import Figures
+from steelyard.datasheet.look_up import Figures
 from steelyard.datasheet.words.glossary import probe_label
 from steelyard.datasheet.words.numbers import abstentions, defined, figure, reason, times, undefined
 from steelyard.metrics.estimate import Estimate

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.datasheet.readings.figures_of import Figures
+from steelyard.datasheet.look_up import Figures
 from steelyard.datasheet.words.glossary import probe_title
 from steelyard.datasheet.words.numbers import defined, figure, value
 from steelyard.metrics.estimate import Estimate

@@ -1,4 +1,4 @@
-"""Rows and sections of a report, and the estimates by address that they are made of."""
+"""Rows and sections of a report, made of estimates by their address."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.look_up import Condition, Group
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import Metric, ShownAs
-
-Group = Mapping[str, str | float]
-Address = tuple[str, str, frozenset[tuple[str, str | float]]]
-"""Probe, metric and condition: what an estimate is about, whoever the judge is."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +45,8 @@ class Index:
     def __init__(self, datasheet: Datasheet) -> None:
         self.level = datasheet.level
         self.measured = {judge.name for judge in datasheet.judges if not judge.baseline}
-        self.cells: dict[Address, dict[str, Estimate]] = {}
-        for estimate in datasheet.estimates:
-            address = (estimate.probe, estimate.metric, frozenset(estimate.group.items()))
-            self.cells.setdefault(address, {})[estimate.judge] = estimate
+        self.look_up = datasheet.look_up
+        self.cells = self.look_up.rows
 
     def row(
         self,
@@ -83,7 +78,7 @@ class Index:
         cells = [row.cells.items() for row in rows]
         return any(cell.value for items in cells for name, cell in items if name in self.measured)
 
-    def free(self, probe: str, metric: Metric, group: frozenset[tuple[str, str | float]]) -> bool:
+    def free(self, probe: str, metric: Metric, group: Condition) -> bool:
         """True for a cost that is nothing for every measured judge."""
         cells = self.cells[probe, metric.id, group].items()
         return metric.shown_as is ShownAs.DOLLARS and all(
@@ -92,12 +87,12 @@ class Index:
 
     def values(self, probe: str, metric: Metric, key: str) -> list[str | float]:
         """Values of a group key over the estimates of a metric, in order of first appearance."""
-        groups = [dict(group) for (p, m, group) in self.cells if (p, m) == (probe, metric.id)]
+        groups = self.look_up.conditions(probe, metric.id)
         return list(dict.fromkeys(group[key] for group in groups if key in group))
 
     def steps(self, probe: str, metric: Metric, protocol: str = "base") -> list[float]:
         """Quality steps of a metric under a protocol, in order."""
-        groups = [dict(group) for (p, m, group) in self.cells if (p, m) == (probe, metric.id)]
+        groups = self.look_up.conditions(probe, metric.id)
         return sorted({float(g["delta"]) for g in groups if "delta" in g and g.get("protocol") == protocol})
 
     def protocols(self) -> list[str]:

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.look_up import Address, Group
 from steelyard.datasheet.sections.reliability import reliability_rows
-from steelyard.datasheet.sections.rows import Address, Group, Index, Row, Section
+from steelyard.datasheet.sections.rows import Index, Row, Section
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import KINDS, metric_named, probe_title
 from steelyard.metrics.common import ACCURACY, DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE

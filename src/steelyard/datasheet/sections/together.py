@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from steelyard.datasheet.look_up import LookUp
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import probe_title
@@ -31,6 +32,7 @@ _CHOSEN = {
     "best_judge_accuracy": "best judge on the other half",
     "jury_gain": "gain of the trio over that judge",
 }
+_ERRORS = ("jury_false_positive_rate", "jury_false_negative_rate")
 
 
 @dataclass(frozen=True)
@@ -66,14 +68,6 @@ def judges_of(estimate: Estimate) -> tuple[str, ...]:
     return tuple(str(estimate.group[key]) for key in keys)
 
 
-def _of_base(estimate: Estimate) -> bool:
-    return dict(estimate.group) == {"protocol": "base"}
-
-
-def _condition(estimate: Estimate) -> frozenset[tuple[str, str | float]]:
-    return frozenset(estimate.group.items())
-
-
 class _Tables:
     """The tables of one datasheet, with names for its judges."""
 
@@ -98,11 +92,12 @@ class _Tables:
     def _ordinal(self) -> TogetherTable:
         """Scores against labels by judge and probe, and over all probes of a judge."""
         rows = []
+        look_up = self.summary.datasheet.look_up
         for judge in self.summary.measured:
-            mine = [e for e in self.summary.datasheet.estimates if e.judge == judge.name and _of_base(e)]
-            for probe in dict.fromkeys(e.probe for e in mine if e.metric in _ORDINAL):
-                found = {e.metric: e for e in mine if e.probe == probe and e.metric in _ORDINAL}
-                cells = [self._ordinal_cell(found.get(metric)) for metric in _ORDINAL]
+            mine = [e for e in look_up.of_judge(judge.name) if e.metric in _ORDINAL and e.whole]
+            for probe in dict.fromkeys(e.probe for e in mine):
+                found = [look_up.find(judge.name, metric, probe, {"protocol": "base"}) for metric in _ORDINAL]
+                cells = map(self._ordinal_cell, found)
                 rows.append((self.names[judge.name], probe_title(probe), *cells))
         header = ("judge", "probe", *_ORDINAL.values())
         return TogetherTable("Scores against labels", _AGAINST, header, tuple(rows))
@@ -134,12 +129,13 @@ class _Tables:
 
     def _errors(self) -> TogetherTable:
         """False positives and false negatives of each jury that has an accuracy above."""
-        mine = {(e.metric, _condition(e)): e for e in self.panel if e.probe == JURY}
+        look_up = LookUp(self.panel)
+        right = [e for e in self.panel if e.metric in ("jury_accuracy", "chosen_jury_accuracy")]
         rows = []
-        for (metric, condition), e in mine.items():
-            rates = [mine.get((f"jury_false_{sort}_rate", condition)) for sort in ("positive", "negative")]
+        for e in (e for e in right if e.probe == JURY):
+            rates = [look_up.find(e.judge, metric, JURY, e.group) for metric in _ERRORS]
             known = [rate for rate in rates if rate is not None]
-            if metric in ("jury_accuracy", "chosen_jury_accuracy") and known:
+            if known:
                 rows.append((self._jury(e), *map(self._figure, known)))
         header = ("jury", "false positive", "false negative")
         return TogetherTable(

@@ -84,6 +84,7 @@ KINDS: dict[str, str] = {
 
 WHOLES: dict[str, str] = {
     "run": "All calls",
+    "original": "unchanged items",
     "cost": "Cost",
     "volatility": "Volatility over probes",
     "pooled": "All probes together",

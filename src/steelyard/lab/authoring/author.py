@@ -10,21 +10,21 @@ from steelyard.lab.authoring.answers import text_of
 from steelyard.lab.authoring.briefs import open_briefs
 from steelyard.lab.authoring.desk import Desk, StoppedError
 from steelyard.lab.authoring.diversity import Diversity, originals
-from steelyard.lab.authoring.draft import Draft, Written, brief_hash
-from steelyard.lab.authoring.exemplars import exemplars
-from steelyard.lab.authoring.prompts import question_of
+from steelyard.lab.authoring.draft import Draft, brief_hash
+from steelyard.lab.authoring.questions import KEEPS_MEANING, author_exchange, exemplars, question_of
 from steelyard.lab.authoring.review import all_accepted, reviewed, under_review, write_stimuli
-from steelyard.lab.authoring.roles import Roles
-from steelyard.lab.authoring.tally import tally
-from steelyard.lab.authoring.validation import KEEPS_MEANING, Validation
-from steelyard.lab.authoring.writing import author_exchange
+from steelyard.lab.authoring.validation import Validation
+from steelyard.lab.folder.authored_stimuli import AuthoredStimulus, tally
 from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.measure import check_prices, conduct
+from steelyard.lab.run.budget import check_prices
+from steelyard.lab.run.conduct import conduct
 from steelyard.lab.run.limits import Limits
 from steelyard.lab.run.progress import Progress
-from steelyard.lab.run.runner import Outcome, Runner
+from steelyard.lab.run.runner import Runner
 from steelyard.lab.run.shortfalls import cause
-from steelyard.lab.study.reference import reference_cost
+from steelyard.lab.run.sitting import Sitting
+from steelyard.lab.run.spending import reference_cost
+from steelyard.lab.study.roles import Roles
 from steelyard.lab.study.study import Study
 from steelyard.stimuli.authored.brief import ORDINAL, Brief
 from steelyard.stimuli.authored.checks import mechanical, words
@@ -44,7 +44,7 @@ class Authored:
     """Every text, rejected and waiting ones included; hand them to the study as `authored`."""
     report: tuple[ProbeReport, ...]
     """What was asked, made and rejected, by probe."""
-    outcome: Outcome
+    sitting: Sitting
     """What this sitting took."""
 
     @property
@@ -93,17 +93,17 @@ def author(
         runner = Runner(store, limits, progress, reference_cost(study, store))
         fresh = [brief for brief in briefs if brief.name not in held]
         if fresh:
-            work = _Work(study, roles, runner, fresh, [Written.of(row) for row in held.values()])
+            work = _Work(study, roles, runner, fresh, [AuthoredStimulus.of(row) for row in held.values()])
             conduct(runner, work.run)
             work.require_end()
-        written = {name: Written.of(row) for name, row in store.authored().items()}
+        written = {name: AuthoredStimulus.of(row) for name, row in store.authored().items()}
         made = tuple(written[brief.name].stimulus for brief in briefs)
         made = reviewed(under_review(made) if review else made, folder.stimuli, held)
         made = all_accepted(made) if accept_all else made
         parents = {brief.item.id: original_of(brief.item, study.task) for brief in briefs}
         beside = () if folder.study.exists() else parents.values()  # a frozen set gains no original
         write_stimuli(folder.stimuli, [*beside, *made])
-    return Authored(made, tally(written.values(), made), runner.outcome)
+    return Authored(made, tally(written.values(), made), runner.sitting)
 
 
 def _check(
@@ -131,7 +131,12 @@ class _Work:
     """The rounds: everyone's first try, then everyone's second where the first was turned down."""
 
     def __init__(
-        self, study: Study, roles: Roles, runner: Runner, briefs: Sequence[Brief], before: Sequence[Written]
+        self,
+        study: Study,
+        roles: Roles,
+        runner: Runner,
+        briefs: Sequence[Brief],
+        before: Sequence[AuthoredStimulus],
     ) -> None:
         self._study, self._roles, self._runner = study, roles, runner
         self._desk = Desk(runner)
@@ -140,7 +145,7 @@ class _Work:
         self._diversity = Diversity(self._desk, roles, [*originals(study), *earlier])
         self._drafts = [Draft(brief, study.task, roles.author.address) for brief in briefs]
 
-    async def run(self, runner: Runner) -> Outcome:
+    async def run(self, runner: Runner) -> Sitting:
         """Bring every brief to its end, then keep all of them at once."""
         try:
             for attempt in range(self._roles.attempts):
@@ -148,17 +153,17 @@ class _Work:
                 if self._waiting:
                     break  # later tries may depend on how the waiting ones end
         except StoppedError:
-            return runner.outcome
+            return runner.sitting
         if not self._waiting:
             await runner.store.save_authored([self._row(draft) for draft in self._drafts])
-        return runner.outcome
+        return runner.sitting
 
     def require_end(self) -> None:
         """Raise what keeps the author from finishing; what was paid for is kept."""
-        if self._runner.outcome.stopped:
-            error = self._runner.outcome.stopped[0]
+        if self._runner.sitting.stopped:
+            error = self._runner.sitting.stopped[0]
             again = "raise --budget and run again" if isinstance(error, BudgetError) else "run again"
-            told = cause(error, self._runner.outcome)
+            told = cause(error, self._runner.sitting)
             raise type(error)(f"authoring: {told}; what was written is kept, {again} to go on.")
         if self._waiting:
             count, told = len(self._waiting), self._waiting[0].rstrip(".?")

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from steelyard.errors import ConfigError
 from steelyard.lab.authoring.author import Authored, author
 from steelyard.lab.authoring.briefs import open_briefs, stand_ins
-from steelyard.lab.authoring.draft import Written
 from steelyard.lab.authoring.outlook import writing_rows
 from steelyard.lab.authoring.review import all_accepted, reviewed
-from steelyard.lab.authoring.role_config import parse_roles
-from steelyard.lab.authoring.roles import Roles
+from steelyard.lab.folder.authored_stimuli import AuthoredStimulus
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.run.limits import Limits
 from steelyard.lab.run.planner import PlanRow, make_plan
 from steelyard.lab.run.progress import Progress
+from steelyard.lab.study.role_config import parse_roles
+from steelyard.lab.study.roles import Roles
 from steelyard.lab.study.study import Study
 from steelyard.lab.study.study_file import StudyConfig
 from steelyard.stimuli.stimulus import Stimulus
@@ -40,7 +40,7 @@ class Commission:
         held: dict[str, Stimulus] = {}
         if folder.database.exists():
             with folder.store(read_only=True) as store:
-                held = {name: Written.of(row).stimulus for name, row in store.authored().items()}
+                held = {name: AuthoredStimulus.of(row).stimulus for name, row in store.authored().items()}
         briefs = open_briefs(study)
         made = all_accepted(reviewed([held[b.name] for b in briefs if b.name in held], folder.stimuli, held))
         missing = [brief for brief in briefs if brief.name not in held]

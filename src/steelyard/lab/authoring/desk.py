@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from steelyard.errors import SteelyardError
-from steelyard.lab.run.runner import Agenda, Runner
+from steelyard.lab.run.judge_run import Agenda
+from steelyard.lab.run.runner import Runner
+from steelyard.lab.run.shortfalls import WORTH_ANOTHER_TRY
 from steelyard.store.replies import StoredFailure
 from steelyard.trials.exchange import Exchange
 from steelyard.trials.reply import Reply
 
-WORTH_ANOTHER_TRY = frozenset(
-    ("rate_limited", "server_error", "timeout", "unreachable", "connection_dropped", "garbled_reply")
-)
-"""Failures that the next sitting may not meet."""
-
 
 class StoppedError(SteelyardError):
-    """The runner has stopped; its outcome says why."""
+    """The runner has stopped; its sitting says why."""
 
 
 class Desk:
@@ -37,7 +34,7 @@ class Desk:
         self._seen.update(wanted)
         if fresh:
             await self.runner.follow(self._agendas(fresh))
-        if self.runner.outcome.stopped:
+        if self.runner.sitting.stopped:
             raise StoppedError("stopped")
         stored, failures = self._store.exchanges(wanted), self._store.exchange_failures()
         for key in wanted:

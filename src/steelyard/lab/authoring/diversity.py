@@ -6,15 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from steelyard.lab.authoring.desk import Desk
 from steelyard.lab.authoring.draft import Draft
-from steelyard.lab.authoring.prompts import EMBED, rendered
-from steelyard.lab.authoring.roles import Roles
+from steelyard.lab.authoring.questions import embedding_exchange
+from steelyard.lab.study.roles import Roles
 from steelyard.lab.study.study import Study
 from steelyard.stimuli.authored.rejection import CALL_FAILED, TOO_SIMILAR, Rejection
 from steelyard.stimuli.authored.similarity import Vector, closest, crowd, local_vector, unit
 from steelyard.tasks.sources.items import drawn
-from steelyard.trials.exchange import EMBEDDER, Exchange
-from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Slots
 
 COMPARED = 1000
 """Items that were not drawn and that texts are compared with, at most."""
@@ -60,7 +57,7 @@ class Diversity:
 
     def _missing(self, draft: Draft) -> None:
         assert self._embedder is not None
-        key = _exchange(self._embedder, draft.text).key
+        key = embedding_exchange(self._embedder, draft.text).key
         if key in self._desk.waiting:
             draft.waiting = self._desk.waiting[key].message
         else:
@@ -72,20 +69,7 @@ class Diversity:
                 if text not in self._local:
                     self._local[text] = local_vector(text)
             return self._local
-        asked = {text: _exchange(self._embedder, text) for text in texts}
+        asked = {text: embedding_exchange(self._embedder, text) for text in texts}
         replies = await self._desk.ask(asked.values())
         scores = {text: replies[e.key].scores for text, e in asked.items() if e.key in replies}
         return {text: unit(numbers) for text, numbers in scores.items() if numbers}
-
-
-def _exchange(judge: Judge, text: str) -> Exchange:
-    return Exchange(
-        role=EMBEDDER,
-        judge=judge,
-        protocol=EMBED,
-        brief="",
-        messages=rendered(judge, EMBED, {"text": text}),
-        decoding=judge.decoding,
-        slots=Slots("", (text,)),
-        wants="embedding",
-    )

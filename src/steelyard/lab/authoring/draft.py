@@ -2,42 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 
-from steelyard.identity import canonical_json, content_hash
+from steelyard.identity import content_hash
+from steelyard.lab.folder.authored_stimuli import AuthoredStimulus
 from steelyard.stimuli.authored.brief import Brief
 from steelyard.stimuli.authored.rejection import Rejection
 from steelyard.stimuli.stimulus import REJECTED, Stimulus
-from steelyard.store.authoring import AuthoredRow
 from steelyard.tasks.task import Task
-
-
-@dataclass(frozen=True)
-class Written:
-    """A stimulus that somebody wrote, with the tries that were turned down."""
-
-    stimulus: Stimulus
-    """As it was made; what a person decided later is not in it."""
-    tries: tuple[Rejection, ...] = ()
-    """Why earlier texts were turned down; for a rejected stimulus every text."""
-
-    @property
-    def rejected(self) -> bool:
-        """True where no try was good enough."""
-        return self.stimulus.lineage.review == REJECTED
-
-    def row(self, brief: str, roles: str) -> AuthoredRow:
-        """How it lies in the run file."""
-        body = {"stimulus": self.stimulus.to_json(), "tries": [asdict(each) for each in self.tries]}
-        return AuthoredRow(self.stimulus.id, brief, roles, canonical_json(body))
-
-    @classmethod
-    def of(cls, row: AuthoredRow) -> Written:
-        """The inverse of `row`."""
-        body = json.loads(row.body)
-        tries = tuple(Rejection(**each) for each in body["tries"])
-        return cls(Stimulus.from_json(body["stimulus"]), tries)
 
 
 @dataclass
@@ -78,7 +50,7 @@ class Draft:
         """Turn the last try down."""
         self.tries.append(rejection)
 
-    def written(self) -> Written:
+    def written(self) -> AuthoredStimulus:
         """What came of it: the accepted text, or the last one with the reason it was turned down."""
         stimulus = self.stimulus
         lineage = replace(stimulus.lineage, validation=self.validation)
@@ -86,7 +58,7 @@ class Draft:
             last, count = self.tries[-1], len(self.tries)
             told = f"{last.reason}: {last.detail} (try {count} of {count})"
             lineage = replace(lineage, validation=told, review=REJECTED)
-        return Written(replace(stimulus, lineage=lineage), tuple(self.tries))
+        return AuthoredStimulus(replace(stimulus, lineage=lineage), tuple(self.tries))
 
 
 def brief_hash(brief: Brief, task: Task, exemplars: tuple[tuple[str, str], ...] = ()) -> str:

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 from steelyard.lab.authoring.diversity import originals
 from steelyard.lab.authoring.draft import Draft
-from steelyard.lab.authoring.prompts import GRADE
-from steelyard.lab.authoring.roles import Roles
-from steelyard.lab.authoring.validation import (
+from steelyard.lab.authoring.questions import (
     asks_own_score,
+    author_exchange,
     original_exchange,
     questions_about,
     validator_exchange,
 )
-from steelyard.lab.authoring.writing import author_exchange
 from steelyard.lab.run.planner import CHARACTERS_PER_TOKEN, HTTP_SECONDS_PER_CALL, PlanRow
 from steelyard.lab.run.prices import price_of
+from steelyard.lab.study.role_prompts import GRADE
+from steelyard.lab.study.roles import Roles
 from steelyard.lab.study.study import Study
 from steelyard.stimuli.authored.brief import LONG, ORDINAL, PADDED, SHORT, Brief
 from steelyard.trials.exchange import Exchange

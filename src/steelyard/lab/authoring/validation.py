@@ -8,17 +8,16 @@ from dataclasses import replace
 from steelyard.lab.authoring.answers import said_yes
 from steelyard.lab.authoring.desk import Desk
 from steelyard.lab.authoring.draft import Draft
-from steelyard.lab.authoring.prompts import (
-    BORDER,
-    EXPANSION,
-    GRADE,
-    MEANING,
+from steelyard.lab.authoring.questions import (
+    asks_own_score,
+    original_exchange,
     question_of,
-    rendered,
-    values_of,
+    questions_about,
+    validator_exchange,
 )
-from steelyard.lab.authoring.roles import Roles
-from steelyard.stimuli.authored.brief import AMBIGUOUS, LONG, ORDINAL, PADDED, PARAPHRASE, SHORT, Brief
+from steelyard.lab.study.role_prompts import BORDER, EXPANSION, GRADE, MEANING
+from steelyard.lab.study.roles import Roles
+from steelyard.stimuli.authored.brief import ORDINAL
 from steelyard.stimuli.authored.rejection import (
     MEANING_CHANGED,
     NO_VERDICT,
@@ -26,31 +25,11 @@ from steelyard.stimuli.authored.rejection import (
     OTHER_SCORE,
     Rejection,
 )
-from steelyard.trials.exchange import VALIDATOR, Exchange
+from steelyard.trials.exchange import Exchange
 from steelyard.trials.judge import Judge
-from steelyard.trials.presentation import Slots
 from steelyard.trials.reply import Reply
-from steelyard.trials.trial import Trial
 from steelyard.verdicts.readers import JsonReader
 from steelyard.verdicts.verdict import Decided
-
-KEEPS_MEANING = (PARAPHRASE, LONG, SHORT, PADDED)
-"""Goals whose texts must say what the item says."""
-
-
-def questions_about(goal: str) -> tuple[str, ...]:
-    """What a validator is asked about a text, in order."""
-    if goal == AMBIGUOUS:
-        return (BORDER,)
-    if goal == LONG:
-        return (GRADE, EXPANSION)
-    return (GRADE, MEANING) if goal in KEEPS_MEANING else (GRADE,)
-
-
-def asks_own_score(brief: Brief) -> bool:
-    """True where the item's own response is graded, to have something to hold the text's score against."""
-    return brief.expected is None and GRADE in questions_about(brief.goal)
-
 
 Read = Callable[[Draft, Reply], str | None]
 """The answer in a reply; None where there is none."""
@@ -147,33 +126,6 @@ class Validation:
         for draft in still:
             draft.reject(Rejection(NO_VERDICT, f"no readable answer to the question about its {protocol}"))
         return [found[draft.brief.name] for draft in drafts if draft.brief.name in found]
-
-
-def validator_exchange(judge: Judge, protocol: str, draft: Draft) -> Exchange:
-    """The question; the same text is asked about once, whichever try it came from."""
-    stimulus = draft.stimulus
-    scale = question_of(draft.brief, draft.task).scale
-    graded = protocol == GRADE
-    if graded:
-        messages = Trial(judge, GRADE, stimulus, draft.task).messages
-    else:
-        messages = rendered(judge, protocol, values_of(draft.brief, draft.task, text=draft.text))
-    return Exchange(
-        role=VALIDATOR,
-        judge=judge,
-        protocol=protocol,
-        brief=draft.brief.name,
-        messages=messages,
-        decoding=judge.decoding,
-        slots=Slots(stimulus.request, stimulus.texts),
-        answers=scale.answers if graded else (),
-        wants="json" if graded else "text",
-    )
-
-
-def original_exchange(judge: Judge, protocol: str, draft: Draft) -> Exchange:
-    """The question about the item's own response: the same for every text that is made from it."""
-    return validator_exchange(judge, protocol, replace(draft, text=draft.brief.item.responses[0]))
 
 
 def _asked(drafts: Sequence[Draft], question: str) -> list[Draft]:

@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from steelyard.errors import ConfigError, SteelyardError
+from steelyard.errors import ConfigError
 from steelyard.identity import rng_for
 from steelyard.lab.decide.decision import Decision, Look, write_decisions
 from steelyard.lab.decide.decision_rule import Rule
 from steelyard.lab.folder.frozen_study import thaw
 from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.measure import check_prices, conduct
+from steelyard.lab.run.budget import check_prices
+from steelyard.lab.run.conduct import conduct
 from steelyard.lab.run.coverage import covered
+from steelyard.lab.run.ending import Ending
+from steelyard.lab.run.judge_run import Agenda
 from steelyard.lab.run.limits import Limits
 from steelyard.lab.run.observe import observe_trials
 from steelyard.lab.run.planner import Plan, make_plan
 from steelyard.lab.run.progress import Progress
-from steelyard.lab.run.runner import Agenda, Outcome, Runner
+from steelyard.lab.run.runner import Runner
 from steelyard.lab.run.shortfalls import speechless, stops, warnings
 from steelyard.lab.study.study import Study
 from steelyard.metrics.pairs.columns import collect
@@ -42,24 +45,13 @@ Unit = tuple[Trial, ...]
 
 
 @dataclass(frozen=True)
-class Decided:
-    """What a sitting brought."""
+class Decisions(Ending):
+    """What a sitting of `measure --decide` brought; an underpowered decision is a result, and no error."""
 
     folder: RunFolder
     """Where everything lies."""
     decisions: tuple[Decision, ...]
     """One per judge."""
-    outcome: Outcome
-    """What happened in this sitting."""
-    errors: tuple[SteelyardError, ...]
-    """Why some decision is not finished."""
-    warnings: tuple[str, ...]
-    """Single failures, in sentences."""
-
-    @property
-    def exit_code(self) -> int:
-        """0 or 1; an underpowered decision is a result."""
-        return max((error.exit_code for error in self.errors), default=0)
 
 
 class Course:
@@ -152,7 +144,7 @@ def decide(
     cap: int | None,
     limits: Limits,
     progress: Progress | None = None,
-) -> Decided:
+) -> Decisions:
     """Decide a rule for every judge of a study; each stops on its own."""
     check_prices(study.judges, limits)
     with folder.locked():
@@ -163,7 +155,7 @@ def decide(
 
 def _run(
     plan: Plan, judges: Sequence[Judge], folder: RunFolder, rule: Rule, cap: int | None, runner: Runner
-) -> Decided:
+) -> Decisions:
     courses: list[Course] = []
 
     def log() -> None:
@@ -171,12 +163,12 @@ def _run(
 
     courses += [Course(judge, rule, draw(plan, judge, rule, cap), log) for judge in judges]
     agendas = [Agenda(c.judge, c.trials, c.batches(runner.store)) for c in courses]
-    outcome = conduct(runner, lambda runner: runner.follow(agendas))
+    sitting = conduct(runner, lambda runner: runner.follow(agendas))
     log()
     trials = [trial for course in courses for trial in course.trials]
     observations = list(observe_trials(trials, runner.store).values())
-    early = stops(outcome, covered(trials, runner.store).told) if outcome.stopped else ()
+    early = stops(sitting, covered(trials, runner.store).told) if sitting.stopped else ()
     names = [judge.name for judge in judges]
-    errors = (*early, *speechless(names, observations, outcome.given_up))
+    errors = (*early, *speechless(names, observations, sitting.given_up))
     decisions = tuple(course.decision for course in courses)
-    return Decided(folder, decisions, outcome, errors, tuple(warnings(observations)))
+    return Decisions(sitting, errors, tuple(warnings(observations)), folder, decisions)

@@ -16,9 +16,7 @@ from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.datasheet.render import html, markdown
 from steelyard.errors import ConfigError, RunError, StoreError
-from steelyard.lab.authoring.draft import Written
-from steelyard.lab.authoring.spending import authoring_cost
-from steelyard.lab.authoring.tally import tally
+from steelyard.lab.folder.authored_stimuli import AuthoredStimulus, tally
 from steelyard.lab.folder.frozen_plan import freeze_plan, thaw_plan
 from steelyard.lab.folder.frozen_study import freeze, thaw
 from steelyard.lab.run.budget import cost
@@ -26,6 +24,7 @@ from steelyard.lab.run.coverage import covered
 from steelyard.lab.run.observe import observe
 from steelyard.lab.run.planner import Plan, make_plan
 from steelyard.lab.run.prices import dollars_of, price_of
+from steelyard.lab.run.spending import authoring_cost
 from steelyard.lab.study.study import Study
 from steelyard.metrics.faults import Faults
 from steelyard.stimuli.stimulus_set import StimulusSet
@@ -254,7 +253,7 @@ def build_datasheet(plan: Plan, store: RunStore) -> Datasheet:
         run=run_facts(plan, store),
         prices={judge.name: dollars_of(judge) for judge in study.judges if not judge.baseline},
     )
-    written = tally(map(Written.of, store.authored().values()), plan.kept)
+    written = tally(map(AuthoredStimulus.of, store.authored().values()), plan.kept)
     return replace(sheet, authored=written, reference=study.reference)
 
 

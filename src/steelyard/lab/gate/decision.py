@@ -126,7 +126,7 @@ def decide(sheet: Datasheet, policy: Policy, judges: Sequence[str], where: str) 
 
 
 def _checks(sheet: Datasheet, policy: Policy, judge: str, where: str) -> Iterable[Check]:
-    mine = [estimate for estimate in sheet.estimates if estimate.judge == judge]
+    mine = sheet.look_up.of_judge(judge)
     for rule in policy.rules:
         figures = select(rule, mine)
         if not figures:

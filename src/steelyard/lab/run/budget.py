@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from steelyard.errors import BudgetError
-from steelyard.lab.run.prices import Price
+from steelyard.errors import BudgetError, ConfigError
+from steelyard.lab.run.limits import Limits
+from steelyard.lab.run.prices import Price, price_of
 from steelyard.trials.exchange import Call
+from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply
 
 CHARACTERS_PER_TOKEN = 3
@@ -59,6 +61,17 @@ class Budget:
                 if self._held < 1e-12:
                     self._held = 0.0
                 self._freed.notify_all()
+
+
+def check_prices(judges: Iterable[Judge], limits: Limits) -> None:
+    """Refuse a budget that can not be kept."""
+    for judge in judges if limits.budget is not None else ():
+        if price_of(judge) is None:
+            raise ConfigError(
+                f"judge {judge.name}: no price is known for {judge.address}, so a budget can not be kept; "
+                "give the judge input_price and output_price (dollars per million tokens), "
+                "leave --budget out, or use vllm/… or ollama/… for a server of your own."
+            )
 
 
 def dearest(price: Price | None, call: Call) -> float:

@@ -5,27 +5,31 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import deque
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from steelyard.errors import (
-    BudgetError,
-    CallError,
-    PermanentError,
-    SteelyardError,
-    TransientError,
-    UnreachableError,
-)
+from steelyard.errors import CallError, PermanentError, SteelyardError, TransientError, UnreachableError
 from steelyard.lab.run.briefing import brief
+from steelyard.lab.run.control import RunControl
 from steelyard.lab.run.patience import Patience
 from steelyard.lab.run.prices import price_of
 from steelyard.lab.run.throttle import Throttle, nap
 from steelyard.providers.provider import Provider, connect
 from steelyard.trials.exchange import Call
+from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply
 
-if TYPE_CHECKING:
-    from steelyard.lab.run.runner import Agenda, Runner
+
+@dataclass(frozen=True)
+class Agenda:
+    """What one judge may have to do."""
+
+    judge: Judge
+    """Who is asked."""
+    trials: Sequence[Call]
+    """Every trial that may be run, the answered ones included."""
+    batches: Iterable[Sequence[Call]]
+    """Open trials; a batch is taken when the one before it is settled."""
 
 
 class JudgeRun:
@@ -34,17 +38,17 @@ class JudgeRun:
     A batch is asked for when the one before it is settled, so that its replies may decide what comes next.
     """
 
-    def __init__(self, runner: Runner, agenda: Agenda, answered: bool) -> None:
+    def __init__(self, control: RunControl, agenda: Agenda, answered: bool) -> None:
         """`answered` says that some of the agenda's calls have a reply from an earlier sitting."""
-        self.runner = runner
-        self.limits = runner.limits
+        self.control = control
+        self.limits = control.limits
         self.judge = agenda.judge
         self._batches = iter(agenda.batches)
         self.price = price_of(self.judge)
-        self.call_timeout = float(self.judge.options.get("timeout", runner.limits.call_timeout))
-        self.stopped = asyncio.Event()
+        self.call_timeout = float(self.judge.options.get("timeout", self.limits.call_timeout))
+        self.stopped = control.signal()
         items = len({call.item for call in agenda.trials})
-        self._patience = Patience(runner.limits.hopeless, items, answered)
+        self._patience = Patience(self.limits.hopeless, items, answered)
         self._jitter = random.Random()
 
     async def execute(self) -> None:
@@ -94,7 +98,7 @@ class JudgeRun:
                 async with throttle.slot():
                     if self.stopped.is_set():
                         return
-                    async with self.runner.budget.reserved(self.price, trial) as hold:
+                    async with self.control.budget.reserved(self.price, trial) as hold:
                         reply = await self._call(provider, trial)
                         hold.spend(reply)
             except PermanentError as error:
@@ -136,13 +140,13 @@ class JudgeRun:
 
     async def _keep(self, trial: Call, reply: Reply, attempts: int, dollars: float) -> None:
         self._patience.answered()
-        await self.runner.store.save_reply(trial, reply, attempts)
-        self.runner.replied(self.judge, dollars)
+        await self.control.store.save_reply(trial, reply, attempts)
+        self.control.replied(self.judge, dollars)
 
     async def _fail(self, trial: Call, errors: list[CallError]) -> None:
         last = errors[-1]
-        await self.runner.store.save_failure(trial, last.reason, str(last), len(errors))
-        self.runner.failed(self.judge, last.reason)
+        await self.control.store.save_failure(trial, last.reason, str(last), len(errors))
+        self.control.failed(self.judge, last.reason)
 
     def _pause(self, tries: int, error: TransientError) -> float:
         """Exponential backoff with jitter; a server's own wish counts in full."""
@@ -158,12 +162,8 @@ class JudgeRun:
             self._give_up(hopeless)
 
     def _give_up(self, error: SteelyardError) -> None:
-        """Leave this judge; what concerns this judge alone lets the others go on."""
+        """Leave this judge, once."""
         if self.stopped.is_set():
             return
         self.stopped.set()
-        self.runner.outcome.given_up.add(self.judge.name)
-        if isinstance(error, (UnreachableError, BudgetError)):
-            self.runner.outcome.stopped.append(error)
-        else:
-            self.runner.stop(error)
+        self.control.give_up(self.judge, error)

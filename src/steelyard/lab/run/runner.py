@@ -3,48 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
-from steelyard.errors import InterruptedRunError, SteelyardError
-from steelyard.lab.run.budget import Budget, cost
-from steelyard.lab.run.judge_run import JudgeRun
+from steelyard.lab.run.budget import cost
+from steelyard.lab.run.control import RunControl
+from steelyard.lab.run.judge_run import Agenda, JudgeRun
 from steelyard.lab.run.limits import Limits
 from steelyard.lab.run.prices import price_of
-from steelyard.lab.run.progress import Progress, Silent, Tick
+from steelyard.lab.run.progress import Progress
+from steelyard.lab.run.sitting import Sitting
 from steelyard.store.replies import StoredReply
 from steelyard.store.run_store import RunStore
 from steelyard.trials.exchange import Call, Exchange
-from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
-
-
-@dataclass
-class Outcome:
-    """What happened to a run's open trials in this sitting."""
-
-    calls: int = 0
-    """Trials of measured judges that got a reply; baselines are not counted."""
-    failed: Counter[str] = field(default_factory=Counter)
-    """Trials without a reply, by reason."""
-    stopped: list[SteelyardError] = field(default_factory=list)
-    """Why some trials were never tried."""
-    given_up: set[str] = field(default_factory=set)
-    """Judges that were left before all their trials were tried."""
-    dollars: float = 0.0
-    """Spent on the study, earlier sittings included."""
-
-
-@dataclass(frozen=True)
-class Agenda:
-    """What one judge may have to do."""
-
-    judge: Judge
-    trials: Sequence[Call]
-    """Every trial that may be run, the answered ones included."""
-    batches: Iterable[Sequence[Call]]
-    """Open trials; a batch is taken when the one before it is settled."""
 
 
 class Runner:
@@ -54,24 +25,15 @@ class Runner:
         self, store: RunStore, limits: Limits, progress: Progress | None = None, spent: float = 0.0
     ) -> None:
         """`spent` is what the study has cost beside the trials that will be run here."""
+        self.control = RunControl(store, limits, progress, spent)
         self.store = store
-        self.limits = limits
-        self.progress = progress or Silent()
-        self.budget = Budget(limits.budget)
-        self.budget.spent = spent
-        self.outcome = Outcome()
-        self._runs: list[JudgeRun] = []
-        self._stopped = False
 
-    def stop(self, reason: SteelyardError | None = None) -> None:
-        """Start no further call; what is in flight is finished and kept."""
-        if not self._stopped:
-            self._stopped = True
-            self.outcome.stopped.append(reason or InterruptedRunError("interrupted"))
-            for run in self._runs:
-                run.stopped.set()
+    @property
+    def sitting(self) -> Sitting:
+        """What has happened so far."""
+        return self.control.sitting
 
-    async def run(self, trials: Sequence[Trial]) -> Outcome:
+    async def run(self, trials: Sequence[Trial]) -> Sitting:
         """Run what has no reply yet; embedded judges in turn, all others side by side."""
         by_judge: dict[str, list[Trial]] = {}
         for trial in trials:
@@ -83,40 +45,28 @@ class Runner:
             agendas.append(Agenda(mine[0].judge, mine, [still]))
         return await self.follow(agendas)
 
-    async def follow(self, agendas: Sequence[Agenda]) -> Outcome:
+    async def follow(self, agendas: Sequence[Agenda]) -> Sitting:
         """Run each judge's batches; embedded judges in turn, all others side by side."""
         stored = self._stored([call for agenda in agendas for call in agenda.trials])
         lanes: dict[str, list[JudgeRun]] = {}
         for agenda in agendas:
             judge, price = agenda.judge, price_of(agenda.judge)
             paid = [trial for trial in agenda.trials if trial.key in stored]
-            self.budget.spent += sum(cost(price, trial, stored[trial.key].reply) for trial in paid)
+            self.control.budget.spent += sum(cost(price, trial, stored[trial.key].reply) for trial in paid)
             lane = "embedded" if judge.provider == "embedded" else f"judge {judge.name}"
-            run = JudgeRun(self, agenda, bool(paid))
-            self._runs.append(run)
-            self.progress.begin(judge.name, len(agenda.trials), len(paid))
-            lanes.setdefault(lane, []).append(run)
+            self.control.progress.begin(judge.name, len(agenda.trials), len(paid))
+            lanes.setdefault(lane, []).append(JudgeRun(self.control, agenda, bool(paid)))
         async with asyncio.TaskGroup() as group:
             for runs in lanes.values():
                 group.create_task(_in_turn(runs))
-        self.outcome.dollars = self.budget.spent
-        return self.outcome
+        self.sitting.dollars = self.control.budget.spent
+        return self.sitting
 
     def _stored(self, calls: Sequence[Call]) -> dict[str, StoredReply]:
         """What was answered before; of the two kinds of calls only those that are wanted are read."""
         written = [call.key for call in calls if isinstance(call, Exchange)]
         found: dict[str, StoredReply] = dict(self.store.exchanges(written)) if written else {}
         return found if len(written) == len(calls) else {**found, **self.store.replies()}
-
-    def replied(self, judge: Judge, dollars: float) -> None:
-        """Count a trial whose reply is on disk."""
-        self.outcome.calls += not judge.baseline
-        self.progress.tick(Tick(judge.name, True, dollars))
-
-    def failed(self, judge: Judge, reason: str) -> None:
-        """Count a trial whose failure is on disk."""
-        self.outcome.failed[reason] += 1
-        self.progress.tick(Tick(judge.name, False, 0.0))
 
 
 async def _in_turn(runs: Iterable[JudgeRun]) -> None:

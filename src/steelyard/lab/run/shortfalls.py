@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.errors import BudgetError, InterruptedRunError, RunError, SteelyardError
 from steelyard.lab.run.coverage import Coverage
-from steelyard.lab.run.runner import Outcome
+from steelyard.lab.run.sitting import Sitting
 from steelyard.metrics.faults import Fault
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.recorded_observations import verdict_counts
@@ -16,28 +16,33 @@ from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadab
 from steelyard.wording import counted, plural
 
 AGAIN = "run the same command again to go on"
+WORTH_ANOTHER_TRY = frozenset(
+    ("rate_limited", "server_error", "timeout", "unreachable", "connection_dropped", "garbled_reply")
+)
+"""Failures that the next sitting may not meet."""
+
 LOOK = "look at the replies and correct the prompt, the reader or the server"
 
 
-def stops(outcome: Outcome, coverage: Coverage) -> Iterator[SteelyardError]:
+def stops(sitting: Sitting, coverage: Coverage) -> Iterator[SteelyardError]:
     """The reasons for an early end, each once and with how to go on."""
     done = _done(coverage)
-    distinct = {str(error): error for error in reversed(outcome.stopped)}
+    distinct = {str(error): error for error in reversed(sitting.stopped)}
     for error in reversed(distinct.values()):
         if isinstance(error, InterruptedRunError):
             yield InterruptedRunError(f"interrupted: {done}; {AGAIN}.")
         elif isinstance(error, BudgetError):
-            yield BudgetError(f"{cause(error, outcome)}: {done}; raise --budget and {AGAIN}.")
+            yield BudgetError(f"{cause(error, sitting)}: {done}; raise --budget and {AGAIN}.")
         else:
-            yield type(error)(f"{cause(error, outcome)}; {done}; {AGAIN}.")
-    if not outcome.stopped:
+            yield type(error)(f"{cause(error, sitting)}; {done}; {AGAIN}.")
+    if not sitting.stopped:
         yield from unasked(coverage)
 
 
-def cause(error: SteelyardError, outcome: Outcome) -> str:
+def cause(error: SteelyardError, sitting: Sitting) -> str:
     """Why a run stopped, as the beginning of a sentence; a budget with what was spent in all."""
     told = str(error).rstrip(".?")
-    return f"{told} (${outcome.dollars:.4f} spent)" if isinstance(error, BudgetError) else told
+    return f"{told} (${sitting.dollars:.4f} spent)" if isinstance(error, BudgetError) else told
 
 
 def unasked(coverage: Coverage) -> Iterator[SteelyardError]:

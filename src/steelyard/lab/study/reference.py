@@ -6,12 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from steelyard.errors import ConfigError
-from steelyard.lab.run.budget import cost
-from steelyard.lab.run.prices import price_of
 from steelyard.lab.study.study import Study
 from steelyard.probes.probe import POINTWISE, level_of
 from steelyard.stimuli.original import original_of
-from steelyard.store.run_store import RunStore
 from steelyard.tasks.item import Item
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
@@ -46,15 +43,6 @@ def foretold(study: Study, labels: Labels | None = None) -> Study:
         return study
     lowest = {item.id: (item.scale or study.task.scale).answers[0] for item in study.items}
     return labelled(study, {**lowest, **(labels or {})})
-
-
-def reference_cost(study: Study, store: RunStore) -> float:
-    """What the reference has cost, in dollars."""
-    if study.reference is None:
-        return 0.0
-    price, replies = price_of(reference_judge(study)), store.replies()
-    trials = [reference_trial(study, item) for item in study.items]
-    return sum(cost(price, trial, replies[trial.key].reply) for trial in trials if trial.key in replies)
 
 
 def labelled(study: Study, labels: Labels) -> Study:

@@ -12,13 +12,12 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from steelyard.errors import ConfigError
-from steelyard.lab.authoring.role_config import parse_roles
-from steelyard.lab.authoring.settings import settings_of
 from steelyard.lab.study.data_source import data_source
 from steelyard.lab.study.judge_config import parse_judge
 from steelyard.lab.study.judge_defaults import baseline_judges
 from steelyard.lab.study.pack_study import pack_draw
 from steelyard.lab.study.reference import check_reference, foretold
+from steelyard.lab.study.role_config import parse_roles
 from steelyard.lab.study.study import Study
 from steelyard.lab.study.study_probes import (
     DEFAULT_PROBES,
@@ -139,7 +138,7 @@ def _reference(config: StudyConfig) -> str | None:
 
 def _writers(config: StudyConfig) -> dict[str, Any] | None:
     """Who writes for the study, with every setting in force."""
-    return None if config.author is None else settings_of(parse_roles(config.author, config.validator))
+    return None if config.author is None else parse_roles(config.author, config.validator).settings()
 
 
 def _items(config: StudyConfig, folder: Path, task: Task) -> tuple[tuple[Item, ...], tuple[Item, ...]]:

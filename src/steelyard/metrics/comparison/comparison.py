@@ -10,7 +10,8 @@ from typing import Any
 
 from steelyard.metrics.comparison.outcomes import Outcomes
 from steelyard.metrics.comparison.paired import Paired
-from steelyard.metrics.comparison.question import Key, Outcome, Question
+from steelyard.metrics.comparison.question import Outcome, Question
+from steelyard.metrics.comparison.units import Dropped, Units
 from steelyard.metrics.estimate import Interval
 from steelyard.metrics.faults import Fault, Faults
 from steelyard.metrics.findings import CLEAR, FLAGGED, MARGIN, UNDERPOWERED, difference_word
@@ -29,18 +30,6 @@ _METRICS = (
     *("target_sensitivity", "accuracy", "invariance", "order_consistency", "flip_first", "flip_second"),
     "tie_rate",
 )
-
-
-@dataclass(frozen=True)
-class Dropped:
-    """Units without a verdict of one judge."""
-
-    not_shown: int = 0
-    """Shown to the other judge only."""
-    unreadable: int = 0
-    """The reply held no answer."""
-    failed: int = 0
-    """There was no reply."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +106,8 @@ class Comparison:
         body = asdict(replace(self, sums={}))
         del body["sums"]
         body["group"] = dict(sorted(self.group.items()))
+        body["dropped_first"] = self.dropped_first.to_json()
+        body["dropped_second"] = self.dropped_second.to_json()
         body["bounds"] = list(self.bounds) if self.bounds else None
         body["intervals"] = [asdict(interval) for interval in self.intervals]
         return body
@@ -157,7 +148,7 @@ def _guarded(faults: Faults, question: Question, first: Outcomes, second: Outcom
     """The figure; undefined where it raises, or where JSON has no spelling for it."""
 
     def made() -> Comparison:
-        row = _compare(question, first.get(question, {}), second.get(question, {}))
+        row = _compare(Units.of(question, first), Units.of(question, second), _blank(question))
         json.dumps(row.to_json(), allow_nan=False)
         return row
 
@@ -200,16 +191,17 @@ def _worded(row: Comparison, q: float, margin: float) -> Comparison:
     return replace(row, q=q, finding=word, note=note, differs=differs, against_margin=against)
 
 
-def _compare(question: Question, first: Mapping[Key, Outcome], second: Mapping[Key, Outcome]) -> Comparison:
-    shown = sorted(first.keys() & second.keys())
+def _compare(mine: Units, other: Units, head: Comparison) -> Comparison:
+    first, second = mine.outcomes, other.outcomes
+    shown = mine.shared(other)
     answered = [key for key in shown if first[key].lost is None and second[key].lost is None]
     head = replace(
-        _blank(question),
+        head,
         n_shared=len(answered),
         n_pairs=len({first[key].pair for key in answered}),
         n_clusters=len({first[key].cluster for key in answered}),
-        dropped_first=_dropped(first, second),
-        dropped_second=_dropped(second, first),
+        dropped_first=mine.dropped(other),
+        dropped_second=other.dropped(mine),
     )
     if not answered:
         return replace(head, note=NO_SHARED)
@@ -270,11 +262,6 @@ def _measured(head: Comparison, paired: Paired, bounds: Limits) -> Comparison:
         minimum_detectable=paired.detectable,
         note=None if flipped == "tasks" else THESE_TASKS,
     )
-
-
-def _dropped(mine: Mapping[Key, Outcome], other: Mapping[Key, Outcome]) -> Dropped:
-    lost = [mine[key].lost for key in mine.keys() & other.keys()]
-    return Dropped(len(other.keys() - mine.keys()), lost.count("unreadable"), lost.count("failed"))
 
 
 def _bounds(shown: Iterable[tuple[Outcome, Outcome]]) -> Limits:

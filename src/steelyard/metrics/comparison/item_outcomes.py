@@ -58,7 +58,8 @@ def _right(observation: Observation, name: str) -> Events:
     if isinstance(stimulus.expectation, Label) and not observation.own_label:
         right = verdict == Decided(stimulus.expectation.value)
         key = (name, observation.order, observation.replicate)
-        yield question_of(observation, "accuracy", {}, "call"), key, outcome_of(stimulus, [verdict], right)
+        outcome = outcome_of(stimulus, [verdict], right, labelled=True)
+        yield question_of(observation, "accuracy", {}, "call"), key, outcome
 
 
 def _kept(observation: Observation, name: str, originals: Originals) -> Events:

@@ -28,6 +28,8 @@ class _CallFigure:
     metric: str
     groups: Callable[[Stimulus], Sequence[Group]]
     event: Callable[[Observation], bool]
+    labelled: bool = False
+    """The event is held against a reference."""
 
 
 @dataclass(frozen=True)
@@ -50,25 +52,36 @@ def _all(observations: Sequence[Observation], identity: Identity) -> Iterator[tu
     for observation in observations:
         name, stimulus = identity(observation.stimulus), observation.stimulus
         key = (name, observation.order, observation.replicate)
-        for question, event in _of_call(observation):
-            yield question, key, outcome_of(stimulus, [observation.verdict], event)
-        for metric, kind in _LOSSES.items():
-            shown = (name, f"{observation.protocol} {observation.order}", observation.replicate)
+        for question, event, labelled in _of_call(observation):
+            yield question, key, outcome_of(stimulus, [observation.verdict], event, labelled=labelled)
+        for question, kind in LOSSES.items():
             event = isinstance(observation.verdict, kind)
-            yield Question("run", metric, (), "call"), shown, outcome_of(stimulus, [], event)
+            yield question, call_key(observation.protocol, key), outcome_of(stimulus, [], event)
     yield from _of_pairs(observations, identity)
     yield from item_outcomes(observations, identity)
 
 
-_LOSSES = {"unreadable_rate": Unreadable, "failed_rate": Failed}
+LOSSES = {
+    Question("run", "unreadable_rate", (), "call"): Unreadable,
+    Question("run", "failed_rate", (), "call"): Failed,
+}
+"""Questions of every call that a judge was asked."""
 
 
-def _of_call(observation: Observation) -> Iterator[tuple[Question, bool]]:
+def call_key(protocol: str, key: Key) -> Key:
+    """The unit among all calls of a judge, whatever the protocol."""
+    name, order, replicate = key
+    return name, f"{protocol} {order}", replicate
+
+
+def _of_call(observation: Observation) -> Iterator[tuple[Question, bool, bool]]:
+    """Each question with its event, and whether that is held against a reference."""
     stimulus = observation.stimulus
     for figure in _CALLS:
         if figure.probe == stimulus.probe and len(stimulus.texts) == 2:
             for group in figure.groups(stimulus):
-                yield question_of(observation, figure.metric, group, "call"), figure.event(observation)
+                question = question_of(observation, figure.metric, group, "call")
+                yield question, figure.event(observation), figure.labelled
 
 
 def _of_pairs(
@@ -157,9 +170,9 @@ def _both(slot: str | None) -> Callable[[str | None, str | None], bool]:
 _CALLS = (
     _CallFigure("vacuum", "dark_current", _any, _decided),
     _CallFigure("ladder", "raw_false_preference", _equals, _decided),
-    _CallFigure("ladder", "target_sensitivity", _steps, _agrees),
+    _CallFigure("ladder", "target_sensitivity", _steps, _agrees, labelled=True),
     _CallFigure("ladder", "tie_rate", _step, _neither),
-    _CallFigure("position", "accuracy", _labelled, _agrees),
+    _CallFigure("position", "accuracy", _labelled, _agrees, labelled=True),
     _CallFigure("position", "tie_rate", _any, _neither),
 )
 _PAIRS = (

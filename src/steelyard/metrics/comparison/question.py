@@ -45,6 +45,8 @@ class Outcome:
     """The pair or item behind the unit; its orders and replicates are not independent."""
     cluster: str
     """Task."""
+    against: str = ""
+    """The reference that the event is held against, where it is held against one."""
 
 
 def question_of(observation: Observation, metric: str, group: Group, unit: str) -> Question:
@@ -53,8 +55,14 @@ def question_of(observation: Observation, metric: str, group: Group, unit: str) 
     return Question(observation.stimulus.probe, metric, items, unit)
 
 
-def outcome_of(stimulus: Stimulus, verdicts: Iterable[Verdict], event: bool) -> Outcome:
-    """The unit's event, or why there is none: a verdict that it rests on is missing."""
+def outcome_of(
+    stimulus: Stimulus, verdicts: Iterable[Verdict], event: bool, *, labelled: bool = False
+) -> Outcome:
+    """The unit's event, or why there is none: a verdict that it rests on is missing.
+
+    `labelled` says that the event is held against the reference of the stimulus.
+    """
     lost = {type(verdict) for verdict in verdicts} & {Failed, Unreadable}
     reason = "failed" if Failed in lost else "unreadable" if lost else None
-    return Outcome(None if reason else event, reason, stimulus.id, stimulus.cluster)
+    against = repr(stimulus.expectation) if labelled else ""
+    return Outcome(None if reason else event, reason, stimulus.id, stimulus.cluster, against)

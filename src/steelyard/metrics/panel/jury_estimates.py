@@ -88,10 +88,8 @@ def jury_by_probe(
     observations: Mapping[str, Sequence[Observation]], estimates: Sequence[Estimate], seed: int
 ) -> Iterator[Estimate]:
     """The majority of all judges on each probe that has an accuracy of every judge."""
-    judges = [
-        e for e in estimates if e.metric == ACCURACY.id and e.value is not None and e.judge in observations
-    ]
-    whole = [e for e in judges if dict(e.group) == {"protocol": "base"}]
+    right = [e for e in estimates if e.metric == ACCURACY.id and e.value is not None]
+    whole = [e for e in right if e.whole and e.judge in observations]
     for probe in dict.fromkeys(e.probe for e in whole):
         if len([e for e in whole if e.probe == probe]) < len(observations):
             continue

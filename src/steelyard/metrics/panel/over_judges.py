@@ -45,21 +45,14 @@ def over_judges(
     estimates: Iterable[Estimate], observations: Mapping[str, Sequence[Observation]], seed: int
 ) -> Iterator[Estimate]:
     """Five figures for each share and probe that at least two of these judges have."""
-    whole = [
-        e
-        for e in estimates
-        if e.judge in observations and e.metric in {share.id for share in SHARES} and _defined(e)
-    ]
+    defined = [e for e in estimates if e.whole and e.value is not None]
+    whole = [e for e in defined if e.judge in observations and e.metric in {share.id for share in SHARES}]
     for share in SHARES:
         for probe in dict.fromkeys(e.probe for e in whole if e.metric == share.id):
             found = [e for e in whole if (e.probe, e.metric) == (probe, share.id)]
             if len(found) > 1:
                 heading = Heading(PANEL, probe, {"protocol": "base", "of": share.id}, seed)
                 yield from _figures(heading, found, _sampling(found, observations))
-
-
-def _defined(estimate: Estimate) -> bool:
-    return estimate.value is not None and dict(estimate.group) == {"protocol": "base"}
 
 
 def _sampling(found: list[Estimate], observations: Mapping[str, Sequence[Observation]]) -> float | None:

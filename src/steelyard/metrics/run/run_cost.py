@@ -170,5 +170,4 @@ def _behind(costs: Sequence[Estimate]) -> dict[str, int]:
 
 
 def _whole_accuracy(estimate: Estimate, judge: str) -> bool:
-    whole = dict(estimate.group) == {"protocol": "base"}
-    return estimate.judge == judge and estimate.metric == ACCURACY.id and whole
+    return estimate.judge == judge and estimate.metric == ACCURACY.id and estimate.whole

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import groupby
 from typing import Any
 
 from steelyard.datasheet.datasheet import Datasheet
@@ -14,7 +13,6 @@ from steelyard.datasheet.sections.together import alone, together
 from steelyard.datasheet.words.glossary import FINDINGS, INTERVALS, metric_named, probe_title
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Faults
-from steelyard.metrics.panel.over_judges import PANEL
 
 
 def render(datasheet: Datasheet, faults: Faults | None = None) -> str:
@@ -28,23 +26,20 @@ def render(datasheet: Datasheet, faults: Faults | None = None) -> str:
         figures=figures(summary, faults),
         together=together(summary),
         alone=alone(summary),
-        every=[(judge, _grouped(sheet.estimates, judge.name)) for judge in sheet.judges],
-        every_together=_grouped(sheet.panel, PANEL),
+        every=[(judge, _by_probe(sheet.look_up.of_judge(judge.name))) for judge in sheet.judges],
+        every_together=_by_probe(sheet.panel),
         metrics=_metrics(sheet),
         methods=_methods(sheet),
         findings=FINDINGS,
     )
 
 
-def _grouped(estimates: Iterable[Estimate], judge: str) -> list[tuple[str, list[Estimate]]]:
-    """Estimates of a judge by probe, in the datasheet's order."""
-    mine = [estimate for estimate in estimates if estimate.judge == judge]
-    order = list(dict.fromkeys(estimate.probe for estimate in mine))
-    mine.sort(key=lambda estimate: order.index(estimate.probe))
-    return [
-        (probe_title(probe), list(group))
-        for probe, group in groupby(mine, key=lambda estimate: estimate.probe)
-    ]
+def _by_probe(estimates: Iterable[Estimate]) -> list[tuple[str, list[Estimate]]]:
+    """Estimates under the headings of their probes, in order of first appearance."""
+    probes: dict[str, list[Estimate]] = {}
+    for estimate in estimates:
+        probes.setdefault(estimate.probe, []).append(estimate)
+    return [(probe_title(probe), mine) for probe, mine in probes.items()]
 
 
 def _metrics(datasheet: Datasheet) -> list[tuple[str, str]]:

@@ -61,9 +61,10 @@ class _Shares:
     def of(cls, summary: Summary, metric: str) -> _Shares:
         """Shares of whole probes under the base protocol."""
         found = {
-            (e.judge, e.probe): e
-            for e in summary.datasheet.estimates
-            if e.metric == metric and dict(e.group) == {"protocol": "base"}
+            (judge.name, e.probe): e
+            for judge in everyone(summary)
+            for e in summary.datasheet.of(judge.name, metric)
+            if e.whole
         }
         known = {judge for judge, _ in found}
         judges = [judge for judge in everyone(summary) if judge.name in known]

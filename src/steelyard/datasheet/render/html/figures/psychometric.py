@@ -109,7 +109,9 @@ def _steps(summary: Summary) -> list[float]:
 
 
 def _first(summary: Summary, judge: JudgeEntry) -> tuple[str, Estimate | None]:
-    return "target sensitivity", next(summary.datasheet.of(judge.name, "target_sensitivity", "ladder"), None)
+    return "target sensitivity", next(
+        iter(summary.datasheet.of(judge.name, "target_sensitivity", "ladder")), None
+    )
 
 
 def _curves(summary: Summary, judge: JudgeEntry) -> list[Curve]:

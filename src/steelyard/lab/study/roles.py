@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from steelyard.identity import content_hash
-from steelyard.lab.authoring.exemplars import EXAMPLES
 from steelyard.stimuli.authored.similarity import EMBEDDED_LIMIT, LOCAL_LIMIT
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding
+
+EXAMPLES = 2
+"""Examples in one prompt, at most, where the author's settings say nothing else."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,24 @@ class Roles:
         found = {name: getattr(self, name) for name in usual if getattr(self, name) != usual[name]}
         return [found] if found else []
 
+    def settings(self) -> dict[str, Any]:
+        """Author and validator with every value in force, and the hash that tells them from others."""
+        author = {
+            **_settings(self.author),
+            "temperature_cap": self.temperature_cap,
+            "attempts": self.attempts,
+            "exemplars": self.exemplars,
+            "off_target": self.off_target,
+            "similarity": self.similarity_limit if self.compared else "off",
+            "embeddings": None if self.embedder is None else self.embedder.address,
+        }
+        fallback = None if self.fallback is None else _settings(self.fallback)
+        return {
+            "author": author,
+            "validator": {**_settings(self.validator), "fallback": fallback},
+            "roles": self.hash,
+        }
+
     def decoding(self, attempt: int) -> Decoding:
         """The author's sampling at one try: warmer each time, up to the cap, each with a seed of its own."""
         first = self.author.decoding
@@ -97,3 +118,15 @@ class Roles:
 
 def _identity(model: Judge) -> list[object]:
     return [model.address, model.options.get("base_url"), model.decoding]
+
+
+def _settings(model: Judge) -> dict[str, Any]:
+    decoding = model.decoding
+    return {
+        "model": model.address,
+        **model.options,
+        "temperature": decoding.temperature,
+        "max_tokens": decoding.max_tokens,
+        "seed": decoding.seed,
+        **({"extra": dict(decoding.extra)} if decoding.extra else {}),
+    }

@@ -10,10 +10,9 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from steelyard.errors import ConfigError, UsageError
-from steelyard.lab.authoring.exemplars import EXAMPLES
-from steelyard.lab.authoring.prompts import author_protocols, embedder_protocols, validator_protocols
-from steelyard.lab.authoring.roles import Roles
 from steelyard.lab.study.judge_config import WIRE, as_mapping, parse_judge
+from steelyard.lab.study.role_prompts import author_protocols, embedder_protocols, validator_protocols
+from steelyard.lab.study.roles import EXAMPLES, Roles
 from steelyard.providers.provider import connect
 from steelyard.tasks.scale import Binary
 from steelyard.trials.judge import Judge, Protocol

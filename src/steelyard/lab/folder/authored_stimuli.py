@@ -1,22 +1,53 @@
-"""Counting what authors made, probe by probe."""
+"""What authors made, as the run folder keeps it, and counted probe by probe."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import asdict, dataclass
 
-from steelyard.lab.authoring.draft import Written
+from steelyard.identity import canonical_json
 from steelyard.stimuli.authored.brief import ORDINAL
+from steelyard.stimuli.authored.rejection import Rejection
 from steelyard.stimuli.authored.report import BY_A_PERSON, Bucket, ProbeReport
 from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.stimulus import PENDING, REJECTED, Stimulus
+from steelyard.store.authoring import AuthoredRow
 from steelyard.tasks.scale import parse_scale
 
 
-def tally(written: Iterable[Written], stimuli: Iterable[Stimulus]) -> tuple[ProbeReport, ...]:
+@dataclass(frozen=True)
+class AuthoredStimulus:
+    """A stimulus that somebody wrote, with the tries that were turned down."""
+
+    stimulus: Stimulus
+    """As it was made; what a person decided later is not in it."""
+    tries: tuple[Rejection, ...] = ()
+    """Why earlier texts were turned down; for a rejected stimulus every text."""
+
+    @property
+    def rejected(self) -> bool:
+        """True where no try was good enough."""
+        return self.stimulus.lineage.review == REJECTED
+
+    def row(self, brief: str, roles: str) -> AuthoredRow:
+        """How it lies in the run file."""
+        body = {"stimulus": self.stimulus.to_json(), "tries": [asdict(each) for each in self.tries]}
+        return AuthoredRow(self.stimulus.id, brief, roles, canonical_json(body))
+
+    @classmethod
+    def of(cls, row: AuthoredRow) -> AuthoredStimulus:
+        """The inverse of `row`."""
+        body = json.loads(row.body)
+        tries = tuple(Rejection(**each) for each in body["tries"])
+        return cls(Stimulus.from_json(body["stimulus"]), tries)
+
+
+def tally(written: Iterable[AuthoredStimulus], stimuli: Iterable[Stimulus]) -> tuple[ProbeReport, ...]:
     """One report for each probe, by name; `stimuli` hold what people decided."""
     decided = {stimulus.id: stimulus for stimulus in stimuli}
-    probes: dict[str, list[tuple[Written, Stimulus]]] = {}
+    probes: dict[str, list[tuple[AuthoredStimulus, Stimulus]]] = {}
     for text in written:
         current = decided.get(text.stimulus.id)
         if current is not None:
@@ -24,7 +55,7 @@ def tally(written: Iterable[Written], stimuli: Iterable[Stimulus]) -> tuple[Prob
     return tuple(_probe(probe, probes[probe]) for probe in sorted(probes))
 
 
-def _probe(probe: str, made: list[tuple[Written, Stimulus]]) -> ProbeReport:
+def _probe(probe: str, made: list[tuple[AuthoredStimulus, Stimulus]]) -> ProbeReport:
     rejected = Counter(
         text.tries[-1].reason if text.rejected else BY_A_PERSON
         for text, stimulus in made

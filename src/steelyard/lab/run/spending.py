@@ -1,11 +1,13 @@
-"""What authors and validators have cost, from their replies in the run file."""
+"""What a study has cost beside the trials of its judges, from the replies in the run file."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from steelyard.lab.run.budget import spent
-from steelyard.lab.run.prices import Price, price_at
+from steelyard.lab.run.budget import cost, spent
+from steelyard.lab.run.prices import Price, price_at, price_of
+from steelyard.lab.study.reference import reference_judge, reference_trial
+from steelyard.lab.study.study import Study
 from steelyard.store.authoring import StoredExchange
 from steelyard.store.run_store import RunStore
 
@@ -31,6 +33,15 @@ def authoring_cost(store: RunStore) -> AuthoringCost:
         sum(e.reply.usage.output_tokens for e in kept),
         dollars,
     )
+
+
+def reference_cost(study: Study, store: RunStore) -> float:
+    """What the reference has cost, in dollars."""
+    if study.reference is None:
+        return 0.0
+    price, replies = price_of(reference_judge(study)), store.replies()
+    trials = [reference_trial(study, item) for item in study.items]
+    return sum(cost(price, trial, replies[trial.key].reply) for trial in trials if trial.key in replies)
 
 
 def _price(exchange: StoredExchange) -> Price | None:

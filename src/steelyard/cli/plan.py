@@ -1,0 +1,71 @@
+"""`steelyard plan`, and the plans that other commands print."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from steelyard.cli.options import StudyCommand, option, study_options
+from steelyard.cli.study import open_study
+
+if TYPE_CHECKING:
+    from steelyard.lab.authoring.commission import Commission
+    from steelyard.lab.folder.run_folder import RunFolder
+    from steelyard.lab.run.planner import Plan, PlanRow
+    from steelyard.lab.study.study import Study
+
+
+@click.command(cls=StudyCommand, short_help="Say what a measurement will cost; spends nothing.")
+@study_options
+@option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
+def plan(as_json: bool, **options: Any) -> None:
+    """Say what a measurement will take: calls, tokens, dollars, time. Spends nothing.
+
+    Takes the arguments of `measure` and counts only what its run folder has not answered yet.
+    """
+    study, folder, commission = open_study(options)
+    print_study_plan(study, folder, as_json, commission)
+
+
+def print_study_plan(study: Study, folder: RunFolder, as_json: bool, commission: Commission | None) -> None:
+    """What is still to be paid for: texts to be written first, then the trials of the judges."""
+    from steelyard.lab.reference_run import foreseen
+    from steelyard.lab.run.planner import make_plan
+
+    rows: list[PlanRow] = []
+    study = foreseen(study, folder)
+    if commission is not None:
+        study, rows = commission.foreseen(study, folder)
+    print_plan(make_plan(study), folder, as_json, rows)
+    if rows and commission is not None and not as_json:
+        tries = commission.roles.attempts
+        click.echo(f"Author and validator are counted for one try of each text; up to {tries} may be needed.")
+
+
+def print_plan(made: Plan, folder: RunFolder, as_json: bool, before: Sequence[PlanRow] = ()) -> None:
+    """What is still to be paid for, as a table or as JSON; `before` is what comes before any judge."""
+    import json
+    from dataclasses import asdict
+
+    from rich.console import Console
+
+    from steelyard.cli.plan_table import listed_prices, plan_table
+    from steelyard.lab.run.planner import plan_rows
+
+    answered: set[str] = set()
+    if folder.database.exists():
+        with folder.store() as store:
+            answered = store.answered()
+    rows = [*before, *plan_rows(made, answered)]
+    if as_json:
+        body = {
+            "stimulus_set": made.stimuli.hash,
+            "stimuli": len(made.stimuli),
+            "rows": [asdict(r) for r in rows],
+            "prices": listed_prices(made.study),
+        }
+        click.echo(json.dumps(body, indent=1))
+    else:
+        plan_table(made.study, made, rows, len(answered), folder.path, Console())

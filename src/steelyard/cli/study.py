@@ -1,0 +1,61 @@
+"""From the options of a command to the study that they describe, and to what a run may take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from steelyard.cli.say import warn
+
+if TYPE_CHECKING:
+    from steelyard.lab.authoring.commission import Commission
+    from steelyard.lab.folder.run_folder import RunFolder
+    from steelyard.lab.run.limits import Limits
+    from steelyard.lab.run.progress import Progress
+    from steelyard.lab.study.study import Study
+
+
+def open_study(
+    options: dict[str, Any], accept_all: bool = False
+) -> tuple[Study, RunFolder, Commission | None]:
+    """The study that the options describe, its folder, and who writes for it; its notes are printed."""
+    from steelyard.cli.data_options import data_overrides
+    from steelyard.lab.authoring.commission import commission_of
+    from steelyard.lab.folder.run_folder import RunFolder
+    from steelyard.lab.study.study_file import build_study, load_config
+
+    overrides: dict[str, Any] = {
+        name: options[name] for name in ("profile", "seed", "replicates") if options[name] is not None
+    }
+    overrides |= {name: list(options[name]) for name in ("judges", "probes") if options[name]}
+    path: Path | None = options["study"]
+    config = load_config(path, {**overrides, **data_overrides(options)})
+    commission = commission_of(config, accept_all)
+    study = build_study(config, Path() if path is None else path.parent, options["prompt"])
+    for note in (*study.notes, *(commission.roles.cautions(study.judges) if commission else ())):
+        warn(note)
+    folder = RunFolder(options["out"]) if options["out"] else RunFolder.default(study)
+    return study, folder, commission
+
+
+def with_reference(study: Study, folder: RunFolder, limits: Limits, progress: Progress) -> Study:
+    """The study with a judge's verdicts as labels, where it names one for that; what is missing is said."""
+    from steelyard.lab.reference_run import referenced
+
+    labelled = referenced(study, folder, limits, progress)
+    for note in labelled.notes if study.reference else ():
+        warn(note)
+    return labelled
+
+
+def limits_of(options: dict[str, Any]) -> Limits:
+    """How far a run goes, as the options say."""
+    from steelyard.lab.run.limits import Limits
+
+    return Limits(
+        concurrency=options["concurrency"],
+        attempts=options["attempts"],
+        backoff=options["backoff"],
+        call_timeout=options["timeout"],
+        budget=options["budget"],
+    )

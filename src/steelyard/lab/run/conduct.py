@@ -1,0 +1,56 @@
+"""Running to the end: with Ctrl-C heard, and from a notebook as from a command."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any
+
+from steelyard.errors import UsageError
+from steelyard.lab.run.runner import Runner
+from steelyard.lab.run.sitting import Sitting
+
+Work = Callable[[Runner], Coroutine[Any, Any, Sitting]]
+"""What a runner is to do."""
+
+
+def conduct(runner: Runner, work: Work) -> Sitting:
+    """Run to the end, or to the first thing that the caller must mend, which is raised."""
+    sitting = _await(_interruptible(runner, work))
+    for error in sitting.stopped:
+        if isinstance(error, UsageError):
+            raise error
+    return sitting
+
+
+def _await(work: Coroutine[Any, Any, Sitting]) -> Sitting:
+    """Run to the end; in a thread of its own where a notebook's event loop is already running."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
+
+
+async def _interruptible(runner: Runner, work: Work) -> Sitting:
+    loop, control = asyncio.get_running_loop(), runner.control
+
+    def interrupt() -> None:
+        """The first Ctrl-C finishes what is in flight, the second ends at once."""
+        loop.remove_signal_handler(signal.SIGINT)
+        control.progress.say(
+            "stopping: calls in flight are being finished; press Ctrl-C again to end at once"
+        )
+        control.stop()
+
+    with suppress(NotImplementedError, RuntimeError, ValueError):
+        loop.add_signal_handler(signal.SIGINT, interrupt)
+    try:
+        return await work(runner)
+    finally:
+        with suppress(NotImplementedError, RuntimeError, ValueError):
+            loop.remove_signal_handler(signal.SIGINT)

@@ -1,0 +1,50 @@
+"""The prompts of authors, validators and embedding models, as protocols."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+from steelyard.stimuli.authored.brief import GOALS, ORDINAL
+from steelyard.trials.builtin_prompts import POINTWISE_SYSTEM, POINTWISE_USER
+from steelyard.trials.judge import Protocol
+
+GRADE, MEANING, EXPANSION, BORDER = "grade", "meaning", "expansion", "border"
+"""What a validator is asked: a score, whether two texts say the same, or the same with explanation, whether a
+score is open."""
+EMBED = "embedding"
+"""What an embedding model is asked."""
+
+
+@cache
+def prompt_file(name: str) -> str:
+    """The text of a prompt file."""
+    return (files("steelyard.stimuli.authored") / "prompts" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def author_protocols() -> dict[str, Protocol]:
+    """Goal to prompt: what to write, the material, the form of the reply."""
+    material = {goal: "ordinal_material" if goal == ORDINAL else "material" for goal in GOALS}
+    return {
+        goal: Protocol(
+            prompt_file(goal) + prompt_file(material[goal]) + prompt_file("form").rstrip("\n"),
+            prompt_file("author").rstrip("\n"),
+        )
+        for goal in GOALS
+    }
+
+
+def validator_protocols() -> dict[str, Protocol]:
+    """A judge's own question for grades, so that the rubric counts as it is; other questions beside it."""
+    system = prompt_file("validator").rstrip("\n")
+    return {
+        GRADE: Protocol(POINTWISE_USER, POINTWISE_SYSTEM),
+        MEANING: Protocol(prompt_file("meaning").rstrip("\n"), system),
+        EXPANSION: Protocol(prompt_file("expansion").rstrip("\n"), system),
+        BORDER: Protocol(prompt_file("border").rstrip("\n"), system),
+    }
+
+
+def embedder_protocols() -> dict[str, Protocol]:
+    """The text as it is."""
+    return {EMBED: Protocol("{{ text }}")}
