@@ -30,8 +30,8 @@ import coverage_tables
 from steelyard import errors
 from steelyard.cli.main import COMMANDS, cli
 from steelyard.lab.folder.run_folder import RUNS
-from steelyard.lab.study.study_file import DEFAULT_JUDGES
 from steelyard.lab.study.study_probes import DEFAULT_PROBES
+from steelyard.providers.house_judges import DEFAULT_JUDGES
 from steelyard.registry import Spec
 from steelyard.tasks.adapters import ADAPTERS, Adapter
 from steelyard.tasks.scale import scale_name

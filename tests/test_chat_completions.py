@@ -20,6 +20,7 @@ from steelyard.providers.chat_completions import LARGEST_REPLY, ChatCompletions
 from steelyard.providers.chat_endpoint import Endpoint
 from steelyard.providers.chat_errors import RATE_LIMIT_HEADERS, retry_after
 from steelyard.providers.chat_reply import parse_body, read_reply
+from steelyard.providers.chat_servers import VLLM, Ollama, OpenAI
 from steelyard.providers.provider import Provider, connect
 from steelyard.tasks.scale import Pairwise
 from steelyard.trials.builtin_prompts import PAIRWISE_SYSTEM, PAIRWISE_USER
@@ -629,6 +630,8 @@ def test_a_rate_limits_reset_is_no_reason_to_wait_after_another_failure(status: 
 
 # Addresses and keys
 
+SERVERS = {"openai": OpenAI.server, "vllm": VLLM.server, "ollama": Ollama.server}
+
 
 @pytest.mark.parametrize(
     ("provider", "options", "environ", "address", "required"),
@@ -652,7 +655,7 @@ def test_a_rate_limits_reset_is_no_reason_to_wait_after_another_failure(status: 
 def test_addresses(
     provider: str, options: dict[str, Any], environ: dict[str, str], address: str, required: bool
 ) -> None:
-    endpoint = Endpoint.of(judge(provider, **options), environ)
+    endpoint = Endpoint.of(judge(provider, **options), environ, SERVERS[provider])
     assert (str(endpoint.calls), endpoint.key_required) == (address, required)
 
 
@@ -693,8 +696,8 @@ def test_the_time_limit_is_the_judges_own_or_none() -> None:
 
 @pytest.mark.parametrize("provider", ["vllm", "ollama"])
 def test_a_local_server_is_sent_no_key_unless_told(provider: str) -> None:
-    assert Endpoint.of(judge(provider)).key("here", {"OPENAI_API_KEY": KEY}) == ""
-    named = Endpoint.of(judge(provider, api_key_env="MINE"))
+    assert Endpoint.of(judge(provider), server=SERVERS[provider]).key("here", {"OPENAI_API_KEY": KEY}) == ""
+    named = Endpoint.of(judge(provider, api_key_env="MINE"), server=SERVERS[provider])
     assert named.key("here", {"MINE": "mine-only"}) == "mine-only"
 
 

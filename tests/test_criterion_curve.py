@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from steelyard.datasheet.html import render
 
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.render.html import render
 from steelyard.errors import ConfigError
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.measure import measure

@@ -43,6 +43,7 @@ NOT_TRIED = {
         '"""Capitals',
     ): "the very file of the plug-in example, which has its tests",
     ("docs/guides/add-a-probe.md", "[build-system]"): "the same",
+    ("docs/guides/add-a-figure.md", "[build-system]"): "the very file of the example, which has its tests",
 }
 """Page and beginning of a block to the reason why it is not tried here; `make docs` writes docs/cli.md."""
 
@@ -70,7 +71,7 @@ FOLDERS = {
 }
 """Run folders that a page may name to what was measured in them; HOUSE where none is said."""
 ADDRESS = re.compile(r"http://127\.0\.0\.1:8(?:000|765)/v1")
-PLUGIN = "docs/guides/add-a-probe.md"
+PLUGINS = ("docs/guides/add-a-probe.md", "docs/guides/add-a-figure.md")
 LLMBAR = [
     {
         "item_id": f"Natural#{n}",
@@ -359,7 +360,7 @@ def reader(
         for key in ("OPENAI_API_KEY", "OUR_JUDGE_KEY"):
             monkeypatch.setenv(key, "none")
         write_world(tmp_path)
-        run = as_plugin if page == PLUGIN else command
+        run = as_plugin if page in PLUGINS else command
         found = Reader(page, tmp_path, run, vendor, server.url, shelf)
         yield found
         for process in found.served:

@@ -12,7 +12,7 @@ import pytest
 from commands import Command
 from steelyard.datasheet.readings import readings
 from steelyard.datasheet.render import markdown
-from steelyard.datasheet.render.html.figures import catalogue as plates
+from steelyard.datasheet.render.html.figures import axes_map
 from steelyard.errors import ConfigError
 from steelyard.metrics.comparison import comparison
 from steelyard.metrics.estimate import Estimate
@@ -213,7 +213,7 @@ def test_a_comparison_that_can_not_be_read_together_keeps_its_figures(command: C
 
 
 def test_pages_that_can_not_be_drawn(command: Command, monkeypatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(plates, "PAIRS", {**plates.PAIRS, "axes": fail})
+    monkeypatch.setattr(axes_map, "_three", fail)
     monkeypatch.setattr(markdown, "render", fail)
     done = command("measure", "-j", "planted/first", "-p", "ladder", "--out", "run")
     assert done.code == 1

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from steelyard.errors import ConfigError, UsageError
 from steelyard.identity import canonical_json
 from steelyard.lab.run.planner import make_plan
-from steelyard.lab.study.judge_config import DEEPEST, parse_judge
-from steelyard.lab.study.judge_defaults import STRICT_STEP, default_protocols
+from steelyard.lab.study.judge_address import DEEPEST
+from steelyard.lab.study.judge_config import parse_judge
 from steelyard.lab.study.study_file import StudyConfig, build_study
 from steelyard.providers.planted_model import Parameters
+from steelyard.providers.planted_traits import STRICT_STEP
 from steelyard.registry import Spec
 from steelyard.tasks.scale import Pairwise
 from steelyard.trials.judge import Judge
@@ -57,10 +58,16 @@ def complaint_of(given: str | dict[str, Any]) -> str:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("{model: openai/x, temperature: .nan}", "temperature: Input should be a finite number, found nan"),
-        ("{model: openai/x, timeout: .inf}", "timeout: Input should be a finite number"),
-        ("{model: openai/x, max_tokens: 1000000000000}", "max_tokens: Input should be less than"),
-        ("{model: openai/x, seed: 0x" + "f" * 5000 + "}", "seed: Input should be less than"),
+        (
+            "{model: openai/x, temperature: .nan}",
+            "temperature: found nan, expected a finite number; correct it",
+        ),
+        ("{model: openai/x, timeout: .inf}", "timeout: found inf, expected a finite number"),
+        (
+            "{model: openai/x, max_tokens: 1000000000000}",
+            "max_tokens: found 1000000000000, expected a number up to 1000000000",
+        ),
+        ("{model: openai/x, seed: 0x" + "f" * 5000 + "}", "seed: found a int, expected a number below"),
         (
             "{model: openai/x, extra: {a: .inf}}",
             "extra: found {'a': inf}, expected values that JSON can hold",
@@ -70,21 +77,24 @@ def complaint_of(given: str | dict[str, Any]) -> str:
         ("{model: openai/x, extra: {a: !!set {b}}}", "expected values that JSON can hold"),
         ("{model: openai/x, extra: {a: !!binary aGk=}}", "expected values that JSON can hold"),
         ("{model: openai/x, extra: &loop {a: *loop}}", "nested more than 20 levels deep"),
-        ("{model: openai/x, prompt: 5}", "prompt: Input should be a valid string, found 5"),
+        ("{model: openai/x, prompt: 5}", "prompt: found 5, expected text"),
         (
             "{model: openai/x, reader: [1]}",
-            "reader: expected choice, json, logprob or {regex: pattern}, found [1]",
+            "reader: found [1], expected choice, json, logprob or {regex: pattern}",
         ),
-        ("{model: openai/x, reader: {regex: 5}}", "or {regex: pattern}, found {'regex': 5}"),
+        ("{model: openai/x, reader: {regex: 5}}", "reader.regex: found 5, expected text"),
         ("{model: openai/x, reader: {regex: '(a){99999999999}'}}", "is not a regular expression"),
         (
             "{model: openai/x, protocols: {strict: {prompt: 5}}}",
-            "protocols.strict.prompt: Input should be a valid",
+            "protocols.strict.prompt: found 5, expected text",
         ),
-        ("{model: openai/x, protocols: {strict: {reader: [1]}}}", "or {regex: pattern}, found [1]"),
+        (
+            "{model: openai/x, protocols: {strict: {reader: [1]}}}",
+            "protocols.strict.reader: found [1], expected choice",
+        ),
         (
             "{model: openai/x, protocols: {strict: 5}}",
-            "protocols.strict: expected a prompt or a mapping, found 5",
+            "protocols.strict: found 5, expected text or a mapping",
         ),
         (
             "{model: openai/x, protocols: {strict: {colour: 5}}}",
@@ -107,28 +117,31 @@ def complaint_of(given: str | dict[str, Any]) -> str:
         ),
         (
             "{model: planted/probit, protocols: {strict: {tau: abc}}}",
-            "strict.tau: Input should be a valid number",
+            "protocols.strict.tau: found 'abc', expected a number",
         ),
-        ("{model: planted/probit, protocols: {strict: {tau: .nan}}}", "strict.tau: Input should be a finite"),
-        ("{model: planted/probit, s: .inf}", "s: Input should be a finite number"),
-        (f"{{model: {LIKELIHOOD}, margin: abc}}", "margin: Input should be a valid number, found 'abc'"),
-        (f"{{model: {LIKELIHOOD}, margin: -1}}", "margin: Input should be greater than or equal to 0"),
+        (
+            "{model: planted/probit, protocols: {strict: {tau: .nan}}}",
+            "strict.tau: found nan, expected a finite",
+        ),
+        ("{model: planted/probit, s: .inf}", "s: found inf, expected a finite number"),
+        (f"{{model: {LIKELIHOOD}, margin: abc}}", "margin: found 'abc', expected a number"),
+        (f"{{model: {LIKELIHOOD}, margin: -1}}", "margin: found -1, expected a number from 0"),
         (
             f"{{model: {LIKELIHOOD}, protocols: {{strict: {{margin: abc}}}}}}",
-            "strict.margin: Input should be",
+            "protocols.strict.margin: found 'abc', expected a number",
         ),
         (f"{{model: {LIKELIHOOD}, protocols: {{strict: {{tau: 1}}}}}}", "belongs to planted/probit only"),
         ("{model: openai/x, prompt: '{{ first|nosuch }}'}", "No filter named 'nosuch'"),
         ("{model: openai/x, prompt: '{{ first }} only'}", "the prompt does not show the judge {{ second }}"),
         ("{model: openai/x, protocols: {strict: '{{ first|nosuch }}'}}", "No filter named 'nosuch'"),
         ("{model: openai/x, prompt: '{{ " + "(" * 5000 + "'}", "nested too deeply"),
-        ('{model: "openai/a\\e[31m"}', "model: expected no control characters"),
-        ('{model: "openai/a\\nb"}', "model: expected no control characters"),
-        ('{model: "openai/a\\x9b"}', "model: expected no control characters"),
-        ('{model: openai/x, name: "a\\tb"}', "name: expected no control characters"),
-        ("{model: openai/x, name: " + "n" * 81 + "}", "name: String should have at most 80 characters"),
-        ("{model: openai/x, name: 2024-01-01}", "name: Input should be a valid string"),
-        ("{name: nameless}", "model: Field required"),
+        ('{model: "openai/a\\e[31m"}', ", expected no control characters; correct it"),
+        ('{model: "openai/a\\nb"}', ", expected no control characters; correct it"),
+        ('{model: "openai/a\\x9b"}', ", expected no control characters; correct it"),
+        ('{model: openai/x, name: "a\\tb"}', ", expected no control characters; correct it"),
+        ("{model: openai/x, name: " + "n" * 81 + "}", "expected at most 80 characters"),
+        ("{model: openai/x, name: 2024-01-01}", "name: found datetime.date(2024, 1, 1), expected text"),
+        ("{name: nameless}", "no key 'model' found, expected provider/model such as openai/gpt-4o; add it"),
     ],
     ids=lambda text: text[:70],
 )
@@ -138,7 +151,7 @@ def test_a_wrong_mapping_is_one_sentence(text: str, complaint: str) -> None:
 
 @pytest.mark.parametrize("value", ["nan", "inf", "-inf", "1e999", "9" * 5000, "abc"])
 def test_a_query_takes_finite_numbers_only(value: str) -> None:
-    assert "s: Input should be a " in complaint_of(f"planted/probit?s={value}")
+    assert "s: found " in complaint_of(f"planted/probit?s={value}")
 
 
 def test_a_model_with_bytes_that_are_no_text_is_refused() -> None:
@@ -247,7 +260,8 @@ def test_settings_go_to_judges_that_have_them() -> None:
 
 def test_the_strict_criterion_lies_one_step_above_the_models_own() -> None:
     def strict(tau: float | None) -> float:
-        return float(default_protocols("planted", "probit", None, tau, None)["strict"].settings["tau"])
+        body = {"model": "planted/probit", "tau": tau}
+        return float(parse(body).protocols["strict"].settings["tau"])
 
     assert strict(None) == Parameters().tie_threshold + STRICT_STEP
     assert strict(1.0) == 1.0 + STRICT_STEP

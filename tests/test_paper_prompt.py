@@ -12,12 +12,13 @@ import pytest
 from commands import Command
 from servers import Received, ScriptedServer, wins
 from steelyard.errors import ConfigError
-from steelyard.lab.study.judge_config import PLANNED_PROVIDERS, parse_judge
+from steelyard.lab.study.judge_config import parse_judge
 from steelyard.probes.criterion import Criterion
 from steelyard.probes.probe import Design
 from steelyard.providers.chat_completions import ChatCompletions
 from steelyard.providers.planted import Planted
 from steelyard.providers.planted_server import start
+from steelyard.providers.provider import PLANNED_PROVIDERS
 from steelyard.tasks.scale import Binary
 from steelyard.tasks.task import CHECKLIST_TASK, Task
 from steelyard.trials.builtin_prompts import parse_slots, protocol_of
@@ -90,7 +91,7 @@ def test_a_planted_judge_keeps_its_criteria() -> None:
     [("openai/x?prompt=paper", Binary()), ("embedded/smollm2-135m?prompt=paper", CHECKLIST_TASK.scale)],
 )
 def test_who_can_not_be_asked_so_is_told(given: str, scale: Any) -> None:
-    with pytest.raises(ConfigError, match="prompt 'paper' asks a judge behind HTTP or a planted one"):
+    with pytest.raises(ConfigError, match="prompt 'paper' asks about two texts and for an answer in JSON"):
         parse_judge(given, Path(), scale)
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from steelyard.errors import ConfigError, DataError, PermanentError
 from steelyard.lab.study.judge_config import parse_judge
-from steelyard.lab.study.judge_defaults import baseline_judges
 from steelyard.providers.chat_completions import ChatCompletions
+from steelyard.providers.house_judges import baseline_judges
 from steelyard.providers.planted import Planted
 from steelyard.providers.planted_rater import RaterParameters, hit_rate, rate
 from steelyard.providers.planted_server import start
@@ -176,7 +176,7 @@ def test_scores_have_baselines_of_their_own() -> None:
         ("planted/rater?s=1", Binary(), "key 's' belongs to planted/probit only"),
         ("planted/random?noise=0.1", Binary(), "key 'noise' belongs to planted/rater only"),
         ("planted/constant?value=7", Ordinal(1, 6), "value is 7, expected an answer of the scale '1-6'"),
-        ("planted/constant?value=x", Binary(), "value: Input should be a valid integer"),
+        ("planted/constant?value=x", Binary(), "value: found 'x', expected a whole number"),
     ],
 )
 def test_judges_that_do_not_fit_are_refused(text: str, scale: Scale, complaint: str) -> None:

@@ -30,8 +30,8 @@ from steelyard.metrics.scores.repeats import (
 )
 from steelyard.metrics.scores.resampled import interval
 from steelyard.metrics.scores.shares import accuracy
-from steelyard.metrics.stats.intervals import wilson
-from steelyard.metrics.stats.jackknife import AGREEMENT, SHARE, jackknife
+from steelyard.metrics.stats.intervals import AGREEMENT, SHARE, wilson
+from steelyard.metrics.stats.jackknife import jackknife
 from steelyard.verdicts.observation import Observation
 
 HEADING = Heading("j", "format_invariance_1", {"protocol": "base"}, 7)

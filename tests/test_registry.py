@@ -17,3 +17,10 @@ def test_an_unknown_name_suggests_the_nearest() -> None:
         registry.factory("vacum")
     with pytest.raises(UnknownNameError, match="known: ladder, vacuum"):
         registry.factory("zzz")
+
+
+def test_names_in_order_are_those_declared_and_then_the_others() -> None:
+    registry: Registry[object] = Registry("thing", {"second": "builtins:dict", "first": "builtins:dict"})
+    registry.register("zeta", dict)
+    registry.register("alpha", dict)
+    assert registry.in_order() == ["second", "first", "alpha", "zeta"]

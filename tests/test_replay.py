@@ -101,7 +101,7 @@ def test_the_fingerprint_follows_the_recorded_verdicts_of_a_protocol(tmp_path: P
         ("recorded/absent.jsonl", "cannot be read"),
         (
             "recorded/calls.jsonl",
-            r"no judge is named, expected one of A, B; write recorded/calls\.jsonl\?judge=NAME",
+            r"no judge is named, expected one of A, B; write calls\.jsonl\?judge=NAME",
         ),
         ("recorded/calls.jsonl?judge=C", "no judge 'C' found, expected one of A, B"),
         ("recorded/calls.jsonl?judge=B", "has the protocols strict, expected base"),

@@ -7,6 +7,7 @@ from types import ModuleType
 import pytest
 
 import steelyard
+import steelyard.figures
 import steelyard.metrics
 from steelyard.errors import UnknownNameError
 
@@ -16,6 +17,11 @@ def test_a_face_is_sorted_and_real(face: ModuleType) -> None:
     assert [name for name in face.__all__ if isinstance(getattr(face, name), ModuleType)] == []
     assert list(face.__all__) == sorted(face.__all__)
     assert set(face._HOMES) == set(face.__all__) - {"__version__"}
+
+
+def test_the_face_for_figures_is_sorted_and_real() -> None:
+    assert steelyard.figures.__all__ == sorted(steelyard.figures.__all__)
+    assert all(hasattr(steelyard.figures, name) for name in steelyard.figures.__all__)
 
 
 def test_the_face_of_metrics_has_no_module_for_a_name() -> None:

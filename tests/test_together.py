@@ -24,7 +24,7 @@ from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.datasheet.render import csv as table
 from steelyard.datasheet.render import html, markdown, terminal
 from steelyard.datasheet.render.html.figures.cost_curve import cost_curve
-from steelyard.datasheet.render.html.figures.heatmap import heatmap
+from steelyard.datasheet.render.html.figures.heatmap import accuracy, invariance
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.sections.together import ALONE, judges_of, together
 from steelyard.datasheet.words import glossary
@@ -346,7 +346,7 @@ def test_the_majority_has_an_accuracy_on_every_probe() -> None:
     assert {probe: (e.numerator, e.denominator) for probe, e in mine.items()} == {"p": (5, 10), "q": (4, 10)}
     shown = next(shown for shown in together(summarise(found)) if shown.title == "Majority by probe")
     assert [row[2] for row in shown.rows] == ["10/10", "10/10"]
-    figure = heatmap(summarise(found), "accuracy")
+    figure = accuracy(summarise(found))
     assert figure is not None
     assert figure.header == ("probe", "a", "b", "c", "majority of all")
     assert figure.rows[1][4].startswith("0.40")
@@ -442,7 +442,7 @@ def test_every_figure_of_several_judges_has_a_meaning(six: Datasheet) -> None:
 
 def test_every_tile_carries_value_interval_and_count(six: Datasheet) -> None:
     summary = summarise(six)
-    figure = heatmap(summary, "accuracy")
+    figure = accuracy(summary)
     assert figure is not None
     assert figure.header == ("probe", *JUDGES, "majority of all", "planted/constant", "planted/random")
     assert [row[0] for row in figure.rows] == [glossary.probe_title(name) for name in PROBES]
@@ -452,14 +452,14 @@ def test_every_tile_carries_value_interval_and_count(six: Datasheet) -> None:
         assert estimate is not None
         assert f"{estimate.numerator}/{estimate.denominator}<" in svg
     # An edit that changes the label asks for no invariance.
-    same = heatmap(summary, "invariance")
+    same = invariance(summary)
     assert same is not None
     assert "Label flip" not in [row[0] for row in same.rows]
 
 
 def test_a_judge_that_failed_every_call_has_no_tile_value() -> None:
     lost = [call(f"i{n}", "failed", 1, probe="p", judge="down") for n in range(4)]
-    figure = heatmap(summarise(sheet_of([*lost, *edits("up", "p", 5)], ["p"], {})), "accuracy")
+    figure = accuracy(summarise(sheet_of([*lost, *edits("up", "p", 5)], ["p"], {})))
     assert figure is not None
     assert ">undefined<" in figure.panels[0].svg
     assert figure.rows[0][1].startswith("undefined")
@@ -467,7 +467,7 @@ def test_a_judge_that_failed_every_call_has_no_tile_value() -> None:
 
 def test_many_judges_go_into_several_drawings() -> None:
     rows = [row for n in range(18) for row in edits(f"judge-{n:02d}", "p", 5 + n % 5)]
-    figure = heatmap(summarise(sheet_of(rows, ["p"], {})), "accuracy")
+    figure = accuracy(summarise(sheet_of(rows, ["p"], {})))
     assert figure is not None
     widths = [int(panel.svg.split('width="')[1].split('"')[0]) for panel in figure.panels]
     assert len(widths) > 1

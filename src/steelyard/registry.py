@@ -36,6 +36,7 @@ class Registry(Generic[T]):
     def __init__(self, kind: str, builtin: Mapping[str, str] | None = None) -> None:
         """`builtin` maps names to `module:attribute`, imported at first use."""
         self.kind = kind
+        self._builtin = tuple(builtin or ())
         self._lazy: dict[str, str] = dict(builtin or {})
         self._factories: dict[str, Callable[..., T]] = {}
         self._searched = False
@@ -49,10 +50,10 @@ class Registry(Generic[T]):
         self._search()
         return sorted({*self._lazy, *self._factories})
 
-    def listed(self) -> list[str]:
-        """Every name: built-in ones as they were declared, then the others."""
-        self._search()
-        return list(dict.fromkeys((*self._lazy, *self._factories)))
+    def in_order(self) -> list[str]:
+        """Built-in names as they were declared, then those of plug-ins, sorted."""
+        others = [name for name in self.names() if name not in self._builtin]
+        return [*self._builtin, *others]
 
     def factory(self, name: str) -> Callable[..., T]:
         """The factory of a name, imported if need be."""

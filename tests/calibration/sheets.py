@@ -24,7 +24,7 @@ from steelyard.metrics.pairs.decomposition import CELLS
 from steelyard.metrics.pairs.natural import CELLS as NATURAL_CELLS
 from steelyard.metrics.panel.panel import panel_estimates
 from steelyard.metrics.run.losses import METRICS as LOSSES
-from steelyard.metrics.run.losses import _rate as loss_rate
+from steelyard.metrics.run.losses import loss_rate
 from steelyard.metrics.run.run_cost import run_costs
 from steelyard.metrics.run.volatility import volatility_estimates
 from steelyard.probes.answer_ambiguity import AnswerAmbiguity

@@ -46,31 +46,6 @@ def _few(metrics: Sequence[str]) -> str:
     return ", ".join(metrics if len(metrics) <= FEW else (*metrics[: FEW - 2], "…"))
 
 
-JUDGES = (
-    ("embedded/smollm2-135m", "a real 135M-parameter model in this process, prompted for 1, 2 or tie"),
-    (
-        "embedded/smollm2-135m-likelihood",
-        "the same model, comparing log P(answer | request) of the two answers",
-    ),
-    ("openai/NAME", "chat completions; needs OPENAI_API_KEY; OPENAI_BASE_URL is honoured"),
-    ("openai/NAME?base_url=URL", "any chat-completions server"),
-    ("vllm/NAME", "a vLLM server, http://127.0.0.1:8000/v1 unless base_url says otherwise"),
-    ("ollama/NAME", "an Ollama server, http://127.0.0.1:11434/v1 unless base_url says otherwise"),
-    ("recorded/FILE.jsonl?judge=NAME", "replays recorded verdicts on stimuli of the same names"),
-    ("planted/probit?s=0.8&beta=0.4&tau=0.6&sigma=0.7&lapse=0.02", "a judge with known parameters"),
-    ("planted/coin", "1 or 2 by chance; also run as a baseline beside every result"),
-    ("planted/first", "always the first slot; baseline"),
-    ("planted/tie", "always a tie; baseline"),
-    ("planted/longest", "the longer answer; baseline"),
-    (
-        "planted/rater?sensitivity=0.9&specificity=0.8&noise=0.1",
-        "scores single texts with known rates of error",
-    ),
-    ("planted/constant?value=1", "always the same score, the middle unless given; baseline for scores"),
-    ("planted/random", "any score of the scale by chance; baseline for scores"),
-)
-
-
 @click.command()
 def judges() -> None:
     """List the kinds of judges and how to write them."""
@@ -78,13 +53,14 @@ def judges() -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from steelyard.lab.study.judge_config import PLANNED_PROVIDERS
+    from steelyard.providers.provider import PLANNED_PROVIDERS, PROVIDERS, examples_of
 
     table = Table(box=box.SIMPLE_HEAD)
     for title in ("judge", "what it is"):
         table.add_column(title, overflow="fold")
-    for name, meaning in JUDGES:
-        table.add_row(plain(name), plain(meaning))
+    for name in PROVIDERS.names():
+        for example in examples_of(name):
+            table.add_row(plain(example.judge), plain(example.meaning))
     console = Console()
     console.print(table)
     console.print(plain(f"Not built yet: {', '.join(PLANNED_PROVIDERS)}."))

@@ -28,28 +28,30 @@ def serve_planted(judge: str, port: int, key: Path | None, seed: int) -> None:
     from steelyard.errors import ConfigError
     from steelyard.lab.served_key import pack_stimuli
     from steelyard.lab.study.judge_config import parse_judge
-    from steelyard.providers.planted import POINTWISE_MODELS
-    from steelyard.providers.planted_server import serve
+    from steelyard.providers.planted import Planted
+    from steelyard.providers.planted_server import client_address, serve
+    from steelyard.providers.provider import connect, traits_of
     from steelyard.stimuli.stimulus_set import StimulusSet
     from steelyard.tasks.scale import Binary, Pairwise
     from steelyard.trials.builtin_prompts import GRADED
 
-    scores = judge.partition("?")[0].removeprefix("planted/") in POINTWISE_MODELS
+    traits = traits_of(judge.partition("?")[0])
+    scores, rates = not traits.compares, traits.knows_labels
     planted = parse_judge(judge, Path(), Binary() if scores else Pairwise(), GRADED)
-    if planted.provider != "planted":
-        raise ConfigError(f"judge {judge!r}: found provider {planted.provider!r}, expected planted/….")
-
-    if key is not None and planted.model != "rater":
-        raise ConfigError(f"--key: belongs to planted/rater, found planted/{planted.model}; leave it out.")
-    rates = planted.model == "rater"
+    if not isinstance(connect(planted), Planted):
+        raise ConfigError(f"judge {judge!r}: found provider {planted.provider!r}, expected a planted judge.")
+    if key is not None and not rates:
+        raise ConfigError(
+            f"--key: belongs to a judge that answers by labels, found {planted.address}; leave it out."
+        )
     labels = [*(pack_stimuli(seed) if rates else ()), *(() if key is None else StimulusSet.read(key))]
 
     def ready(url: str) -> None:
         click.echo(f"Serving {visible(judge)} at {url} until Ctrl-C.")
         scale = " --scale binary" if scores else ""
         seeded = f" --seed {seed}" if rates and seed != 7 else ""
-        name = visible(planted.model)
-        click.echo(f"Measure it: steelyard measure{scale}{seeded} -j 'openai/{name}?base_url={url}'")
+        client = visible(client_address(planted, url))
+        click.echo(f"Measure it: steelyard measure{scale}{seeded} -j '{client}'")
         if rates:
             click.echo(
                 f"It knows the pack under seed {seed}; tell it of other texts with --key RUN/stimuli.jsonl."

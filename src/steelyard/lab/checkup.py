@@ -8,7 +8,6 @@ import platform
 import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.errors import SteelyardError, UnreachableError
@@ -16,59 +15,34 @@ from steelyard.lab.run.briefing import brief
 from steelyard.lab.run.planner import make_plan
 from steelyard.lab.study.judge_config import parse_judge
 from steelyard.lab.study.study_file import StudyConfig, build_study
-from steelyard.providers.provider import connect
-from steelyard.providers.weights import verify_weights
+from steelyard.providers.provider import PROVIDERS, connect, provider_traits
+from steelyard.providers.traits import Check
 from steelyard.tasks.task import CHECKLIST_TASK
 from steelyard.trials.reply import Reply
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.readers import READERS
 from steelyard.verdicts.verdict import Failed, Unreadable
 
-KEYS = ("OPENAI_API_KEY", "OPENAI_BASE_URL")
 ENOUGH_DISK = 1_000_000_000
 PATIENCE = 60.0
 """Seconds that a judge has for its one call."""
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One thing that was checked."""
-
-    subject: str
-    state: str
-    """`ok`, `absent` (may be fine) or `broken`."""
-    found: str
-    exit_code: int = 1
-    """Exit code when broken."""
-
-
-def checkup(judges: Iterable[str]) -> Iterator[Finding]:
-    """Machine, disk, weights, keys, then the judges that were named."""
-    yield Finding(
+def checkup(judges: Iterable[str]) -> Iterator[Check]:
+    """Machine, disk, what each provider needs, then the judges that were named."""
+    yield Check(
         "Python", "ok", f"{platform.python_version()} on {platform.machine()}, {os.cpu_count()} cores"
     )
-    yield Finding("SQLite", "ok", sqlite3.sqlite_version)
+    yield Check("SQLite", "ok", sqlite3.sqlite_version)
     free = shutil.disk_usage(Path.cwd()).free
-    yield Finding("disk", "ok" if free > ENOUGH_DISK else "broken", f"{free / 1e9:.1f} GB free here")
-    yield _weights()
-    for name in KEYS:
-        yield Finding(
-            name, "ok" if os.environ.get(name) else "absent", "set" if os.environ.get(name) else "not set"
-        )
+    yield Check("disk", "ok" if free > ENOUGH_DISK else "broken", f"{free / 1e9:.1f} GB free here")
+    for name in PROVIDERS.names():
+        yield from provider_traits(name).every_check()
     for text in judges:
         yield _try_judge(text)
 
 
-def _weights() -> Finding:
-    state = verify_weights()
-    if not state.present:
-        return Finding("embedded weights", "absent", f"fetched at first use into {state.path.parent}")
-    if not state.intact:
-        return Finding("embedded weights", "broken", f"{state.path} has the wrong hash; delete it")
-    return Finding("embedded weights", "ok", str(state.path))
-
-
-def _try_judge(text: str) -> Finding:
+def _try_judge(text: str) -> Check:
     """One real call on one easy pair."""
     try:
         judge = parse_judge(text, Path(), CHECKLIST_TASK.scale)
@@ -76,10 +50,10 @@ def _try_judge(text: str) -> Finding:
         trial = next(t for t in make_plan(study).trials if t.stimulus.delta == 5)
         reply = asyncio.run(_ask(trial))
     except SteelyardError as error:
-        return Finding(f"judge {text}", "broken", str(error), error.exit_code)
+        return Check(f"judge {text}", "broken", str(error), error.exit_code)
     verdict = READERS.build(judge.protocols["base"].reader)(reply, CHECKLIST_TASK.scale)
     state = "broken" if isinstance(verdict, (Unreadable, Failed)) else "ok"
-    return Finding(f"judge {text}", state, f"answered {reply.text[:60]!r}, read as {verdict}")
+    return Check(f"judge {text}", state, f"answered {reply.text[:60]!r}, read as {verdict}")
 
 
 async def _ask(trial: Trial) -> Reply:

@@ -14,9 +14,9 @@ from steelyard.lab.run.limits import Limits
 from steelyard.lab.study.study_file import StudyConfig, build_study
 from steelyard.metrics.estimate import Estimate
 from steelyard.providers.planted import Parameters, Planted, expected_pair_rates, expected_rates
+from steelyard.providers.planted_traits import PROBIT
 from steelyard.trials.judge import Judge
 
-PROBIT = "planted/probit?s=0.8&beta=0.4&tau=0.6&sigma=0.7&lapse=0.02"
 SEED = 7
 WIDTH = 2.576
 """Half-width of the gates in standard errors: 99 %."""

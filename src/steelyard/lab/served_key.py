@@ -8,11 +8,9 @@ from pathlib import Path
 from steelyard.lab.study.pack_study import PACK_ITEMS, pack_scales
 from steelyard.lab.study.study_file import StudyConfig, build_study
 from steelyard.probes.suites import SUITES
+from steelyard.providers.house_judges import DUMMY_SCORER
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.scale import scale_name
-
-JUDGE = "planted/constant"
-"""Stands in for the judge that will be measured: what single texts are shown depends on none."""
 
 
 def pack_stimuli(seed: int) -> Iterator[Stimulus]:
@@ -24,7 +22,7 @@ def pack_stimuli(seed: int) -> Iterator[Stimulus]:
                     "name": "served",
                     "seed": seed,
                     "profile": profile,
-                    "judges": [JUDGE],
+                    "judges": [DUMMY_SCORER],
                     "task": {"scale": scale_name(scale)},
                     "probes": list(SUITES),
                 }

@@ -14,12 +14,11 @@ from steelyard.metrics.findings import (
 )
 from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
 from steelyard.metrics.metric import Limit, Metric
+from steelyard.metrics.stats.cluster_mean import ASSUMED_CORRELATION
 from steelyard.metrics.stats.clusters import (
-    ASSUMED_CORRELATION,
     bootstrap_share,
     design_effect,
     goodman_cluster,
-    no_spread,
     wilson_cluster,
     wilson_tasks,
 )
@@ -94,7 +93,7 @@ def _intervals(tally: Tally) -> list[Interval]:
         # Repeats of a unit may all agree, so they make nothing surer about other units.
         repeated = tally.n_units < tally.n
         return [*([Interval("wilson_units", *wilson_cluster(tally))] if repeated else []), call_level]
-    strict = [Interval("wilson_tasks", *wilson_tasks(tally))] if no_spread(tally) else []
+    strict = [Interval("wilson_tasks", *wilson_tasks(tally))] if tally.share.even else []
     return [Interval("wilson_cluster", *wilson_cluster(tally)), *strict, call_level]
 
 
@@ -113,7 +112,7 @@ def _remarks(tally: Tally, limit: Limit | None) -> list[str]:
     remarks = []
     if tally.n_clusters < 2:
         remarks.append(ONE_TASK)
-    elif no_spread(tally):
+    elif tally.share.even:
         remarks.append(NO_SPREAD)
     if tally.abstained:
         remarks.append(f"{tally.abstained} abstained, counted as ties")

@@ -13,7 +13,7 @@ from steelyard.probes.probe import EDITS, PROBES, Probe
 def installed() -> Mapping[str, Callable[..., Probe]]:
     """Names to probes in reading order, plug-ins last; one that can not be imported is left out."""
     found: dict[str, Callable[..., Probe]] = {}
-    for name in PROBES.listed():
+    for name in PROBES.in_order():
         try:
             found[name] = PROBES.factory(name)
         except Exception:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import aiohttp
 from yarl import URL
 
 from steelyard.errors import CallError, ProviderRefusedError, TransientError
-from steelyard.providers.chat_endpoint import Endpoint
+from steelyard.providers.chat_endpoint import OPENAI, Endpoint, Server
 from steelyard.providers.chat_errors import excerpt, failure, is_filtered, parse_error, sent_at
 from steelyard.providers.chat_reply import garbled, parse_body, read_embedding, read_reply
 from steelyard.providers.chat_request import (
@@ -25,6 +25,8 @@ from steelyard.providers.chat_request import (
     embedding_body,
     request_body,
 )
+from steelyard.providers.options import WireOptions
+from steelyard.providers.traits import Traits
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply
@@ -51,12 +53,17 @@ class _Answer:
 class ChatCompletions:
     """One judge's connection to a chat-completions server."""
 
+    server: ClassVar[Server] = OPENAI
+    """Where it is and how it is addressed unless the judge says otherwise."""
+    traits: ClassVar[Traits] = Traits(options=WireOptions)
+    """A model behind an address: prompted, paid for, able to write."""
+
     concurrency = 1024
 
     def __init__(self, judge: Judge) -> None:
         """Check the options; nothing is sent yet."""
         self._judge = judge
-        self._endpoint = Endpoint.of(judge)
+        self._endpoint = Endpoint.of(judge, server=self.server)
         self._where = f"judge {judge.address} at {self._endpoint.place}"
         self._dialect = Dialect()
         """What was learnt from refusals that an answer followed."""

@@ -13,14 +13,23 @@ from yarl import URL
 from steelyard.errors import ConfigError, ProviderRefusedError
 from steelyard.trials.judge import TRANSPORT_OPTIONS, Judge
 
-PUBLIC_URL = "https://api.openai.com/v1"
-"""Used for `openai/…` where nothing else is said."""
 
-LOCAL_URLS = {"vllm": "http://127.0.0.1:8000/v1", "ollama": "http://127.0.0.1:11434/v1"}
-"""Where local servers listen unless told otherwise."""
+@dataclass(frozen=True)
+class Server:
+    """What is known of a server by its provider's name."""
+
+    url: str
+    """Where it listens unless told otherwise."""
+    key_variable: str = ""
+    """Environment variable that holds the key; empty where it needs none."""
+    url_variable: str = ""
+    """Environment variable that may hold another address."""
+
+
+OPENAI = Server("https://api.openai.com/v1", "OPENAI_API_KEY", "OPENAI_BASE_URL")
+"""The public server, and the variables that are honoured for any other of its kind."""
 
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
-_DEFAULT_KEY = "OPENAI_API_KEY"
 
 _SECRETS = frozenset(
     ("key", "apikey", "subscriptionkey", "token", "accesstoken", "sig", "signature", "code", "secret")
@@ -42,21 +51,17 @@ class Endpoint:
     """Seconds a call may take; None where the judge sets none and the runner's limit alone counts."""
 
     @classmethod
-    def of(cls, judge: Judge, environ: Mapping[str, str] = os.environ) -> Endpoint:
-        """The endpoint that a judge's options and the environment describe."""
+    def of(cls, judge: Judge, environ: Mapping[str, str] = os.environ, server: Server = OPENAI) -> Endpoint:
+        """The endpoint that a judge's options, the environment and its server describe."""
         where = f"judge {judge.address}"
         unknown = sorted(set(judge.options) - TRANSPORT_OPTIONS)
         if unknown:
             known = ", ".join(sorted(TRANSPORT_OPTIONS))
             raise ConfigError(f"{where}: unknown option {unknown[0]!r}; known here: {known}.")
-        given = judge.options.get("base_url")
-        if given is None and judge.provider not in LOCAL_URLS:
-            given = environ.get("OPENAI_BASE_URL") or None
-        base = _url(given or LOCAL_URLS.get(judge.provider, PUBLIC_URL), where)
+        base = _url(judge.options.get("base_url") or environ.get(server.url_variable) or server.url, where)
         named = judge.options.get("api_key_env")
-        required = named is not None or base == URL(PUBLIC_URL)
-        default = "" if judge.provider in LOCAL_URLS else _DEFAULT_KEY
-        return cls(base, str(named or default), required, _timeout(judge.options, where))
+        required = named is not None or (bool(server.key_variable) and base == URL(server.url))
+        return cls(base, str(named or server.key_variable), required, _timeout(judge.options, where))
 
     @property
     def calls(self) -> URL:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from steelyard.errors import PermanentError, ProviderRefusedError
 from steelyard.providers.embedded_chat import Chat
 from steelyard.providers.embedded_recall import Recall
+from steelyard.providers.embedded_traits import EMBEDDED, LIKELIHOOD, PROMPTED
 from steelyard.providers.weights import ensure_weights
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
@@ -27,9 +28,6 @@ from steelyard.trials.reply import Reply, Usage
 
 if TYPE_CHECKING:
     from steelyard.providers.embedded_reader import Reader
-
-PROMPTED = "smollm2-135m"
-LIKELIHOOD = "smollm2-135m-likelihood"
 
 SERVED_MODEL = "SmolLM2-135M-Instruct.Q4_1"
 """The weights behind both judges."""
@@ -56,6 +54,8 @@ class Score:
 
 class Embedded:
     """One embedded judge."""
+
+    traits = EMBEDDED
 
     def __init__(self, judge: Judge) -> None:
         if judge.model not in (PROMPTED, LIKELIHOOD):

@@ -15,6 +15,7 @@ from steelyard.identity import canonical_json, rng_for
 from steelyard.providers.planted_model import OPTION_NAMES, Parameters, decide, surface_effect
 from steelyard.providers.planted_rater import RaterParameters, rate
 from steelyard.providers.planted_rates import CallRates, PairRates, expected_pair_rates, expected_rates
+from steelyard.providers.planted_traits import PAIRWISE_MODELS, PLANTED, POINTWISE_MODELS
 from steelyard.providers.truth_key import Truth, TruthKey, pack_key
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.judge import TRANSPORT_OPTIONS, Judge
@@ -36,10 +37,6 @@ __all__ = [
     "surface_effect",
 ]
 
-PAIRWISE_MODELS = ("coin", "first", "longest", "probit", "tie")
-"""Planted judges that compare two texts."""
-POINTWISE_MODELS = ("constant", "random", "rater")
-"""Planted judges that score one text."""
 MODELS = (*PAIRWISE_MODELS, *POINTWISE_MODELS)
 """Every planted model."""
 
@@ -47,6 +44,7 @@ MODELS = (*PAIRWISE_MODELS, *POINTWISE_MODELS)
 class Planted:
     """A judge that answers at once, in process, from its own key."""
 
+    traits = PLANTED
     concurrency = 64
 
     def __init__(self, judge: Judge) -> None:

@@ -91,6 +91,11 @@ async def serve(
         await runner.cleanup()
 
 
+def client_address(judge: Judge, url: str) -> str:
+    """How a study names the judge that is served at a base URL."""
+    return f"openai/{judge.model}?base_url={url}"
+
+
 def _presentation(judge: Judge, body: Any, trial: str | None) -> Presentation:
     """What the judge in process would have received."""
     sent = body.get("messages") if isinstance(body, dict) else None

@@ -1,10 +1,13 @@
-"""The seam to the world: a provider turns a Presentation into a Reply."""
+"""The seam to the world: a provider turns a Presentation into a Reply, and says what it is."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Protocol, runtime_checkable
+import inspect
+from collections.abc import Iterable, Mapping
+from typing import ClassVar, Protocol, runtime_checkable
 
+from steelyard.errors import ConfigError
+from steelyard.providers.traits import Example, Traits
 from steelyard.registry import Registry
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.judge import Judge
@@ -20,6 +23,9 @@ class Provider(Protocol):
     can not succeed), ProviderRefusedError (wrong key, unknown model: the run stops) or
     UnreachableError (nobody answers: the run stops).
     """
+
+    traits: ClassVar[Traits]
+    """What this provider is; the laboratory knows no provider by name."""
 
     concurrency: int
     """Calls that make sense at the same time; the runner's limit may be lower."""
@@ -42,18 +48,57 @@ class Keyed(Protocol):
         """Take the labels of stimuli that will be shown."""
 
 
+@runtime_checkable
+class Replaying(Protocol):
+    """A provider that answers from a recording."""
+
+    def recall(self, answers: Mapping[str, str]) -> None:
+        """Take the recorded answers of trials that will be shown, by the hash in their presentation."""
+
+
 PROVIDERS: Registry[Provider] = Registry(
     "provider",
     {
-        "openai": "steelyard.providers.chat_completions:ChatCompletions",
-        "vllm": "steelyard.providers.chat_completions:ChatCompletions",
-        "ollama": "steelyard.providers.chat_completions:ChatCompletions",
+        "openai": "steelyard.providers.chat_servers:OpenAI",
+        "vllm": "steelyard.providers.chat_servers:VLLM",
+        "ollama": "steelyard.providers.chat_servers:Ollama",
         "embedded": "steelyard.providers.embedded:Embedded",
         "planted": "steelyard.providers.planted:Planted",
         "recorded": "steelyard.providers.recorded:Recorded",
     },
 )
-"""Factories that take `judge=Judge`."""
+"""Factories that take `judge=Judge` and have `traits`."""
+
+PLANNED_PROVIDERS = {
+    "anthropic": ("https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
+    "google": ("https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
+    "bedrock": ("https://bedrock-runtime.REGION.amazonaws.com/openai/v1", "AWS_BEARER_TOKEN_BEDROCK"),
+}
+"""Named in the contract, not built yet: each vendor's chat-completions address and variable of the key."""
+
+
+def provider_traits(provider: str) -> Traits:
+    """What the provider of this name is."""
+    if provider in PLANNED_PROVIDERS and provider not in PROVIDERS.names():
+        url, key = PLANNED_PROVIDERS[provider]
+        raise ConfigError(
+            f"provider {provider!r} is not built yet; use its chat-completions address: "
+            f"'openai/NAME?base_url={url}&api_key_env={key}'."
+        )
+    traits = getattr(PROVIDERS.factory(provider), "traits", None)
+    return traits if isinstance(traits, Traits) else Traits()
+
+
+def traits_of(address: str) -> Traits:
+    """What the model `provider/model` is."""
+    provider, _, model = address.partition("/")
+    return provider_traits(provider).of(model)
+
+
+def examples_of(provider: str) -> Iterable[Example]:
+    """How judges of a provider are written; one that does not say so speaks through its docstring."""
+    words = (inspect.getdoc(PROVIDERS.factory(provider)) or "").partition("\n")[0]
+    return list(provider_traits(provider).every_example()) or [Example(f"{provider}/NAME", words)]
 
 
 def connect(judge: Judge) -> Provider:

@@ -8,13 +8,39 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from steelyard.errors import PermanentError
+from steelyard.providers.options import Name, Options
+from steelyard.providers.traits import IN_PROCESS_SECONDS, Example, Traits
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply
 
 
+class RecordedOptions(Options):
+    """Which of the recorded judges it is."""
+
+    owner = "recorded judges"
+
+    judge: Name | None = None
+    """Name in the file; may be left out where there is only one."""
+
+
 class Recorded:
     """Replays answers in process."""
+
+    traits = Traits(
+        free=True,
+        prompted=False,
+        writes=False,
+        scores=False,
+        replays=True,
+        seconds_per_call=IN_PROCESS_SECONDS,
+        options=RecordedOptions,
+        examples=(
+            Example(
+                "recorded/FILE.jsonl?judge=NAME", "replays recorded verdicts on stimuli of the same names"
+            ),
+        ),
+    )
 
     concurrency = 64
 

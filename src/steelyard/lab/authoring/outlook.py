@@ -14,11 +14,12 @@ from steelyard.lab.authoring.questions import (
     questions_about,
     validator_exchange,
 )
-from steelyard.lab.run.planner import CHARACTERS_PER_TOKEN, HTTP_SECONDS_PER_CALL, PlanRow
+from steelyard.lab.run.planner import CHARACTERS_PER_TOKEN, PlanRow
 from steelyard.lab.run.prices import price_of
 from steelyard.lab.study.role_prompts import GRADE
 from steelyard.lab.study.roles import Roles
 from steelyard.lab.study.study import Study
+from steelyard.providers.provider import traits_of
 from steelyard.stimuli.authored.brief import LONG, ORDINAL, PADDED, SHORT, Brief
 from steelyard.trials.exchange import Exchange
 from steelyard.trials.judge import Judge
@@ -27,8 +28,6 @@ LENGTHS = {LONG: 2.0, PADDED: 2.0, SHORT: 0.5}
 """Length of a text for each character of the item's response; 1 otherwise."""
 ANSWER_TOKENS = 12
 """Expected length of a validator's answer."""
-SIDE_BY_SIDE = 8
-"""Calls in flight that a forecast of time reckons with."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +66,9 @@ def _row(judge: str, probe: str, expected: Sequence[_Expected]) -> PlanRow:
     characters = sum(len(m.content) for each in expected for m in each.exchange.messages)
     tokens_in = round(characters / CHARACTERS_PER_TOKEN)
     tokens_out = sum(each.output_tokens for each in expected)
-    price = price_of(expected[0].exchange.judge)
+    model = expected[0].exchange.judge
+    price, seconds = price_of(model), traits_of(model.address).seconds_per_call * len(expected)
     dollars = None if price is None else price.dollars(tokens_in, tokens_out, len(expected))
-    seconds = HTTP_SECONDS_PER_CALL / SIDE_BY_SIDE * len(expected)
     return PlanRow(judge, probe, len(expected), tokens_in, tokens_out, dollars, seconds)
 
 
@@ -80,6 +79,5 @@ def _embedding_row(study: Study, embedder: Judge, synthetic: int) -> PlanRow:
     tokens = round((sum(lengths) + mean * synthetic) / CHARACTERS_PER_TOKEN)
     price, calls = price_of(embedder), len(lengths) + synthetic
     dollars = None if price is None else price.dollars(tokens, 0, calls)
-    return PlanRow(
-        embedder.name, ORDINAL, calls, tokens, 0, dollars, HTTP_SECONDS_PER_CALL / SIDE_BY_SIDE * calls
-    )
+    seconds = traits_of(embedder.address).seconds_per_call * calls
+    return PlanRow(embedder.name, ORDINAL, calls, tokens, 0, dollars, seconds)

@@ -39,8 +39,9 @@ class Recording:
     """Hash of the calls of each protocol."""
 
 
-def recorded_judge(file: str, judge: str | None, name: str | None, folder: Path) -> Judge:
-    """The judge that replays a file; its protocols are those that were recorded."""
+def recorded_judge(address: str, judge: str | None, name: str | None, folder: Path) -> Judge:
+    """The judge `provider/FILE` that replays a file; its protocols are those that were recorded."""
+    provider, _, file = address.partition("/")
     path = folder / file
     recording = load_recording(path, judge)
     if "base" not in recording.digests:
@@ -49,8 +50,8 @@ def recorded_judge(file: str, judge: str | None, name: str | None, folder: Path)
             "expected base; name one of them base to replay it."
         )
     return Judge(
-        name=name or f"recorded/{recording.judge}",
-        provider="recorded",
+        name=name or f"{provider}/{recording.judge}",
+        provider=provider,
         model=file,
         protocols={
             protocol: Protocol(TEMPLATE, settings={"recording": digest})
@@ -74,8 +75,7 @@ def _recording(path: Path, state: tuple[int, int], judge: str | None) -> Recordi
     if judge not in by_judge:
         found = "no judge is named" if judge is None else f"no judge {judge!r} found"
         raise ConfigError(
-            f"{path}: {found}, expected one of {', '.join(sorted(by_judge))}; "
-            f"write recorded/{path.name}?judge=NAME."
+            f"{path}: {found}, expected one of {', '.join(sorted(by_judge))}; write {path.name}?judge=NAME."
         )
     calls = by_judge[judge]
     by_protocol: dict[str, list[object]] = {}

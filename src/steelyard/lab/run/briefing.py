@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from steelyard.lab.recorded.replay import recorded_answers
-from steelyard.providers.provider import Keyed, Provider
-from steelyard.providers.recorded import Recorded
+from steelyard.providers.provider import Keyed, Provider, Replaying
 from steelyard.trials.exchange import Call
 from steelyard.trials.trial import Trial
 
 
 def brief(provider: Provider, calls: Sequence[Call]) -> None:
-    """Hand planted raters their labels and recorded judges their answers; models get nothing."""
+    """Hand those that know labels theirs, and those that replay their answers; models get nothing."""
     trials = [call for call in calls if isinstance(call, Trial)]
     if isinstance(provider, Keyed):
         provider.learn(trial.stimulus for trial in trials)
-    if isinstance(provider, Recorded) and trials:
+    if isinstance(provider, Replaying) and trials:
         provider.recall(recorded_answers(trials[0].judge, trials))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from steelyard.lab.run.prices import price_of
 from steelyard.lab.study.study import Study
 from steelyard.probes.probe import Showing
+from steelyard.providers.provider import traits_of
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.trials.judge import Judge
@@ -18,8 +19,6 @@ CHARACTERS_PER_TOKEN = 4.2
 """English prose, roughly; plans are estimates and say so."""
 ANSWER_TOKENS = {"json": 12}
 """Expected length of an answer by reader; one token otherwise."""
-SECONDS_PER_CALL = {"embedded": 0.8, "planted": 0.0005, "recorded": 0.0005}
-HTTP_SECONDS_PER_CALL = 1.5
 
 
 @dataclass(frozen=True)
@@ -124,6 +123,6 @@ def _row(judge: str, probe: str, trials: list[Trial]) -> PlanRow:
     readers = Counter(trial.judge.protocols[trial.protocol].reader.name for trial in trials)
     tokens_out = sum(ANSWER_TOKENS.get(reader, 1) * count for reader, count in readers.items())
     price = price_of(instrument)
-    seconds = SECONDS_PER_CALL.get(instrument.provider, HTTP_SECONDS_PER_CALL / 8) * len(trials)
+    seconds = traits_of(instrument.address).seconds_per_call * len(trials)
     dollars = None if price is None else price.dollars(tokens_in, tokens_out, len(trials))
     return PlanRow(judge, probe, len(trials), tokens_in, tokens_out, dollars, seconds)

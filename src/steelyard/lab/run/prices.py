@@ -9,6 +9,7 @@ from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from steelyard.providers.provider import traits_of
 from steelyard.trials.judge import PRICE_OPTIONS, Judge
 from steelyard.trials.reply import Usage
 
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     """Dollars per million tokens as the table lists them."""
 
 MILLION = 1_000_000
-FREE_PROVIDERS = ("embedded", "planted", "recorded", "vllm", "ollama")
-"""Providers that run on the user's own machine."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ def price_at(provider: str, model: str, options: Mapping[str, Any]) -> Price | N
     if all(name in options for name in PRICE_OPTIONS):
         stated = [float(options[name]) / MILLION for name in PRICE_OPTIONS]
         return Price(stated[0], stated[1], "stated with the judge")
-    if provider in FREE_PROVIDERS:
+    if traits_of(f"{provider}/{model}").free:
         return Price(0.0, 0.0, "runs on this machine")
     return _listed(provider, model)
 

@@ -12,6 +12,7 @@ from steelyard.lab.run.limits import Limits
 from steelyard.lab.run.prices import price_of
 from steelyard.lab.run.progress import Progress
 from steelyard.lab.run.sitting import Sitting
+from steelyard.providers.provider import traits_of
 from steelyard.store.replies import StoredReply
 from steelyard.store.run_store import RunStore
 from steelyard.trials.exchange import Call, Exchange
@@ -34,7 +35,7 @@ class Runner:
         return self.control.sitting
 
     async def run(self, trials: Sequence[Trial]) -> Sitting:
-        """Run what has no reply yet; embedded judges in turn, all others side by side."""
+        """Run what has no reply yet; judges that need every core in turn, all others side by side."""
         by_judge: dict[str, list[Trial]] = {}
         for trial in trials:
             by_judge.setdefault(trial.judge.name, []).append(trial)
@@ -46,14 +47,14 @@ class Runner:
         return await self.follow(agendas)
 
     async def follow(self, agendas: Sequence[Agenda]) -> Sitting:
-        """Run each judge's batches; embedded judges in turn, all others side by side."""
+        """Run each judge's batches; judges that need every core in turn, all others side by side."""
         stored = self._stored([call for agenda in agendas for call in agenda.trials])
         lanes: dict[str, list[JudgeRun]] = {}
         for agenda in agendas:
             judge, price = agenda.judge, price_of(agenda.judge)
             paid = [trial for trial in agenda.trials if trial.key in stored]
             self.control.budget.spent += sum(cost(price, trial, stored[trial.key].reply) for trial in paid)
-            lane = "embedded" if judge.provider == "embedded" else f"judge {judge.name}"
+            lane = judge.provider if traits_of(judge.address).in_turn else f"judge {judge.name}"
             self.control.progress.begin(judge.name, len(agenda.trials), len(paid))
             lanes.setdefault(lane, []).append(JudgeRun(self.control, agenda, bool(paid)))
         async with asyncio.TaskGroup() as group:

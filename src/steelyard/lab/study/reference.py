@@ -8,6 +8,7 @@ from dataclasses import replace
 from steelyard.errors import ConfigError
 from steelyard.lab.study.study import Study
 from steelyard.probes.probe import POINTWISE, level_of
+from steelyard.providers.provider import traits_of
 from steelyard.stimuli.original import original_of
 from steelyard.tasks.item import Item
 from steelyard.trials.judge import Judge
@@ -25,7 +26,7 @@ def check_reference(study: Study) -> None:
     names = [judge.name for judge in study.judges if not judge.baseline]
     if study.reference not in names:
         raise ConfigError(f"{where} is none of the study's; expected one of {', '.join(names)}.")
-    if reference_judge(study).address == "planted/rater":
+    if traits_of(reference_judge(study).address).knows_labels:
         raise ConfigError(f"{where} answers by labels, and there are none; name another judge.")
     if level_of(study.task) != POINTWISE:
         raise ConfigError(f"{where} can be the reference for single texts only, found pairs; leave it out.")

@@ -7,21 +7,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from steelyard.errors import ConfigError, UsageError
-from steelyard.lab.study.judge_config import WIRE, as_mapping, parse_judge
+from steelyard.lab.study.judge_address import as_mapping, place_of, typed
+from steelyard.lab.study.judge_config import ADDRESS, judge_traits, parse_judge
+from steelyard.lab.study.provider_keys import own_keys
 from steelyard.lab.study.role_prompts import author_protocols, embedder_protocols, validator_protocols
 from steelyard.lab.study.roles import EXAMPLES, Roles
+from steelyard.providers.house_judges import EXAMPLE_SERVER
 from steelyard.providers.provider import connect
 from steelyard.tasks.scale import Binary
 from steelyard.trials.judge import Judge, Protocol
+from steelyard.validation import Expected, checked
 
-WORDLESS = ("embedded", "planted", "recorded")
-"""Providers that give verdicts and write no text."""
-
-TAKEN = ("model", *WIRE, "extra", "temperature", "max_tokens", "seed")
-"""Settings that every model takes."""
+TAKEN = ("model", "extra", "temperature", "max_tokens", "seed")
+"""Settings that every model takes, whoever its provider is."""
 
 Given = str | Mapping[str, Any]
 """A model as people write it."""
@@ -37,16 +38,11 @@ def _off(given: object) -> object:
 
 
 class ModelConfig(BaseModel):
-    """A model and how it is reached."""
+    """A model; how it is reached are its provider's own keys."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
-    model: str
-    base_url: str | None = None
-    api_key_env: str | None = None
-    timeout: float | None = Field(default=None, gt=0)
-    input_price: float | None = Field(default=None, ge=0)
-    output_price: float | None = Field(default=None, ge=0)
+    model: Annotated[str, Expected(ADDRESS)]
     extra: dict[str, Any] = {}
 
 
@@ -87,63 +83,64 @@ def parse_roles(author: Given, validator: Given | None) -> Roles:
             "validator: found none, expected a model that confirms what the author writes; "
             "add validator: {model: …}."
         )
-    written = _validated(AuthorConfig, author, "author")
-    confirmed = _validated(ValidatorConfig, validator, "validator")
-    fallback, embeddings = confirmed.fallback, written.embeddings
+    written, writer = _role(AuthorConfig, author, "author", author_protocols())
+    confirmed, confirmer = _role(ValidatorConfig, validator, "validator", validator_protocols())
     return Roles(
-        author=_model(written, "author", author_protocols()),
-        validator=_model(confirmed, "validator", validator_protocols()),
-        fallback=None if fallback is None else _fallback(fallback),
+        author=writer,
+        validator=confirmer,
+        fallback=_fallback(confirmed.fallback),
         attempts=written.attempts,
         temperature_cap=written.temperature_cap,
         exemplars=written.exemplars,
-        embedder=None if embeddings is None else _embedder(embeddings),
+        embedder=_embedder(written.embeddings),
         similarity=None if written.similarity == "off" else written.similarity,
         compared=written.similarity != "off",
         off_target=written.off_target,
     )
 
 
-def _fallback(given: Given) -> Judge:
-    where = "validator.fallback"
-    return _model(_validated(RoleConfig, given, where), where, validator_protocols(), "fallback validator")
+def _fallback(given: Given | None) -> Judge | None:
+    if given is None:
+        return None
+    _, model = _role(RoleConfig, given, "validator.fallback", validator_protocols(), "fallback validator")
+    return model
 
 
-def _embedder(given: Given) -> Judge:
-    where = "author.embeddings"
-    return _model(_validated(ModelConfig, given, where), where, embedder_protocols(), "embeddings")
+def _embedder(given: Given | None) -> Judge | None:
+    if given is None:
+        return None
+    _, model = _role(ModelConfig, given, "author.embeddings", embedder_protocols(), "embeddings")
+    return model
 
 
-def _validated(kind: type[Config], given: Given, where: str) -> Config:
+def _role(
+    kind: type[Config],
+    given: Given,
+    where: str,
+    protocols: Mapping[str, Protocol],
+    name: str | None = None,
+) -> tuple[Config, Judge]:
+    """What a role says of itself, and its model as a judge of its own with the questions of the role."""
+    body = as_mapping(given, where)
+    own = {key: value for key, value in body.items() if key in kind.model_fields}
+    config = checked(kind, typed(own, kind), where)
     try:
-        return kind.model_validate(as_mapping(given, where))
-    except ValidationError as error:
-        problem = error.errors()[0]
-    key = str(problem["loc"][0])
-    if problem["type"] == "extra_forbidden":
-        raise ConfigError(f"{where}: unknown key {key!r}; known keys: {', '.join(kind.model_fields)}.")
-    if problem["type"] == "missing":
-        raise ConfigError(f"{where}: no {key!r} found, expected one such as openai/gpt-4o-mini; add it.")
-    raise ConfigError(f"{where}: {key}: {problem['msg']}, found {problem['input']!r}; correct it.")
-
-
-def _model(
-    config: ModelConfig, where: str, protocols: Mapping[str, Protocol], name: str | None = None
-) -> Judge:
-    """The model as a judge of its own, with the questions of its role."""
-    provider = config.model.partition("/")[0]
-    if provider in WORDLESS:
+        traits = judge_traits(config.model, place_of(config.model))
+    except UsageError as error:
+        raise type(error)(f"{where}: {error}") from error
+    if not traits.writes:
         raise ConfigError(
             f"{where}: {config.model!r} gives verdicts and writes no text; "
-            "name a model behind a server, such as openai/NAME?base_url=…."
+            f"name a model behind a server, such as {EXAMPLE_SERVER}."
         )
-    body = {key: value for key, value in config.model_dump().items() if key in TAKEN and value is not None}
-    if isinstance(config, RoleConfig):
-        body["temperature"] = config.temperature
+    own_keys(traits.options, body, kind.model_fields, where)
+    settings = {key: value for key, value in config.model_dump().items() if key in TAKEN}
+    reached = {key: value for key, value in body.items() if key in traits.options.model_fields}
     try:
-        judge = parse_judge(body, Path(), Binary())
-        judge = replace(judge, name=name or where, protocols=protocols)
+        judge = replace(
+            parse_judge({**reached, **settings}, Path(), Binary()), name=name or where, protocols=protocols
+        )
         connect(judge)
     except UsageError as error:
         raise type(error)(f"{where}: {error}") from error
-    return judge
+    return config, judge

@@ -14,7 +14,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from steelyard.errors import ConfigError
 from steelyard.lab.study.data_source import data_source
 from steelyard.lab.study.judge_config import parse_judge
-from steelyard.lab.study.judge_defaults import baseline_judges
 from steelyard.lab.study.pack_study import pack_draw
 from steelyard.lab.study.reference import check_reference, foretold
 from steelyard.lab.study.role_config import parse_roles
@@ -29,17 +28,13 @@ from steelyard.lab.study.study_probes import (
 from steelyard.lab.study.task_config import TaskConfig, parse_task, question
 from steelyard.probes.probe import POINTWISE, PROBES, arms_of, level_of
 from steelyard.probes.suites import asks_for_scores, expanded, named_probes
+from steelyard.providers.house_judges import DEFAULT_JUDGES, SCORE_JUDGES, baseline_judges
 from steelyard.providers.provider import connect
 from steelyard.tasks.data_config import DataConfig, parse_data
 from steelyard.tasks.item import Item
 from steelyard.tasks.sources.items import empty_strata
 from steelyard.tasks.task import Task
-from steelyard.trials.builtin_prompts import NAMED_USER
 from steelyard.trials.judge import Judge
-
-DEFAULT_JUDGES = ("embedded/smollm2-135m", "embedded/smollm2-135m-likelihood")
-SCORE_JUDGES = ("embedded/smollm2-135m",)
-"""Judges of single texts where none is named."""
 
 
 class StudyConfig(BaseModel):
@@ -101,7 +96,7 @@ def build_study(config: StudyConfig, folder: Path, prompt: Path | None = None) -
     scales = {task.scale, *(item.scale or task.scale for item in items)}
     probes = probe_specs(expanded(config.probes, scales, packed=config.data is None))
     arms = {arm for spec in probes for arm in arms_of(PROBES.build(spec))}
-    judges = [parse_judge(_prompted(given, prompt), folder, task.scale, arms) for given in config.judges]
+    judges = [parse_judge(given, folder, task.scale, arms, prompt) for given in config.judges]
     judges = _distinct(judges, config.judges)
     for judge in judges:
         connect(judge)  # refuses wrong models and options before anything is written
@@ -175,18 +170,6 @@ def _with_defaults(config: StudyConfig, task: Task) -> StudyConfig:
         )
     unsaid = {name: value for name, value in defaults.items() if name not in config.model_fields_set}
     return config.model_copy(update=unsaid)
-
-
-def _prompted(given: str | dict[str, Any], prompt: Path | None) -> str | dict[str, Any]:
-    """The judge with the common prompt, unless it has its own or is not prompted."""
-    if prompt is None:
-        return given
-    body = {"model": given} if isinstance(given, str) else given
-    model, _, query = str(body.get("model", "")).partition("?")
-    unprompted = model.startswith(("planted/", "recorded/")) or model.endswith("-likelihood")
-    if unprompted or "prompt" in body or any(part.startswith("prompt=") for part in query.split("&")):
-        return given
-    return {**body, "prompt": str(prompt if str(prompt) in NAMED_USER else prompt.absolute())}
 
 
 def read_yaml(path: Path) -> dict[str, Any]:

@@ -16,7 +16,8 @@ from steelyard.metrics.pairs.counting import by_task, count_calls, tally
 from steelyard.metrics.pairs.slot_test import ENOUGH_TASKS, sign_flip
 from steelyard.metrics.proportions import NO_SPREAD, ONE_TASK, join
 from steelyard.metrics.stats.arrays import Floats, Ints
-from steelyard.metrics.stats.clusters import ASSUMED_CORRELATION, percentile_limits, ratio, resample
+from steelyard.metrics.stats.cluster_mean import ASSUMED_CORRELATION
+from steelyard.metrics.stats.clusters import percentile_limits, ratio, resample
 from steelyard.metrics.stats.intervals import Limits, newcombe, t_quantile, tango
 from steelyard.metrics.stats.tally import Tally
 from steelyard.wording import counted, plural

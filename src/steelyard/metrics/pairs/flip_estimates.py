@@ -18,11 +18,11 @@ from steelyard.metrics.pairs.flips import Flips, count_flips, relabelling_p
 from steelyard.metrics.pairs.net_slot import DECLARED_PROTOCOL
 from steelyard.metrics.proportions import NO_SPREAD, ONE_TASK, join, proportion
 from steelyard.metrics.stats.arrays import Floats, Ints
+from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.clusters import percentile_limits, ratio, resample, wilson_cluster
-from steelyard.metrics.stats.intervals import Limits, difference
+from steelyard.metrics.stats.intervals import DIFFERENCE, Limits, difference
 from steelyard.metrics.stats.power import ALPHA, first_number
 from steelyard.metrics.stats.tally import Tally
-from steelyard.metrics.stats.unit_means import UnitMeans
 from steelyard.metrics.tested import Tested, alone
 
 REPEAT_FLIP_RATE = Metric(
@@ -104,14 +104,14 @@ def _excess(
 ) -> Estimate:
     tasks = repeat.n_clusters
     ones = np.ones(len(flips.cluster), dtype=np.int64)
-    by_task = UnitMeans(_by_task(flips, flips.excess), _whole(flips, ones))
-    means = by_task if tasks > 1 else UnitMeans(flips.excess, ones)
+    by_task = ClusterMean(_by_task(flips, flips.excess), _whole(flips, ones))
+    means = by_task if tasks > 1 else ClusterMean(flips.excess, ones)
     test = tested or alone(relabelling_p(flips, heading.bootstrap_seed(FLIP_EXCESS.id)))
-    informative = repeat.k > 0 and means.error > 0
+    informative = repeat.k > 0 and not means.even
     declared = heading.group.get("protocol") == DECLARED_PROTOCOL
     seen = word = None
     if declared and informative:
-        limits = means.limits(1 - ALPHA)
+        limits = means.limits(1 - ALPHA, DIFFERENCE)
         seen = difference_word(limits, test.corrected)
         word = difference_word(limits, test.corrected, moved=moved_by(means.mean, bounds))
     intervals, remark = _intervals(heading, means, tasks, repeat, swap)
@@ -138,31 +138,31 @@ def _excess(
 
 
 def _intervals(
-    heading: Heading, means: UnitMeans, tasks: int, repeat: Tally, swap: Tally
+    heading: Heading, means: ClusterMean, tasks: int, repeat: Tally, swap: Tally
 ) -> tuple[tuple[Interval, ...], str | None]:
     """Student's t over tasks, then tasks drawn again; from both shares where no task differs."""
     remark = ONE_TASK if tasks < 2 else None
-    if not means.error:
+    if means.even:
         shares = swap.k / swap.n, repeat.k / repeat.n
         limits = difference(shares[0], wilson_cluster(swap), shares[1], wilson_cluster(repeat))
         return (Interval("newcombe_cluster", *limits),), remark or NO_SPREAD
     drawn = _drawn(heading, means) if tasks > 1 else None
-    intervals = {"t_cluster": means.limits(0.975), "bootstrap_cluster": drawn}
+    intervals = {"t_cluster": means.limits(0.975, DIFFERENCE), "bootstrap_cluster": drawn}
     return tuple(Interval(method, *found) for method, found in intervals.items() if found), remark
 
 
-def _drawn(heading: Heading, means: UnitMeans) -> Limits | None:
-    columns: Floats = np.stack([means.sums, means.counts.astype(np.float64)], axis=1)
+def _drawn(heading: Heading, means: ClusterMean) -> Limits | None:
+    columns: Floats = np.stack([means.sums, means.sizes.astype(np.float64)], axis=1)
     sums = resample(columns, heading.bootstrap_seed(FLIP_EXCESS.id))
-    return percentile_limits(ratio(sums[:, 0], sums[:, 1]), len(means.counts))
+    return percentile_limits(ratio(sums[:, 0], sums[:, 1]), means.units)
 
 
-def _calls_needed(means: UnitMeans, calls: int) -> int | None:
+def _calls_needed(means: ClusterMean, calls: int) -> int | None:
     """Calls of more units like these after which the present excess is above 0, or within the margin."""
 
     def decided(units: int) -> bool:
         low, high = means.planned(1 - ALPHA, units)
         return low > 0 or (low > -MARGIN and high < MARGIN)
 
-    units = first_number(decided, len(means.counts))
-    return None if units is None else ceil(units / len(means.counts) * calls)
+    units = first_number(decided, means.units)
+    return None if units is None else ceil(units / means.units * calls)

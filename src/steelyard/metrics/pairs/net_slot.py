@@ -110,7 +110,7 @@ def _bounds(parts: Decomposition) -> Limits:
 
 
 def _intervals(heading: Heading, units: SlotBalance) -> tuple[Interval, ...]:
-    method = "t_cluster" if units.spread else "wilson_cluster_difference"
+    method = "wilson_cluster_difference" if units.means.even else "t_cluster"
     intervals = [Interval(method, *units.limits(0.975))]
     if tasks(units.complete) > 1:
         sums = resample(

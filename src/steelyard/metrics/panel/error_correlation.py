@@ -16,8 +16,8 @@ from steelyard.metrics.panel.over_judges import members
 from steelyard.metrics.proportions import ONE_TASK, join
 from steelyard.metrics.stats.arrays import Floats, Ints
 from steelyard.metrics.stats.clusters import ratio
-from steelyard.metrics.stats.intervals import Limits, t_quantile
-from steelyard.metrics.stats.jackknife import AGREEMENT, around, left_out, left_out_error
+from steelyard.metrics.stats.intervals import AGREEMENT, Limits, t_quantile
+from steelyard.metrics.stats.jackknife import around, left_out, left_out_error
 
 ERROR_CORRELATION = Metric(
     "error_correlation",

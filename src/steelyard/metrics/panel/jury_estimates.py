@@ -23,8 +23,9 @@ from steelyard.metrics.proportions import join
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.probe import probe_scores
 from steelyard.metrics.stats.arrays import Floats
-from steelyard.metrics.stats.cluster_mean import mean_by_unit
+from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.dawid_skene import dawid_skene
+from steelyard.metrics.stats.intervals import DIFFERENCE
 from steelyard.verdicts.observation import Observation
 
 JURY_ACCURACY = Metric(
@@ -162,16 +163,16 @@ def _gain(heading: Heading, votes: Ballots, jury: Floats, best: Floats) -> Estim
         return heading.undefined(JURY_GAIN, NO_VERDICTS, "input")
     labels = votes.labels[both]
     differ = (jury[both] == labels).astype(np.float64) - (best[both] == labels)
-    mean = mean_by_unit(votes.cluster[both], differ)
-    limits = mean.limits(0.975)
+    mean = ClusterMean.of(votes.cluster[both], differ)
+    limits = mean.limits(0.975, DIFFERENCE)
     return heading.estimate(
         JURY_GAIN,
         unit="input",
         value=mean.mean,
-        intervals=(Interval("t_cluster", max(-1.0, limits[0]), min(1.0, limits[1])),) if limits else (),
+        intervals=(Interval("t_cluster", *limits),) if limits else (),
         n_calls=int(both.sum()),
         n_units=int(both.sum()),
-        n_clusters=len(mean.sums),
-        minimum_detectable=mean.detectable(),
+        n_clusters=mean.units,
+        minimum_detectable=mean.detectable,
         note=join([HELD_OUT, None if limits else NO_DIFFERENCE]),
     )

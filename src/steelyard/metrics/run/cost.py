@@ -18,7 +18,7 @@ from steelyard.metrics.scores.resampled import Sums, resampled
 from steelyard.metrics.scores.shares import unlabelled
 from steelyard.metrics.stats.arrays import Floats
 from steelyard.metrics.stats.clusters import ratio
-from steelyard.metrics.stats.jackknife import POSITIVE
+from steelyard.metrics.stats.intervals import POSITIVE
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.verdict import Failed

@@ -18,7 +18,7 @@ from steelyard.metrics.findings import FLAGGED, UNDERPOWERED, calls_needed, dete
 from steelyard.metrics.heading import NO_CALLS
 from steelyard.metrics.metric import Limit, Metric
 from steelyard.metrics.run.loss_dependence import loss_test
-from steelyard.metrics.stats.clusters import design_effect, no_spread, wilson_cluster
+from steelyard.metrics.stats.clusters import design_effect, wilson_cluster
 from steelyard.metrics.stats.intervals import Limits, normal_quantile, wilson
 from steelyard.metrics.stats.power import ALPHA, POWER, trials_to_exclude
 from steelyard.metrics.stats.tally import Tally
@@ -48,7 +48,7 @@ def _tested(
     seed: int,
 ) -> Estimate:
     """The rate, flagged as well where the lost calls are not spread evenly over what is shown."""
-    rate = _rate(judge, metric, kind, observations)
+    rate = loss_rate(judge, metric, kind, observations)
     test = loss_test(observations, kind, seed) if rate.numerator else None
     if test is None:
         return rate
@@ -58,9 +58,10 @@ def _tested(
     return replace(rate, finding=FLAGGED, calls_needed=None, reading=UNEVEN) if uneven else rate
 
 
-def _rate(
+def loss_rate(
     judge: str, metric: Metric, kind: type[Unreadable | Failed], observations: Sequence[Observation]
 ) -> Estimate:
+    """The rate against its limit, without the test of whether losses are even."""
     if not len(observations):
         return Estimate(judge, PROBE, metric.id, {}, "call", None, note=NO_CALLS)
     counts = _tally(observations, kind)
@@ -103,7 +104,7 @@ def _tally(observations: Sequence[Observation], kind: type[Unreadable | Failed])
 
 def _spread(counts: Tally) -> bool:
     """Tasks lose calls at different rates."""
-    return counts.n_clusters > 1 and not no_spread(counts)
+    return not counts.share.even
 
 
 def _limits(counts: Tally, probability: float) -> Limits:

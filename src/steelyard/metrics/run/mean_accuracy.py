@@ -10,7 +10,7 @@ from steelyard.metrics.metric import Metric
 from steelyard.metrics.scores.resampled import intervals
 from steelyard.metrics.stats.arrays import Floats
 from steelyard.metrics.stats.clusters import ratio
-from steelyard.metrics.stats.jackknife import SHARE
+from steelyard.metrics.stats.intervals import SHARE
 
 ACCURACY_MEAN = Metric(
     "accuracy_mean", "mean accuracy", "Mean of the accuracies of all probes, each counted once."

@@ -20,8 +20,7 @@ from steelyard.metrics.proportions import ONE_TASK, join
 from steelyard.metrics.scores.resampled import intervals
 from steelyard.metrics.stats.arrays import Floats
 from steelyard.metrics.stats.clusters import ratio
-from steelyard.metrics.stats.intervals import Limits, difference, normal_quantile, score
-from steelyard.metrics.stats.jackknife import AGREEMENT
+from steelyard.metrics.stats.intervals import AGREEMENT, Limits, difference, normal_quantile, score
 from steelyard.stimuli.expectation import Label, Prefers
 from steelyard.tasks.scale import parse_scale
 from steelyard.verdicts.observation import Observation

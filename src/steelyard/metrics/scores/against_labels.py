@@ -15,9 +15,8 @@ from steelyard.metrics.scores.resampled import Sums, resampled
 from steelyard.metrics.scores.shares import abstentions, false_rates, unlabelled, within_one
 from steelyard.metrics.stats import agreement
 from steelyard.metrics.stats.arrays import Floats, Ints
-from steelyard.metrics.stats.clusters import fallback_size, quantile
-from steelyard.metrics.stats.intervals import Limits, score
-from steelyard.metrics.stats.jackknife import AGREEMENT, POSITIVE, SHARE, UNBOUNDED, Ends
+from steelyard.metrics.stats.clusters import quantile
+from steelyard.metrics.stats.intervals import AGREEMENT, POSITIVE, SHARE, UNBOUNDED, Ends, Limits, score
 from steelyard.metrics.stats.tally import Tally
 
 BALANCED_ACCURACY = Metric(
@@ -175,7 +174,7 @@ def _mixture(formula: Formula, sums: Sums, values: Floats) -> Interval | None:
     """Limits where tasks do not differ: as many random verdicts as the data allow, mixed into the table."""
     calls = np.rint(sums.table.sum((1, 2))).astype(np.int64)
     none = Tally(events=0 * calls, trials=calls, n_calls=sums.n_calls, n_units=sums.n_items)
-    random = score(0.0, fallback_size(none), quantile(none, 0.975))[1]
+    random = score(0.0, none.share.assumed_size, quantile(none, 0.975))[1]
     table = sums.table.sum(0)
     chance = np.outer(table.sum(1), table.sum(0)) / table.sum()
     value, mixed = (

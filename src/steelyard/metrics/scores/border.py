@@ -25,8 +25,9 @@ from steelyard.metrics.scores.repeats import (
 )
 from steelyard.metrics.scores.shares import lost_rates
 from steelyard.metrics.stats.arrays import Floats
-from steelyard.metrics.stats.cluster_mean import mean_by_unit
+from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.clusters import ratio
+from steelyard.metrics.stats.intervals import DIFFERENCE
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observation import Observation
 
@@ -77,20 +78,20 @@ def border_noise(heading: Heading, scores: Scores) -> Estimate:
         return heading.undefined(BORDER_NOISE, NO_REPEATS, "comparison", scores.lost())
     units = np.zeros(len(scores.items), dtype=np.int64)
     units[scores.item] = scores.unit
-    mean = mean_by_unit(units[both], (border - plain)[both])
-    limits = mean.limits(0.975)
+    mean = ClusterMean.of(units[both], (border - plain)[both])
+    limits = mean.limits(0.975, DIFFERENCE)
     used = scores.where(both[scores.item])
     return heading.estimate(
         BORDER_NOISE,
         unit="comparison",
         value=mean.mean,
-        intervals=(Interval("t_cluster", max(-1.0, limits[0]), min(1.0, limits[1])),) if limits else (),
+        intervals=(Interval("t_cluster", *limits),) if limits else (),
         n_calls=int(np.count_nonzero(used.readable)),
         n_units=int(both.sum()),
         n_clusters=used.n_clusters,
         excluded=scores.lost(),
         chance=0.0,
-        minimum_detectable=mean.detectable(),
+        minimum_detectable=mean.detectable,
         note=join(
             [
                 f"repeats differ in {border[both].mean():.2f}, on the unchanged items in "

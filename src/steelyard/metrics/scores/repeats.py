@@ -15,7 +15,7 @@ from steelyard.metrics.scores.resampled import Sums, resampled
 from steelyard.metrics.scores.shares import share, unit_sums
 from steelyard.metrics.stats.arrays import Floats, Ints, Mask
 from steelyard.metrics.stats.clusters import ratio
-from steelyard.metrics.stats.jackknife import AGREEMENT
+from steelyard.metrics.stats.intervals import AGREEMENT
 from steelyard.metrics.stats.tally import Tally
 
 SELF_AGREEMENT = Metric(

@@ -15,8 +15,8 @@ from steelyard.metrics.proportions import NO_SPREAD, ONE_TASK, join
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.stats.arrays import Floats
 from steelyard.metrics.stats.clusters import REPLICATES, percentile_limits, resample
-from steelyard.metrics.stats.intervals import Limits
-from steelyard.metrics.stats.jackknife import UNBOUNDED, Ends, Figure, jackknife
+from steelyard.metrics.stats.intervals import UNBOUNDED, Ends, Limits
+from steelyard.metrics.stats.jackknife import Figure, jackknife
 
 _BLOCK = 4_000_000
 _UNDEFINED_SHARE = 0.05

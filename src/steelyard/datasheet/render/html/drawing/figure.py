@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import wraps
 
-from steelyard.datasheet.datasheet import JudgeEntry
+from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
+from steelyard.datasheet.sections.sections import CRITERION, LADDER, VACUUM
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.short_names import short_names
@@ -51,8 +53,6 @@ class Panel:
 class Figure:
     """Drawings with their words and their data."""
 
-    id: str
-    """Anchor on the page."""
     title: str
     """What is plotted."""
     caption: str
@@ -69,6 +69,36 @@ class Figure:
     """Judges that could not be drawn, and why."""
     wide: bool = False
     """True where the figure takes the whole width of the page."""
+    id: str = ""
+    """Anchor on the page; it is the name that the figure is registered under."""
+
+
+Maker = Callable[[Summary], Figure | None]
+"""Draws a figure of a datasheet; None where there is nothing for it."""
+
+
+def of_pairs(make: Maker) -> Maker:
+    """A figure of pairs of known quality: None on sheets without a probe of them."""
+    return _where(_shows_pairs, make)
+
+
+def of_scores(make: Maker) -> Maker:
+    """A figure of single texts: None on sheets of pairs."""
+    return _where(lambda sheet: sheet.level == "pointwise", make)
+
+
+def _where(fits: Callable[[Datasheet], bool], make: Maker) -> Maker:
+    @wraps(make)
+    def made(summary: Summary) -> Figure | None:
+        return make(summary) if fits(summary.datasheet) else None
+
+    return made
+
+
+def _shows_pairs(sheet: Datasheet) -> bool:
+    return sheet.level == "pairwise" and any(
+        estimate.probe in (VACUUM, LADDER, CRITERION) for estimate in sheet.estimates
+    )
 
 
 @dataclass(frozen=True)

@@ -11,24 +11,31 @@ from steelyard.datasheet.render.html.drawing.figure import (
     crowd_key,
     everyone,
     looks,
+    of_pairs,
     spoken,
     why_not,
 )
 from steelyard.datasheet.render.html.drawing.scatter import HEIGHT, WIDTH, Axes, Point, scatter
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
 
 SMALLEST, LARGEST = 50.0, 420.0
 """Area of a mark at target sensitivity 0 and 1, in square pixels."""
 TITLE = "Metrology axes"
-HEADER = ("judge", "dark current", "stable cross-sensitivity", "target sensitivity, 1 step")
+DARK, STABLE, TARGET = (
+    metric_named(metric).label
+    for metric in ("dark_current", "stable_cross_sensitivity", "target_sensitivity")
+)
+HEADER = ("judge", DARK, STABLE, f"{TARGET}, 1 step")
 CAPTION = (
     "Left is a quiet zero point, low is indifference to wording. A larger mark sees a difference of one "
     "quality step more often. Whiskers are 95 % intervals; baselines are grey."
 )
 
 
+@of_pairs
 def axes_map(summary: Summary) -> Figure:
     """Every judge at its dark current and stable cross-sensitivity."""
     look = looks(summary)
@@ -42,12 +49,12 @@ def axes_map(summary: Summary) -> Figure:
             mine = look[judge.name]
             points.append(Point(mine.tag, dark, stable, mine, _area(target), quiet=judge.baseline))
         else:
-            omitted.append(why_not(judge.name, [("dark current", dark), (HEADER[2], stable)]))
-    layers = scatter(Axes.named("dark current", "stable cross-sensitivity"), points)
+            omitted.append(why_not(judge.name, [(DARK, dark), (STABLE, stable)]))
+    layers = scatter(Axes.named(DARK, STABLE), points)
     svg = draw(layers, width=WIDTH, height=HEIGHT, title=TITLE, label=spoken(HEADER, rows)) if points else ""
     panels = (Panel(svg),) if svg else ()
     key = crowd_key(summary)
-    return Figure("axes", TITLE, CAPTION, panels, HEADER, tuple(rows), key, tuple(omitted))
+    return Figure(TITLE, CAPTION, panels, HEADER, tuple(rows), key, tuple(omitted))
 
 
 def _three(summary: Summary, judge: str) -> tuple[Estimate | None, Estimate | None, Estimate | None]:

@@ -1,61 +1,61 @@
-"""Every figure of the page, in reading order."""
+"""Every figure of the page by name, in reading order; a package of its own adds one through an entry point.
+
+A figure is a function from the summary of a datasheet to a `Figure`, or to None where the sheet has nothing
+for it. A plug-in package declares::
+
+    [project.entry-points."steelyard.figures"]
+    my_figure = "my_package.my_figure:my_figure"
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 
 from steelyard.datasheet.render.html.drawing.figure import Figure
-from steelyard.datasheet.render.html.figures.axes_map import axes_map
-from steelyard.datasheet.render.html.figures.correlated import correlated
-from steelyard.datasheet.render.html.figures.cost_curve import cost_curve
-from steelyard.datasheet.render.html.figures.criterion import criterion
-from steelyard.datasheet.render.html.figures.decomposition import decomposition
-from steelyard.datasheet.render.html.figures.heatmap import heatmap
-from steelyard.datasheet.render.html.figures.instrument import instrument
-from steelyard.datasheet.render.html.figures.position import position
-from steelyard.datasheet.render.html.figures.psychometric import psychometric
-from steelyard.datasheet.sections.sections import CRITERION, LADDER, VACUUM
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.metrics.faults import Fault, Faults
+from steelyard.registry import Registry
 
-Maker = Callable[[Summary], Figure | None]
-
-
-PAIRS: Mapping[str, Maker] = {
-    "axes": axes_map,
-    "position": position,
-    "psychometric": psychometric,
-    "decomposition": decomposition,
-    "criterion": criterion,
-    "instrument": instrument,
-}
-"""Figures of judges of pairs."""
-SCORES: Mapping[str, Maker] = {
-    "accuracy": partial(heatmap, metric="accuracy"),
-    "invariance": partial(heatmap, metric="invariance"),
-    "cost": cost_curve,
-    "correlated": correlated,
-}
-"""Figures of judges of single texts: by probe, by price, and by the errors they share."""
+_HERE = "steelyard.datasheet.render.html.figures"
+FIGURES: Registry[Figure | None] = Registry(
+    "figure",
+    {
+        "axes": f"{_HERE}.axes_map:axes_map",
+        "position": f"{_HERE}.position:position",
+        "psychometric": f"{_HERE}.psychometric:psychometric",
+        "decomposition": f"{_HERE}.decomposition:decomposition",
+        "criterion": f"{_HERE}.criterion:criterion",
+        "instrument": f"{_HERE}.instrument:instrument",
+        "heat-accuracy": f"{_HERE}.heatmap:accuracy",
+        "heat-invariance": f"{_HERE}.heatmap:invariance",
+        "cost": f"{_HERE}.cost_curve:cost_curve",
+        "correlated": f"{_HERE}.correlated:correlated",
+    },
+)
 
 
 def figures(summary: Summary, faults: Faults | None = None) -> tuple[Figure, ...]:
-    """The figures of the study's level; none of pairs where no pairwise probe was run."""
+    """The figures that this datasheet has something for; one that can not be drawn is a fault."""
     guard = Faults() if faults is None else faults
-    sheet = summary.datasheet
-    if sheet.level == "pairwise" and not any(
-        estimate.probe in (VACUUM, LADDER, CRITERION) for estimate in sheet.estimates
-    ):
-        return ()
-    makers = PAIRS if sheet.level == "pairwise" else SCORES
-    made = (
-        guard.guarded("", f"figure {name}", partial(make, summary), partial(_undrawn, name))
-        for name, make in makers.items()
+    drawn = (
+        guard.guarded("", f"figure {name}", partial(_drawn, name, summary), partial(_undrawn, name))
+        for name in FIGURES.in_order()
     )
-    return tuple(figure for figure in made if figure is not None)
+    return tuple(figure for figure in drawn if figure is not None)
+
+
+def _drawn(name: str, summary: Summary) -> Figure | None:
+    """The figure of a name, which is also its anchor."""
+    figure = FIGURES.factory(name)(summary)
+    if figure is None:
+        return None
+    if not isinstance(figure, Figure):
+        raise TypeError(f"found {type(figure).__name__}, expected a Figure or None")
+    return replace(figure, id=name)
 
 
 def _undrawn(name: str, fault: Fault) -> Figure:
     """The place of a figure that could not be drawn."""
-    return Figure(name, name.capitalize(), fault.note, (), (), ())
+    title = name.replace("_", " ").replace("-", " ").capitalize()
+    return Figure(title, fault.note, (), (), (), id=name)

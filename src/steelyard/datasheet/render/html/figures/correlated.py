@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from steelyard.datasheet.render.html.drawing.figure import Figure, Panel, cell, looks, spoken
+from steelyard.datasheet.render.html.drawing.figure import Figure, Panel, cell, looks, of_scores, spoken
 from steelyard.datasheet.render.html.drawing.tiles import Grid, Tile, draw_tiles
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.sections.together import judges_of
 from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
 
 TITLE = "Errors in common"
-HEADER = ("judges", "error correlation", "inputs")
+HEADER = ("judges", metric_named("error_correlation").label, "inputs")
 CAPTION = (
     "Correlation of the errors of two judges over the same labelled inputs. At 1 they are one judge and a "
     "jury of them gains nothing; near 0 it gains most. Orange is below zero."
 )
 
 
+@of_scores
 def correlated(summary: Summary) -> Figure | None:
     """Every two judges; None where fewer than three make a list enough."""
     found = {judges_of(e): e for e in summary.datasheet.panel if e.metric == "error_correlation"}
@@ -32,7 +34,7 @@ def correlated(summary: Summary) -> Figure | None:
     ]
     grid = Grid(labels[1:], labels[:-1], tiles, apart=len(labels))
     svg = draw_tiles(grid, title=TITLE, label=spoken(HEADER, rows))
-    return Figure("correlated", TITLE, CAPTION, (Panel(svg),), HEADER, tuple(rows), wide=len(names) > 6)
+    return Figure(TITLE, CAPTION, (Panel(svg),), HEADER, tuple(rows), wide=len(names) > 6)
 
 
 def _tile(row: int, column: int, estimate: Estimate | None) -> Tile:

@@ -15,18 +15,22 @@ from steelyard.datasheet.render.html.drawing.figure import (
     crowd_key,
     limits,
     looks,
+    of_scores,
     spoken,
     why_not,
 )
 from steelyard.datasheet.render.html.drawing.labels import Box, place
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.run.cost import CostRow, pareto_front
 
 WIDTH, HEIGHT = 430, 340
 TITLE = "What accuracy costs"
-HEADER = ("judge", "mean accuracy over probes", "cost per call", "on the front")
+ACCURACY, COST = metric_named("accuracy_mean").label, metric_named("cost_per_call").label
+OVER_PROBES = f"{ACCURACY} over probes"
+HEADER = ("judge", OVER_PROBES, COST, "on the front")
 CAPTION = (
     "Mean accuracy over probes against dollars per 1,000 calls, on a logarithmic axis; whiskers are 95 % "
     "intervals. The line is the best accuracy that each amount buys. A hollow mark is a judge that another "
@@ -95,7 +99,7 @@ class Axes:
 
     def channels(self) -> dict[str, Spec]:
         """The two channels that every layer shares."""
-        y = rate_axis("y", "mean accuracy over probes")
+        y = rate_axis("y", OVER_PROBES)
         y["scale"]["domain"] = [self.floor, 1]
         y["axis"]["values"] = [quarter / 20 for quarter in range(round(20 * self.floor), 21, self._every())]
         return {"x": self._dollars(), "y": y}
@@ -113,6 +117,7 @@ class Axes:
         return {"field": "x", "type": "quantitative", "scale": scale, "axis": axis}
 
 
+@of_scores
 def cost_curve(summary: Summary) -> Figure | None:
     """Judges by price and accuracy; None for fewer than two, or where all are known to cost nothing."""
     look, offers, rows, omitted = looks(summary), [], [], []
@@ -124,7 +129,7 @@ def cost_curve(summary: Summary) -> Figure | None:
         if numbers.defined(accuracy) and numbers.defined(cost):
             offers.append(Offer(name, accuracy, cost, look[name]))
         else:
-            omitted.append(why_not(name, [("mean accuracy", accuracy), ("cost per call", cost)]))
+            omitted.append(why_not(name, [(ACCURACY, accuracy), (COST, cost)]))
     front = [row.name for row in pareto_front(_row(offer) for offer in offers)]
     for name, accuracy, cost in named:
         priced = any(offer.name == name for offer in offers)
@@ -133,7 +138,7 @@ def cost_curve(summary: Summary) -> Figure | None:
     svg = _drawing(offers, front, rows) if offers else ""
     panels = (Panel(svg),) if svg else ()
     key = crowd_key(summary)
-    return Figure("cost", TITLE, CAPTION, panels, HEADER, tuple(rows), key, tuple(omitted))
+    return Figure(TITLE, CAPTION, panels, HEADER, tuple(rows), key, tuple(omitted))
 
 
 def _two(summary: Summary, judge: str) -> tuple[Estimate | None, Estimate | None]:

@@ -18,6 +18,7 @@ from steelyard.datasheet.render.html.drawing.figure import (
     crowd_key,
     everyone,
     looks,
+    of_pairs,
     protocols,
     spoken,
     why_not,
@@ -25,18 +26,23 @@ from steelyard.datasheet.render.html.drawing.figure import (
 from steelyard.datasheet.render.html.drawing.scatter import HEIGHT, WIDTH, Axes, Point, along, arrow, scatter
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
 from steelyard.trials.builtin_prompts import GRADED
 
 TITLE, CURVE_TITLE = "Criterion trade-off", "Operating curve"
+RAW, DARK, TARGET = (
+    metric_named(metric).label for metric in ("raw_false_preference", "dark_current", "target_sensitivity")
+)
+FIRST_STEP, ALL_STEPS = f"{TARGET}, 1 step", f"{TARGET}, all steps"
 COLUMNS: dict[str, tuple[str, str, dict[str, str | float]]] = {
-    "raw false preference": ("raw_false_preference", "ladder", SAME_QUALITY),
-    "target sensitivity, 1 step": ("target_sensitivity", "ladder", {"delta": 1}),
-    "dark current": ("dark_current", "vacuum", {}),
-    "target sensitivity, all steps": ("target_sensitivity", "ladder", {}),
+    RAW: ("raw_false_preference", "ladder", SAME_QUALITY),
+    FIRST_STEP: ("target_sensitivity", "ladder", {"delta": 1}),
+    DARK: ("dark_current", "vacuum", {}),
+    ALL_STEPS: ("target_sensitivity", "ladder", {}),
 }
 """Column to metric, probe and condition, in pairs of what is drawn across and up."""
-SHIFT = "criterion shift, same quality"
+SHIFT = f"{metric_named('criterion_shift').label}, same quality"
 CAPTION = (
     "The best place is the upper left corner. An arrow runs from the base protocol to a stricter one: left "
     "is fewer false preferences, down is real differences lost in ties."
@@ -61,11 +67,12 @@ class Plane:
 
 
 PLANES = (
-    Plane("raw false preference", "target sensitivity, 1 step", "raw false preference, same quality"),
-    Plane("dark current", "target sensitivity, all steps", "dark current, nothing to judge"),
+    Plane(RAW, FIRST_STEP, f"{RAW}, same quality"),
+    Plane(DARK, ALL_STEPS, f"{DARK}, nothing to judge"),
 )
 
 
+@of_pairs
 def criterion(summary: Summary) -> Figure:
     """Operating points, joined where a judge has more than one protocol."""
     curve = any(len(arms(summary, judge)) > 2 for judge in summary.measured)
@@ -82,9 +89,7 @@ def criterion(summary: Summary) -> Figure:
     )
     caption = CURVE_CAPTION if curve else CAPTION
     omitted = tuple(_omitted(summary, planes[0]))
-    return Figure(
-        "criterion", title, caption, panels, header, rows, crowd_key(summary), omitted, wide=len(panels) > 1
-    )
+    return Figure(title, caption, panels, header, rows, crowd_key(summary), omitted, wide=len(panels) > 1)
 
 
 def arms(summary: Summary, judge: JudgeEntry) -> tuple[str, ...]:

@@ -15,12 +15,14 @@ from steelyard.datasheet.render.html.drawing.figure import (
     cell,
     everyone,
     looks,
+    of_pairs,
     protocols,
     spoken,
     why_not,
 )
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
 
 WIDTH, ROW, DIGIT = 430, 46, 9
@@ -55,7 +57,13 @@ PARTS = (
     ),
     Part("one-sided", "one-sided", "one-sided: a winner in one order only", "one_sided_commit"),
     Part("other", "other", "other: the second verdict is missing", "other_conflict"),
-    Part("none", "no preference", "no preference: tie in both orders", "no_preference", pale=True),
+    Part(
+        "none",
+        metric_named("no_preference").label,
+        "no preference: tie in both orders",
+        "no_preference",
+        pale=True,
+    ),
 )
 """In drawing order."""
 TITLE = "Same-quality pairs, taken apart"
@@ -85,6 +93,7 @@ class Bar:
         return any(numbers.defined(share) for share in self.shares)
 
 
+@of_pairs
 def decomposition(summary: Summary) -> Figure:
     """Stacked bars over the canonical pairs of equal quality."""
     bars = list(_bars(summary))
@@ -92,7 +101,6 @@ def decomposition(summary: Summary) -> Figure:
     rows = tuple((bar.name, *(cell(summary, share) for share in bar.shares)) for bar in bars)
     named = [(bar.name, zip(HEADER[1:], bar.shares, strict=True)) for bar in bars if not bar.drawable]
     return Figure(
-        "decomposition",
         TITLE,
         CAPTION,
         tuple(_panel(summary, chunk) for chunk in _columns(drawn)),

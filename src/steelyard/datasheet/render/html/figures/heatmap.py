@@ -6,11 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from steelyard.datasheet.datasheet import JudgeEntry
-from steelyard.datasheet.render.html.drawing.figure import Figure, Panel, cell, everyone, looks, spoken
+from steelyard.datasheet.render.html.drawing.figure import (
+    Figure,
+    Panel,
+    cell,
+    everyone,
+    looks,
+    of_scores,
+    spoken,
+)
 from steelyard.datasheet.render.html.drawing.tiles import Grid, Tile, draw_tiles
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import probe_title
+from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.metrics.estimate import Estimate
 
 SIGNS = {"flagged": "!", "underpowered": "?"}
@@ -19,32 +27,42 @@ PAGE = 1090
 """Room for a drawing, in pixels; judges that do not fit go below."""
 MAJORITY = JudgeEntry("majority of all", "", False, {})
 """Stands among the judges where there are several."""
-CAPTIONS = {
-    "accuracy": (
-        "Verdicts that are the expected one, by probe. A stronger colour is a higher share; below it stand "
-        "the 95 % interval and the count. The majority of several judges stands beside them, baselines "
-        "apart."
-    ),
-    "invariance": (
-        "Verdicts on edited texts that equal the judge's own verdict on the unchanged one; only edits that "
-        "keep the label ask for it. A judge that always says the same has an invariance of 1. ! is flagged: "
-        "the edit changes more than repeats do; ? is underpowered."
-    ),
-}
+ACCURACY = (
+    "Verdicts that are the expected one, by probe. A stronger colour is a higher share; below it stand "
+    "the 95 % interval and the count. The majority of several judges stands beside them, baselines "
+    "apart."
+)
+INVARIANCE = (
+    "Verdicts on edited texts that equal the judge's own verdict on the unchanged one; only edits that "
+    "keep the label ask for it. A judge that always says the same has an invariance of 1. ! is flagged: "
+    "the edit changes more than repeats do; ? is underpowered."
+)
 
 
-def heatmap(summary: Summary, metric: str) -> Figure | None:
+@of_scores
+def accuracy(summary: Summary) -> Figure | None:
+    """How often each judge is right on each probe."""
+    return heatmap(summary, "accuracy", ACCURACY)
+
+
+@of_scores
+def invariance(summary: Summary) -> Figure | None:
+    """How often each judge keeps its verdict under each edit."""
+    return heatmap(summary, "invariance", INVARIANCE)
+
+
+def heatmap(summary: Summary, metric: str, caption: str) -> Figure | None:
     """The share of every judge on every probe; None where no judge has one."""
     shares = _Shares.of(summary, metric)
     if not any(numbers.defined(estimate) for estimate in shares.found.values()):
         return None
-    title = f"{metric.capitalize()} by probe"
+    title = f"{metric_named(metric).label.capitalize()} by probe"
     panels = []
     for judges in shares.parts():
         said = spoken(shares.header(judges), shares.rows(judges))
         panels.append(Panel(draw_tiles(shares.grid(judges), title=title, label=said)))
     header, rows = shares.header(shares.judges), shares.rows(shares.judges)
-    return Figure(f"heat-{metric}", title, CAPTIONS[metric], tuple(panels), header, rows, wide=True)
+    return Figure(title, caption, tuple(panels), header, rows, wide=True)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from steelyard.datasheet.render.html.drawing.figure import (
     arm_name,
     cell,
     looks,
+    of_pairs,
     protocols,
     spoken,
     why_not,
@@ -56,6 +57,7 @@ class Arm:
     """Metric to estimate."""
 
 
+@of_pairs
 def instrument(summary: Summary) -> Figure | None:
     """A dot plot of every parameter; None where no judge was fitted."""
     arms = list(_arms(summary))
@@ -67,9 +69,7 @@ def instrument(summary: Summary) -> Figure | None:
         why_not(arm.name, [(HEADER[1], arm.figures.get("resolution"))]) for arm in arms if arm not in drawn
     ]
     panels = [_panel(summary, drawn, metric) for metric in DRAWN]
-    return Figure(
-        "instrument", TITLE, CAPTION, tuple(panels), HEADER, tuple(rows), omitted=tuple(omitted), wide=True
-    )
+    return Figure(TITLE, CAPTION, tuple(panels), HEADER, tuple(rows), omitted=tuple(omitted), wide=True)
 
 
 def _arms(summary: Summary) -> Iterator[Arm]:

@@ -11,6 +11,7 @@ from steelyard.datasheet.render.html.drawing.figure import (
     crowd_key,
     everyone,
     looks,
+    of_pairs,
     spoken,
     why_not,
 )
@@ -18,9 +19,10 @@ from steelyard.datasheet.render.html.drawing.labels import Box
 from steelyard.datasheet.render.html.drawing.scatter import HEIGHT, WIDTH, Axes, Point, scatter
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.glossary import metric_named
 
 TITLE = "Slot or text"
-HEADER = ("judge", "stable", "positional", "net slot preference")
+HEADER = ("judge", "stable", "positional", metric_named("net_slot_preference").label)
 CAPTION = (
     "A judge that always commits lies on the diagonal; a fair coin lies at its middle. Towards the top the "
     "slot decides, towards the right the wording does, towards zero the judge says tie."
@@ -29,6 +31,7 @@ COIN = Box(WIDTH / 2 - 10, HEIGHT / 2 - 10, WIDTH / 2 + 72, HEIGHT / 2 + 10)
 """Room that the fair coin and its name take."""
 
 
+@of_pairs
 def position(summary: Summary) -> Figure:
     """Every judge by its stable and its positional share of same-quality pairs."""
     look = looks(summary)
@@ -51,7 +54,7 @@ def position(summary: Summary) -> Figure:
     svg = draw(layers, width=WIDTH, height=HEIGHT, title=TITLE, label=spoken(HEADER, rows)) if points else ""
     panels = (Panel(svg),) if svg else ()
     key = crowd_key(summary)
-    return Figure("position", TITLE, CAPTION, panels, HEADER, tuple(rows), key, tuple(omitted))
+    return Figure(TITLE, CAPTION, panels, HEADER, tuple(rows), key, tuple(omitted))
 
 
 def _fair_coin(axes: Axes) -> list[Spec]:

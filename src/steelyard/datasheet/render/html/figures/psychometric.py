@@ -16,6 +16,7 @@ from steelyard.datasheet.render.html.drawing.figure import (
     everyone,
     limits,
     looks,
+    of_pairs,
     protocols,
     spoken,
     why_not,
@@ -23,6 +24,7 @@ from steelyard.datasheet.render.html.drawing.figure import (
 from steelyard.datasheet.render.html.drawing.labels import spread
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
 
 WIDTH, HEIGHT = 250, 190
@@ -51,19 +53,18 @@ class Curve:
         ]
 
 
+@of_pairs
 def psychometric(summary: Summary) -> Figure:
     """Target sensitivity against quality step."""
     steps = _steps(summary)
-    header = ("judge", *(f"Δ{numbers.steps(step)}" for step in steps), "75 % threshold")
+    header = ("judge", *(f"Δ{numbers.steps(step)}" for step in steps), metric_named("delta75").label)
     rows = tuple(row for judge in everyone(summary) for row in _rows(summary, judge, steps))
     drawn = [(judge, _curves(summary, judge)) for judge in summary.measured]
     panels = [_judge_panel(summary, judge, curves, header) for judge, curves in drawn if curves]
     if panels and summary.baselines:
         panels.append(_baseline_panel(summary, header))
     omitted = [why_not(judge.name, [_first(summary, judge)]) for judge, curves in drawn if not curves]
-    return Figure(
-        "psychometric", TITLE, CAPTION, tuple(panels), header, rows, omitted=tuple(omitted), wide=True
-    )
+    return Figure(TITLE, CAPTION, tuple(panels), header, rows, omitted=tuple(omitted), wide=True)
 
 
 def _judge_panel(
@@ -109,9 +110,8 @@ def _steps(summary: Summary) -> list[float]:
 
 
 def _first(summary: Summary, judge: JudgeEntry) -> tuple[str, Estimate | None]:
-    return "target sensitivity", next(
-        iter(summary.datasheet.of(judge.name, "target_sensitivity", "ladder")), None
-    )
+    seen = summary.datasheet.of(judge.name, "target_sensitivity", "ladder")
+    return metric_named("target_sensitivity").label, seen[0] if seen else None
 
 
 def _curves(summary: Summary, judge: JudgeEntry) -> list[Curve]:

@@ -1,0 +1,186 @@
+"""The protocols of a judge: those of its provider, as its owner changes them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict
+
+from steelyard.errors import ConfigError
+from steelyard.lab.study.provider_keys import own_keys
+from steelyard.providers.options import Options
+from steelyard.providers.traits import Traits
+from steelyard.registry import Spec
+from steelyard.tasks.scale import Pairwise, Scale
+from steelyard.trials.builtin_prompts import GRADED, NAMED_USER, PAPER_SYSTEM, PAPER_USER
+from steelyard.trials.judge import Protocol
+from steelyard.trials.prompt import (
+    PAIRWISE_SHOWN,
+    PAIRWISE_VARIABLES,
+    POINTWISE_SHOWN,
+    POINTWISE_VARIABLES,
+    PromptTemplate,
+)
+from steelyard.validation import Expected, checked, shown
+from steelyard.verdicts.readers import READERS
+
+USUAL = ("base", "strict")
+"""Protocols that a judge has whether or not a probe asks for them."""
+
+TEXT_READERS = ("choice", "json", "logprob")
+_READER_FORMS = f"{', '.join(TEXT_READERS)} or {{regex: pattern}}"
+
+
+class ProtocolConfig(BaseModel):
+    """How a judge is asked and read, whoever its provider is."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    prompt: str | None = None
+    system: str | None = None
+    reader: Annotated[str | dict[str, str] | None, Expected(_READER_FORMS)] = None
+
+    @property
+    def silent(self) -> bool:
+        """True where nothing is changed."""
+        return self.prompt is None and self.system is None and self.reader is None
+
+
+@dataclass(frozen=True)
+class ProtocolMaker:
+    """Makes the protocols of one judge."""
+
+    traits: Traits
+    """What its model is."""
+    options: Options
+    """What it says to its provider."""
+    scale: Scale
+    """On which it answers."""
+    folder: Path
+    """Where files with prompts are."""
+    where: str
+    """The judge, for messages."""
+
+    def protocols(
+        self, own: ProtocolConfig, others: Mapping[str, Any], arms: Collection[str]
+    ) -> dict[str, Protocol]:
+        """`base` as the judge's owner has it, then the provider's others, then the owner's."""
+        provided = self._provided(arms)
+        if "base" in others:
+            raise ConfigError(
+                f"{self.where}: protocols: 'base' is the judge's own prompt; give it as 'prompt'."
+            )
+        changes = {name: _Change.of(given, self.traits, self.where, name) for name, given in others.items()}
+        self._check_named([own, *(change.config for change in changes.values())], provided["base"])
+        if own.prompt == "paper" and own.system is None and own.reader is None:
+            provided = _in_the_papers_words(provided)
+        elif not own.silent:
+            provided = {"base": provided["base"]}
+        base = self._changed(provided["base"], own)
+        protocols = {**provided, "base": base}
+        for name, change in changes.items():
+            protocols[name] = change.settings.applied(self._changed(base, change.config))
+        for name, protocol in protocols.items():
+            self._check_prompt(protocol, name)
+        return protocols
+
+    def _provided(self, arms: Collection[str]) -> dict[str, Protocol]:
+        """What the provider gives: of its tie instructions the usual ones and those that are asked for."""
+        try:
+            every = self.traits.protocols(self.scale, self.options)
+        except ConfigError as error:
+            raise ConfigError(f"{self.where}: {error}") from error
+        graded = [*USUAL, *(name for name in GRADED if name in arms and name not in USUAL)]
+        wanted = [*graded, *(name for name in every if name not in GRADED)]
+        return {name: every[name] for name in wanted if name in every}
+
+    def _check_named(self, configs: Iterable[ProtocolConfig], base: Protocol) -> None:
+        """Refuse a prompt by name to a judge that it was not written for."""
+        for config in configs:
+            fits = isinstance(self.scale, Pairwise) and base.reader.name == "json"
+            if config.prompt in NAMED_USER and not fits:
+                raise ConfigError(
+                    f"{self.where}: prompt {config.prompt!r} asks about two texts and for an answer in JSON; "
+                    "leave it out, or give a prompt of your own."
+                )
+
+    def _changed(self, base: Protocol, change: ProtocolConfig) -> Protocol:
+        user, system, reader = base.user, base.system, base.reader
+        if change.prompt in NAMED_USER:
+            user, system, reader = NAMED_USER[change.prompt], PAPER_SYSTEM, Spec("json")
+        elif change.prompt is not None:
+            user, system = text_or_file(change.prompt, self.folder, self.where), None
+        if change.system is not None:
+            system = text_or_file(change.system, self.folder, self.where)
+        if change.reader is not None:
+            reader = _reader(change.reader, self.where)
+        return Protocol(user, system, reader, base.settings)
+
+    def _check_prompt(self, protocol: Protocol, name: str) -> None:
+        """Refuse a template that is wrong, and one that does not show the judge what it is to judge."""
+        where = self.where if name == "base" else f"{self.where}: protocol {name!r}"
+        pairwise = isinstance(self.scale, Pairwise)
+        allowed = PAIRWISE_VARIABLES if pairwise else POINTWISE_VARIABLES
+        texts = [text for text in (protocol.system, protocol.user) if text]
+        named = frozenset[str]().union(*(PromptTemplate(text, where).check(allowed) for text in texts))
+        hidden = sorted((PAIRWISE_SHOWN if pairwise else POINTWISE_SHOWN) - named)
+        if texts and hidden:
+            raise ConfigError(
+                f"{where}: the prompt does not show the judge {{{{ {hidden[0]} }}}}, and what it has not "
+                "seen it can not judge; add it."
+            )
+
+
+@dataclass(frozen=True)
+class _Change:
+    config: ProtocolConfig
+    settings: Any
+
+    @classmethod
+    def of(cls, given: str | Mapping[str, Any], traits: Traits, where: str, name: str) -> _Change:
+        """What a protocol changes; a text alone is a prompt."""
+        body = {"prompt": given} if isinstance(given, str) else given
+        common, under = ProtocolConfig.model_fields, f"protocols.{name}"
+        config = {key: value for key, value in body.items() if key in common}
+        return cls(
+            checked(ProtocolConfig, config, where, under=under),
+            own_keys(traits.settings, body, common, where, under),
+        )
+
+
+def text_or_file(value: str, folder: Path, where: str) -> str:
+    """A template or text as it is when it spans lines or holds `{{`; the content of a file otherwise."""
+    if "\n" in value or "{{" in value:
+        return value
+    path = folder / value
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{where}: cannot read {path} ({error}); expected a UTF-8 text file.") from error
+
+
+def _in_the_papers_words(protocols: Mapping[str, Protocol]) -> dict[str, Protocol]:
+    """Base and strict in the paper's words; settings of judges that are not prompted stay."""
+    return {
+        name: replace(protocols[name], user=user, system=PAPER_SYSTEM)
+        for name, user in PAPER_USER.items()
+        if name in protocols
+    }
+
+
+def _reader(given: str | Mapping[str, str], where: str) -> Spec:
+    if isinstance(given, str):
+        if given not in TEXT_READERS:
+            raise ConfigError(f"{where}: unknown reader {shown(given)}; expected {_READER_FORMS}.")
+        return Spec(given)
+    if set(given) != {"regex"}:
+        raise ConfigError(f"{where}: reader: found {shown(given)}, expected {_READER_FORMS}; correct it.")
+    spec = Spec("regex", {"pattern": given["regex"]})
+    try:
+        READERS.build(spec)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from error
+    return spec

@@ -1,0 +1,48 @@
+"""Keys of a judge that its provider alone understands, and whose a stray key is."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, TypeVar
+
+from steelyard.errors import ConfigError
+from steelyard.lab.study.judge_address import typed
+from steelyard.providers.options import Options
+from steelyard.providers.provider import PROVIDERS, provider_traits
+from steelyard.validation import checked, unknown_key
+
+Own = TypeVar("Own", bound=Options)
+
+
+def own_keys(
+    kind: type[Own], body: Mapping[str, Any], common: Collection[str], where: str, under: str = ""
+) -> Own:
+    """What a mapping says to the provider; `common` are the keys that the laboratory reads itself.
+
+    A common key that the provider also names is given to both; null is as good as not said.
+    """
+    for key in body:
+        if key not in common and key not in kind.model_fields:
+            raise ConfigError(f"{where}: {_stray(str(key), [*common, *kind.model_fields], under)}")
+    said = {key: value for key, value in body.items() if key in kind.model_fields and value is not None}
+    return checked(kind, typed(said, kind), where, under=under)
+
+
+def _stray(key: str, known: Collection[str], under: str) -> str:
+    """A key that changes nothing here."""
+    owner = next(_owners(key), None)
+    if owner is not None:
+        place = f"{under}: " if under else ""
+        return f"{place}key {key!r} belongs to {owner} only; remove it."
+    return unknown_key(f"{under}.{key}" if under else key, dict.fromkeys(known))
+
+
+def _owners(key: str) -> Iterator[str]:
+    """Whose judges have such a key, as the class that brings it says."""
+    for name in PROVIDERS.names():
+        traits = provider_traits(name)
+        for each in (traits, *traits.models.values()):
+            for kind in (*each.options.__mro__, *each.settings.__mro__):
+                owner = vars(kind).get("owner", f"{name} judges")
+                if owner and key in vars(kind).get("__annotations__", {}):
+                    yield owner

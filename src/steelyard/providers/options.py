@@ -1,0 +1,95 @@
+"""Keys of a judge that are its provider's own: strict, and checked before anything is spent.
+
+A provider names a model of these in its traits. `planted/probit?s=0.8` and `{model: planted/probit, s: 0.8}`
+come to the same; what is not said stays None or has the default that the model gives it.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import replace
+from typing import Annotated, Any, ClassVar, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from steelyard.trials.judge import Judge, Protocol
+from steelyard.validation import checked
+
+Own = TypeVar("Own", bound="Options")
+
+
+def _one_line(text: str) -> str:
+    """Refuse what would break a table or steer a terminal."""
+    if any(unicodedata.category(sign) in ("Cc", "Cs") for sign in text):
+        raise PydanticCustomError("control_character", "no control characters")
+    return text
+
+
+Line = Annotated[str, AfterValidator(_one_line)]
+"""Text that can stand in a table."""
+
+Name = Annotated[str, Field(min_length=1, max_length=80), AfterValidator(_one_line)]
+"""What something is called in a table."""
+
+
+class Options(BaseModel):
+    """Keys of a judge in a study file, beside those that every judge has; by itself, none.
+
+    The values end up in `Judge.options` and so in the judge's fingerprint, except those that are None and
+    fields with `exclude=True`, which only shape the protocols.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+
+    owner: ClassVar[str] = ""
+    """Whose keys these are, where the provider's name does not say it; empty where judges of others may
+    have such a key as well."""
+
+    @classmethod
+    def of(cls: type[Own], judge: Judge) -> Own:
+        """The options of a judge, checked again: a frozen study may have been edited."""
+        return checked(cls, dict(judge.options), f"judge {judge.address}", under="options")
+
+    def stored(self) -> dict[str, Any]:
+        """What becomes `Judge.options`."""
+        return self.model_dump(mode="json", exclude_none=True)
+
+
+class CalledOptions(Options):
+    """Of judges that are called at a price and within a time."""
+
+    owner = "judges behind HTTP"
+
+    timeout: float | None = Field(default=None, gt=0)
+    """Seconds that a call may take."""
+    input_price: float | None = Field(default=None, ge=0)
+    """Dollars per million tokens of the prompt."""
+    output_price: float | None = Field(default=None, ge=0)
+    """Dollars per million tokens of the answer."""
+
+    @model_validator(mode="after")
+    def _both_prices(self) -> CalledOptions:
+        if (self.input_price is None) != (self.output_price is None):
+            raise ValueError(
+                "found one of input_price and output_price, expected both or neither "
+                "(dollars per million tokens); add the other"
+            )
+        return self
+
+
+class WireOptions(CalledOptions):
+    """Of judges behind an address with a key."""
+
+    base_url: Line | None = None
+    """Address up to and including the version."""
+    api_key_env: Line | None = None
+    """Environment variable that holds the key."""
+
+
+class Settings(Options):
+    """Keys of one protocol, beside its prompt and reader; by itself, none."""
+
+    def applied(self, protocol: Protocol) -> Protocol:
+        """The protocol under these settings."""
+        return replace(protocol, settings={**protocol.settings, **self.stored()})

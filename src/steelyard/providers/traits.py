@@ -1,0 +1,119 @@
+"""What a provider says of itself: all that the laboratory and the commands ask before a call is made."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from steelyard.providers.options import CalledOptions, Options, Settings
+from steelyard.tasks.scale import Pairwise, Scale
+from steelyard.trials.builtin_prompts import GRADED_USER, PAIRWISE_SYSTEM, POINTWISE_SYSTEM, POINTWISE_USER
+from steelyard.trials.judge import Protocol
+
+REMOTE_SECONDS = 1.5 / 8
+"""Seconds per call behind a network, several side by side."""
+
+IN_PROCESS_SECONDS = 0.0005
+"""Seconds per call that is answered without a model."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """A judge as people write it, and what it is."""
+
+    judge: str
+    """`provider/model?key=value`; capitals stand for what the reader puts in."""
+    meaning: str
+    """A phrase for the list of judges."""
+
+    @property
+    def address(self) -> str:
+        """`provider/model`."""
+        return self.judge.partition("?")[0]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that `doctor` looked at."""
+
+    subject: str
+    """What was looked at."""
+    state: str
+    """`ok`, `absent` (may be fine) or `broken`."""
+    found: str
+    """What was there."""
+    exit_code: int = 1
+    """Exit code when broken."""
+
+
+def prompts(scale: Scale, options: Any) -> Mapping[str, Protocol]:
+    """The built-in prompts, answered with a JSON object: of pairs from lenient to strict, of scores one."""
+    del options
+    if not isinstance(scale, Pairwise):
+        return {"base": Protocol(POINTWISE_USER, POINTWISE_SYSTEM)}
+    return {name: Protocol(text, PAIRWISE_SYSTEM) for name, text in GRADED_USER.items()}
+
+
+def nothing_to_check() -> Iterator[Check]:
+    """Of a provider that needs nothing beside its environment variables."""
+    return iter(())
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What a provider is; a model that differs from its provider has traits of its own."""
+
+    free: bool = False
+    """Calls cost nothing: they run on the user's own machine."""
+    in_turn: bool = False
+    """Uses all cores of this machine, so judges of this provider run one after the other."""
+    prompted: bool = True
+    """Answers what the prompt says; others answer by the texts alone."""
+    writes: bool = True
+    """Writes text, so that it can be an author or a validator."""
+    compares: bool = True
+    """Can say which of two texts is better."""
+    scores: bool = True
+    """Can give a score to one text."""
+    knows_labels: bool = False
+    """Answers by the labels of the data: it has `learn`, and can be no reference for them."""
+    replays: bool = False
+    """Its model is a file of recorded verdicts, and it has `recall`."""
+    seconds_per_call: float = REMOTE_SECONDS
+    """Expected time of a call, for plans; where calls run side by side, the share of one."""
+    options: type[Options] = CalledOptions
+    """Keys of its own."""
+    settings: type[Settings] = Settings
+    """Keys that a protocol of its judges may have beside prompt and reader."""
+    protocols: Callable[[Scale, Any], Mapping[str, Protocol]] = prompts
+    """The protocols that a judge has by itself on a scale, `base` among them, given its options.
+
+    What can not be had raises a ConfigError that begins with the key.
+    """
+    examples: tuple[Example, ...] = ()
+    """How its judges are written."""
+    environment: tuple[str, ...] = ()
+    """Environment variables that are read."""
+    checks: Callable[[], Iterator[Check]] = nothing_to_check
+    """What else has to be in place: weights, packages."""
+    models: Mapping[str, Traits] = field(default_factory=dict)
+    """Traits of models that differ from the rest."""
+
+    def of(self, model: str) -> Traits:
+        """The traits of one model."""
+        return self.models.get(model, self)
+
+    def every_example(self) -> Iterator[Example]:
+        """Examples of the provider, then of its models."""
+        yield from self.examples
+        for traits in self.models.values():
+            yield from traits.examples
+
+    def every_check(self) -> Iterator[Check]:
+        """What has to be in place, then the environment variables."""
+        yield from self.checks()
+        for name in self.environment:
+            there = bool(os.environ.get(name))
+            yield Check(name, "ok" if there else "absent", "set" if there else "not set")

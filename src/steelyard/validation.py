@@ -1,0 +1,197 @@
+"""What is wrong with a mapping, in one sentence: where, found, expected, and what to do next."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from reprlib import Repr
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+from steelyard.errors import ConfigError, UsageError
+
+Checked = TypeVar("Checked", bound=BaseModel)
+
+_EXPECTED = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "bool_type": "true or false",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
+    "list_type": "a list",
+    "string_too_short": "at least {min_length} characters",
+    "string_too_long": "at most {max_length} characters",
+    "string_pattern_mismatch": "text that matches {pattern}",
+    "string_unicode": "text",
+    "too_short": "at least {min_length} in {field_type}",
+    "too_long": "at most {max_length} in {field_type}",
+    "greater_than": "a number above {gt}",
+    "greater_than_equal": "a number from {ge} on",
+    "less_than": "a number below {lt}",
+    "less_than_equal": "a number up to {le}",
+    "literal_error": "{expected}",
+}
+"""Kind of problem to what would have been right; pydantic's words speak of Python."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Beside a field's type: what to write there, for the sentence about something else."""
+
+    text: str
+    """Follows the word "expected"."""
+
+
+def checked(
+    kind: type[Checked],
+    body: object,
+    where: str,
+    *,
+    under: str = "",
+    error: type[UsageError] = ConfigError,
+) -> Checked:
+    """The mapping as its model; `under` is the key that it stands under in the file `where`."""
+    try:
+        return kind.model_validate(body)
+    except ValidationError as problem:
+        raise error(f"{where}: {complaint(problem, kind, under)}") from problem
+
+
+def complaint(error: ValidationError, kind: type[BaseModel], under: str = "") -> str:
+    """What is wrong first, without the file; branches of a union that all failed are told together.
+
+    Of these branches the one that was followed furthest is meant.
+    """
+    problems = [(problem, _place(kind, problem)) for problem in error.errors()]
+    begins = problems[0][1].path
+    within = [each for each in problems if each[1].path[: len(begins)] == begins]
+    first, place = max(within, key=lambda each: len(each[1].path))
+    key = ".".join((*([under] if under else []), *map(_printable, place.path)))
+    match first["type"]:
+        case "extra_forbidden":
+            return unknown_key(key, place.keys)
+        case "missing":
+            return f"no key {key!r} found, expected {place.expected or 'it'}; add it."
+        case "value_error":
+            text = str(first["ctx"]["error"]).rstrip(".")
+            return f"{key}: {text}." if key else f"{text}."
+    expected = " or ".join(dict.fromkeys(_expected(p) for p, where in within if where.path == place.path))
+    if place.expected is not None and first["type"].endswith("_type"):
+        expected = place.expected
+    return f"{key + ': ' if key else ''}found {shown(first['input'])}, expected {expected}; correct it."
+
+
+def unknown_key(key: str, known: Iterable[str]) -> str:
+    """A key that nobody reads, with the nearest that somebody does."""
+    names = list(known)
+    close = get_close_matches(key.rpartition(".")[2], names, n=1)
+    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    return f"unknown key {key!r}{hint}; known keys: {', '.join(names)}."
+
+
+def shown(value: object) -> str:
+    """A value for a message, cut short."""
+    shortener = Repr()
+    shortener.maxstring = shortener.maxother = 100
+    try:
+        return shortener.repr(value)
+    except (ValueError, RecursionError):
+        return f"a {type(value).__name__}"
+
+
+def takes_text(field: FieldInfo) -> bool:
+    """Whether a field takes any text, so that what looks like a number is to stay text."""
+    return str in _alternatives(field.annotation)
+
+
+@dataclass(frozen=True)
+class _Place:
+    path: tuple[str, ...]
+    """Keys and positions as they stand in the mapping, without the branches of unions."""
+    keys: tuple[str, ...]
+    """What the innermost mapping takes."""
+    expected: str | None
+    """What the innermost field says of itself."""
+
+
+def _place(kind: type[BaseModel], problem: ErrorDetails) -> _Place:
+    """Follow a problem's place through the fields; the branches of unions on the way are no keys."""
+    path: list[str] = []
+    kinds: tuple[Any, ...] = (kind,)
+    keys, expected = tuple(_fields(kind)), None
+    for part in problem["loc"]:
+        if len(kinds) > 1:
+            kinds = tuple(each for each in kinds if _is_branch(each, str(part)))
+        elif (field := _fields(*kinds).get(str(part))) is not None:
+            path.append(str(part))
+            kinds, expected = tuple(_alternatives(field.annotation)), _stated(field)
+        elif inner := tuple(_members(*kinds)):
+            path.append(str(part))
+            kinds, expected = inner, None
+        elif problem["type"] == "extra_forbidden":
+            path.append(str(part))
+        if len(kinds) == 1:
+            keys = tuple(_fields(*kinds)) or keys
+    return _Place(tuple(path), keys, expected)
+
+
+def _is_branch(kind: Any, name: str) -> bool:
+    """Whether pydantic's name of a union's branch means this type."""
+    origin = get_origin(kind) or kind
+    return isinstance(origin, type) and name.partition("[")[0] == origin.__name__
+
+
+def _fields(kind: Any = None) -> Mapping[str, FieldInfo]:
+    """Keys of a model, by the name under which a file has them."""
+    if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
+        return {}
+    return {field.alias or name: field for name, field in kind.model_fields.items()}
+
+
+def _members(kind: Any = None) -> Iterator[Any]:
+    """What a mapping or list holds."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if isinstance(origin, type) and issubclass(origin, (dict, Mapping, list, tuple)) and arguments:
+        yield from _alternatives(arguments[1] if issubclass(origin, (dict, Mapping)) else arguments[0])
+
+
+def _alternatives(annotation: Any) -> Iterator[Any]:
+    """The types that an annotation allows."""
+    origin = get_origin(annotation)
+    if origin in (Union, types.UnionType):
+        for branch in get_args(annotation):
+            yield from _alternatives(branch)
+    elif origin is Annotated:
+        yield from _alternatives(get_args(annotation)[0])
+    elif annotation is not types.NoneType:
+        yield annotation
+
+
+def _stated(field: FieldInfo) -> str | None:
+    return next((extra.text for extra in field.metadata if isinstance(extra, Expected)), None)
+
+
+def _expected(problem: ErrorDetails) -> str:
+    """What would have been right, in the words of this project where they are known."""
+    context = {name: shown(value) if name == "pattern" else value for name, value in _context(problem)}
+    if problem["type"] in _EXPECTED:
+        return _EXPECTED[problem["type"]].format(**context).replace(" in List", " in the list")
+    message = problem["msg"].removeprefix("Input should be ")
+    return message[:1].lower() + message[1:]
+
+
+def _context(problem: ErrorDetails) -> Iterable[tuple[str, Any]]:
+    return problem.get("ctx", {}).items()
+
+
+def _printable(part: str) -> str:
+    return part if part.isprintable() else ascii(part)
