@@ -9,6 +9,7 @@ from typing import Any
 from steelyard.errors import ConfigError
 from steelyard.lab.study.probe_kit import ProbeKit
 from steelyard.lab.study.study import Study
+from steelyard.metrics.metric import Metric
 from steelyard.probes.probe import POINTWISE, Probe, WrittenProbe, level_of, needs_of
 from steelyard.registry import Spec
 from steelyard.stimuli.authored.brief import Brief
@@ -50,9 +51,15 @@ def _spec(given: str | dict[str, dict[str, Any]], kit: ProbeKit) -> Spec:
     else:
         raise ConfigError(f"probes: expected a name or one name with its options, found {given!r}.")
     try:
-        kit.build(spec)
+        probe = kit.build(spec)
     except (TypeError, ValueError) as error:
         raise ConfigError(f"probe {spec.name!r}: wrong options {dict(spec.args)!r} ({error}).") from error
+    odd = [metric for metric in probe.metrics if not isinstance(metric, Metric)]
+    if odd:
+        raise ConfigError(
+            f"probe {spec.name!r}: its class names {odd[0]!r} among its metrics, expected a Metric "
+            "with id, label and meaning; the guide add-a-probe shows one."
+        )
     return spec
 
 
