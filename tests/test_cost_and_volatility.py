@@ -237,7 +237,7 @@ def test_volatility_is_over_whole_probes_only() -> None:
         accuracy_of("b", "label_flip", 4),
     ]
     found = volatility_estimates("a", estimates, 7)
-    assert [e.metric for e in found] == list(METRICS)
+    assert [e.metric for e in found] == [metric.id for metric in METRICS]
     # 2, 5, 8 of 10: mean .5, SD .3; estimates alone do not tell what they share.
     assert [e.value for e in found] == [pytest.approx(0.5), pytest.approx(0.3), None, 0.2, 0.8]
     assert found[1].note == "over 3 probes"
@@ -361,7 +361,7 @@ def test_a_datasheet_of_scores_names_costs_and_volatility() -> None:
 
 def test_every_pointwise_figure_has_a_meaning() -> None:
     metrics = {e.metric for e in datasheet().estimates}
-    assert not [metric for metric in metrics if not glossary.term(metric).meaning]
+    assert not [metric for metric in metrics if not glossary.metric_named(metric).meaning]
 
 
 def test_an_amount_below_a_cent_keeps_two_digits() -> None:

@@ -24,6 +24,7 @@ class ScoreRange(Edited):
     """Every item of an ordinal scale under the same rubric with other numbers."""
 
     name = "score_range"
+    title = "Other score range"
     question = "Does the judge give the same level when the scale has other numbers?"
     needs = "items on an ordinal scale that has no more levels than the other range"
 

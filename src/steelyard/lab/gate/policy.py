@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict
 
-from steelyard.datasheet.words.glossary import term
+from steelyard.datasheet.words.glossary import metric_named
 from steelyard.datasheet.words.numbers import condition
 from steelyard.errors import ConfigError
 from steelyard.validation import checked
@@ -57,7 +57,7 @@ class Rule:
         named += [condition(self.group)] if self.group else []
         sides = (("at least", self.low), ("at most", self.high))
         limits = " and ".join(f"{word} {limit:g}" for word, limit in sides if limit is not None)
-        return ", ".join([term(self.metric).label, *named]) + f": {limits}"
+        return ", ".join([metric_named(self.metric).label, *named]) + f": {limits}"
 
 
 @dataclass(frozen=True)
