@@ -19,6 +19,7 @@ from steelyard.lab.gate.policy import Policy
 from steelyard.lab.gate.ruling import PASS, Ruling, worst
 from steelyard.lab.run.planner import make_plan
 from steelyard.lab.study.study_file import build_study, load_config
+from steelyard.validation import reason
 from steelyard.version import __version__
 
 SCHEMA = "steelyard.certificate/1"
@@ -141,9 +142,8 @@ def read_certificate(path: Path) -> Certificate:
             "`steelyard gate DIR --policy FILE`."
         ) from error
     except ValidationError as error:
-        problem = error.errors()[0]
-        reason = f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
-        raise ConfigError(f"{path}: not a certificate ({reason}); gate the run again.") from error
+        why = reason(error, Certificate)
+        raise ConfigError(f"{path}: not a certificate ({why}); gate the run again.") from error
     except ValueError as error:
         raise ConfigError(f"{path}: not a certificate ({error}); gate the run again.") from error
     if certificate.schema_name != SCHEMA:
