@@ -422,7 +422,7 @@ def test_junit_shows_everything_that_did_not_pass(tmp_path: Path) -> None:
     assert problems == [("bad", "failure"), ("bad", "failure"), ("good", "error")]
     error = root.find(".//error")
     assert error is not None
-    assert "about 18 more tasks (210 calls) would rule_on" in (error.text or "")
+    assert "about 18 more tasks (210 calls) would decide" in (error.text or "")
 
 
 def test_hostile_names_stay_text(tmp_path: Path, lenient: Path) -> None:
@@ -477,7 +477,7 @@ def test_exit_codes_and_files(tmp_path: Path, steelyard) -> None:
         assert done.returncode == code, done.stderr
         assert f"{word}: 1 check" in done.stdout
         assert f"Judge gate: {summary.MARKS[word]} {word}" in (tmp_path / "m.md").read_text(encoding="utf-8")
-    assert "would rule_on in four runs of five" in " ".join(done.stdout.split())
+    assert "would decide in four runs of five" in " ".join(done.stdout.split())
     write(tmp_path / "p.yaml", "dark_current: {min: 0.9}\n")
     assert steelyard("gate", "run", "--policy", "p.yaml", "--json").returncode == 3
     certificate = json.loads((tmp_path / "run" / "certificate.json").read_text())
@@ -489,7 +489,7 @@ def test_exit_codes_and_files(tmp_path: Path, steelyard) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (["run"], 2, "a --policy to rule_on by"),
+        (["run"], 2, "a --policy to decide by"),
         (["run", "--policy", "p.yaml", "--junit", "no/such/j.xml"], 1, "cannot be written"),
         (["run", "--check"], 2, "expected a certificate"),
     ],

@@ -1,4 +1,4 @@
-"""One sitting at the gate: read, rule_on, certify; or check a certificate."""
+"""One sitting at the gate: read, rule, certify; or check a certificate."""
 
 from __future__ import annotations
 
