@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from steelyard.datasheet.look_up import Figures
+from steelyard.datasheet.readings.answer import Answer, unanswered
 from steelyard.datasheet.sections.reliability import EDITS, REPEATS
 from steelyard.datasheet.words.glossary import PROBES
 from steelyard.datasheet.words.numbers import abstentions, defined, figure, reason, times, undefined
@@ -14,16 +15,14 @@ from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED
 FLIP = "label_flip"
 
 
-def accuracy(figures: Figures) -> tuple[str, str] | None:
+def accuracy(figures: Figures) -> Answer | None:
     """Agreement with the references, on items as they are and after their label was flipped."""
     unchanged = figures.of_probe(REPEATS[0], "accuracy", protocol="base")
     if unchanged is None or unchanged.value is None:
         found = (figures.of_probe(probe, "accuracy", protocol="base", kind="original") for probe in EDITS)
         unchanged = next((estimate for estimate in found if estimate is not None), unchanged)
-    if unchanged is None:
-        return None
-    if unchanged.value is None:
-        return "undefined", unchanged.note or "not measured"
+    if unchanged is None or unchanged.value is None:
+        return unanswered(unchanged)
     said = (
         f"gives the reference answer in {times(unchanged, 'call')} on unchanged items, {figure(unchanged)}"
         f"{abstentions(unchanged)}"
@@ -37,7 +36,7 @@ def accuracy(figures: Figures) -> tuple[str, str] | None:
     )
 
 
-def robustness(figures: Figures) -> tuple[str, str] | None:
+def robustness(figures: Figures) -> Answer | None:
     """Whether edits that should change nothing change the verdict, beyond what repeats do."""
     asked = {probe: _effect(figures, probe) for probe in EDITS if probe != FLIP}
     found = {probe: estimate for probe, estimate in asked.items() if defined(estimate)}
@@ -59,13 +58,11 @@ def robustness(figures: Figures) -> tuple[str, str] | None:
     return min(words.values(), key=order.index), "; ".join(part for part in parts if part)
 
 
-def repeatability(figures: Figures) -> tuple[str, str] | None:
+def repeatability(figures: Figures) -> Answer | None:
     """Agreement of the judge with itself, whatever its accuracy."""
     again = figures.of_probe(REPEATS[0], "self_agreement", protocol="base")
-    if again is None:
-        return None
-    if again.value is None:
-        return "undefined", again.note or "not measured"
+    if again is None or again.value is None:
+        return unanswered(again)
     return (
         "measured",
         f"gives the same verdict on the same input in {times(again, 'pair')} of repeats, {figure(again)}",
