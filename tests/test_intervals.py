@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import multinomial_proportions_confint, proportion_confint
 
-from steelyard.metrics.findings import Limit, calls_needed, difference_word, judge_limit, limit_word
+from steelyard.metrics.findings import calls_needed, difference_word, judge_limit, limit_word
+from steelyard.metrics.metric import Limit
 from steelyard.metrics.pairs.vacuum import vacuum_estimates
 from steelyard.metrics.proportions import share_bounds
 from steelyard.metrics.stats.clusters import (
     bootstrap_share,
-    cluster_variance,
     design_effect,
     effective_size,
     percentile_limits,
@@ -65,7 +65,7 @@ def test_cluster_variance_by_hand() -> None:
     # Tasks 3/4 and 1/4: share 1/2, residual sums +1 and −1; (1 + 1)/8² · 2/1 = 1/16.
     # Independent trials would have ¼/8 = 1/32, so the design effect is 2 and the 8 trials are worth 4.
     tally = tally_of([3, 1], [4, 4])
-    assert cluster_variance(tally) == pytest.approx(1 / 16)
+    assert tally.share.variance == pytest.approx(1 / 16)
     assert design_effect(tally) == pytest.approx(2.0)
     assert effective_size(tally) == pytest.approx(4.0)
     # Wilson with n = 4 and t(1) = 12.7062: ½ ± t·√(1/16 + t²/64) / (1 + t²/4).

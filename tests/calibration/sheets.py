@@ -24,7 +24,7 @@ from steelyard.metrics.pairs.decomposition import CELLS
 from steelyard.metrics.pairs.natural import CELLS as NATURAL_CELLS
 from steelyard.metrics.panel.panel import panel_estimates
 from steelyard.metrics.run.losses import METRICS as LOSSES
-from steelyard.metrics.run.losses import _rate as loss_rate
+from steelyard.metrics.run.losses import loss_rate
 from steelyard.metrics.run.run_cost import run_costs
 from steelyard.metrics.run.volatility import volatility_estimates
 from steelyard.probes.answer_ambiguity import AnswerAmbiguity
@@ -48,8 +48,8 @@ MEMBERS = "judge_"
 """How the keys of a group begin that name judges."""
 EQUALS = tuple(f"delta 0, kind {kind}" for kind in ("same_subset", "different_subset", "filler"))
 AT_ONCE = {
-    **{("ladder", equals): tuple(("ladder", cell, equals) for cell in CELLS) for equals in EQUALS},
-    ("position", ""): tuple(("position", cell, "") for cell in NATURAL_CELLS),
+    **{("ladder", equals): tuple(("ladder", cell.id, equals) for cell in CELLS) for equals in EQUALS},
+    ("position", ""): tuple(("position", cell.id, "") for cell in NATURAL_CELLS),
 }
 """Cells of one table, whose intervals are to hold at once."""
 

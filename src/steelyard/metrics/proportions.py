@@ -7,20 +7,18 @@ from collections.abc import Iterable
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import (
     UNDERPOWERED,
-    Limit,
     by_loss,
     calls_needed,
     detectable_beyond,
     judge_limit,
-    limit_for,
 )
 from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
+from steelyard.metrics.metric import Limit, Metric
+from steelyard.metrics.stats.cluster_mean import ASSUMED_CORRELATION
 from steelyard.metrics.stats.clusters import (
-    ASSUMED_CORRELATION,
     bootstrap_share,
     design_effect,
     goodman_cluster,
-    no_spread,
     wilson_cluster,
     wilson_tasks,
 )
@@ -33,7 +31,7 @@ NO_SPREAD = f"no spread between tasks: an intra-task correlation of {ASSUMED_COR
 
 def proportion(
     heading: Heading,
-    metric: str,
+    metric: Metric,
     tally: Tally,
     *,
     unit: str = "call",
@@ -48,7 +46,7 @@ def proportion(
     if not tally.n:
         why = reason or (NO_VERDICTS if tally.missing else NO_CALLS)
         return heading.undefined(metric, why, unit, excluded)
-    limit = limit_for(metric, heading.group)
+    limit = metric.limit_in(heading.group)
     bounds = bounds or share_bounds(tally)
     seen = judge_limit(tally, limit) if limit else None
     word = judge_limit(tally, limit, bounds) if limit else None
@@ -95,16 +93,16 @@ def _intervals(tally: Tally) -> list[Interval]:
         # Repeats of a unit may all agree, so they make nothing surer about other units.
         repeated = tally.n_units < tally.n
         return [*([Interval("wilson_units", *wilson_cluster(tally))] if repeated else []), call_level]
-    strict = [Interval("wilson_tasks", *wilson_tasks(tally))] if no_spread(tally) else []
+    strict = [Interval("wilson_tasks", *wilson_tasks(tally))] if tally.share.even else []
     return [Interval("wilson_cluster", *wilson_cluster(tally)), *strict, call_level]
 
 
-def _cell_intervals(heading: Heading, metric: str, tally: Tally, cells: int) -> list[Interval]:
+def _cell_intervals(heading: Heading, metric: Metric, tally: Tally, cells: int) -> list[Interval]:
     # Replicates of a pair may all agree, so the simultaneous interval counts distinct pairs only.
     share = tally.k / tally.n
     clustered = [Interval("goodman_cluster", *goodman_cluster(tally, cells))] if tally.n_clusters > 1 else []
     intervals = [*clustered, Interval("goodman", *goodman(share * tally.n_units, tally.n_units, cells))]
-    resampled = bootstrap_share(tally, heading.bootstrap_seed(metric))
+    resampled = bootstrap_share(tally, heading.bootstrap_seed(metric.id))
     if resampled:
         intervals.append(Interval("bootstrap_cluster", *resampled))
     return intervals
@@ -114,7 +112,7 @@ def _remarks(tally: Tally, limit: Limit | None) -> list[str]:
     remarks = []
     if tally.n_clusters < 2:
         remarks.append(ONE_TASK)
-    elif no_spread(tally):
+    elif tally.share.even:
         remarks.append(NO_SPREAD)
     if tally.abstained:
         remarks.append(f"{tally.abstained} abstained, counted as ties")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from steelyard.datasheet.words.glossary import INTERVALS, term
+from steelyard.datasheet.words.glossary import INTERVALS, metric_named
 
 
 def metric_meanings(metrics: Iterable[str]) -> list[tuple[str, str]]:
     """Label and meaning of each metric that has one, each once, in order of first appearance."""
-    terms = map(term, dict.fromkeys(metrics))
-    return [(each.label, each.meaning) for each in terms if each.meaning]
+    named = map(metric_named, dict.fromkeys(metrics))
+    return [(each.label, each.meaning) for each in named if each.meaning]
 
 
 def interval_meanings(methods: Iterable[str]) -> list[tuple[str, str]]:

@@ -15,7 +15,7 @@ from typing import Any
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.readings.more_data import more_data
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import PROBES
+from steelyard.datasheet.words.glossary import probe_title
 from steelyard.errors import ConfigError
 from steelyard.lab.gate.policy import Policy, Rule
 from steelyard.lab.gate.selection import select, unmatched
@@ -149,7 +149,7 @@ def _withheld(check: Check, sheet: Datasheet) -> Check:
 def check(rule: Rule, estimate: Estimate) -> Check:
     """One rule against one figure."""
     result, reason, needed = _judge(rule, estimate)
-    probe = PROBES.get(estimate.probe, estimate.probe.replace("_", " "))
+    probe = probe_title(estimate.probe)
     return Check(
         judge=estimate.judge,
         rule=str(rule),

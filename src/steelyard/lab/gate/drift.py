@@ -14,7 +14,7 @@ from pathlib import Path
 from steelyard.datasheet.comparison.sheet import interval, probability
 from steelyard.datasheet.datasheet import JudgeEntry
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import PROBES, term
+from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.errors import ConfigError, DataError
 from steelyard.lab.compare import Verdicts, compare_judges, load_verdicts
 from steelyard.lab.gate.decision import FAIL, INCONCLUSIVE, PASS, Check
@@ -107,10 +107,10 @@ def _together(judge: str, family: Family, figures: int) -> list[Check]:
 
 
 def _check(judge: str, row: Comparison, margin: float) -> Check:
-    probe = PROBES.get(row.probe, row.probe.replace("_", " "))
+    probe = probe_title(row.probe)
     head = Check(
         judge=judge,
-        rule=f"{term(row.metric).label}: no drift beyond {margin:g}",
+        rule=f"{metric_named(row.metric).label}: no drift beyond {margin:g}",
         figure=f"{probe}, {numbers.condition(row.group)}" if row.group else probe,
         result=INCONCLUSIVE,
         found="undefined",

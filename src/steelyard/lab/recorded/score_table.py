@@ -11,6 +11,7 @@ from steelyard.errors import DataError, UnknownNameError
 from steelyard.identity import content_hash
 from steelyard.lab.recorded.score_call import ScoreCall, Shown
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.metric import Metric
 from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
 from steelyard.probes import vacuum
 from steelyard.probes.probe import POINTWISE, PROBES, Design, Probe, Showing, levels_of, shows_unchanged
@@ -100,7 +101,7 @@ class RecordedProbe:
     """The figures of recorded scores under one protocol, whatever the probe was called."""
 
     question = "What do the recorded scores amount to?"
-    metrics: tuple[str, ...] = METRICS
+    metrics: tuple[Metric, ...] = METRICS
     levels: tuple[str, ...] = (POINTWISE,)
 
     def __init__(self, name: str, protocol: str, *, unchanged: bool) -> None:

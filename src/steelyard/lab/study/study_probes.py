@@ -8,6 +8,7 @@ from typing import Any
 
 from steelyard.errors import ConfigError
 from steelyard.lab.study.study import Study
+from steelyard.metrics.metric import Metric
 from steelyard.probes.probe import POINTWISE, PROBES, Probe, WrittenProbe, level_of, needs_of
 from steelyard.registry import Spec
 from steelyard.tasks.pack import pack_item
@@ -48,9 +49,15 @@ def _spec(given: str | dict[str, dict[str, Any]]) -> Spec:
     else:
         raise ConfigError(f"probes: expected a name or one name with its options, found {given!r}.")
     try:
-        PROBES.build(spec)
+        probe = PROBES.build(spec)
     except TypeError as error:
         raise ConfigError(f"probe {spec.name!r}: wrong options {dict(spec.args)!r} ({error}).") from error
+    odd = [metric for metric in probe.metrics if not isinstance(metric, Metric)]
+    if odd:
+        raise ConfigError(
+            f"probe {spec.name!r}: its class names {odd[0]!r} among its metrics, expected a Metric "
+            "with id, label and meaning; the guide add-a-probe shows one."
+        )
     return spec
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from steelyard.metrics.pairs.slot_test import ENOUGH_TASKS, sign_flip
 from steelyard.metrics.stats.arrays import Ints
-from steelyard.metrics.stats.clusters import ASSUMED_CORRELATION
+from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.intervals import Limits, normal_quantile, t_quantile, tango
 from steelyard.metrics.stats.power import ALPHA, POWER
 
@@ -80,17 +80,8 @@ class Paired:
 
         Where every cluster shows the same difference, the correlation within clusters is assumed.
         """
-        number = np.bincount(self.clusters)
-        sums = np.bincount(self.clusters, weights=self.change)
-        count = len(number)
-        residuals = self.size * sums - (self.gained - self.lost) * number
-        if count < 2:
-            return float(self.size)
-        if not residuals.any():
-            return self.size / (1 + (self.size / count - 1) * ASSUMED_CORRELATION)
-        variance = float(residuals @ residuals) / self.size**4 * count / (count - 1)
         unclustered = (self.gained + self.lost) / self.size - self.difference**2
-        return min(float(self.size), unclustered / variance)
+        return ClusterMean.of(self.clusters, self.change).effective_size(unclustered)
 
     def limits(self, probability: float = 0.975) -> Limits:
         """Tango's interval on the effective size, with Student's t on clusters less one."""

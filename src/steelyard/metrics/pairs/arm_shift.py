@@ -9,13 +9,15 @@ import numpy as np
 
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading
+from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.answer import readable
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import by_task, count_calls, tally
 from steelyard.metrics.pairs.slot_test import ENOUGH_TASKS, sign_flip
 from steelyard.metrics.proportions import NO_SPREAD, ONE_TASK, join
 from steelyard.metrics.stats.arrays import Floats, Ints
-from steelyard.metrics.stats.clusters import ASSUMED_CORRELATION, percentile_limits, ratio, resample
+from steelyard.metrics.stats.cluster_mean import ASSUMED_CORRELATION
+from steelyard.metrics.stats.clusters import percentile_limits, ratio, resample
 from steelyard.metrics.stats.intervals import Limits, newcombe, t_quantile, tango
 from steelyard.metrics.stats.tally import Tally
 from steelyard.wording import counted, plural
@@ -27,7 +29,7 @@ _ROUNDING = 1e-12
 class Rate:
     """A rate per call that two arms are compared by."""
 
-    metric: str
+    metric: Metric
     """Id of the difference."""
     words: str
     """The rate, in words."""
@@ -127,7 +129,7 @@ def _paired(heading: Heading, rate: Rate, base: Pairs, arm: Pairs) -> tuple[tupl
         return (), ONE_TASK
     alike = not _residuals(table).any()
     intervals = [Interval("tango_cluster", *_score_limits(table, _changed(rate, base, arm)))]
-    sums = resample(table, heading.bootstrap_seed(rate.metric))
+    sums = resample(table, heading.bootstrap_seed(rate.metric.id))
     limits = percentile_limits(ratio(sums[:, 0], sums[:, 1]) - ratio(sums[:, 2], sums[:, 3]), len(table))
     if limits and not alike:
         intervals.append(Interval("bootstrap_cluster_paired", *limits))

@@ -15,7 +15,7 @@ import numpy as np
 from steelyard.metrics.estimate import Interval
 from steelyard.metrics.pairs.slot_test import ENOUGH_TASKS
 from steelyard.metrics.stats.arrays import Floats, Ints
-from steelyard.metrics.stats.clusters import fallback_size, wilson_cluster
+from steelyard.metrics.stats.clusters import wilson_cluster
 from steelyard.metrics.stats.intervals import Limits, clopper_pearson, normal_quantile
 from steelyard.metrics.stats.tally import Tally
 
@@ -39,7 +39,7 @@ def agreeing(hits: Tally, edge: str) -> tuple[Interval, ...]:
     """One-sided limits where every call agrees, from the exact interval of the share that is right."""
     sizes = {"clopper_pearson": float(hits.n)}
     if hits.n_clusters > 1:
-        sizes = {"clopper_pearson_cluster": fallback_size(hits), **sizes}
+        sizes = {"clopper_pearson_cluster": hits.share.assumed_size, **sizes}
     limits = {method: 2 * normal_quantile(clopper_pearson(size, size)[0]) for method, size in sizes.items()}
     if edge == "right":
         return tuple(Interval(method, limit, None) for method, limit in limits.items())

@@ -10,6 +10,7 @@ import numpy as np
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import MARGIN, UNDERPOWERED, by_loss, difference_word, moved_by
 from steelyard.metrics.heading import Heading
+from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import excluded
 from steelyard.metrics.pairs.flip_bounds import flip_bounds
@@ -17,14 +18,29 @@ from steelyard.metrics.pairs.flips import Flips, count_flips, relabelling_p
 from steelyard.metrics.pairs.net_slot import DECLARED_PROTOCOL
 from steelyard.metrics.proportions import NO_SPREAD, ONE_TASK, join, proportion
 from steelyard.metrics.stats.arrays import Floats, Ints
+from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.clusters import percentile_limits, ratio, resample, wilson_cluster
-from steelyard.metrics.stats.intervals import Limits, difference
+from steelyard.metrics.stats.intervals import DIFFERENCE, Limits, difference
 from steelyard.metrics.stats.power import ALPHA, first_number
 from steelyard.metrics.stats.tally import Tally
-from steelyard.metrics.stats.unit_means import UnitMeans
 from steelyard.metrics.tested import Tested, alone
 
-METRICS = ("repeat_flip_rate", "swap_flip_rate", "flip_excess")
+REPEAT_FLIP_RATE = Metric(
+    "repeat_flip_rate",
+    "repeat flips",
+    "Two calls on a pair in the same order that name different winners: noise alone.",
+)
+SWAP_FLIP_RATE = Metric(
+    "swap_flip_rate", "swap flips", "Two calls on a pair in opposite orders that name different winners."
+)
+FLIP_EXCESS = Metric(
+    "flip_excess",
+    "flip excess",
+    "Swap flips minus repeat flips: what order adds to noise, whichever slot gains by it.",
+    signed=True,
+)
+
+METRICS = (REPEAT_FLIP_RATE, SWAP_FLIP_RATE, FLIP_EXCESS)
 UNIT = "comparison"
 NEVER = "replicates never differed, as at temperature 0: they tell nothing of noise, and nothing is flagged"
 SAMPLED = "comparisons of one pair share its calls"
@@ -35,7 +51,7 @@ def order_test(heading: Heading, pairs: Pairs) -> float | None:
     flips = count_flips(pairs).comparable()
     if not len(flips.cluster) or not flips.repeat_flips.any():
         return None
-    return relabelling_p(flips, heading.bootstrap_seed(METRICS[2]))
+    return relabelling_p(flips, heading.bootstrap_seed(FLIP_EXCESS.id))
 
 
 def flip_estimates(heading: Heading, pairs: Pairs, tested: Tested | None = None) -> list[Estimate]:
@@ -52,8 +68,8 @@ def flip_estimates(heading: Heading, pairs: Pairs, tested: Tested | None = None)
     swap = _tally(flips, flips.swap_flips, flips.swap, missing)
     repeats, swaps, between = flip_bounds(asked)
     return [
-        proportion(heading, "repeat_flip_rate", repeat, unit=UNIT, bounds=repeats, notes=[SAMPLED]),
-        proportion(heading, "swap_flip_rate", swap, unit=UNIT, bounds=swaps, notes=[SAMPLED]),
+        proportion(heading, REPEAT_FLIP_RATE, repeat, unit=UNIT, bounds=repeats, notes=[SAMPLED]),
+        proportion(heading, SWAP_FLIP_RATE, swap, unit=UNIT, bounds=swaps, notes=[SAMPLED]),
         _excess(heading, flips, repeat, swap, between, tested),
     ]
 
@@ -88,19 +104,19 @@ def _excess(
 ) -> Estimate:
     tasks = repeat.n_clusters
     ones = np.ones(len(flips.cluster), dtype=np.int64)
-    by_task = UnitMeans(_by_task(flips, flips.excess), _whole(flips, ones))
-    means = by_task if tasks > 1 else UnitMeans(flips.excess, ones)
-    test = tested or alone(relabelling_p(flips, heading.bootstrap_seed(METRICS[2])))
-    informative = repeat.k > 0 and means.error > 0
+    by_task = ClusterMean(_by_task(flips, flips.excess), _whole(flips, ones))
+    means = by_task if tasks > 1 else ClusterMean(flips.excess, ones)
+    test = tested or alone(relabelling_p(flips, heading.bootstrap_seed(FLIP_EXCESS.id)))
+    informative = repeat.k > 0 and not means.even
     declared = heading.group.get("protocol") == DECLARED_PROTOCOL
     seen = word = None
     if declared and informative:
-        limits = means.limits(1 - ALPHA)
+        limits = means.limits(1 - ALPHA, DIFFERENCE)
         seen = difference_word(limits, test.corrected)
         word = difference_word(limits, test.corrected, moved=moved_by(means.mean, bounds))
     intervals, remark = _intervals(heading, means, tasks, repeat, swap)
     return heading.estimate(
-        METRICS[2],
+        FLIP_EXCESS,
         unit=UNIT,
         value=means.mean,
         intervals=intervals,
@@ -122,31 +138,31 @@ def _excess(
 
 
 def _intervals(
-    heading: Heading, means: UnitMeans, tasks: int, repeat: Tally, swap: Tally
+    heading: Heading, means: ClusterMean, tasks: int, repeat: Tally, swap: Tally
 ) -> tuple[tuple[Interval, ...], str | None]:
     """Student's t over tasks, then tasks drawn again; from both shares where no task differs."""
     remark = ONE_TASK if tasks < 2 else None
-    if not means.error:
+    if means.even:
         shares = swap.k / swap.n, repeat.k / repeat.n
         limits = difference(shares[0], wilson_cluster(swap), shares[1], wilson_cluster(repeat))
         return (Interval("newcombe_cluster", *limits),), remark or NO_SPREAD
     drawn = _drawn(heading, means) if tasks > 1 else None
-    intervals = {"t_cluster": means.limits(0.975), "bootstrap_cluster": drawn}
+    intervals = {"t_cluster": means.limits(0.975, DIFFERENCE), "bootstrap_cluster": drawn}
     return tuple(Interval(method, *found) for method, found in intervals.items() if found), remark
 
 
-def _drawn(heading: Heading, means: UnitMeans) -> Limits | None:
-    columns: Floats = np.stack([means.sums, means.counts.astype(np.float64)], axis=1)
-    sums = resample(columns, heading.bootstrap_seed(METRICS[2]))
-    return percentile_limits(ratio(sums[:, 0], sums[:, 1]), len(means.counts))
+def _drawn(heading: Heading, means: ClusterMean) -> Limits | None:
+    columns: Floats = np.stack([means.sums, means.sizes.astype(np.float64)], axis=1)
+    sums = resample(columns, heading.bootstrap_seed(FLIP_EXCESS.id))
+    return percentile_limits(ratio(sums[:, 0], sums[:, 1]), means.units)
 
 
-def _calls_needed(means: UnitMeans, calls: int) -> int | None:
+def _calls_needed(means: ClusterMean, calls: int) -> int | None:
     """Calls of more units like these after which the present excess is above 0, or within the margin."""
 
     def decided(units: int) -> bool:
         low, high = means.planned(1 - ALPHA, units)
         return low > 0 or (low > -MARGIN and high < MARGIN)
 
-    units = first_number(decided, len(means.counts))
-    return None if units is None else ceil(units / len(means.counts) * calls)
+    units = first_number(decided, means.units)
+    return None if units is None else ceil(units / means.units * calls)

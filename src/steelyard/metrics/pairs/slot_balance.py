@@ -14,11 +14,11 @@ from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import by_task, count_answers, count_calls, tally
 from steelyard.metrics.pairs.slot_test import ENOUGH_TASKS, by_pair, slot_balance
 from steelyard.metrics.stats.arrays import Ints
+from steelyard.metrics.stats.cluster_mean import ClusterMean, reach_of_test
 from steelyard.metrics.stats.clusters import effective_size, wilson_cluster
-from steelyard.metrics.stats.intervals import Limits, normal_quantile, score, t_quantile
+from steelyard.metrics.stats.intervals import DIFFERENCE, Limits, clipped, normal_quantile, score, t_quantile
 from steelyard.metrics.stats.power import ALPHA, first_number
 from steelyard.metrics.stats.tally import Tally
-from steelyard.metrics.stats.unit_means import UnitMeans, reach_of_test
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,24 +33,20 @@ class SlotBalance:
     """The rows behind them."""
 
     @cached_property
-    def means(self) -> UnitMeans:
+    def means(self) -> ClusterMean:
         """The balance per call."""
-        return UnitMeans(self.balance, self.calls)
-
-    @property
-    def spread(self) -> bool:
-        """True where units differ."""
-        return self.means.error > 0
+        return ClusterMean(self.balance, self.calls)
 
     def limits(self, probability: float, units: int | None = None) -> Limits:
         """Two-sided limits at this one-sided probability, by t; without spread, from the slots' shares."""
-        if self.spread:
-            return self.means.limits(probability, units)
+        spread = self.means.limits(probability, DIFFERENCE, units=units)
+        if spread:
+            return spread
         count = units or len(self.calls)
         (low_1, high_1), (low_2, high_2) = (
             self._share_limits(slot, probability, count) for slot in (Answer.FIRST, Answer.SECOND)
         )
-        return max(-1.0, low_1 - high_2), min(1.0, high_1 - low_2)
+        return clipped((low_1 - high_2, high_1 - low_2), DIFFERENCE)
 
     def _share_limits(self, slot: Answer, probability: float, units: int) -> Limits:
         counts = self._tally(count_answers(self.complete, slot))
@@ -69,7 +65,7 @@ class SlotBalance:
         """
         if len(self.calls) < 2:
             return None
-        if self.spread:
+        if not self.means.even:
             return self.means.detectable
         commits = self._tally(count_calls(self.complete, decided))
         most = wilson_cluster(commits)[1]
@@ -90,7 +86,8 @@ class SlotBalance:
 
     def _planned(self, probability: float, units: int) -> Limits:
         """Limits in four runs of five; without spread there is none to fall short by."""
-        return self.means.planned(probability, units) if self.spread else self.limits(probability, units)
+        even = self.means.even
+        return self.limits(probability, units) if even else self.means.planned(probability, units)
 
 
 def slot_units(complete: Pairs) -> SlotBalance:

@@ -15,19 +15,30 @@ from functools import partial
 import numpy as np
 
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import MARGIN, Limit, by_loss, difference_word, judge_limit, moved_by
+from steelyard.metrics.findings import MARGIN, by_loss, difference_word, judge_limit, moved_by
 from steelyard.metrics.heading import Heading
+from steelyard.metrics.metric import Limit, Metric
 from steelyard.metrics.proportions import NO_SPREAD, ONE_TASK, join
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.excess_bounds import excess_bounds
 from steelyard.metrics.scores.repeats import NO_REPEATS, equal_pairs, verdict_counts
 from steelyard.metrics.scores.shares import share, unit_sums
 from steelyard.metrics.stats.arrays import Floats, Ints, Mask
-from steelyard.metrics.stats.cluster_mean import ClusterMean, mean_by_unit
-from steelyard.metrics.stats.clusters import fallback_size, quantile, ratio
-from steelyard.metrics.stats.intervals import Limits, score
+from steelyard.metrics.stats.cluster_mean import ClusterMean
+from steelyard.metrics.stats.clusters import quantile, ratio
+from steelyard.metrics.stats.intervals import DIFFERENCE, Limits, clipped, score
 from steelyard.metrics.stats.power import ALPHA
 from steelyard.metrics.stats.tally import Tally
+
+INVARIANCE = Metric(
+    "invariance", "invariance", "Scores equal to the judge's own score of the unchanged item."
+)
+EXCESS_FLIP = Metric(
+    "excess_flip",
+    "excess flips",
+    "Changed verdicts on edited items beyond those that mere repeats show: the edit's effect.",
+    signed=True,
+)
 
 NO_ORIGINALS = "the unchanged items were not judged"
 NOT_BOTH = "no item has a verdict both unchanged and edited"
@@ -116,7 +127,7 @@ def _invariance(heading: Heading, comparisons: Comparisons, *, known_noise: bool
     lost = designed - tally.n
     estimate = share(
         heading,
-        "invariance",
+        INVARIANCE,
         comparisons.rows,
         tally,
         unit="comparison",
@@ -137,10 +148,10 @@ def _excess(heading: Heading, comparisons: Comparisons) -> Estimate:
     rows = comparisons.rows
     if not both.any():
         why = NO_REPEATS if comparisons.made.any() else NOT_BOTH if len(rows) else NO_ORIGINALS
-        return heading.undefined("excess_flip", why, "comparison", rows.lost())
-    mean = mean_by_unit(comparisons.unit[both], (flips - comparisons.floor)[both])
+        return heading.undefined(EXCESS_FLIP, why, "comparison", rows.lost())
+    mean = ClusterMean.of(comparisons.unit[both], (flips - comparisons.floor)[both])
     flip, floor = float(flips[both].mean()), float(comparisons.floor[both].mean())
-    method = "t_cluster" if mean.error else "wilson_cluster_difference"
+    method = "wilson_cluster_difference" if mean.even else "t_cluster"
     limits = partial(_limits, mean, flip, floor)
     # Fewer changes than mere repeats show are no fault: the test is one-sided.
     p = mean.p() / 2 if mean.mean > 0 else 1 - mean.p() / 2
@@ -148,7 +159,7 @@ def _excess(heading: Heading, comparisons: Comparisons) -> Estimate:
     seen = difference_word(limits(1 - ALPHA), p)
     word = difference_word(limits(1 - ALPHA), p, moved=moved_by(mean.mean, bounds))
     return heading.estimate(
-        "excess_flip",
+        EXCESS_FLIP,
         unit="comparison",
         value=mean.mean,
         intervals=(Interval(method, *limits(0.975)),),
@@ -159,12 +170,12 @@ def _excess(heading: Heading, comparisons: Comparisons) -> Estimate:
         bounds=bounds,
         chance=0.0,
         finding=word,
-        minimum_detectable=mean.detectable(),
+        minimum_detectable=mean.detectable,
         p=p,
         note=join(
             [
                 f"edits differ in {flip:.2f}, repeats of the original in {floor:.2f}; margin {MARGIN:g}",
-                None if mean.error else NO_SPREAD,
+                NO_SPREAD if mean.even else None,
                 ONE_TASK if rows.n_clusters < 2 else None,
                 by_loss(seen, word),
             ]
@@ -186,13 +197,12 @@ def _limits(mean: ClusterMean, flip: float, floor: float, probability: float) ->
     Changes are rare and large: a sample that happens to hold few of them has little spread as well, and t
     would rule out too much. Each item counts as one trial, for its comparisons may all be one verdict.
     """
-    items = np.rint(mean.sizes).astype(np.int64)
-    alike = Tally(events=0 * items, trials=items, n_calls=0, n_units=0)
-    low, high = score(flip, fallback_size(alike), quantile(alike, probability))
+    alike = Tally(events=0 * mean.sizes, trials=mean.sizes, n_calls=0, n_units=0)
+    low, high = score(flip, mean.assumed_size, quantile(alike, probability))
     spread = mean.limits(probability)
     if spread is not None:
         low, high = spread[0] + floor, max(high, spread[1] + floor)
-    return max(-1.0, low - floor), min(1.0, high - floor)
+    return clipped((low - floor, high - floor), DIFFERENCE)
 
 
 def _item_counts(scores: Scores, mask: Mask) -> Ints:

@@ -1,67 +1,129 @@
-"""A mean over independent units, with limits by Student's t and a test against zero."""
+"""A mean over independent units that differ in size, and what their spread tells of it.
+
+The variance is that of a ratio of totals, from what each unit's sum lies above or below the mean times its
+size. Every figure that takes tasks as clusters rests on it: shares, differences, means of scores.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import sqrt
 
 import numpy as np
 
 from steelyard.metrics.stats.arrays import Floats, Ints
-from steelyard.metrics.stats.intervals import Limits, t_quantile
+from steelyard.metrics.stats.intervals import UNBOUNDED, Ends, Limits, clipped, t_quantile
 from steelyard.metrics.stats.power import ALPHA, POWER
+
+ASSUMED_CORRELATION = 0.1
+"""Correlation within units that is assumed where the data show no spread between them."""
+_ROUNDING = 1e-9
+"""What a sum may lie off the mean by rounding alone; integers lie off by nothing, or by far more."""
 
 
 @dataclass(frozen=True, eq=False)
 class ClusterMean:
-    """Sums and sizes of each unit; the mean is all sums over all sizes."""
+    """Sums and sizes of each independent unit; the mean is all sums over all sizes."""
 
-    sums: Floats
-    """Sum of the values of each unit."""
-    sizes: Floats
-    """How many values each unit has; all positive."""
+    sums: Ints | Floats
+    """What was added up in each unit."""
+    sizes: Ints
+    """How many values each sum holds; all positive."""
+
+    @classmethod
+    def of(cls, units: Ints, values: Ints | Floats) -> ClusterMean:
+        """The mean of values that belong to numbered units."""
+        sizes = np.bincount(units)
+        sums = np.bincount(units, weights=values)
+        return cls(sums[sizes > 0], sizes[sizes > 0].astype(np.int64))
+
+    @cached_property
+    def total(self) -> int:
+        """Values in all."""
+        return int(self.sizes.sum())
 
     @property
+    def units(self) -> int:
+        """Independent units."""
+        return len(self.sizes)
+
+    @cached_property
     def mean(self) -> float:
-        """The pooled mean."""
-        return float(self.sums.sum() / self.sizes.sum())
+        """Sum per value."""
+        return float(self.sums.sum() / self.total)
+
+    @cached_property
+    def residuals(self) -> Floats:
+        """What each unit's sum lies above the mean times its size."""
+        if np.issubdtype(self.sums.dtype, np.integer):
+            # Exact until the division: units that do not differ have residuals of 0.
+            return np.asarray((self.total * self.sums - self.sums.sum() * self.sizes) / self.total)
+        return np.asarray(self.sums - self.mean * self.sizes)
+
+    @cached_property
+    def even(self) -> bool:
+        """Units do not differ, or there is one alone: their spread is not known."""
+        return self.units < 2 or float(np.abs(self.residuals).max()) <= _ROUNDING
+
+    @cached_property
+    def variance(self) -> float:
+        """Variance of the mean over units; 0 where they do not differ."""
+        if self.even:
+            return 0.0
+        spread = float(self.residuals @ self.residuals)
+        return spread / self.total**2 * self.units / (self.units - 1)
 
     @property
     def error(self) -> float:
-        """Standard error of the mean over units; 0 where they do not differ, or where there is one."""
-        units = len(self.sums)
-        if units < 2:
-            return 0.0
-        residuals = self.sums - self.mean * self.sizes
-        size = float(self.sizes.sum())
-        spread = sqrt(float(residuals @ residuals) / size**2 * units / (units - 1))
-        return spread if spread > 1e-12 else 0.0
+        """Standard error of the mean; 0 where units do not differ."""
+        return sqrt(self.variance)
 
-    def limits(self, probability: float) -> Limits | None:
-        """Two-sided limits at this one-sided probability; None where units do not differ."""
-        if not self.error:
+    @property
+    def assumed_size(self) -> float:
+        """Effective values where the assumed correlation has to stand in for the missing estimate."""
+        return self.total / (1 + (self.total / self.units - 1) * ASSUMED_CORRELATION)
+
+    def effective_size(self, variance: float) -> float:
+        """Independent values that would carry as much information, if each had this variance."""
+        if self.units < 2:
+            return float(self.total)
+        return self.assumed_size if self.even else min(float(self.total), variance / self.variance)
+
+    def limits(
+        self, probability: float, ends: Ends = UNBOUNDED, *, units: int | None = None
+    ) -> Limits | None:
+        """Two-sided limits at this one-sided probability by t; None where units do not differ.
+
+        With `units`: as if there were so many units like these.
+        """
+        if self.even:
             return None
-        reach = t_quantile(probability, len(self.sums) - 1) * self.error
-        return self.mean - reach, self.mean + reach
+        count = units or self.units
+        reach = t_quantile(probability, count - 1) * self.error * sqrt(self.units / count)
+        return clipped((self.mean - reach, self.mean + reach), ends)
+
+    def planned(self, probability: float, units: int) -> Limits:
+        """How far such limits reach in four runs of five, if the mean is the true one."""
+        # The mean may fall to either side: a tenth of the runs is given away on each.
+        reach = t_quantile(probability, units - 1) + t_quantile((1 + POWER) / 2, units - 1)
+        error = self.error * sqrt(self.units / units)
+        return self.mean - reach * error, self.mean + reach * error
 
     def p(self) -> float:
         """Two-sided p of a mean of zero: by t, or by flipping signs where units do not differ."""
-        if not self.error:
-            return float(2.0 ** (1 - len(self.sums))) if abs(self.mean) > 1e-12 else 1.0
+        if self.even:
+            return float(2.0 ** (1 - self.units)) if abs(self.mean) > _ROUNDING else 1.0
         from scipy.special import stdtr
 
-        return float(2 * stdtr(len(self.sums) - 1, -abs(self.mean) / self.error))
+        return float(2 * stdtr(self.units - 1, -abs(self.mean) / self.error))
 
+    @property
     def detectable(self) -> float | None:
-        """Smallest mean that these data would have shown with 80 % power."""
-        if not self.error:
-            return None
-        degrees = len(self.sums) - 1
-        return (t_quantile(1 - ALPHA / 2, degrees) + t_quantile(POWER, degrees)) * self.error
+        """Smallest mean that a two-sided 5 % test on these data shows with 80 % power; None if even."""
+        return None if self.even else reach_of_test(self.units) * self.error
 
 
-def mean_by_unit(units: Ints, values: Floats) -> ClusterMean:
-    """The mean of values that belong to numbered units."""
-    sizes = np.bincount(units).astype(np.float64)
-    sums: Floats = np.bincount(units, weights=values).astype(np.float64)
-    return ClusterMean(sums[sizes > 0], sizes[sizes > 0])
+def reach_of_test(units: int) -> float:
+    """Standard errors between nothing and what a two-sided 5 % test shows with 80 % power."""
+    return t_quantile(1 - ALPHA / 2, units - 1) + t_quantile(POWER, units - 1)

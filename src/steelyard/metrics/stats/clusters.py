@@ -19,8 +19,6 @@ from steelyard.metrics.stats.arrays import Floats, Ints
 from steelyard.metrics.stats.intervals import Limits, normal_quantile, score, t_quantile
 from steelyard.metrics.stats.tally import Tally
 
-ASSUMED_CORRELATION = 0.1
-"""Intra-task correlation assumed where the data show no spread between tasks."""
 REPLICATES = 2000
 """Bootstrap replicates."""
 _MANY = 64
@@ -28,39 +26,22 @@ _MANY = 64
 _BLOCK = 4_000_000
 
 
-def no_spread(tally: Tally) -> bool:
-    """Every task shows the same rate; decided in integers."""
-    return not np.any(tally.n * tally.events - tally.k * tally.trials)
-
-
-def cluster_variance(tally: Tally) -> float:
-    """Variance of the pooled share, from residual sums within tasks."""
-    tasks, trials = tally.n_clusters, tally.n
-    residuals = (trials * tally.events - tally.k * tally.trials) / trials
-    return float(residuals @ residuals) / trials**2 * tasks / (tasks - 1)
-
-
-def fallback_size(tally: Tally) -> float:
-    """Effective trials when the assumed correlation has to stand in for the missing estimate."""
-    return tally.n / (1 + (tally.n / tally.n_clusters - 1) * ASSUMED_CORRELATION)
-
-
 def effective_size(tally: Tally) -> float:
     """Independent trials that would carry as much information; distinct units when there is one task."""
     if tally.n_clusters < 2:
         return float(min(tally.n, tally.n_units))
-    if no_spread(tally):
-        return fallback_size(tally)
-    share = tally.k / tally.n
-    return min(float(tally.n), share * (1 - share) / cluster_variance(tally))
+    return tally.share.effective_size(_variance_of_one(tally))
 
 
 def design_effect(tally: Tally) -> float | None:
     """Variance inflation by clustering; None where it cannot be estimated."""
-    if tally.n_clusters < 2 or no_spread(tally):
-        return None
-    share = tally.k / tally.n
-    return cluster_variance(tally) * tally.n / (share * (1 - share))
+    return None if tally.share.even else tally.share.variance * tally.n / _variance_of_one(tally)
+
+
+def _variance_of_one(tally: Tally) -> float:
+    """Variance of a single trial, if all were independent."""
+    share = tally.share.mean
+    return share * (1 - share)
 
 
 def quantile(tally: Tally, probability: float) -> float:

@@ -7,13 +7,27 @@ the sample size and the quantile they put in. No continuity correction; limits s
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import sqrt
+from math import inf, sqrt
 from statistics import NormalDist
 
 Z = 1.959963984540054
 """Two-sided 95 % normal quantile."""
 
 Limits = tuple[float, float]
+"""Where an interval begins and ends."""
+Ends = tuple[float, float]
+"""The ends of a figure's range."""
+
+SHARE: Ends = (0.0, 1.0)
+AGREEMENT: Ends = (-1.0, 1.0)
+DIFFERENCE: Ends = (-1.0, 1.0)
+POSITIVE: Ends = (0.0, inf)
+UNBOUNDED: Ends = (-inf, inf)
+
+
+def clipped(limits: Limits, ends: Ends) -> Limits:
+    """The part of an interval that lies within the range."""
+    return max(ends[0], limits[0]), min(ends[1], limits[1])
 
 
 def normal_quantile(probability: float) -> float:
@@ -63,7 +77,7 @@ def difference(first: float, first_limits: Limits, second: float, second_limits:
     """Limits of `first − second` from the limits of each (variance recovery), clamped to [−1, 1]."""
     low = sqrt((first - first_limits[0]) ** 2 + (second_limits[1] - second) ** 2)
     high = sqrt((first_limits[1] - first) ** 2 + (second - second_limits[0]) ** 2)
-    return max(-1.0, first - second - low), min(1.0, first - second + high)
+    return clipped((first - second - low, first - second + high), DIFFERENCE)
 
 
 def newcombe(first: tuple[int, int], second: tuple[int, int]) -> Limits:

@@ -9,22 +9,15 @@ spread of draws shrinks towards the end.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import atanh, exp, inf, isfinite, sqrt, tanh
+from math import atanh, exp, isfinite, sqrt, tanh
 
 import numpy as np
 
 from steelyard.metrics.stats.arrays import Floats
-from steelyard.metrics.stats.intervals import Limits, t_quantile
+from steelyard.metrics.stats.intervals import Ends, Limits, clipped, t_quantile
 
 Figure = Callable[[Floats], Floats]
 """From sums of shape (…, columns…) to values of shape (…)."""
-Ends = tuple[float, float]
-"""The ends of a figure's range."""
-
-SHARE: Ends = (0.0, 1.0)
-AGREEMENT: Ends = (-1.0, 1.0)
-POSITIVE: Ends = (0.0, inf)
-UNBOUNDED: Ends = (-inf, inf)
 _ROUNDING = 1e-9
 
 
@@ -57,7 +50,7 @@ def around(value: float, reach: float, ends: Ends) -> Limits:
     """Limits this far from the value to first order, and never beyond an end."""
     low, high = ends
     if not low < value < high:
-        return max(low, value - reach), min(high, value + reach)
+        return clipped((value - reach, value + reach), ends)
     if isfinite(low) and isfinite(high):
         middle, half = (low + high) / 2, (high - low) / 2
         place = (value - middle) / half

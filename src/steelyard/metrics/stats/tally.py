@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from steelyard.metrics.stats.arrays import Ints
+from steelyard.metrics.stats.cluster_mean import ClusterMean
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +37,11 @@ class Tally:
     def n(self) -> int:
         """Trials in all."""
         return int(self.trials.sum())
+
+    @cached_property
+    def share(self) -> ClusterMean:
+        """Events per trial, with tasks as the independent units."""
+        return ClusterMean(self.events, self.trials)
 
     @property
     def n_clusters(self) -> int:

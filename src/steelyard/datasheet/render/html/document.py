@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from steelyard.datasheet.render.html.drawing.interval_bar import interval_bar
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import term
+from steelyard.datasheet.words.glossary import metric_named
 from steelyard.datasheet.words.signs import MARKS, SIGNS
 from steelyard.identity import short_hash
 from steelyard.wording import counted
@@ -45,7 +45,7 @@ def _environment() -> Environment:
     environment.globals.update(
         n=numbers,
         counted=counted,
-        term=term,
+        metric_named=metric_named,
         words=SIGNS,
         marks=MARKS,
         short_hash=short_hash,

@@ -9,7 +9,7 @@ from steelyard.datasheet.render.html.document import document
 from steelyard.datasheet.render.html.figures.catalogue import figures
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.sections.together import alone, together
-from steelyard.datasheet.words.glossary import FINDINGS, probe_name
+from steelyard.datasheet.words.glossary import FINDINGS, probe_title
 from steelyard.datasheet.words.meanings import interval_meanings, metric_meanings
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Faults
@@ -40,4 +40,4 @@ def _by_probe(estimates: Iterable[Estimate]) -> list[tuple[str, list[Estimate]]]
     probes: dict[str, list[Estimate]] = {}
     for estimate in estimates:
         probes.setdefault(estimate.probe, []).append(estimate)
-    return [(probe_name(probe), mine) for probe, mine in probes.items()]
+    return [(probe_title(probe), mine) for probe, mine in probes.items()]
