@@ -8,11 +8,11 @@ import numpy as np
 
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import judge_limit
-from steelyard.metrics.heading import Heading, step
-from steelyard.metrics.metric import Limit, Metric
-from steelyard.metrics.pairs.answer import decided, readable, shown
+from steelyard.metrics.heading import Heading
+from steelyard.metrics.metric import Limit, Metric, step
+from steelyard.metrics.pairs.answer import decided, neither, readable, shown
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.pairs.counting import count_calls, count_wins, tally
+from steelyard.metrics.pairs.counting import count_calls, share_of_calls, tally
 from steelyard.metrics.pairs.equals import tie_rate
 from steelyard.metrics.proportions import join, proportion
 from steelyard.metrics.stats.arrays import Ints
@@ -24,12 +24,31 @@ TARGET_SENSITIVITY = Metric(
     "target sensitivity",
     "Calls that choose the better of two texts a known number of quality steps apart; a tie is a miss.",
     limit=Limit(0.80, "min", {"delta": 1}),
+    event=lambda pairs: pairs.right,
+    labelled=True,
+    by_step=True,
+    over_steps=True,
 )
 NONTIE_ACCURACY = Metric(
     "nontie_accuracy", "accuracy without ties", "Correct calls among those that name a winner."
 )
-MISS_BY_TIE = Metric("miss_by_tie", "miss by tie", "Calls that answer tie although one text is better.")
-WRONG_CHOICE = Metric("wrong_choice", "wrong choice", "Calls that choose the worse text.")
+MISS_BY_TIE = Metric(
+    "miss_by_tie",
+    "miss by tie",
+    "Calls that answer tie although one text is better.",
+    event=lambda pairs: neither(pairs.calls),
+    by_step=True,
+    compared=False,
+)
+WRONG_CHOICE = Metric(
+    "wrong_choice",
+    "wrong choice",
+    "Calls that choose the worse text.",
+    event=lambda pairs: pairs.reports & ~pairs.right,
+    labelled=True,
+    by_step=True,
+    compared=False,
+)
 
 ONE_SLOT = "the better text stood in one slot only: not told from a preference for that slot"
 
@@ -55,8 +74,7 @@ def on_ladder(pairs: Pairs) -> Pairs:
 
 def outcomes(pairs: Pairs) -> Outcomes:
     """Compare each answer with the slot in which the better candidate stood."""
-    correct = np.where(pairs.better == 1, count_wins(pairs, "u"), count_wins(pairs, "v"))
-    return Outcomes(pairs, correct, count_calls(pairs, decided), count_calls(pairs, readable))
+    return Outcomes(pairs, pairs.right.sum(axis=1), count_calls(pairs, decided), count_calls(pairs, readable))
 
 
 def steps(pairs: Pairs) -> list[float]:
@@ -76,7 +94,7 @@ def sensitivity_estimates(heading: Heading, pairs: Pairs) -> list[Estimate]:
     """All rates of one step; `pairs` hold that step alone."""
     seen = outcomes(pairs)
     return [
-        target_sensitivity(heading, seen),
+        target_sensitivity(heading, pairs),
         _share(
             heading,
             NONTIE_ACCURACY,
@@ -84,16 +102,15 @@ def sensitivity_estimates(heading: Heading, pairs: Pairs) -> list[Estimate]:
             tally(pairs, seen.correct, seen.decided),
             reason="no call of this condition was decided",
         ),
-        tie_rate(heading, pairs, MISS_BY_TIE),
-        _share(heading, WRONG_CHOICE, pairs, tally(pairs, seen.decided - seen.correct, seen.readable)),
+        proportion(heading, MISS_BY_TIE, share_of_calls(pairs, MISS_BY_TIE)),
+        _share(heading, WRONG_CHOICE, pairs, share_of_calls(pairs, WRONG_CHOICE)),
         tie_rate(heading, pairs),
     ]
 
 
-def target_sensitivity(heading: Heading, seen: Outcomes) -> Estimate:
+def target_sensitivity(heading: Heading, pairs: Pairs) -> Estimate:
     """Calls choosing the better candidate among all with a verdict; ties are not correct."""
-    counts = tally(seen.pairs, seen.correct, seen.readable)
-    return _share(heading, TARGET_SENSITIVITY, seen.pairs, counts)
+    return _share(heading, TARGET_SENSITIVITY, pairs, share_of_calls(pairs, TARGET_SENSITIVITY))
 
 
 def _share(
@@ -119,8 +136,6 @@ def by_base_level(heading: Heading, pairs: Pairs) -> list[Estimate]:
     """Target sensitivity of one step, apart for each quality of the worse text."""
     levels = np.unique(pairs.base_level[~np.isnan(pairs.base_level)])
     return [
-        target_sensitivity(
-            heading.within(base_level=step(level)), outcomes(pairs.where(pairs.base_level == level))
-        )
+        target_sensitivity(heading.within(base_level=step(level)), pairs.where(pairs.base_level == level))
         for level in levels
     ]
