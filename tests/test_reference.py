@@ -15,10 +15,12 @@ from authoring_server import Cast, true_score
 from commands import Command
 from scores import call
 from servers import Answer, ScriptedServer, fails, says
+from steelyard.metrics.comparison.outcomes import outcomes
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.scores.against_labels import ORDINAL, ordinal_figures
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.shares import OWN_LABELS
+from steelyard.probes.catalogue import metrics_of
 from steelyard.probes.self_preference import SelfPreference
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.store.run_store import RunStore

@@ -19,6 +19,7 @@ from steelyard.lab.gate.decision import PASS, Decision, worst
 from steelyard.lab.gate.policy import Policy
 from steelyard.lab.run.planner import make_plan
 from steelyard.lab.study.study_file import build_study, load_config
+from steelyard.validation import reason
 from steelyard.version import __version__
 
 SCHEMA = "steelyard.certificate/1"
@@ -141,8 +142,7 @@ def read_certificate(path: Path) -> Certificate:
             "`steelyard gate DIR --policy FILE`."
         ) from error
     except ValidationError as error:
-        problem = error.errors()[0]
-        told = f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
+        told = reason(error, Certificate)
         raise ConfigError(f"{path}: not a certificate ({told}); gate the run again.") from error
     except ValueError as error:
         raise ConfigError(f"{path}: not a certificate ({error}); gate the run again.") from error

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.datasheet.words.numbers import condition
 from steelyard.errors import ConfigError
+from steelyard.validation import checked
 
 VALID_FOR = "valid_for"
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
@@ -101,17 +102,7 @@ def _rule(metric: object, entry: object, where: str) -> Rule:
         raise ConfigError(
             f"{where}: {metric}: found {entry!r}, expected limits such as {{max: 0.05}}, or a list of them."
         )
-    try:
-        limits = Limits.model_validate(entry)
-    except ValidationError as error:
-        problem = error.errors()[0]
-        key = ".".join(map(str, problem["loc"]))
-        if problem["type"] == "extra_forbidden":
-            known = ", ".join(Limits.model_fields)
-            raise ConfigError(f"{where}: {metric}: unknown key {key!r}, expected {known}.") from error
-        raise ConfigError(
-            f"{where}: {metric}: {key}: found {problem['input']!r}, {problem['msg'].lower()}; correct it."
-        ) from error
+    limits = checked(Limits, entry, f"{where}: {metric}")
     if limits.max is None and limits.min is None:
         raise ConfigError(f"{where}: {metric}: found neither max nor min, expected at least one of them.")
     if limits.max is not None and limits.min is not None and limits.min > limits.max:

@@ -106,15 +106,18 @@ def _whose(judges: Iterable[str]) -> str:
 
 
 def warnings(observations: Sequence[Observation]) -> Iterator[str]:
-    """Single calls without a verdict, by judge and reason."""
+    """Calls that failed or could not be read, by judge and reason; however many, they end no run."""
     counts: dict[tuple[str, str], Counter[str]] = {}
+    asked: Counter[str] = Counter()
     for (judge, verdict), number in verdict_counts(observations).items():
+        asked[judge] += number
         if isinstance(verdict, (Unreadable, Failed)):
             word = "unreadable" if isinstance(verdict, Unreadable) else "failed"
             counts.setdefault((judge, word), Counter())[verdict.reason] += number
     for (judge, word), reasons in sorted(counts.items()):
+        trials = f"{reasons.total():,} of {counted(asked[judge], 'trial')}"
         no_score = plural(reasons.total(), "it is no score", "none of them is a score")
-        yield f"judge {judge}: {counted(reasons.total(), 'trial')} {word} ({_told(reasons)}); {no_score}."
+        yield f"judge {judge}: {trials} {word} ({_told(reasons)}); {no_score}."
 
 
 def untaken(datasheet: Datasheet) -> Iterator[str]:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from steelyard.errors import ConfigError
 from steelyard.lab.study.data_source import data_source
@@ -35,6 +35,7 @@ from steelyard.tasks.item import Item
 from steelyard.tasks.sources.items import empty_strata
 from steelyard.tasks.task import Task
 from steelyard.trials.judge import Judge
+from steelyard.validation import Expected, checked
 
 
 class StudyConfig(BaseModel):
@@ -42,7 +43,9 @@ class StudyConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    name: str = Field(default="catalogue", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    name: Annotated[str, Expected("letters, digits, dots, dashes and underscores, no path")] = Field(
+        default="catalogue", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+    )
     seed: int = 7
     profile: Literal["quick", "standard", "full"] = "quick"
     replicates: int = Field(default=1, ge=1, le=1000)
@@ -66,10 +69,7 @@ def load_config(path: Path | None, overrides: Mapping[str, Any]) -> StudyConfig:
         body["task"] = parse_task(body["task"], folder, where)
     if path is not None:
         body.setdefault("name", path.stem)
-    try:
-        return StudyConfig.model_validate(body)
-    except ValidationError as error:
-        raise ConfigError(_sentence(error, where)) from error
+    return checked(StudyConfig, body, where)
 
 
 def _laid_over(body: Mapping[str, Any], overrides: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def _laid_over(body: Mapping[str, Any], overrides: Mapping[str, Any], where: str
         if key in body or key in overrides:
             given = body.get(key, {})
             if not isinstance(given, Mapping):
-                raise ConfigError(f"{where}: {key}: expected a mapping, found {given!r}; correct it.")
+                raise ConfigError(f"{where}: {key}: found {given!r}, expected a mapping; correct it.")
             merged[key] = {**given, **overrides.get(key, {})}
     return merged
 
@@ -187,14 +187,6 @@ def read_yaml(path: Path) -> dict[str, Any]:
         found = "an empty file" if body is None else f"a {type(body).__name__}"
         raise ConfigError(f"{path}: found {found}, expected a mapping with keys such as judges and probes.")
     return body
-
-
-def _sentence(error: ValidationError, where: str) -> str:
-    problem = error.errors()[0]
-    key = ".".join(str(part) for part in problem["loc"][:2])
-    if problem["type"] == "extra_forbidden":
-        return f"{where}: unknown key {key!r}; known keys: {', '.join(StudyConfig.model_fields)}."
-    return f"{where}: {key}: {problem['msg']}, found {problem['input']!r}."
 
 
 def _distinct(judges: list[Judge], given: list[str | dict[str, Any]]) -> list[Judge]:

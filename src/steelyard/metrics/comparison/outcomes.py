@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.comparison.kept import kept_outcomes
-from steelyard.metrics.comparison.original_range import on_original_range
 from steelyard.metrics.comparison.question import Key, Outcome, Question, outcome_of, question_of
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.scores.columns import collect_scores
+from steelyard.metrics.scores.original_range import on_original_range
 from steelyard.stimuli.expectation import Unknown
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.trial import ORDERS

@@ -8,6 +8,7 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.panel.jury_estimates import jury_by_probe, jury_estimates
 from steelyard.metrics.panel.over_judges import over_judges
 from steelyard.metrics.scores.columns import collect_scores
+from steelyard.metrics.scores.original_range import on_original_range
 from steelyard.verdicts.observation import Observation
 
 
@@ -18,7 +19,7 @@ def panel_estimates(
     if len(observations) < 2:
         return []
     scores = {
-        judge: collect_scores(row for row in rows if row.protocol == "base")
+        judge: collect_scores(on_original_range([row for row in rows if row.protocol == "base"]))
         for judge, rows in observations.items()
     }
     return [

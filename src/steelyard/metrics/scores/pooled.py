@@ -8,6 +8,7 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.scores.against_labels import CCC, MAE, PEARSON, SPEARMAN
 from steelyard.metrics.scores.columns import collect_scores
+from steelyard.metrics.scores.original_range import on_original_range
 from steelyard.metrics.scores.probe import by_scale
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observation import Observation
@@ -28,7 +29,9 @@ def pooled_estimates(
     probes = {e.probe for e in mine if e.group.get("protocol") == "base"}
     if len(probes) < 2:
         return []
-    base = [o for o in observations if o.protocol == "base" and o.stimulus.scale is not None]
+    base = on_original_range(
+        [o for o in observations if o.protocol == "base" and o.stimulus.scale is not None]
+    )
     edited = {o.stimulus.probe for o in base}
     shown = probes if probes <= edited else {*probes, ORIGINAL}
     scores = collect_scores(o for o in base if o.stimulus.probe in shown)

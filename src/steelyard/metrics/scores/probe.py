@@ -34,6 +34,7 @@ from steelyard.metrics.scores.invariance import (
     invariance_estimates,
     keeps_label,
 )
+from steelyard.metrics.scores.original_range import on_original_range
 from steelyard.metrics.scores.repeats import (
     FLEISS_KAPPA,
     FLIP_RATE,
@@ -132,14 +133,15 @@ def untold(heading: Heading, metric: Metric) -> list[Estimate]:
 def probe_scores(
     probe: str, protocol: str, observations: Iterable[Observation], *, unchanged: bool = False
 ) -> Scores:
-    """The probe's edits and the unchanged items they were made from.
+    """The probe's edits and the unchanged items they were made from, on the range of the latter.
 
     Where there is no edit: every item for a probe that shows items `unchanged`, nothing for any other.
     """
     mine = [o for o in observations if o.protocol == protocol and o.stimulus.probe in (probe, ORIGINAL)]
     edited = {o.stimulus.lineage.parent for o in mine if o.stimulus.probe != ORIGINAL}
     everything = unchanged and not edited
-    return collect_scores(o for o in mine if everything or o.stimulus.lineage.parent in edited)
+    shown = [o for o in mine if everything or o.stimulus.lineage.parent in edited]
+    return collect_scores(on_original_range(shown))
 
 
 def _repeated(scores: Scores) -> bool:
