@@ -17,8 +17,8 @@ from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.errors import ConfigError, DataError
 from steelyard.lab.compare import Verdicts, compare_judges, load_verdicts
-from steelyard.lab.gate.decision import FAIL, INCONCLUSIVE, PASS, Check
 from steelyard.lab.gate.policy import Policy
+from steelyard.lab.gate.ruling import FAIL, INCONCLUSIVE, PASS, Check
 from steelyard.lab.gate.selection import select
 from steelyard.metrics.comparison.comparison import Comparison, Family, read_together
 from steelyard.metrics.findings import CLEAR
@@ -71,10 +71,10 @@ def _chosen(policy: Policy, rows: Sequence[Comparison]) -> tuple[list[Comparison
     chosen: dict[int, Comparison] = {}
     unpaired: dict[str, None] = {}
     for rule in policy.rules:
-        found = select(rule, rows)
-        if not found:
+        figures = select(rule, rows)
+        if not figures:
             unpaired[rule.metric] = None
-        chosen.update({id(row): row for row in found})
+        chosen.update({id(row): row for row in figures})
     return list(chosen.values()), list(unpaired)
 
 

@@ -56,12 +56,12 @@ class ScoreTable:
     def stimuli(self) -> dict[Shown, Stimulus]:
         """Every distinct text as far as it is known; edits of one item and probe are numbered."""
         count: dict[tuple[str, str, str], int] = {}
-        found: dict[Shown, Stimulus] = {}
+        stimuli: dict[Shown, Stimulus] = {}
         for shown in sorted({call.shown for call in self.calls}, key=lambda shown: shown.name):
             place = (shown.item, shown.probe, shown.variant)
             number = count[place] = count.get(place, -1) + 1
-            found[shown] = stimulus_of(shown, number)
-        return found
+            stimuli[shown] = stimulus_of(shown, number)
+        return stimuli
 
     def stimulus_set(self) -> str:
         """Hash of what was shown."""
@@ -86,10 +86,10 @@ class ScoreTable:
 
     def probes(self) -> list[Probe]:
         """Registered probes for the base protocol, pooled figures for other names and other protocols."""
-        found = sorted(
+        figures = sorted(
             {(call.protocol, call.probe) for call in self.calls}, key=lambda arm: (arm[0] != "base", arm)
         )
-        return [_probe(name, protocol, unchanged=name not in self._edited) for protocol, name in found]
+        return [_probe(name, protocol, unchanged=name not in self._edited) for protocol, name in figures]
 
     @cached_property
     def _edited(self) -> set[str]:

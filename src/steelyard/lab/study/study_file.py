@@ -15,6 +15,7 @@ from steelyard.errors import ConfigError
 from steelyard.lab.study.data_source import data_source
 from steelyard.lab.study.judge_config import parse_judge
 from steelyard.lab.study.pack_study import pack_draw
+from steelyard.lab.study.probe_kit import ProbeKit
 from steelyard.lab.study.reference import check_reference, foretold
 from steelyard.lab.study.role_config import parse_roles
 from steelyard.lab.study.study import Study
@@ -26,7 +27,7 @@ from steelyard.lab.study.study_probes import (
     without_unwritten,
 )
 from steelyard.lab.study.task_config import TaskConfig, parse_task, question
-from steelyard.probes.probe import POINTWISE, PROBES, arms_of, level_of
+from steelyard.probes.probe import POINTWISE, arms_of, level_of
 from steelyard.probes.suites import asks_for_scores, expanded, named_probes
 from steelyard.providers.house_judges import DEFAULT_JUDGES, SCORE_JUDGES, baseline_judges
 from steelyard.providers.provider import connect
@@ -90,12 +91,13 @@ def build_study(config: StudyConfig, folder: Path, prompt: Path | None = None) -
     `prompt` is the template of every judge that is prompted and brings none of its own.
     """
     named = named_probes(config.probes) if "probes" in config.model_fields_set else set()
-    task = question(config.task, config.data, scores=asks_for_scores(config.probes))
+    kit = ProbeKit()
+    task = question(config.task, config.data, scores=asks_for_scores(config.probes, kit.build))
     config = _with_defaults(config, task)
     items, undrawn = _items(config, folder, task)
     scales = {task.scale, *(item.scale or task.scale for item in items)}
-    probes = probe_specs(expanded(config.probes, scales, packed=config.data is None))
-    arms = {arm for spec in probes for arm in arms_of(PROBES.build(spec))}
+    probes = probe_specs(expanded(config.probes, scales, packed=config.data is None), kit)
+    arms = {arm for spec in probes for arm in arms_of(kit.build(spec))}
     judges = [parse_judge(given, folder, task.scale, arms, prompt) for given in config.judges]
     judges = _distinct(judges, config.judges)
     for judge in judges:
@@ -116,6 +118,7 @@ def build_study(config: StudyConfig, folder: Path, prompt: Path | None = None) -
         source=None if config.data is None else data_source(config.data, folder),
         reference=_reference(config),
         writers=_writers(config),
+        kit=kit,
     )
     study.build_probes()  # refuses probes that do not fit the scale
     _check_rubric(study)
