@@ -37,6 +37,7 @@ from steelyard.metrics.pairs.flip_estimates import flip_estimates
 from steelyard.metrics.pairs.missing import missing_rates
 from steelyard.metrics.pairs.net_slot import DECLARED_PROTOCOL, net_slot_preference
 from steelyard.metrics.pairs.slot_test import position_test
+from steelyard.metrics.pairs.uneven_slots import over_slots
 from steelyard.metrics.proportions import proportion
 from steelyard.metrics.stats.arrays import Ints
 from steelyard.metrics.stats.multiplicity import holm
@@ -133,7 +134,8 @@ def _cells(heading: Heading, pairs: Pairs) -> list[Estimate]:
 
 def _accuracy(heading: Heading, pairs: Pairs) -> Estimate:
     reason = None if len(pairs) else NO_GOLD
-    return proportion(heading, ACCURACY, share_of_calls(pairs, ACCURACY), reason=reason)
+    estimate = proportion(heading, ACCURACY, share_of_calls(pairs, ACCURACY), reason=reason)
+    return over_slots(estimate, None, pairs, lambda part: share_of_calls(part, ACCURACY))
 
 
 def _accuracy_in_slot(heading: Heading, pairs: Pairs, slot: int) -> Estimate:
