@@ -20,7 +20,8 @@ from steelyard.metrics.faults import Fault, Faults
 from steelyard.metrics.findings import BY_LOSS
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.equals import BY_CHANCE
-from steelyard.metrics.pairs.sensitivity import ONE_SLOT, TARGET_SENSITIVITY
+from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
+from steelyard.metrics.pairs.uneven_slots import slot_doubt
 from steelyard.metrics.run.losses import UNEVEN
 from steelyard.trials.builtin_prompts import GRADED
 
@@ -246,8 +247,8 @@ def more_calls(estimate: Estimate) -> str:
     """How much more data of the same design would decide an underpowered figure; nothing for others."""
     if estimate.finding != "underpowered":
         return ""
-    if ONE_SLOT in (estimate.note or ""):
-        return f"; {ONE_SLOT}"
+    if doubt := slot_doubt(estimate):
+        return f"; {doubt}"
     if BY_LOSS in (estimate.note or ""):
         return f"; {BY_LOSS}"
     if estimate.calls_needed is None:
