@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading, step
+from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Limit, Metric, step
 from steelyard.metrics.pairs.answer import decided, neither, readable
 from steelyard.metrics.pairs.columns import Pairs
