@@ -24,6 +24,7 @@ from steelyard.metrics.scores.probe import probe_scores
 from steelyard.probes.probe import Design, Showing
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
 
 # RAND harness, Appendix B: dollars per point on Fortress, Persuade, HarmBench, AgentHarm, and overall.
 APPENDIX_B = {
@@ -85,7 +86,9 @@ def test_the_two_published_tables_are_margins_of_one(benchmark: str) -> None:
 def test_cost_per_point_by_hand() -> None:
     # Four labelled calls at 100 and 10 tokens: 4 · (100 · $1 + 10 · $2) per million = $0.00048; 3 of 4 right.
     rows = calls([1, 1, 1, 0], [1, 1, 1, 1])
-    per_call, per_point, total = cost_estimates("j", "stability", "base", rows, price, 7, unchanged=True)
+    per_call, per_point, total = cost_estimates(
+        "j", "stability", "base", Observations.of(rows), price, 7, unchanged=True
+    )
     assert total.value == pytest.approx(0.00048)
     assert per_call.value == pytest.approx(0.00012)
     assert per_point.value == pytest.approx(0.00048 / 75)
@@ -99,7 +102,7 @@ def price(usage: Usage) -> float:
 
 def test_an_unreadable_call_is_paid_and_buys_nothing() -> None:
     rows = calls([1, 1, "unreadable"], [1, 1, 1])
-    per_point = cost_estimates("j", "stability", "base", rows, price, 7, unchanged=True)[1]
+    per_point = cost_estimates("j", "stability", "base", Observations.of(rows), price, 7, unchanged=True)[1]
     # Accuracy 2/2 on verdicts, three calls paid.
     assert per_point.value == pytest.approx(3 * 0.00012 / 100)
     assert per_point.excluded["unreadable"] == 1
@@ -107,7 +110,7 @@ def test_an_unreadable_call_is_paid_and_buys_nothing() -> None:
 
 def test_cost_counts_the_edits_whose_accuracy_it_divides_by() -> None:
     rows = [*calls([1, 1], [1, 1]), *calls([0, 1], [1, 1], probe="typos")]
-    per_point = cost_estimates("j", "typos", "base", rows, price, 7)[1]
+    per_point = cost_estimates("j", "typos", "base", Observations.of(rows), price, 7)[1]
     assert per_point.value == pytest.approx(2 * 0.00012 / 50)
 
 
@@ -119,7 +122,9 @@ def test_cost_counts_the_edits_whose_accuracy_it_divides_by() -> None:
     ],
 )
 def test_no_accuracy_has_no_cost_per_point(answers: list[int | str], reason: str) -> None:
-    per_point = cost_estimates("j", "stability", "base", calls(answers, [1, 1]), price, 7, unchanged=True)[1]
+    per_point = cost_estimates(
+        "j", "stability", "base", Observations.of(calls(answers, [1, 1])), price, 7, unchanged=True
+    )[1]
     assert (per_point.value, per_point.note) == (None, reason)
     assert CostRow("x", 1.0, 0.0).per_point is None
     assert overall_cost([CostRow("x", 1.0, 0.0), CostRow("y", 1.0, 0.5)]).mean_of_rows is None
@@ -144,15 +149,19 @@ def test_probes_that_a_judge_fails_altogether_are_paid_for_too() -> None:
         call(f"i{n}", int(n < right.get(probe, 0)), 1, probe=probe) for probe in probes for n in range(10)
     ]
     figures = [accuracy_of("j", probe, right.get(probe, 0)) for probe in probes]
-    found = {e.metric: e for e in run_costs("j", rows, figures, price, 7) if e.probe == "cost"}
+    found = {
+        e.metric: e for e in run_costs("j", Observations.of(rows), figures, price, 7) if e.probe == "cost"
+    }
     pooled, mean = found["cost_per_point_pooled"], found["cost_per_point_mean"]
     assert pooled.value == pytest.approx(0.0108 / (100 * 28 / 90))
     assert pooled.note == "all dollars over 100 times the mean accuracy of 9 probes"
     assert mean.value is None
     assert (mean.note or "").startswith("a point has no cost where no call is right: injection, bandwagon")
-    assert sum(e.value or 0 for e in run_costs("j", rows, figures, price, 7) if e.metric == "cost_total") == (
-        pytest.approx(0.0108)
-    )
+    assert sum(
+        e.value or 0
+        for e in run_costs("j", Observations.of(rows), figures, price, 7)
+        if e.metric == "cost_total"
+    ) == (pytest.approx(0.0108))
 
 
 def test_a_judge_that_is_never_right_has_no_overall_cost_per_point() -> None:
@@ -163,7 +172,9 @@ def test_a_judge_that_is_never_right_has_no_overall_cost_per_point() -> None:
         accuracy_of("j", "markdown", 0),
         accuracy_of("j", "injection", None),
     ]
-    found = {e.metric: e for e in run_costs("j", rows, figures, price, 7) if e.probe == "cost"}
+    found = {
+        e.metric: e for e in run_costs("j", Observations.of(rows), figures, price, 7) if e.probe == "cost"
+    }
     pooled = found["cost_per_point_pooled"]
     assert (pooled.value, found["cost_per_point_mean"].value) == (None, None)
     assert pooled.note == (
@@ -182,7 +193,7 @@ def test_a_long_prompt_costs_what_is_listed_for_long_prompts() -> None:
     def dollars(usage: Usage) -> float:
         return listed.dollars(usage.input_tokens, usage.output_tokens)
 
-    found = {e.metric: e.value for e in run_costs("j", rows, [], dollars, 7)}
+    found = {e.metric: e.value for e in run_costs("j", Observations.of(rows), [], dollars, 7)}
     assert found["cost_input"] == pytest.approx(1.8 + 100 * 3e-6)
     assert found["cost_output"] == pytest.approx(0.0225 + 10 * 15e-6)
 
@@ -210,7 +221,9 @@ def test_listed_prices_are_those_of_short_prompts(provider: str, model: str) -> 
 
 
 def test_an_unknown_price_is_said() -> None:
-    found = cost_estimates("j", "stability", "base", [call("i", 1, 1)], None, 7, unchanged=True)
+    found = cost_estimates(
+        "j", "stability", "base", Observations.of([call("i", 1, 1)]), None, 7, unchanged=True
+    )
     assert [(e.value, e.note) for e in found] == [(None, NO_PRICE)] * 3
 
 
@@ -375,9 +388,12 @@ def test_an_amount_below_a_cent_keeps_two_digits() -> None:
 
 def test_tokens_that_were_not_counted_have_no_cost() -> None:
     rows = [replace(row, usage=Usage()) for row in calls([1, 1], [1, 1])]
-    found = cost_estimates("j", "stability", "base", rows, price, 7, unchanged=True)
+    found = cost_estimates("j", "stability", "base", Observations.of(rows), price, 7, unchanged=True)
     assert [(e.value, e.note) for e in found] == [(None, "the server counted no tokens")] * 3
     # A model that costs nothing needs no tokens to say so.
     assert (
-        cost_estimates("j", "stability", "base", rows, lambda usage: 0.0, 7, unchanged=True)[1].value == 0.0
+        cost_estimates("j", "stability", "base", Observations.of(rows), lambda usage: 0.0, 7, unchanged=True)[
+            1
+        ].value
+        == 0.0
     )

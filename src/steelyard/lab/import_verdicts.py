@@ -20,7 +20,7 @@ from steelyard.lab.recorded.styles import read_calls
 from steelyard.lab.run.shortfalls import speechless, warnings
 from steelyard.probes.probe import PROBES, Probe
 from steelyard.registry import Spec
-from steelyard.verdicts.recorded_observations import RecordedObservations, among, protocols_of
+from steelyard.verdicts.observations import Observations
 
 PROFILE = "recorded"
 SEED = 7
@@ -159,12 +159,12 @@ def _entries(calls: CallTable | ScoreTable) -> tuple[JudgeEntry, ...]:
     return tuple(JudgeEntry(judge, "recorded", False, verdicts) for judge, verdicts in sorted(arms.items()))
 
 
-def _probes(observations: RecordedObservations) -> list[Probe]:
+def _probes(observations: Observations) -> list[Probe]:
     """The probes that have verdicts, and the criterion for every further protocol of vacuum and ladder."""
     found = {
         (name, arm)
         for name in ("vacuum", "ladder", "position")
-        for arm in protocols_of(among(observations, name))
+        for arm in observations.among(name).protocols_seen
     }
     names = [name for name in ("vacuum", "ladder", "position") if any(probe == name for probe, _ in found)]
     arms = sorted({arm for probe, arm in found if probe != "position" and arm != "base"})

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.pairs.natural import natural_estimates, prompt_family
-from steelyard.probes.probe import PAIRWISE, Design, Showing, both_orders, select
+from steelyard.probes.probe import PAIRWISE, Design, Showing, both_orders
 from steelyard.stimuli.natural import natural_pair
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.recorded_observations import among, protocols_of
+from steelyard.verdicts.observations import Observations
 
 
 class Position:
@@ -48,16 +47,16 @@ class Position:
         pairs = [natural_pair(item, self.name) for item in design.items]
         return both_orders(pairs, "base", design.replicates)
 
-    def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
+    def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """The figures of every protocol under which natural pairs were judged."""
-        mine = among(observations, self.name)
-        protocols = sorted(protocols_of(mine), key=lambda name: (name != "base", name))
-        chosen = {protocol: select(mine, self.name, protocol) for protocol in protocols}
+        mine = observations.among(self.name)
+        protocols = sorted(mine.protocols_seen, key=lambda name: (name != "base", name))
+        chosen = {protocol: mine.among(protocol=protocol) for protocol in protocols}
         pairs = {protocol: collect(rows) for protocol, rows in chosen.items()}
         corrected = prompt_family(pairs)
         estimates: list[Estimate] = []
         for protocol, rows in chosen.items():
-            labelled = collect(among(rows, labelled=True))
+            labelled = collect(rows.among(labelled=True))
             p = corrected.get(protocol)
             estimates += natural_estimates(judge, protocol, pairs[protocol], labelled, seed, p)
         return estimates

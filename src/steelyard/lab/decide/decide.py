@@ -29,6 +29,7 @@ from steelyard.store.run_store import RunStore
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Failed, Unreadable
 
 EVERY = 5
@@ -166,7 +167,7 @@ def _run(
     sitting = conduct(runner, lambda runner: runner.follow(agendas))
     log()
     trials = [trial for course in courses for trial in course.trials]
-    observations = list(observe_trials(trials, runner.store).values())
+    observations = Observations.of(observe_trials(trials, runner.store).values())
     early = stops(sitting, covered(trials, runner.store).told) if sitting.stopped else ()
     names = [judge.name for judge in judges]
     errors = (*early, *speechless(names, observations, sitting.given_up))

@@ -12,14 +12,16 @@ from steelyard.store.run_store import RunStore
 from steelyard.trials.reply import Usage
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.readers import READERS
 from steelyard.verdicts.verdict import Failed, Verdict
 
 
-def observe(plan: Plan, store: RunStore) -> list[Observation]:
-    """One observation per trial that was asked, in the plan's order."""
+def observe(plan: Plan, store: RunStore) -> Observations:
+    """One observation per trial that was asked."""
     observed = observe_trials(plan.trials, store).values()
-    return [replace(o, own_label=True) if _own(o, plan.study.reference) else o for o in observed]
+    reference = plan.study.reference
+    return Observations.of(replace(o, own_label=True) if _own(o, reference) else o for o in observed)
 
 
 def observe_trials(trials: Iterable[Trial], store: RunStore) -> dict[str, Observation]:

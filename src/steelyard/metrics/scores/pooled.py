@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.probe import by_scale
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
 
 PROBE = "pooled"
 METRICS = ("ccc", "pearson", "spearman", "mae")
@@ -27,9 +30,10 @@ def pooled_estimates(
     probes = {e.probe for e in mine if e.group.get("protocol") == "base"}
     if len(probes) < 2:
         return []
-    base = [o for o in observations if o.protocol == "base" and o.stimulus.scale is not None]
-    edited = {o.stimulus.probe for o in base}
-    shown = probes if probes <= edited else {*probes, ORIGINAL}
-    scores = collect_scores(o for o in base if o.stimulus.probe in shown)
+    base = Observations.of(observations).among(protocol="base")
+    base = base.showing(base.shown.scored)
+    edited = {shown.probe for shown in base.stimuli_seen}
+    names = probes if probes <= edited else {*probes, ORIGINAL}
+    scores = collect_scores(base.showing(np.isin(base.shown.probe, list(names))))
     heading = Heading(judge, PROBE, {"protocol": "base"}, seed)
     return [e for e in by_scale(heading, scores.where(~scores.binary)) if e.metric in METRICS]

@@ -15,6 +15,7 @@ from steelyard.metrics.scores.repeats import noise_floor, stability
 from steelyard.metrics.scores.shares import accuracy, lost_rates
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
 
 METRICS = (
     "accuracy",
@@ -99,10 +100,11 @@ def probe_scores(
 
     Where there is no edit: every item for a probe that shows items `unchanged`, nothing for any other.
     """
-    mine = [o for o in observations if o.protocol == protocol and o.stimulus.probe in (probe, ORIGINAL)]
-    edited = {o.stimulus.lineage.parent for o in mine if o.stimulus.probe != ORIGINAL}
-    everything = unchanged and not edited
-    return collect_scores(o for o in mine if everything or o.stimulus.lineage.parent in edited)
+    seen = Observations.of(observations).among(protocol=protocol)
+    item, plain = seen.shown.item, seen.shown.probe == ORIGINAL
+    mine = seen.showing(plain | (seen.shown.probe == probe))
+    edited = np.isin(item, item[mine.stimulus[~plain[mine.stimulus]]])
+    return collect_scores(mine if unchanged and not edited.any() else mine.showing(edited))
 
 
 def _repeated(scores: Scores) -> bool:
