@@ -40,14 +40,21 @@ class Observations(Sequence[Observation]):
     shown: StimulusColumns
     """What `stimulus` is an index into."""
     judge: Ints
+    """Who answered."""
     protocol: Ints
+    """Under which prompt."""
     stimulus: Ints
+    """What was shown."""
     order: Ints
-    """Index into `ORDERS`."""
+    """Index into `ORDERS`: which content stood first."""
     replicate: Ints
+    """0, 1, …"""
     verdict: Ints
+    """What was read."""
     usage: Ints
+    """Tokens."""
     prompt: Ints
+    """The prompt as it was sent."""
     own_label: Mask
     """The judge's own verdict on the item is the label."""
 
@@ -84,14 +91,20 @@ class Observations(Sequence[Observation]):
     @classmethod
     def recorded(
         cls,
+        *,
         judges: tuple[str, ...],
         protocols: tuple[str, ...],
         verdicts: tuple[Verdict, ...],
         shown: StimulusColumns,
-        **columns: Ints,
+        judge: Ints,
+        protocol: Ints,
+        stimulus: Ints,
+        order: Ints,
+        replicate: Ints,
+        verdict: Ints,
     ) -> Observations:
         """Verdicts from elsewhere, sorted already: tokens and prompts are not known."""
-        nothing = np.broadcast_to(np.int64(0), len(columns["judge"]))
+        nothing = np.broadcast_to(np.int64(0), len(judge))
         return cls(
             judges=judges,
             protocols=protocols,
@@ -99,10 +112,15 @@ class Observations(Sequence[Observation]):
             usages=(Usage(),),
             prompts=("",),
             shown=shown,
+            judge=judge,
+            protocol=protocol,
+            stimulus=stimulus,
+            order=order,
+            replicate=replicate,
+            verdict=verdict,
             usage=nothing,
             prompt=nothing,
             own_label=np.broadcast_to(np.bool_(False), len(nothing)),
-            **columns,
         )
 
     def __len__(self) -> int:
