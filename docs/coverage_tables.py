@@ -12,7 +12,7 @@ from math import sqrt
 from pathlib import Path
 from typing import Any
 
-from steelyard.datasheet.words.glossary import METRICS
+from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.instrument.likelihood import NAMES
 
 FILE = Path(__file__).parent / "calibration.json"
@@ -139,7 +139,7 @@ def _pooled(label: str, rows: Sequence[dict[str, Any]], runs: Sequence[int]) -> 
 def _label(metric: str) -> str:
     if metric == AT_ONCE:
         return "all cells of a table at once"
-    return METRICS[metric].label if metric in METRICS else metric.replace("_", " ")
+    return metric_named(metric).label
 
 
 def marked() -> set[tuple[str, str]]:

@@ -130,7 +130,7 @@ EXIT_HEAD = """\
 
 | code | meaning |
 | :-- | :-- |
-| 0 | Done. Single failed or unreadable trials are warned of on stderr and counted on the datasheet. |
+| 0 | Done: every trial was asked. Failed and unreadable trials are warned of and counted, however many. |
 """
 
 EXIT_TAIL = """
@@ -139,7 +139,7 @@ what to do next.
 """
 
 UNFINISHED = (
-    "a trial has no verdict",
+    "a trial was never asked",
     "a judge gave no readable verdict at all",
     "a gate of the selftest failed",
     "a check of `doctor` failed",

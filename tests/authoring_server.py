@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from servers import Answer, Received, hang, says, sends
 from steelyard.errors import DataError
-from steelyard.lab.run.limits import Limits
+from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.study.role_config import parse_roles
 from steelyard.lab.study.roles import Roles
 from steelyard.tasks.item import Item
@@ -30,7 +30,7 @@ PLANETS = ("mercury", "venus", "mars", "jupiter", "saturn")
 ORDINAL_TASK = Task("Score the response.", "A point for every planet that is named.", Ordinal(1, 5))
 
 CONCURRENCY = 4
-QUICK = Limits(concurrency=CONCURRENCY, attempts=2, backoff=0.0)
+QUICK = RunLimits(concurrency=CONCURRENCY, attempts=2, backoff=0.0)
 WRITTEN = ("label_flip", "semantic_paraphrase", "verbosity_bias_long", "verbosity_bias_short")
 
 GOALS = {

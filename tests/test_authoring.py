@@ -548,5 +548,5 @@ def test_a_probe_may_take_fewer_items_than_the_study(tmp_path: Path) -> None:
     }
     assert len(shown["typos"]) == 5
     assert {s.lineage.parent for s in made.stimuli} < shown["typos"]  # a larger sample holds the smaller
-    with pytest.raises(ConfigError, match="probe 'typos': sample is 0, expected a number from 1 on"):
+    with pytest.raises(ConfigError, match="probe 'typos': sample: found 0, expected a number from 1 on"):
         replace(few, probes=(Spec("typos", {"sample": 0}),)).build_probes()

@@ -32,15 +32,19 @@ from commands import Command
 from servers import ScriptedServer, fails, says
 from steelyard.errors import ConfigError, RunError
 from steelyard.lab.authoring.author import author
-from steelyard.lab.authoring.briefs import open_briefs, stand_ins
+from steelyard.lab.authoring.commission import stand_ins
 from steelyard.lab.authoring.outlook import writing_rows
-from steelyard.lab.folder.run_folder import RunFolder, build_datasheet
+from steelyard.lab.folder.frozen_run import load_plan
+from steelyard.lab.folder.publication import build_datasheet
+from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.measure import Measurement, measure
 from steelyard.lab.run.planner import make_plan, plan_rows
+from steelyard.lab.run.record import Record
 from steelyard.lab.run.spending import authoring_cost
 from steelyard.lab.study.judge_config import parse_judge
 from steelyard.lab.study.role_config import parse_roles
 from steelyard.lab.study.study import Study
+from steelyard.lab.study.study_probes import open_briefs
 from steelyard.registry import Spec
 from steelyard.stimuli.authored import rejection
 from steelyard.stimuli.stimulus import Stimulus
@@ -210,7 +214,7 @@ def test_from_items_to_a_datasheet(tmp_path: Path) -> None:
     kept = [json.loads(line) for line in folder.stimuli.read_text().splitlines()]
     assert {line["lineage"]["review"] for line in kept if line["id"] == "sky-2/label_flip/0"} == {"rejected"}
     with folder.store(read_only=True) as store:
-        rebuilt = build_datasheet(folder.load(), store)
+        rebuilt = build_datasheet(load_plan(folder), Record(store))
         assert store.verify() == []
     assert rebuilt.dumps() == first.datasheet.dumps()
 

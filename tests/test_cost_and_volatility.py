@@ -15,13 +15,16 @@ from steelyard.datasheet.sections.sections import sections
 from steelyard.datasheet.words import glossary, numbers
 from steelyard.lab.run.prices import LongPrompt, Price, price_at
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.panel.panel import panel_estimates
 from steelyard.metrics.run.cost import NO_PRICE, CostRow, cost_estimates, overall_cost, pareto_front
 from steelyard.metrics.run.run_cost import run_costs
 from steelyard.metrics.run.share_table import accuracy_column, sampling_sd, share_table
 from steelyard.metrics.run.volatility import METRICS, spread, volatility_estimates
 from steelyard.metrics.scores import probe as pointwise
+from steelyard.metrics.scores.pooled import pooled_estimates
 from steelyard.metrics.scores.probe import probe_scores
 from steelyard.probes.probe import Design, Showing
+from steelyard.probes.score_range import ScoreRange
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
@@ -250,7 +253,7 @@ def test_volatility_is_over_whole_probes_only() -> None:
         accuracy_of("b", "label_flip", 4),
     ]
     found = volatility_estimates("a", estimates, 7)
-    assert [e.metric for e in found] == list(METRICS)
+    assert [e.metric for e in found] == [metric.id for metric in METRICS]
     # 2, 5, 8 of 10: mean .5, SD .3; estimates alone do not tell what they share.
     assert [e.value for e in found] == [pytest.approx(0.5), pytest.approx(0.3), None, 0.2, 0.8]
     assert found[1].note == "over 3 probes"
@@ -374,7 +377,7 @@ def test_a_datasheet_of_scores_names_costs_and_volatility() -> None:
 
 def test_every_pointwise_figure_has_a_meaning() -> None:
     metrics = {e.metric for e in datasheet().estimates}
-    assert not [metric for metric in metrics if not glossary.term(metric).meaning]
+    assert not [metric for metric in metrics if not glossary.metric_named(metric).meaning]
 
 
 def test_an_amount_below_a_cent_keeps_two_digits() -> None:
@@ -397,3 +400,46 @@ def test_tokens_that_were_not_counted_have_no_cost() -> None:
         ].value
         == 0.0
     )
+
+
+def renumbered(judge: str = "j") -> list[Observation]:
+    """Four items of label 4 on 1–6, which is 6 on 0–10; a 5 there is the middle, which goes back to 4."""
+    return [
+        observation
+        for number in range(4)
+        for observation in (
+            call(f"i{number}", 4, 4, scale="1-6", judge=judge),
+            call(f"i{number}", 5, 6, scale="0-10", probe="score_range", judge=judge),
+            call(f"i{number}", number, 4, scale="1-6", probe="typos", judge=judge),
+        )
+    ]
+
+
+def test_an_answer_on_another_range_is_right_where_it_is_right_on_the_items_own() -> None:
+    """All four are right in accuracy, so cost, volatility and juries count four: a dollar buys 25 points."""
+    seen = renumbered()
+    (right,) = (
+        e
+        for e in ScoreRange().estimates("j", seen, 7)
+        if e.metric == "accuracy" and set(e.group) == {"protocol"}
+    )
+    assert (right.numerator, right.denominator) == (4, 4)
+    costs = cost_estimates("j", "score_range", "base", seen, lambda usage: 0.25, 7)
+    assert {e.metric: e.value for e in costs}["cost_per_point"] == pytest.approx(1 / 100)
+    column = accuracy_column(probe_scores("score_range", "base", seen))
+    assert (int(column.events.sum()), int(column.trials.sum())) == (4, 4)
+    judges = {judge: renumbered(judge) for judge in ("a", "b", "c")}
+    figures = [e for judge, mine in judges.items() for e in ScoreRange().estimates(judge, mine, 7)]
+    jury = [e for e in panel_estimates(judges, figures, 7) if e.metric == "jury_accuracy"]
+    assert {(e.probe, e.value) for e in jury if e.probe == "score_range"} == {("score_range", 1.0)}
+
+
+def test_pooled_scores_are_on_the_range_of_the_items() -> None:
+    """Typing errors bring 0 to 3 where 4 is right, the other range 4: errors of 4, 3, 2, 1 and none."""
+    seen = renumbered()
+    figures = [
+        *ScoreRange().estimates("j", seen, 7),
+        *pointwise.pointwise_estimates("j", "typos", "base", seen, 7),
+    ]
+    pooled = {e.metric: e for e in pooled_estimates("j", seen, figures, 7)}
+    assert pooled["mae"].value == pytest.approx(10 / 8)

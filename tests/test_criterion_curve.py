@@ -16,7 +16,7 @@ from steelyard.datasheet.render.html import render
 from steelyard.errors import ConfigError
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.measure import measure
-from steelyard.lab.run.limits import Limits
+from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.study.judge_config import parse_judge
 from steelyard.lab.study.study_file import StudyConfig, build_study
 from steelyard.metrics.heading import Heading
@@ -141,7 +141,7 @@ def test_every_arm_measures_vacuum_and_the_whole_ladder() -> None:
 def curve(tmp_path_factory: pytest.TempPathFactory) -> tuple[Datasheet, Judge]:
     folder = tmp_path_factory.mktemp("curve")
     made = build_study(study({"criterion": {"levels": 4}}, PROBIT), folder)
-    return measure(made, RunFolder(folder / "run"), Limits()).datasheet, made.judges[0]
+    return measure(made, RunFolder(folder / "run"), RunLimits()).datasheet, made.judges[0]
 
 
 @pytest.mark.parametrize("arm", GRADED)
@@ -198,7 +198,7 @@ def test_the_curve_is_drawn_and_read(curve: tuple[Datasheet, Judge]) -> None:
 
 def test_two_arms_keep_the_plain_figure(tmp_path: Path) -> None:
     made = build_study(study("criterion", PROBIT, profile="quick"), tmp_path)
-    page = render(measure(made, RunFolder(tmp_path / "run"), Limits()).datasheet)
+    page = render(measure(made, RunFolder(tmp_path / "run"), RunLimits()).datasheet)
     assert "Criterion trade-off" in page
     assert "Operating curve" not in page
 

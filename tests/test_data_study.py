@@ -236,7 +236,7 @@ WRONG: dict[str, tuple[tuple[str, ...], str]] = {
     "probe of pairs": ((*BINARY, "-p", "ladder"), "probe 'ladder': needs a pairwise scale"),
     "unknown part": (
         ("--data", "a.csv", "--columns", "answer=a", "--scale", "binary"),
-        "unknown part 'answer'",
+        "columns: unknown key 'answer'",
     ),
     "no scale": (("--data", "a.csv", "--columns", MAP, "--rubric", "rubric.md"), "task.scale: not given"),
     "strange scale": ((*BINARY[:-1], "6-1"), "found '6-1', expected binary, pairwise or a range"),
@@ -286,11 +286,11 @@ def test_wrong_data_options_are_one_sentence(command: Command, folder: Path, nam
 FILES: dict[str, tuple[str, str]] = {
     "unknown key of task": (
         "task: {rubrik: x}",
-        "unknown key 'task.rubrik'; known keys: instruction, rubric",
+        "unknown key 'task.rubrik' (did you mean 'rubric'?); known keys: instruction, rubric",
     ),
     "unknown key of data": ("data: {path: a.csv, colums: {}}", "unknown key 'data.colums'"),
-    "data no mapping": ("data: a.csv", "data: expected a mapping, found 'a.csv'"),
-    "scale no range": ("task: {scale: {ordinal: [1]}}", "task.scale: found"),
+    "data no mapping": ("data: a.csv", "data: found 'a.csv', expected a mapping"),
+    "scale no range": ("task: {scale: {ordinal: [1]}}", "task.scale.ordinal: found [1], expected 2 or more"),
     "scale backwards": ("task: {scale: {ordinal: [6, 1]}}", "task.scale: found '6-1'"),
     "scale of words": ("task: {scale: stars}", "task.scale: found 'stars'"),
     "no such instruction": ("task: {instruction: gone.md}", "task.instruction: cannot read"),

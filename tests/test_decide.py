@@ -17,7 +17,7 @@ import pytest
 from servers import Answer, Received, ScriptedServer, hang, says, wins
 from steelyard.errors import ConfigError
 from steelyard.lab.decide.decision import Decision, Look
-from steelyard.lab.decide.decision_rule import Rule, parse_rule
+from steelyard.lab.decide.decision_rule import DecisionRule, parse_rule
 
 RULE = "dark_current<0.10"
 
@@ -29,8 +29,10 @@ def log(folder: Path, rule: str = "dark_current<0.1") -> dict[str, dict[str, Any
 
 
 def test_rules_are_parsed_and_spelled_back() -> None:
-    assert parse_rule("dark_current<0.10") == Rule("dark_current", "<", 0.1)
-    assert parse_rule(" target_sensitivity @ delta = 1 > .8 ") == Rule("target_sensitivity", ">", 0.8, 1.0)
+    assert parse_rule("dark_current<0.10") == DecisionRule("dark_current", "<", 0.1)
+    assert parse_rule(" target_sensitivity @ delta = 1 > .8 ") == DecisionRule(
+        "target_sensitivity", ">", 0.8, 1.0
+    )
     for text in ("dark_current<0.1", "target_sensitivity@delta=0.5>0.8"):
         assert str(parse_rule(text)) == text
 
@@ -54,12 +56,12 @@ def test_wrong_rules_are_refused_in_a_sentence(text: str, told: str) -> None:
 
 
 def test_excluded_pairs_can_leave_a_decision_open() -> None:
-    rule = Rule("dark_current", "<", 0.1)
+    rule = DecisionRule("dark_current", "<", 0.1)
     clean = Decision("j", "", rule, 144, (Look.at(55, 0, 110, 0.0),))
     assert (clean.verdict, clean.holds, clean.sure) == ("below", True, True)
     holed = Decision("j", "", rule, 144, (Look.at(55, 5, 120, 0.0),))
     assert (holed.verdict, holed.sure) == ("below", False)
-    wrong = Decision("j", "", Rule("dark_current", ">", 0.1), 144, clean.looks)
+    wrong = Decision("j", "", DecisionRule("dark_current", ">", 0.1), 144, clean.looks)
     assert wrong.holds is False
 
 

@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.pairs.columns import Pairs, collect
-from steelyard.metrics.pairs.decomposition import CELLS, chance_lines, decompose
+from steelyard.metrics.pairs.decomposition import (
+    CELLS,
+    ONE_SIDED_COMMIT,
+    POSITIONAL_FALSE_PREFERENCE,
+    STABLE_CROSS_SENSITIVITY,
+    chance_lines,
+    decompose,
+)
 from steelyard.metrics.pairs.equals_tests import equals_tests
 from steelyard.metrics.pairs.flip_estimates import order_test
 from steelyard.metrics.pairs.ladder import ladder_estimates
@@ -73,7 +80,7 @@ def test_exchanging_slots_with_answers_keeps_the_cells(pairs: Pairs) -> None:
     assert cells_of(swap_slots(pairs)) == cells_of(pairs)
     before, after = decompose(pairs), decompose(swap_slots(pairs))
     for slot, other in ((1, 2), (2, 1)):
-        for metric in ("positional_false_preference", "one_sided_commit"):
+        for metric in (POSITIONAL_FALSE_PREFERENCE, ONE_SIDED_COMMIT):
             assert before.in_slot(metric, slot).sum() == after.in_slot(metric, other).sum()
     assert position_test(before).total == -position_test(after).total
     assert position_test(before).p == position_test(after).p
@@ -92,7 +99,7 @@ def test_bounds_hold_every_completion(pairs: Pairs) -> None:
             v_first=np.where(pairs.v_first >= 4, codes[1], pairs.v_first),
         )
         for metric, count in zip(CELLS, cells_of(filled), strict=True):
-            bounds = find(estimates, metric, **AT_ZERO).bounds
+            bounds = find(estimates, metric.id, **AT_ZERO).bounds
             if bounds is not None:
                 assert bounds[0] - 1e-12 <= count / len(pairs) <= bounds[1] + 1e-12
 
@@ -119,8 +126,8 @@ def test_bounds_by_hand() -> None:
 def test_chance_lines_from_slot_marginals() -> None:
     # 3 pairs, 6 calls: slot 1 won 3, slot 2 won 2, one tie: 2·½·⅓ and ¼ + 1/9.
     lines = chance_lines(decompose(make(["11", "22", "1t"])))
-    assert lines["stable_cross_sensitivity", None] == pytest.approx(1 / 3)
-    assert lines["positional_false_preference", None] == pytest.approx(13 / 36)
+    assert lines[STABLE_CROSS_SENSITIVITY, None] == pytest.approx(1 / 3)
+    assert lines[POSITIONAL_FALSE_PREFERENCE, None] == pytest.approx(13 / 36)
 
 
 def test_inconsistent_codes_are_refused() -> None:
@@ -152,7 +159,7 @@ def test_replicates_are_not_units() -> None:
 
 def test_one_order_is_not_decomposed() -> None:
     estimates = estimates_of(make(["1-", "t-", "2-"] * 4, tasks=4))
-    for metric in (*CELLS, "other_conflict", "net_slot_preference"):
+    for metric in (*(cell.id for cell in CELLS), "other_conflict", "net_slot_preference"):
         cell = find(estimates, metric, **AT_ZERO)
         assert cell.value is None
         assert "one order only" in (cell.note or "")

@@ -24,6 +24,7 @@ from steelyard.metrics.run import run_cost, volatility
 
 PLUGIN = '''
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.metric import Metric
 from steelyard.probes.vacuum import Vacuum
 
 
@@ -43,7 +44,7 @@ class Unwritable(Vacuum):
 
     name = "unwritable"
 
-    metrics = ("warmth", "depth")
+    metrics = (Metric("warmth", "warmth", "How warm."), Metric("depth", "depth", "How deep."))
 
     def estimates(self, judge, observations, seed):
         warmth = Estimate(judge, self.name, "warmth", {"protocol": "base"}, "call", float("nan"))

@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 
 from steelyard.errors import ConfigError
-from steelyard.lab.folder.run_folder import RunFolder, build_datasheet
+from steelyard.lab.folder.frozen_run import load_plan, prepare
+from steelyard.lab.folder.publication import build_datasheet
+from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.measure import measure
-from steelyard.lab.run.limits import Limits
+from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.run.planner import make_plan
+from steelyard.lab.run.record import Record
 from steelyard.lab.study.judge_config import parse_judge
 from steelyard.lab.study.study import Study
 from steelyard.registry import Spec
@@ -31,19 +34,19 @@ def study(count: int = 6, judges: tuple[str, ...] = ("planted/rater",)) -> Study
 
 def measured(tmp_path: Path, plan: Study | None = None) -> RunFolder:
     folder = RunFolder(tmp_path / "run")
-    measure(plan or study(), folder, Limits())
+    measure(plan or study(), folder, RunLimits())
     return folder
 
 
 def rebuilt(folder: RunFolder) -> str:
-    plan = folder.load()
+    plan = load_plan(folder)
     with folder.store(read_only=True) as store:
-        return build_datasheet(plan, store).dumps()
+        return build_datasheet(plan, Record(store)).dumps()
 
 
 def test_a_report_needs_no_source(tmp_path: Path) -> None:
     folder = measured(tmp_path)
-    plan = folder.load()
+    plan = load_plan(folder)
     assert plan.study.items == ()
     assert len(plan.trials) == 20
     assert rebuilt(folder) == (folder.path / "datasheet.json").read_text()
@@ -52,23 +55,23 @@ def test_a_report_needs_no_source(tmp_path: Path) -> None:
 def test_untried_trials_stay_in_the_plan(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     with folder.locked():
-        folder.prepare(make_plan(study()))
+        prepare(folder, make_plan(study()))
     body = json.loads(rebuilt(folder))
-    assert (body["run"]["asked"], body["run"]["planned"]) == (0, len(folder.load().trials))
+    assert (body["run"]["asked"], body["run"]["planned"]) == (0, len(load_plan(folder).trials))
     rates = [e for e in body["estimates"] if e["metric"] == "failed_rate"]
     assert {row["value"] for row in rates} == {None}
 
 
 def test_a_study_that_grows_replaces_its_plan(tmp_path: Path) -> None:
     folder = measured(tmp_path)
-    measure(study(judges=("planted/rater", "planted/random")), folder, Limits())
-    assert {trial.judge.name for trial in folder.load().trials} == {"planted/rater", "planted/random"}
+    measure(study(judges=("planted/rater", "planted/random")), folder, RunLimits())
+    assert {trial.judge.name for trial in load_plan(folder).trials} == {"planted/rater", "planted/random"}
 
 
 def test_other_items_are_another_study(tmp_path: Path) -> None:
     folder = measured(tmp_path)
     with pytest.raises(ConfigError, match=r"holds another study \(items differ\); choose another"):
-        measure(study(count=7), folder, Limits())
+        measure(study(count=7), folder, RunLimits())
 
 
 @pytest.mark.parametrize("edit", ["text", "fewer", "label"])
@@ -83,7 +86,7 @@ def test_edited_stimuli_are_refused(tmp_path: Path, edit: str) -> None:
         lines[0]["expectation"]["value"] = "1"
     folder.stimuli.write_text("".join(json.dumps(line, sort_keys=True) + "\n" for line in lines))
     with pytest.raises(ConfigError, match=r"stimuli\.jsonl: not the stimuli that were measured; restore"):
-        folder.load()
+        load_plan(folder)
 
 
 def test_a_folder_whose_plan_was_never_written_is_mended_by_the_next_run(tmp_path: Path) -> None:
@@ -94,7 +97,7 @@ def test_a_folder_whose_plan_was_never_written_is_mended_by_the_next_run(tmp_pat
         connection.execute("DELETE FROM planned")
         connection.execute("DELETE FROM meta")
     connection.close()
-    measure(study(), folder, Limits())
+    measure(study(), folder, RunLimits())
     assert rebuilt(folder) == before
 
 

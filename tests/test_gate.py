@@ -19,8 +19,8 @@ from steelyard.cli.main import cli
 from steelyard.errors import CertificateError, ConfigError, DataError
 from steelyard.lab.folder.datasheet_file import read_datasheet
 from steelyard.lab.gate import junit, summary
-from steelyard.lab.gate.decision import check, decide, worst
 from steelyard.lab.gate.policy import Policy, load_policy, parse_policy
+from steelyard.lab.gate.ruling import check, rule_on, worst
 from steelyard.lab.gate.selection import select
 from steelyard.lab.gate.session import check_certificate, gate
 from steelyard.lab.import_verdicts import ImportFolder, import_verdicts
@@ -173,8 +173,8 @@ def test_losses_of_the_whole_run_stand_for_those_of_its_probes() -> None:
         ("- 1", "no rule found"),
         ("a: {max: [", "not YAML"),
         ("dark_current: 0.05", "expected limits such as"),
-        ("dark_current: {maximum: 0.05}", "unknown key 'maximum', expected max, min, delta"),
-        ("dark_current: {max: high}", "found 'high'"),
+        ("dark_current: {maximum: 0.05}", "dark_current: unknown key 'maximum'"),
+        ("dark_current: {max: high}", "dark_current: max: found 'high', expected a number"),
         ("dark_current: {max: true}", "found True"),
         ("dark_current: {max: .nan}", "finite"),
         ("dark_current: {kind: empty}", "neither max nor min"),
@@ -279,7 +279,7 @@ def test_what_no_figure_matches(tmp_path: Path) -> None:
         ({"dark_current": {"max": 1, "kind": "empty"}}, "there is vacuum: base"),
     ):
         with pytest.raises(ConfigError, match=told):
-            decide(sheet, policy(body), ["good"], "policy.yaml")
+            rule_on(sheet, policy(body), ["good"], "policy.yaml")
 
 
 def test_many_failures_do_not_pass(tmp_path: Path, lenient: Path) -> None:

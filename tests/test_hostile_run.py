@@ -103,10 +103,33 @@ def test_single_failures_are_counted_and_bounded(steelyard, tmp_path: Path) -> N
     with ScriptedServer(script) as server:
         done = steelyard("measure", "-j", judge(server), "-p", "vacuum", "--out", "run", *FAST)
     assert done.returncode == 0, done.stderr
-    assert "3 trials failed (bad_request 3); none of them is a score" in done.stderr
+    assert "3 of 12 trials failed (bad_request 3); none of them is a score" in done.stderr
     dark = figure(tmp_path / "run", "dark_current")
     assert (dark["numerator"], dark["denominator"]) == (0, 9)
     assert dark["bounds"] == [0.0, 0.25]
+
+
+def test_many_failures_end_no_run_in_which_every_trial_was_asked(steelyard, tmp_path: Path) -> None:
+    """Every second call ends in a 400; a limit on failures is a matter for the reading, and for a gate."""
+    lock, seen = threading.Lock(), [0]
+
+    def script(request: Received) -> Answer:
+        del request
+        with lock:
+            seen[0] += 1
+            return fails(400, "no") if seen[0] % 2 else wins("tie")
+
+    with ScriptedServer(script) as server:
+        done = steelyard("measure", "-j", judge(server), "-p", "vacuum", "--out", "run", *FAST)
+    assert done.returncode == 0, done.stderr
+    assert "6 of 12 trials failed (bad_request 6); none of them is a score" in done.stderr
+    body = json.loads((tmp_path / "run" / "datasheet.json").read_text())
+    assert body["run"]["partial"] is False
+    failures = next(reading for reading in body["readings"] if reading["title"] == "Failures")
+    assert failures["word"] == "flagged"
+    assert failures["sentence"].startswith("unreadable 0 of 12 calls, failed 6 of 12 calls")
+    (tmp_path / "policy.yaml").write_text("failed_rate: {max: 0.1}\n")
+    assert steelyard("gate", "run", "--policy", "policy.yaml").returncode == 3
 
 
 def test_failed_trials_are_tried_again_and_unreadable_ones_are_not(steelyard, tmp_path: Path) -> None:

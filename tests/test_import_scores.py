@@ -164,9 +164,9 @@ def test_other_protocols_have_figures_of_their_own(tmp_path: Path) -> None:
 WRONG = {
     "both": (line(outcome="failed"), "found score 1 and outcome failed, expected a score, or null"),
     "neither": (line(score=None), "found score None and outcome None"),
-    "a word": (line(score="1"), 'score is "1", expected'),
-    "true": (line(score=True), "score is true, expected"),
-    "below zero": (line(score=-1), "score is -1, expected greater than or equal to 0"),
+    "a word": (line(score="1"), "score: found '1', expected a whole number"),
+    "true": (line(score=True), "score: found True, expected a whole number"),
+    "below zero": (line(score=-1), "score: found -1, expected a number from 0 on"),
     "off the scale": (line(score=7, scale="1-6"), "score is 7, expected an answer of the scale 1-6"),
     "label off the scale": (
         line(expected=2, scale="binary"),

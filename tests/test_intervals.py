@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.proportion import multinomial_proportions_confint, proportion_confint
 
-from steelyard.metrics.findings import Limit, calls_needed, difference_word, judge_limit, limit_word
+from steelyard.metrics.findings import calls_needed, difference_word, judge_limit, limit_word
+from steelyard.metrics.metric import Limit
 from steelyard.metrics.pairs.vacuum import vacuum_estimates
 from steelyard.metrics.proportions import share_bounds
 from steelyard.metrics.stats.clusters import (

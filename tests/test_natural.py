@@ -18,6 +18,8 @@ from strategies import find, make, pairs_of_equals, swap_contents, swap_slots
 
 quiet = settings(suppress_health_check=[HealthCheck.too_slow])
 
+IDS = [metric.id for metric in CELLS]
+
 
 def estimates(pairs: Pairs, labelled: Pairs | None = None) -> list:
     return natural_estimates("j", "base", pairs, pairs if labelled is None else labelled, 7)
@@ -32,7 +34,7 @@ def test_figures_by_hand() -> None:
     """u first, v first: 12 u twice, 21 v twice, 11 and 22 follow the slot, x is unreadable; u is better."""
     pairs = make(["12", "12", "21", "11", "22", "1t", "tt", "1x"], tasks=8, kind="natural", better=1)
     found = estimates(pairs)
-    assert {metric: counts(found, metric) for metric in CELLS} == {
+    assert {metric: counts(found, metric) for metric in IDS} == {
         "order_consistency": (3, 7),
         "flip_first": (1, 7),
         "flip_second": (1, 7),
@@ -62,7 +64,7 @@ def test_where_people_found_neither_better_a_tie_is_right() -> None:
 
 def test_one_order_is_reported_and_not_decomposed() -> None:
     found = estimates(make(["1-", "2-", "t-"], tasks=3, kind="natural", better=1))
-    for metric in (*CELLS, "accuracy_both", "net_slot_preference"):
+    for metric in (*IDS, "accuracy_both", "net_slot_preference"):
         assert find(found, metric).value is None
         assert find(found, metric).note == "shown in one order only: not decomposed"
     assert counts(found, "accuracy") == (1, 3)
@@ -105,7 +107,7 @@ def test_identities(pairs: Pairs) -> None:
     found = estimates(pairs)
     if find(found, "order_consistency").value is None:
         return
-    parts = [find(found, metric) for metric in CELLS]
+    parts = [find(found, metric) for metric in IDS]
     assert sum(part.numerator for part in parts) == parts[0].denominator
     assert all(part.bounds[0] <= part.value <= part.bounds[1] + 1e-12 for part in parts if not part.excluded)
     both = find(found, "accuracy_both")
@@ -120,7 +122,7 @@ def test_relabelling(pairs: Pairs) -> None:
     pairs = replace(pairs, better=np.arange(len(pairs)) % 3)
     here, renamed, mirrored = estimates(pairs), estimates(swap_contents(pairs)), estimates(swap_slots(pairs))
     other = {"flip_first": "flip_second", "flip_second": "flip_first"}
-    for metric in (*CELLS, "accuracy", "accuracy_both"):
+    for metric in (*IDS, "accuracy", "accuracy_both"):
         assert counts(here, metric) == counts(renamed, metric)
         assert counts(here, metric) == counts(mirrored, other.get(metric, metric))
     for slot in (1, 2):

@@ -16,10 +16,13 @@ import pytest
 
 from servers import Answer, Received, ScriptedServer, fails, wins
 from steelyard.datasheet.render import html, markdown
-from steelyard.lab.folder.run_folder import SHEETS, RunFolder, build_datasheet
+from steelyard.lab.folder.datasheet_file import SHEETS
+from steelyard.lab.folder.frozen_run import load_plan
+from steelyard.lab.folder.publication import build_datasheet
+from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.measure import measure
-from steelyard.lab.run.coverage import covered
-from steelyard.lab.run.limits import Limits
+from steelyard.lab.run.limits import RunLimits
+from steelyard.lab.run.record import Record
 from steelyard.lab.study.study_file import StudyConfig, build_study
 from test_resume import CALLS, CONCURRENCY, Teller, start
 
@@ -172,16 +175,17 @@ STUDIES: dict[str, dict[str, Any]] = {
 def test_any_part_of_a_run_makes_a_sheet_without_failures(name: str, tmp_path: Path) -> None:
     study = build_study(StudyConfig(name=name, profile="quick", **STUDIES[name]), tmp_path)
     folder = RunFolder(tmp_path / "whole")
-    measure(study, folder, Limits())
-    plan = folder.load()
+    measure(study, folder, RunLimits())
+    plan = load_plan(folder)
     keys = [trial.key for trial in plan.trials]
     for number, kept in enumerate(([keys[0]], random.Random(7).sample(keys, len(keys) // 2))):
         part = RunFolder(tmp_path / f"part-{number}")
         shutil.copytree(folder.path, part.path)
         _forget(part.database, set(keys) - set(kept))
         with part.store(read_only=True) as store:
-            made = build_datasheet(plan, store)
-            coverage = covered(plan.trials, store)
+            record = Record(store)
+            made = build_datasheet(plan, record)
+            coverage = record.coverage(plan.trials)
         assert sum(one.asked for one in coverage.judges.values()) == len(kept)
         assert made.run["partial"]
         assert not losses(made.to_json())

@@ -18,7 +18,7 @@ from steelyard.errors import RunError, TransientError, UnreachableError
 from steelyard.lab.authoring.author import author
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.measure import Measurement, measure
-from steelyard.lab.run.limits import Limits
+from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.run.patience import Patience
 from steelyard.lab.study.study import Study
 from steelyard.lab.study.study_file import StudyConfig, build_study
@@ -26,12 +26,12 @@ from steelyard.registry import Spec
 
 ITEMS = 60
 CONCURRENCY = 16
-LIMITS = Limits(concurrency=CONCURRENCY, attempts=3, backoff=0.005, call_timeout=5)
+LIMITS = RunLimits(concurrency=CONCURRENCY, attempts=3, backoff=0.005, call_timeout=5)
 SCORE = says('{"score": 1}')
 
 
 def run(
-    folder: Path, script: Callable[[Received], Answer], limits: Limits = LIMITS
+    folder: Path, script: Callable[[Received], Answer], limits: RunLimits = LIMITS
 ) -> tuple[Measurement, int]:
     """Sixty items, four repeats and one edit of each: 300 calls; and how many requests they took."""
     with (folder / "items.csv").open("w", newline="") as stream:
@@ -67,7 +67,7 @@ def covered(measured: Measurement) -> tuple[int, int]:
 
 
 def test_one_poisoned_text_of_sixty_costs_its_own_calls_only(tmp_path: Path) -> None:
-    limits = Limits(concurrency=CONCURRENCY, attempts=2, backoff=0.001)
+    limits = RunLimits(concurrency=CONCURRENCY, attempts=2, backoff=0.001)
     measured, _ = run(tmp_path, lambda request: fails(500) if number(request) == 7 else SCORE, limits)
     asked, planned = covered(measured)
     assert (measured.exit_code, asked) == (0, planned)
@@ -90,7 +90,7 @@ def test_mixed_faults_let_the_run_end(tmp_path: Path) -> None:
         with lock:
             return fails(500) if chance.random() < 0.3 else SCORE
 
-    limits = Limits(concurrency=CONCURRENCY, attempts=2, backoff=0.001)
+    limits = RunLimits(concurrency=CONCURRENCY, attempts=2, backoff=0.001)
     measured, _ = run(tmp_path, script, limits)
     asked, planned = covered(measured)
     assert (measured.exit_code, asked) == (0, planned)
@@ -106,7 +106,7 @@ DEAD = {
 
 @pytest.mark.parametrize("name", DEAD)
 def test_a_dead_server_is_given_up_after_two_rounds(tmp_path: Path, name: str) -> None:
-    limits = Limits(concurrency=CONCURRENCY, attempts=2, backoff=0.001, call_timeout=0.05)
+    limits = RunLimits(concurrency=CONCURRENCY, attempts=2, backoff=0.001, call_timeout=0.05)
     measured, requests = run(tmp_path, lambda request: DEAD[name], limits)
     assert measured.exit_code == 1
     assert measured.datasheet is None
@@ -124,7 +124,7 @@ def test_a_server_that_dies_is_given_up_too(tmp_path: Path) -> None:
             seen[0] += 1
             return SCORE if seen[0] <= 100 else fails(500)
 
-    limits = Limits(concurrency=4, attempts=2, backoff=0.001)
+    limits = RunLimits(concurrency=4, attempts=2, backoff=0.001)
     measured, requests = run(tmp_path, script, limits)
     assert measured.exit_code == 1
     assert measured.sitting.calls == 100

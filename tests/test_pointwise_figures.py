@@ -342,7 +342,7 @@ def test_bootstrap_intervals_cover(metric: str) -> None:
             shares[level, min(5, max(0, level + move))] += share / 6
 
     def figure(table: np.ndarray) -> np.ndarray:
-        return ORDINAL[metric](table, values)
+        return {m.id: formula for m, formula in ORDINAL.items()}[metric](table, values)
 
     stream = np.random.default_rng(8)
     covered = 0
@@ -380,10 +380,10 @@ def test_agreement_of_few_tasks_is_covered(tasks: int, correlation: float) -> No
     true = np.array([[0.375, 0.125], [0.075, 0.425]])
     values = np.array([0.0, 1.0])
     ends = {"balanced_accuracy": SHARE, "kappa": AGREEMENT, "gwet_ac1": AGREEMENT}
-    covered, made = dict.fromkeys(BINARY, 0), dict.fromkeys(BINARY, 0)
+    covered, made = dict.fromkeys(ends, 0), dict.fromkeys(ends, 0)
     for _ in range(300):
         table = clustered_table(generator, tasks, correlation)
-        for metric, formula in BINARY.items():
+        for metric, formula in ((m.id, formula) for m, formula in BINARY.items()):
             value = float(formula(table.sum(0), values))
             found = jackknife(table, partial(formula, values=values), ends[metric])
             inside = ends[metric][0] < value < ends[metric][1]
@@ -391,7 +391,7 @@ def test_agreement_of_few_tasks_is_covered(tasks: int, correlation: float) -> No
                 made[metric] += 1
                 covered[metric] += found[0] <= float(formula(true, values)) <= found[1]
     assert min(made.values()) > 200
-    assert min(covered[metric] / made[metric] for metric in BINARY) >= 0.93
+    assert min(covered[metric] / made[metric] for metric in ends) >= 0.93
 
 
 def test_a_constant_judge_has_no_correlation() -> None:
@@ -429,7 +429,7 @@ def test_a_probe_reports_its_edits_its_originals_and_each_level() -> None:
     assert by_level[("accuracy", 0.3, None)] == by_level[("invariance", 0.3, None)] == 0.0
     # The item that was not edited is no part of this probe.
     assert by_level[("accuracy", None, "original")] == 1.0
-    assert {estimate.metric for estimate in figures} <= set(METRICS)
+    assert {estimate.metric for estimate in figures} <= {metric.id for metric in METRICS}
     assert len({(e.metric, tuple(sorted(e.group.items()))) for e in figures}) == len(figures)
 
 

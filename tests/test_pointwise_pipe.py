@@ -82,7 +82,7 @@ def test_failures_are_bounded_tried_again_and_paid_once(steelyard, tmp_path: Pat
     with ScriptedServer(script) as server:
         done = steelyard(*command(server), *FAST)
         assert done.returncode == 0, done.stderr
-        assert "3 trials failed (bad_request 3); none of them is a score" in done.stderr
+        assert "3 of 20 trials failed (bad_request 3); none of them is a score" in done.stderr
         (dark,) = rows(tmp_path / "run", "dark_current")
         assert (dark["numerator"], dark["denominator"], dark["bounds"]) == (0, 17, [0.0, 0.15])
         (mean,) = rows(tmp_path / "run", "mean_score")

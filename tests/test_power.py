@@ -10,7 +10,8 @@ from statsmodels.stats.proportion import proportion_confint
 
 from steelyard.datasheet.readings.more_data import more_data
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.findings import Limit, calls_needed, judge_limit
+from steelyard.metrics.findings import calls_needed, judge_limit
+from steelyard.metrics.metric import Limit
 from steelyard.metrics.pairs.ladder import ladder_estimates
 from steelyard.metrics.stats.intervals import Z, score
 from steelyard.metrics.stats.power import calls_for_half_width, calls_to_decide

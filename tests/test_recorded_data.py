@@ -20,7 +20,7 @@ from steelyard.lab.recorded.styles import read_calls
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.pairs.answer import Answer
 from steelyard.metrics.pairs.columns import collect
-from steelyard.metrics.pairs.decomposition import decompose
+from steelyard.metrics.pairs.decomposition import POSITIONAL_FALSE_PREFERENCE, decompose
 from steelyard.metrics.pairs.flips import count_flips
 from steelyard.metrics.stats.arrays import Ints
 from steelyard.probes.position import Position
@@ -97,8 +97,8 @@ def test_every_subset_of_llmbar_has_the_published_cells() -> None:
         parts = decompose(collect(observations_of(calls)))
         seen = {
             "consistent": parts.stable.sum(),
-            "flip_first": parts.in_slot("positional_false_preference", 1).sum(),
-            "flip_second": parts.in_slot("positional_false_preference", 2).sum(),
+            "flip_first": parts.in_slot(POSITIONAL_FALSE_PREFERENCE, 1).sum(),
+            "flip_second": parts.in_slot(POSITIONAL_FALSE_PREFERENCE, 2).sum(),
             "pair_invalid": (~parts.complete).sum(),
         }
         assert seen == {key: row["counts"][key] for key in seen}, row

@@ -17,7 +17,7 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.errors import ConfigError, UnknownNameError
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.measure import measure
-from steelyard.lab.run.limits import Limits
+from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.run.planner import make_plan
 from steelyard.lab.study.pack_study import pack_draw, pack_scales
 from steelyard.lab.study.study import Study
@@ -61,7 +61,7 @@ def pack_study(judges: list[str], probes: list[Any], profile: str, scale: Scale 
 
 
 def run(study: Study, folder: Path) -> Datasheet:
-    return measure(study, RunFolder(folder), Limits()).datasheet
+    return measure(study, RunFolder(folder), RunLimits()).datasheet
 
 
 def find(sheet: Datasheet, judge: str, probe: str, metric: str, **group: str | float) -> Estimate:

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from steelyard.errors import UsageError
+from steelyard.lab.folder.frozen_run import load_plan
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.recorded.recording import recording_of
 from steelyard.lab.recorded.styles import read_calls
-from steelyard.lab.run.observe import observe
+from steelyard.lab.run.record import Record
 from steelyard.lab.study.judge_config import parse_judge
 from steelyard.tasks.scale import Pairwise
 
@@ -22,9 +23,9 @@ PROBIT = "planted/probit?s=0.8&beta=0.4&tau=0.6&sigma=0.7&lapse=0.02"
 def record(folder: Path, path: Path, judge: str | None = None) -> list[dict[str, Any]]:
     """Write the recording of a run folder; the lines too."""
     run = RunFolder(folder)
-    plan = run.load()
+    plan = load_plan(run)
     with run.store(read_only=True) as store:
-        observations = observe(plan, store)
+        observations = Record(store).observations(plan.trials)
     path.write_text(recording_of(o for o in observations if judge in (None, o.judge)))
     return [json.loads(line) for line in path.read_text().splitlines()]
 

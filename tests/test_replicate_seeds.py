@@ -7,9 +7,10 @@ from pathlib import Path
 
 from servers import Answer, Received, ScriptedServer, says
 from steelyard.identity import content_hash
+from steelyard.lab.folder.frozen_run import load_plan
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.measure import Measurement, measure
-from steelyard.lab.run.limits import Limits
+from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.run.planner import make_plan
 from steelyard.lab.study.study import Study
 from steelyard.lab.study.study_file import StudyConfig, build_study
@@ -39,7 +40,7 @@ def honours_the_seed(request: Received) -> Answer:
 def run(folder: Path, query: str) -> tuple[Measurement, ScriptedServer]:
     with ScriptedServer(honours_the_seed) as server:
         model = f"openai/scripted?base_url={server.url}{query}"
-        return measure(study_of(model, folder), RunFolder(folder / "run"), Limits()), server
+        return measure(study_of(model, folder), RunFolder(folder / "run"), RunLimits()), server
 
 
 def test_repeats_of_a_seeded_judge_are_draws_of_their_own(tmp_path: Path) -> None:
@@ -59,9 +60,9 @@ def test_repeats_of_a_seeded_judge_are_draws_of_their_own(tmp_path: Path) -> Non
 def test_a_finished_run_asks_nothing_again(tmp_path: Path) -> None:
     study = study_of("planted/rater?noise=0.2&seed=5", tmp_path)
     folder = RunFolder(tmp_path / "run")
-    first = measure(study, folder, Limits())
-    assert measure(study, folder, Limits()).sitting.calls == 0
-    assert folder.load().trials == make_plan(study).trials
+    first = measure(study, folder, RunLimits())
+    assert measure(study, folder, RunLimits()).sitting.calls == 0
+    assert load_plan(folder).trials == make_plan(study).trials
     assert first.sitting.calls
 
 

@@ -380,13 +380,16 @@ def test_responses_may_come_from_a_second_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"colums": {}}, r"study.yaml: unknown key 'data.colums'; known keys: path, adapter, columns"),
-        ({"columns": {"reqest": "p"}}, r"unknown key 'data.columns.reqest'; known keys: request, response"),
-        ({"path": 3}, r"data.path: input should be a valid string, found 3; correct it"),
-        ({"sample": 0}, r"data.sample.*greater than or equal to 1, found 0"),
-        ({"sample": {"per_stratum": "2"}}, r"data.sample"),
-        ({"responses": {"path": "r.csv"}}, r"no data.responses.key found, expected it; add it"),
-        ({"format": "xls"}, r"data.format: input should be 'csv', 'tsv', 'jsonl'"),
+        (
+            {"colums": {}},
+            r"study.yaml: unknown key 'data.colums' .did you mean 'columns'..; known keys: path, ",
+        ),
+        ({"columns": {"reqest": "p"}}, r"unknown key 'data.columns.reqest' .* known keys: request, response"),
+        ({"path": 3}, r"data.path: found 3, expected text; correct it"),
+        ({"sample": 0}, r"data.sample: found 0, expected a number from 1 on or {per_stratum: N}; correct it"),
+        ({"sample": {"per_stratum": "2"}}, r"data.sample.per_stratum: found '2', expected a whole number"),
+        ({"responses": {"path": "r.csv"}}, r"no key 'data.responses.key' found, expected it; add it"),
+        ({"format": "xls"}, r"data.format: found 'xls', expected 'csv', 'tsv', 'jsonl'"),
     ],
 )
 def test_a_wrong_data_key_is_said_in_one_sentence(more: dict[str, Any], said: str) -> None:
@@ -396,7 +399,10 @@ def test_a_wrong_data_key_is_said_in_one_sentence(more: dict[str, Any], said: st
 
 def test_columns_of_the_command_line() -> None:
     assert parse_columns("request=test case, response=gen") == Columns(request="test case", response="gen")
-    with pytest.raises(ConfigError, match=r"unknown part 'respons'; known parts: request, response,"):
+    with pytest.raises(
+        ConfigError,
+        match=r"columns: unknown key 'respons' .did you mean 'response'..; known keys: request, response,",
+    ):
         parse_columns("respons=gen")
     with pytest.raises(ConfigError, match=r"found 'response=', expected PART=COLUMN"):
         parse_columns("response=")

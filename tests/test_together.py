@@ -437,7 +437,7 @@ def test_the_datasheet_is_the_same_in_whatever_order_replies_came(six: Datasheet
 
 def test_every_figure_of_several_judges_has_a_meaning(six: Datasheet) -> None:
     metrics = {e.metric for e in six.panel}
-    assert not [metric for metric in metrics if not glossary.term(metric).meaning]
+    assert not [metric for metric in metrics if not glossary.metric_named(metric).meaning]
 
 
 def test_every_tile_carries_value_interval_and_count(six: Datasheet) -> None:
@@ -445,7 +445,7 @@ def test_every_tile_carries_value_interval_and_count(six: Datasheet) -> None:
     figure = accuracy(summary)
     assert figure is not None
     assert figure.header == ("probe", *JUDGES, "majority of all", "planted/constant", "planted/random")
-    assert [row[0] for row in figure.rows] == [glossary.probe_name(name) for name in PROBES]
+    assert [row[0] for row in figure.rows] == [glossary.probe_title(name) for name in PROBES]
     svg = "".join(panel.svg for panel in figure.panels)
     for judge in JUDGES:
         estimate = six.find(judge, "accuracy", "label_flip", protocol="base")

@@ -10,7 +10,8 @@ from scipy.stats import betabinom
 
 from clustered import beta_events, copula_events, hot_events, tallies
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.findings import Limit, calls_needed, difference_word, judge_limit, moved_by
+from steelyard.metrics.findings import calls_needed, difference_word, judge_limit, moved_by
+from steelyard.metrics.metric import Limit
 from steelyard.metrics.pairs.ladder import ladder_estimates
 from steelyard.metrics.pairs.vacuum import vacuum_estimates
 from steelyard.metrics.stats.few_events import chance_of_so_few

@@ -32,8 +32,8 @@ _EXPECTED = {
     "string_too_long": "at most {max_length} characters",
     "string_pattern_mismatch": "text that matches {pattern}",
     "string_unicode": "text",
-    "too_short": "at least {min_length} in {field_type}",
-    "too_long": "at most {max_length} in {field_type}",
+    "too_short": "{min_length} or more entries",
+    "too_long": "at most {max_length} entries",
     "greater_than": "a number above {gt}",
     "greater_than_equal": "a number from {ge} on",
     "less_than": "a number below {lt}",
@@ -67,9 +67,21 @@ def checked(
 
 
 def complaint(error: ValidationError, kind: type[BaseModel], under: str = "") -> str:
-    """What is wrong first, without the file; branches of a union that all failed are told together.
+    """What is wrong first and what to do about it, without the file."""
+    reason, step = _fault(error, kind, under)
+    return f"{reason}; {step}." if step else f"{reason}."
 
-    Of these branches the one that was followed furthest is meant.
+
+def reason(error: ValidationError, kind: type[BaseModel]) -> str:
+    """What is wrong first, for a sentence that has a next step of its own."""
+    return _fault(error, kind, "")[0]
+
+
+def _fault(error: ValidationError, kind: type[BaseModel], under: str) -> tuple[str, str]:
+    """What is wrong first, and the next step.
+
+    Branches of a union that all failed are told together; of those the one that was followed furthest is
+    meant.
     """
     problems = [(problem, _place(kind, problem)) for problem in error.errors()]
     begins = problems[0][1].path
@@ -78,16 +90,15 @@ def complaint(error: ValidationError, kind: type[BaseModel], under: str = "") ->
     key = ".".join((*([under] if under else []), *map(_printable, place.path)))
     match first["type"]:
         case "extra_forbidden":
-            return unknown_key(key, place.keys)
+            return unknown_key(key, place.keys).rstrip("."), ""
         case "missing":
-            return f"no key {key!r} found, expected {place.expected or 'it'}; add it."
+            return f"no key {key!r} found, expected {place.expected or 'it'}", "add it"
         case "value_error":
-            text = str(first["ctx"]["error"]).rstrip(".")
-            return f"{key}: {text}." if key else f"{text}."
-    expected = " or ".join(dict.fromkeys(_expected(p) for p, where in within if where.path == place.path))
-    if place.expected is not None and first["type"].endswith("_type"):
-        expected = place.expected
-    return f"{key + ': ' if key else ''}found {shown(first['input'])}, expected {expected}; correct it."
+            return f"{key + ': ' if key else ''}{str(first['ctx']['error']).rstrip('.')}", ""
+    branches = list(dict.fromkeys(_expected(p) for p, other in within if other.path == place.path))
+    own_words = len(branches) > 1 or first["type"].endswith(("_type", "_mismatch"))
+    expected = place.expected if place.expected and own_words else " or ".join(branches)
+    return f"{key + ': ' if key else ''}found {shown(first['input'])}, expected {expected}", "correct it"
 
 
 def unknown_key(key: str, known: Iterable[str]) -> str:
@@ -182,15 +193,12 @@ def _stated(field: FieldInfo) -> str | None:
 
 def _expected(problem: ErrorDetails) -> str:
     """What would have been right, in the words of this project where they are known."""
-    context = {name: shown(value) if name == "pattern" else value for name, value in _context(problem)}
+    context = problem.get("ctx", {}).items()
     if problem["type"] in _EXPECTED:
-        return _EXPECTED[problem["type"]].format(**context).replace(" in List", " in the list")
+        limits = {name: f"{value:g}" if isinstance(value, float) else value for name, value in context}
+        return _EXPECTED[problem["type"]].format(**limits)
     message = problem["msg"].removeprefix("Input should be ")
     return message[:1].lower() + message[1:]
-
-
-def _context(problem: ErrorDetails) -> Iterable[tuple[str, Any]]:
-    return problem.get("ctx", {}).items()
 
 
 def _printable(part: str) -> str:

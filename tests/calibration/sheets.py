@@ -47,8 +47,8 @@ MEMBERS = "judge_"
 """How the keys of a group begin that name judges."""
 EQUALS = tuple(f"delta 0, kind {kind}" for kind in ("same_subset", "different_subset", "filler"))
 AT_ONCE = {
-    **{("ladder", equals): tuple(("ladder", cell, equals) for cell in CELLS) for equals in EQUALS},
-    ("position", ""): tuple(("position", cell, "") for cell in NATURAL_CELLS),
+    **{("ladder", equals): tuple(("ladder", cell.id, equals) for cell in CELLS) for equals in EQUALS},
+    ("position", ""): tuple(("position", cell.id, "") for cell in NATURAL_CELLS),
 }
 """Cells of one table, whose intervals are to hold at once."""
 

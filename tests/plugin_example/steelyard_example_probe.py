@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from steelyard.metrics import (
+    FAILED_RATE,
+    UNREADABLE_RATE,
     Estimate,
     Heading,
+    Metric,
     collect,
     count_calls,
     count_wins,
@@ -22,13 +25,17 @@ from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.tasks.checklist import Checklist
 from steelyard.verdicts.observation import Observation
 
+CAPITALS_PREFERENCE = Metric(
+    "capitals_preference", "capitals preference", "Calls that choose the answer printed in capitals."
+)
+
 
 class ExampleProbe:
     """The same answer plain (u) and in capitals (v); a sound judge answers tie."""
 
     name = "example_probe"
     question = "Does the judge prefer an answer because it is printed in capitals?"
-    metrics = ("capitals_preference", "unreadable_rate", "failed_rate")
+    metrics = (CAPITALS_PREFERENCE, UNREADABLE_RATE, FAILED_RATE)
 
     def __init__(self, level: int = 3) -> None:
         """`level` is the number of elements in the answer, 0 to 5."""
@@ -45,7 +52,7 @@ class ExampleProbe:
         pairs = collect(select(observations, self.name, "base"))
         heading = Heading(judge, self.name, {"protocol": "base"}, seed)
         counts = tally(pairs, count_wins(pairs, "v"), count_calls(pairs, readable))
-        return [proportion(heading, "capitals_preference", counts), *missing_rates(heading, pairs)]
+        return [proportion(heading, CAPITALS_PREFERENCE, counts), *missing_rates(heading, pairs)]
 
 
 def capitals_pair(task: Checklist, level: int, seed: int) -> Stimulus:

@@ -42,7 +42,7 @@ def compare(first: str, second: str, margin: float, as_json: bool, page: Path | 
     from steelyard.datasheet.comparison import terminal as comparison_terminal
     from steelyard.datasheet.comparison.page import render
     from steelyard.lab.compare import Target, compare_targets
-    from steelyard.lab.folder.run_folder import write_text
+    from steelyard.lab.folder.whole_file import write_text
     from steelyard.lab.run.shortfalls import uncomputed
 
     comparison = compare_targets(Target.parse(first), Target.parse(second), margin)

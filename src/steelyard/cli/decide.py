@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from steelyard.lab.decide.decide import Decisions
     from steelyard.lab.decide.decision import Decision
-    from steelyard.lab.decide.decision_rule import Rule
+    from steelyard.lab.decide.decision_rule import DecisionRule
     from steelyard.lab.folder.run_folder import RunFolder
     from steelyard.lab.study.study import Study
 
@@ -47,7 +47,7 @@ def decide_rule(text: str, cap: int | None, options: dict[str, Any], dry_run: bo
     return tell(made.warnings, made.errors)
 
 
-def _study(rule: Rule, options: dict[str, Any]) -> tuple[Study, RunFolder]:
+def _study(rule: DecisionRule, options: dict[str, Any]) -> tuple[Study, RunFolder]:
     """The named judges alone, on the whole catalogue."""
     from steelyard.lab.decide.decide import PROFILE
     from steelyard.lab.folder.run_folder import RunFolder
@@ -63,7 +63,7 @@ def _study(rule: Rule, options: dict[str, Any]) -> tuple[Study, RunFolder]:
     return study, RunFolder(options["out"]) if options["out"] else RunFolder.default(study)
 
 
-def _print_plan(study: Study, folder: RunFolder, rule: Rule, cap: int | None, as_json: bool) -> None:
+def _print_plan(study: Study, folder: RunFolder, rule: DecisionRule, cap: int | None, as_json: bool) -> None:
     from steelyard.lab.decide.decide import draw
     from steelyard.lab.run.planner import make_plan
 
@@ -74,7 +74,7 @@ def _print_plan(study: Study, folder: RunFolder, rule: Rule, cap: int | None, as
         click.echo("This is the most that the decision can take: it stops as soon as the answer is clear.")
 
 
-def _print(made: Decisions, rule: Rule) -> None:
+def _print(made: Decisions, rule: DecisionRule) -> None:
     from rich.console import Console
 
     from steelyard.lab.decide.decide import EVERY

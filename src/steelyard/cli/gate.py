@@ -15,7 +15,7 @@ from steelyard.datasheet.words.visible import visible
 from steelyard.wording import counted
 
 if TYPE_CHECKING:
-    from steelyard.lab.gate.decision import Decision
+    from steelyard.lab.gate.ruling import Ruling
 
 STYLES = {"PASS": "green", "FAIL": "bold red", "INCONCLUSIVE": "yellow"}
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -40,9 +40,9 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 )
 @option("--certificate", type=FILE, metavar="FILE", help="Check this certificate instead of deciding.")
 @option("--check", is_flag=True, help="Check the certificate in DIR instead of deciding.")
-@option("--junit", type=FILE, metavar="FILE", help="Write the decision as JUnit XML.")
-@option("--markdown", type=FILE, metavar="FILE", help="Write the decision as Markdown.")
-@option("--json", "as_json", is_flag=True, help="Print the decision as JSON.")
+@option("--junit", type=FILE, metavar="FILE", help="Write the result as JUnit XML.")
+@option("--markdown", type=FILE, metavar="FILE", help="Write the result as Markdown.")
+@option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def gate(
     target: Path,
     policy: Path | None,
@@ -63,55 +63,55 @@ def gate(
     """
     from datetime import UTC, datetime
 
-    from steelyard.lab.gate.decision import EXIT_CODES
+    from steelyard.lab.gate.ruling import EXIT_CODES
     from steelyard.lab.gate.session import check_certificate
-    from steelyard.lab.gate.session import gate as decide
+    from steelyard.lab.gate.session import gate as gate_folder
 
     now = datetime.now(UTC)
     if certificate is not None or check:
         path = certificate or target / "certificate.json"
-        found = check_certificate(target, path, now, judges, policy)
-        until = "does not expire" if found.expires is None else f"expires {found.expires:%Y-%m-%d %H:%M %Z}"
-        names = ", ".join(judge.name for judge in found.judges)
+        valid = check_certificate(target, path, now, judges, policy)
+        until = "does not expire" if valid.expires is None else f"expires {valid.expires:%Y-%m-%d %H:%M %Z}"
+        names = ", ".join(judge.name for judge in valid.judges)
         click.echo(f"Certificate holds: {visible(names)}; {until}.")
         return
     if policy is None:
         raise click.UsageError("a --policy to decide by, or a --certificate to check, is missing")
-    decision, written = decide(target, policy, now, judges, reference, margin)
-    _write(decision, junit, markdown)
+    ruling, written = gate_folder(target, policy, now, judges, reference, margin)
+    _write(ruling, junit, markdown)
     if as_json:
-        click.echo(json.dumps(decision.to_json(), indent=1, ensure_ascii=False))
+        click.echo(json.dumps(ruling.to_json(), indent=1, ensure_ascii=False))
     else:
-        _print(decision)
+        _print(ruling)
     if written is None:
-        warn(f"{shown(target)}: the certificate cannot be written there; the decision stands.")
+        warn(f"{shown(target)}: the certificate cannot be written there; the result stands.")
     elif not as_json:
         click.echo(f"\nCertificate: {shown(written)}")
-    sys.exit(EXIT_CODES[decision.result])
+    sys.exit(EXIT_CODES[ruling.result])
 
 
-def _write(decision: Decision, junit: Path | None, markdown: Path | None) -> None:
-    from steelyard.lab.folder.run_folder import write_text
+def _write(ruling: Ruling, junit: Path | None, markdown: Path | None) -> None:
+    from steelyard.lab.folder.whole_file import write_text
     from steelyard.lab.gate import junit as as_junit
     from steelyard.lab.gate import summary
 
     if junit is not None:
-        write_text(junit, as_junit.render(decision))
+        write_text(junit, as_junit.render(ruling))
     if markdown is not None:
-        write_text(markdown, summary.render(decision))
+        write_text(markdown, summary.render(ruling))
 
 
-def _print(decision: Decision) -> None:
+def _print(ruling: Ruling) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table
 
-    from steelyard.lab.gate.decision import worst
     from steelyard.lab.gate.junit import sentence
+    from steelyard.lab.gate.ruling import worst
 
     console = Console()
-    for judge in decision.judges:
-        checks = decision.of(judge)
+    for judge in ruling.judges:
+        checks = ruling.of(judge)
         result = worst(check.result for check in checks)
         line = plain(judge, "bold").append(": ").append_text(plain(result, STYLES[result]))
         console.print(line, highlight=False)
@@ -124,12 +124,12 @@ def _print(decision: Decision) -> None:
             table.add_row(plain(row.result, STYLES[row.result]), rule, plain(row.found), why)
         console.print(table)
         console.print()
-    for note in decision.notes:
+    for note in ruling.notes:
         console.print(plain(note, "dim"), highlight=False)
-    console.print(plain(_sentence(decision), STYLES[decision.result]), highlight=False)
+    console.print(plain(_sentence(ruling), STYLES[ruling.result]), highlight=False)
 
 
-def _sentence(decision: Decision) -> str:
-    results = [check.result for check in decision.checks]
+def _sentence(ruling: Ruling) -> str:
+    results = [check.result for check in ruling.checks]
     split = ", ".join(f"{results.count(word)} {word}" for word in STYLES if word in results)
-    return f"{decision.result}: {counted(len(results), 'check')} ({split}), decided on whole 95 % intervals."
+    return f"{ruling.result}: {counted(len(results), 'check')} ({split}), decided on whole 95 % intervals."

@@ -24,8 +24,8 @@ def generate(accept_all: bool, **options: Any) -> None:
     from rich.console import Console
 
     from steelyard.cli.progress import LiveProgress
-    from steelyard.lab.authoring.briefs import open_briefs
     from steelyard.lab.study.reference import foretold
+    from steelyard.lab.study.study_probes import open_briefs
 
     study, folder, commission = open_study(options, accept_all)
     if commission is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
 from steelyard.cli.say import plain
@@ -23,7 +25,12 @@ def probes() -> None:
     table = Table("probe", "question", "level", "metrics", box=box.SIMPLE_HEAD)
     for name in PROBES.names():
         probe = PROBES.factory(name)()
-        cells = (name, probe.question, ", ".join(levels_of(probe)), _few(probe.metrics))
+        cells = (
+            name,
+            probe.question,
+            ", ".join(levels_of(probe)),
+            _few([metric.id for metric in probe.metrics]),
+        )
         table.add_row(*map(plain, cells))
     suites = Table("suite", "question", "stands for", box=box.SIMPLE_HEAD)
     for suite in SUITES.values():
@@ -34,7 +41,7 @@ def probes() -> None:
     console.print(suites)
 
 
-def _few(metrics: tuple[str, ...]) -> str:
+def _few(metrics: Sequence[str]) -> str:
     """The first metrics of a long list."""
     return ", ".join(metrics if len(metrics) <= FEW else (*metrics[: FEW - 2], "…"))
 

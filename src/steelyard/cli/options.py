@@ -114,7 +114,13 @@ STUDY_OPTIONS: tuple[Decorator, ...] = (
         metavar="SECONDS",
         help="Wait before the second try, then doubled.",
     ),
-    option("--engine", type=engine, default="local", metavar="NAME", help="Where calls are made."),
+    option(
+        "--engine",
+        type=engine,
+        default="local",
+        metavar="NAME",
+        help="Where calls are made: local is the one engine.",
+    ),
 )
 
 

@@ -28,10 +28,11 @@ if TYPE_CHECKING:
 def report(folder: Path, form: str | None, verify: bool) -> None:
     """Rebuild every figure of a run folder from its store and write the datasheet files anew."""
     from steelyard.errors import RunError, StoreError
-    from steelyard.lab.folder.run_folder import RunFolder, build_datasheet
+    from steelyard.lab.folder.frozen_run import load_plan
+    from steelyard.lab.folder.publication import build_datasheet
+    from steelyard.lab.folder.run_folder import RunFolder
     from steelyard.lab.import_verdicts import ImportFolder
-    from steelyard.lab.run.coverage import covered
-    from steelyard.lab.run.observe import observe
+    from steelyard.lab.run.record import Record
     from steelyard.lab.run.shortfalls import unasked, untaken, warnings
 
     run = RunFolder(folder)
@@ -40,17 +41,19 @@ def report(folder: Path, form: str | None, verify: bool) -> None:
         rebuilt = imported.load()
         _publish(run, rebuilt.datasheet, [*rebuilt.warnings, *map(str, rebuilt.errors)], form)
         return
-    plan = run.load()
+    plan = load_plan(run)
     with run.store(read_only=True) as store:
         damage = store.verify() if verify else []
         if damage:
             found = counted(len(damage), "damaged row")
             raise StoreError(f"{run.database}: {found}, the first: {damage[0]}; restore a copy.")
-        coverage = covered(plan.trials, store)
+        record = Record(store, plan.study.reference)
+        coverage = record.coverage(plan.trials)
         if not coverage.own.answered:
             raise RunError(f"{folder}: no call has a reply yet, so there is no datasheet; measure first.")
-        datasheet = build_datasheet(plan, store)
-        losses = [*warnings(observe(plan, store)), *untaken(datasheet), *unasked(coverage.told)]
+        datasheet = build_datasheet(plan, record)
+        observations = record.observations(plan.trials)
+        losses = [*warnings(observations), *untaken(datasheet), *unasked(coverage.headline)]
     _publish(run, datasheet, [str(loss) for loss in losses], form)
 
 
@@ -58,10 +61,11 @@ def _publish(run: RunFolder, datasheet: Datasheet, losses: Sequence[str], form: 
     """Write the files where the folder allows it, warn of losses, print; exit 1 after a fault."""
     from steelyard.datasheet.render import csv, html, markdown
     from steelyard.errors import StoreError
+    from steelyard.lab.folder.datasheet_file import write_datasheet
     from steelyard.lab.run.shortfalls import uncomputed
 
     try:
-        datasheet = run.write(datasheet)
+        datasheet = write_datasheet(run.path, datasheet)
     except StoreError as error:
         warn(error)
     for loss in losses:

@@ -10,7 +10,7 @@ from steelyard.cli.say import warn
 if TYPE_CHECKING:
     from steelyard.lab.authoring.commission import Commission
     from steelyard.lab.folder.run_folder import RunFolder
-    from steelyard.lab.run.limits import Limits
+    from steelyard.lab.run.limits import RunLimits
     from steelyard.lab.run.progress import Progress
     from steelyard.lab.study.study import Study
 
@@ -38,7 +38,7 @@ def open_study(
     return study, folder, commission
 
 
-def with_reference(study: Study, folder: RunFolder, limits: Limits, progress: Progress) -> Study:
+def with_reference(study: Study, folder: RunFolder, limits: RunLimits, progress: Progress) -> Study:
     """The study with a judge's verdicts as labels, where it names one for that; what is missing is said."""
     from steelyard.lab.reference_run import referenced
 
@@ -48,11 +48,11 @@ def with_reference(study: Study, folder: RunFolder, limits: Limits, progress: Pr
     return labelled
 
 
-def limits_of(options: dict[str, Any]) -> Limits:
+def limits_of(options: dict[str, Any]) -> RunLimits:
     """How far a run goes, as the options say."""
-    from steelyard.lab.run.limits import Limits
+    from steelyard.lab.run.limits import RunLimits
 
-    return Limits(
+    return RunLimits(
         concurrency=options["concurrency"],
         attempts=options["attempts"],
         backoff=options["backoff"],

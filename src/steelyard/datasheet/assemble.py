@@ -13,7 +13,8 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Faults
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.instrument.estimates import INSTRUMENT, Arms
-from steelyard.metrics.instrument.resolution_ratio import METRIC as RATIO
+from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO as RATIO
+from steelyard.metrics.metric import Metric, undeclared
 from steelyard.metrics.panel.over_judges import PANEL
 from steelyard.metrics.panel.panel import panel_estimates
 from steelyard.metrics.run.cost import Dollars
@@ -97,10 +98,8 @@ class _Bench:
         """The figures of every probe."""
         estimates: list[Estimate] = []
         for probe in probes:
-            # The ladder declares the instrument model as its own; it is fitted apart.
-            metrics = [metric for metric in probe.metrics if metric not in INSTRUMENT]
             make = partial(probe.estimates, self.judge, self.observations, self.seed)
-            estimates += self.faults.estimates(self._heading(probe.name), probe.name, metrics, make)
+            estimates += self.faults.estimates(self._heading(probe.name), probe.name, probe.metrics, make)
         return estimates
 
     def instrument(self) -> list[Estimate]:
@@ -113,7 +112,7 @@ class _Bench:
             estimates += self.faults.estimates(*place, [RATIO], partial(arms.ratios, protocol))
         return estimates
 
-    def together(self, estimates: list[Estimate], metric: str, members: str) -> list[Estimate]:
+    def together(self, estimates: list[Estimate], metric: Metric, members: str) -> list[Estimate]:
         """The same figures, all tests of a metric read as one family."""
         make = partial(read_together, estimates, metric, members)
         return self.faults.guarded(self.judge, f"{members} together", make, lambda _: estimates)
@@ -151,4 +150,4 @@ def _panel(
 ) -> list[Estimate]:
     heading = Heading(PANEL, PANEL, {"protocol": "base"}, seed)
     make = partial(panel_estimates, measured, estimates, seed)
-    return faults.estimates(heading, "judges together", [PANEL], make)
+    return faults.estimates(heading, "judges together", [undeclared(PANEL)], make)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from steelyard.errors import SteelyardError, UnreachableError
-from steelyard.lab.run.briefing import brief
+from steelyard.lab.run.knowledge import impart
 from steelyard.lab.run.planner import make_plan
 from steelyard.lab.study.judge_config import parse_judge
 from steelyard.lab.study.study_file import StudyConfig, build_study
@@ -59,7 +59,7 @@ def _try_judge(text: str) -> Check:
 async def _ask(trial: Trial) -> Reply:
     provider = connect(trial.judge)
     try:
-        brief(provider, [trial])
+        impart(provider, [trial])
         await provider.open()
         return await asyncio.wait_for(provider.ask(trial.presentation()), PATIENCE)
     except TimeoutError:

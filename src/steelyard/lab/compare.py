@@ -9,10 +9,11 @@ from pathlib import Path
 from steelyard.datasheet.comparison.sheet import ComparisonSheet, Side
 from steelyard.datasheet.datasheet import JudgeEntry, partial_words
 from steelyard.errors import ConfigError, DataError
+from steelyard.lab.folder.frozen_run import load_plan
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.import_verdicts import ImportFolder
-from steelyard.lab.run.coverage import RunCoverage, covered
-from steelyard.lab.run.observe import observe
+from steelyard.lab.run.coverage import RunCoverage
+from steelyard.lab.run.record import Record
 from steelyard.metrics.comparison.comparison import compare
 from steelyard.metrics.comparison.outcomes import outcomes
 from steelyard.metrics.findings import MARGIN
@@ -95,9 +96,11 @@ def load_verdicts(folder: Path) -> Verdicts:
         sheet = recorded.datasheet
         observations = recorded.calls.observations()
         return Verdicts(folder, sheet.judges, observations, sheet.stimulus_set, recorded=True)
-    plan = run.load()
+    plan = load_plan(run)
     with run.store(read_only=True) as store:
-        observations, coverage = observe(plan, store), covered(plan.trials, store)
+        record = Record(store, plan.study.reference)
+        observations = record.observations(plan.trials)
+        coverage = record.coverage(plan.trials)
     judges = tuple(JudgeEntry(j.name, j.address, j.baseline, {}) for j in plan.study.judges)
     return Verdicts(folder, judges, observations, plan.stimuli.hash, recorded=False, coverage=coverage)
 

@@ -10,7 +10,9 @@ from pathlib import Path
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.errors import ConfigError, SteelyardError, StoreError
-from steelyard.lab.folder.run_folder import RunFolder, write_text
+from steelyard.lab.folder.datasheet_file import write_datasheet
+from steelyard.lab.folder.run_folder import RunFolder
+from steelyard.lab.folder.whole_file import write_text
 from steelyard.lab.recorded.call_table import CallTable
 from steelyard.lab.recorded.fragments import read_table
 from steelyard.lab.recorded.observations import checked
@@ -72,7 +74,7 @@ class ImportFolder:
         write_text(self.observations, imported.calls.lines())
         source = {"name": sheet.name, "seed": sheet.seed, "observations": imported.calls.hashes[0]}
         write_text(self.source, json.dumps(source, indent=1) + "\n")
-        return RunFolder(self.path).write(sheet)
+        return write_datasheet(self.path, sheet)
 
     def _refuse_other(self, calls: CallTable | ScoreTable) -> None:
         if RunFolder(self.path).study.exists():
@@ -161,12 +163,12 @@ def _entries(calls: CallTable | ScoreTable) -> tuple[JudgeEntry, ...]:
 
 def _probes(observations: Observations) -> list[Probe]:
     """The probes that have verdicts, and the criterion for every further protocol of vacuum and ladder."""
-    found = {
+    shown = {
         (name, arm)
         for name in ("vacuum", "ladder", "position")
         for arm in observations.among(name).protocols_seen
     }
-    names = [name for name in ("vacuum", "ladder", "position") if any(probe == name for probe, _ in found)]
-    arms = sorted({arm for probe, arm in found if probe != "position" and arm != "base"})
+    names = [name for name in ("vacuum", "ladder", "position") if any(probe == name for probe, _ in shown)]
+    arms = sorted({arm for probe, arm in shown if probe != "position" and arm != "base"})
     specs = [*map(Spec, names), *(Spec("criterion", {"protocol": arm}) for arm in arms)]
     return [PROBES.build(spec) for spec in specs]

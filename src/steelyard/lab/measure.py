@@ -6,18 +6,18 @@ from dataclasses import dataclass
 
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.errors import RunError
+from steelyard.lab.folder.frozen_run import prepare
+from steelyard.lab.folder.publication import publish
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.run.budget import check_prices
 from steelyard.lab.run.conduct import conduct
-from steelyard.lab.run.coverage import covered
 from steelyard.lab.run.ending import Ending
-from steelyard.lab.run.limits import Limits
-from steelyard.lab.run.observe import observe
+from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.run.planner import make_plan
 from steelyard.lab.run.progress import Progress
+from steelyard.lab.run.record import Record
 from steelyard.lab.run.runner import Runner
 from steelyard.lab.run.shortfalls import speechless, stops, uncomputed, untaken, warnings
-from steelyard.lab.run.spending import authoring_cost
 from steelyard.lab.study.study import Study
 
 
@@ -37,7 +37,9 @@ class Measurement(Ending):
         return self.datasheet
 
 
-def measure(study: Study, folder: RunFolder, limits: Limits, progress: Progress | None = None) -> Measurement:
+def measure(
+    study: Study, folder: RunFolder, limits: RunLimits, progress: Progress | None = None
+) -> Measurement:
     """Run or resume a study in a folder and publish its datasheet.
 
     What the caller must mend (a rejected key, an unknown model) is raised; replies that arrived are kept.
@@ -50,16 +52,16 @@ def measure(study: Study, folder: RunFolder, limits: Limits, progress: Progress 
             "look at what was rejected in stimuli.jsonl, or add a probe."
         )
     with folder.locked():
-        folder.prepare(plan)
+        prepare(folder, plan)
         with folder.store() as store:
-            sitting = conduct(
-                Runner(store, limits, progress, authoring_cost(store).dollars),
-                lambda runner: runner.run(plan.trials),
-            )
-            observations, coverage = observe(plan, store), covered(plan.trials, store)
-            datasheet = folder.publish(plan, store)
+            record = Record(store, study.reference)
+            runner = Runner(record, limits, progress, record.authoring.dollars)
+            sitting = conduct(runner, lambda runner: runner.run(plan.trials))
+            datasheet = publish(folder, plan, record)
+            coverage = record.coverage(plan.trials).headline
+            observations = record.observations(plan.trials)
     names = [judge.name for judge in study.judges]
-    errors = [*stops(sitting, coverage.told), *speechless(names, observations, sitting.given_up)]
+    errors = [*stops(sitting, coverage), *speechless(names, observations, sitting.given_up)]
     if datasheet is None:
         return Measurement(sitting, tuple(errors), (), folder, None)
     errors += uncomputed(datasheet.faults)

@@ -58,8 +58,8 @@ class JudgeOverall:
     def lacking(self) -> dict[str, tuple[str, ...]]:
         """Data set to the probes that its accuracy is without and that of another data set is not."""
         every = {probe for row in self.rows for probe in row.probes}
-        found = {row.data_set: tuple(sorted(every.difference(row.probes))) for row in self.rows}
-        return {name: probes for name, probes in found.items() if probes}
+        lacks = {row.data_set: tuple(sorted(every.difference(row.probes))) for row in self.rows}
+        return {name: probes for name, probes in lacks.items() if probes}
 
     @property
     def cost(self) -> OverallCost:
@@ -97,13 +97,13 @@ def overall(folders: Sequence[Path]) -> list[JudgeOverall]:
     _check_models(sheets)
     named = dict(zip(_names(folders, sheets), sheets, strict=True))
     judges = dict.fromkeys(judge.name for sheet in sheets for judge in sheet.judges if not judge.baseline)
-    found = [_judge(judge, named) for judge in judges]
-    if not any(judge.rows for judge in found):
+    overalls = [_judge(judge, named) for judge in judges]
+    if not any(judge.rows for judge in overalls):
         raise ConfigError(
             f"{', '.join(map(str, folders))}: no judge has an accuracy, expected runs on labelled texts; "
             "measure with a probe of single texts."
         )
-    return found
+    return overalls
 
 
 def _names(folders: Sequence[Path], sheets: Sequence[Datasheet]) -> list[str]:

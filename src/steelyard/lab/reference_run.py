@@ -9,16 +9,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from steelyard.errors import BudgetError, RunError
+from steelyard.lab.folder.frozen_run import check_replies
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.run.budget import check_prices
 from steelyard.lab.run.conduct import conduct
-from steelyard.lab.run.limits import Limits
-from steelyard.lab.run.observe import observe_trials
+from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.run.progress import Progress
+from steelyard.lab.run.record import Record
 from steelyard.lab.run.runner import Runner
 from steelyard.lab.run.shortfalls import WORTH_ANOTHER_TRY, cause
 from steelyard.lab.run.sitting import Sitting
-from steelyard.lab.run.spending import reference_cost
+from steelyard.lab.run.spending import paid
 from steelyard.lab.study.reference import foretold, labelled, reference_trial
 from steelyard.lab.study.study import Study
 from steelyard.lab.study.study_probes import without_idle
@@ -37,20 +38,20 @@ def foreseen(study: Study, folder: RunFolder) -> Study:
         return foretold(study, _filed(study, store))
 
 
-def referenced(study: Study, folder: RunFolder, limits: Limits, progress: Progress | None = None) -> Study:
+def referenced(study: Study, folder: RunFolder, limits: RunLimits, progress: Progress | None = None) -> Study:
     """The study with the reference judge's verdicts as labels; its notes say what is missing."""
     if study.reference is None:
         return study
     check_prices(study.judges, limits)
-    folder.check_replies()
+    check_replies(folder)
     with folder.locked(), folder.store() as store:
         labels = _filed(study, store)
         settled = folder.study.exists() or bool(store.authored())
         if not settled and len(labels) < len(study.items):
+            record = Record(store)
             known = [item for item in labelled(study, labels).items if item.label is not None]
-            runner = Runner(
-                store, limits, progress, reference_cost(replace(study, items=tuple(known)), store)
-            )
+            trials = [reference_trial(study, item) for item in known]
+            runner = Runner(record, limits, progress, paid(trials, record.replies(trials)))
             still = [item for item in study.items if item.id not in labels]
             labels = {**labels, **_asked(study, still, runner)}
     if not labels:
@@ -60,8 +61,8 @@ def referenced(study: Study, folder: RunFolder, limits: Limits, progress: Progre
         )
     missing = len(study.items) - len(labels)
     share = f"{missing} of {counted(len(study.items), 'item')}"
-    told = f"data.reference: judge {study.reference} gave no verdict on {share}"
-    notes = (f"{told}, which {plural(missing, 'has', 'have')} no reference.",) if missing else ()
+    lack = f"data.reference: judge {study.reference} gave no verdict on {share}"
+    notes = (f"{lack}, which {plural(missing, 'has', 'have')} no reference.",) if missing else ()
     return without_idle(replace(labelled(study, labels), notes=notes), ())
 
 
@@ -69,7 +70,7 @@ def _asked(study: Study, items: list[Item], runner: Runner) -> dict[str, str]:
     """Verdicts on items without one; a reply is filed under the item as its verdict labels it."""
     store, trials = runner.store, [reference_trial(study, item) for item in items]
     sitting = conduct(runner, lambda runner: runner.run(trials))
-    verdicts = {key: observation.verdict for key, observation in observe_trials(trials, store).items()}
+    verdicts = {key: seen.verdict for key, seen in runner.record.by_trial(trials).items()}
     labels = {
         item.id: verdict.value
         for item, trial in zip(items, trials, strict=True)
@@ -89,8 +90,8 @@ def _require_end(sitting: Sitting, trials: list[Trial], store: RunStore) -> None
     if sitting.stopped:
         error = sitting.stopped[0]
         again = "raise --budget and run again" if isinstance(error, BudgetError) else "run again"
-        told = cause(error, sitting)
-        raise type(error)(f"data.reference: {told}; what was answered is kept, {again} to go on.")
+        reason = cause(error, sitting)
+        raise type(error)(f"data.reference: {reason}; what was answered is kept, {again} to go on.")
     failures = store.failures()
     waiting = [failures[t.key] for t in trials if t.key in failures]
     waiting = [failure for failure in waiting if failure.reason in WORTH_ANOTHER_TRY]

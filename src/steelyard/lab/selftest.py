@@ -10,7 +10,7 @@ from pathlib import Path
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.measure import measure
-from steelyard.lab.run.limits import Limits
+from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.study.study_file import StudyConfig, build_study
 from steelyard.metrics.estimate import Estimate
 from steelyard.providers.planted import Parameters, Planted, expected_pair_rates, expected_rates
@@ -52,7 +52,7 @@ def selftest(folder: Path, profile: str = "standard") -> list[Gate]:
     """Measure the planted judges in `folder` and hold every figure against its true value."""
     config = StudyConfig(name="selftest", seed=SEED, profile=profile, judges=[PROBIT])  # type: ignore[arg-type]
     study = build_study(config, folder)
-    sheet = measure(study, RunFolder(folder), Limits()).require()
+    sheet = measure(study, RunFolder(folder), RunLimits()).require()
     probit = study.judges[0]
     return [
         *_first(sheet),
@@ -66,10 +66,12 @@ def selftest(folder: Path, profile: str = "standard") -> list[Gate]:
 
 def _unmoved(sheet: Datasheet, judge: Judge) -> Gate:
     """The planted strict protocol moves the threshold alone."""
-    found = _need(sheet.find(judge.name, "resolution_ratio", "ladder", protocol="strict"), "resolution_ratio")
-    interval = found.interval
+    estimate = _need(
+        sheet.find(judge.name, "resolution_ratio", "ladder", protocol="strict"), "resolution_ratio"
+    )
+    interval = estimate.interval
     covers = interval is not None and (interval.low or 0) <= 1 <= (interval.high or 1)
-    return Gate("probit strict", "resolution ratio", "1", "in interval", _number(found), covers)
+    return Gate("probit strict", "resolution ratio", "1", "in interval", _number(estimate), covers)
 
 
 def _instrument(folder: Path) -> Iterator[Gate]:
@@ -83,14 +85,14 @@ def _instrument(folder: Path) -> Iterator[Gate]:
         probes=["ladder"],
     )
     study = build_study(config, folder)
-    sheet = measure(study, RunFolder(folder), Limits()).require()
+    sheet = measure(study, RunFolder(folder), RunLimits()).require()
     judge = study.judges[0]
     planted = Planted(judge).parameters(judge.protocols["base"].settings)
     for metric, tolerance in TOLERANCES.items():
-        found = _need(sheet.find(judge.name, metric, "ladder", protocol="base"), metric)
+        estimate = _need(sheet.find(judge.name, metric, "ladder", protocol="base"), metric)
         true = float(getattr(planted, metric))
-        passed = found.value is not None and abs(found.value - true) < tolerance
-        yield Gate("probit model", metric, f"{true:.3f}", f"± {tolerance:.2f}", _number(found), passed)
+        passed = estimate.value is not None and abs(estimate.value - true) < tolerance
+        yield Gate("probit model", metric, f"{true:.3f}", f"± {tolerance:.2f}", _number(estimate), passed)
 
 
 def _first(sheet: Datasheet) -> Iterator[Gate]:
@@ -108,10 +110,10 @@ def _tie(sheet: Datasheet) -> Iterator[Gate]:
 
 def _coin(sheet: Datasheet) -> Iterator[Gate]:
     for metric in ("stable_cross_sensitivity", "positional_false_preference"):
-        found = _between_equals(sheet, "coin", metric)
-        interval = found.interval
+        estimate = _between_equals(sheet, "coin", metric)
+        interval = estimate.interval
         covers = interval is not None and (interval.low or 0) <= 0.5 <= (interval.high or 1)
-        yield Gate("coin", metric, "0.500", "in interval", _shown(found), covers)
+        yield Gate("coin", metric, "0.500", "in interval", _shown(estimate), covers)
     net = _between_equals(sheet, "coin", "net_slot_preference")
     yield Gate("coin", "position test", "none", "not flagged", str(net.finding), net.finding != "flagged")
     reading = str(net.reading)
@@ -134,45 +136,47 @@ def _probit_arm(sheet: Datasheet, name: str, protocol: str, parameters: Paramete
         "one_sided_commit",
         "no_preference",
     ):
-        found = _between_equals(sheet, name, metric, protocol)
-        yield _rate(found, protocol, getattr(cells, metric))
+        estimate = _between_equals(sheet, name, metric, protocol)
+        yield _rate(estimate, protocol, getattr(cells, metric))
     dark = sheet.find(name, "dark_current", "vacuum", protocol=protocol)
     yield _rate(_need(dark, "dark_current"), protocol, 1 - expected_rates(parameters, 0, same_texts=True).tie)
-    for found in sheet.of(name, "target_sensitivity", "ladder"):
-        if set(found.group) == {"protocol", "delta"} and found.group["protocol"] == protocol:
-            yield _rate(found, protocol, expected_rates(parameters, float(found.group["delta"])).better)
+    for estimate in sheet.of(name, "target_sensitivity", "ladder"):
+        if set(estimate.group) == {"protocol", "delta"} and estimate.group["protocol"] == protocol:
+            yield _rate(estimate, protocol, expected_rates(parameters, float(estimate.group["delta"])).better)
 
 
-def _rate(found: Estimate, protocol: str, expected: float) -> Gate:
+def _rate(estimate: Estimate, protocol: str, expected: float) -> Gate:
     """Calls of a pair may agree wholly, so pairs, not calls, are counted as independent."""
-    reach = WIDTH * sqrt(expected * (1 - expected) / found.n_units)
-    passed = found.value is not None and abs(found.value - expected) <= reach
-    delta = f" Δ{found.group['delta']:g}" if found.metric == "target_sensitivity" else ""
+    reach = WIDTH * sqrt(expected * (1 - expected) / estimate.n_units)
+    passed = estimate.value is not None and abs(estimate.value - expected) <= reach
+    delta = f" Δ{estimate.group['delta']:g}" if estimate.metric == "target_sensitivity" else ""
     accepted = f"{max(0.0, expected - reach):.3f}–{min(1.0, expected + reach):.3f}"
     judge = "probit" if protocol == "base" else f"probit {protocol}"
-    return Gate(judge, f"{found.metric}{delta}", f"{expected:.3f}", accepted, _shown(found), passed)
+    return Gate(judge, f"{estimate.metric}{delta}", f"{expected:.3f}", accepted, _shown(estimate), passed)
 
 
 def _exact(sheet: Datasheet, judge: str, metric: str, value: float) -> Gate:
-    found = _between_equals(sheet, judge, metric)
-    return Gate(judge, metric, f"{value:g}", f"{value:g}", _shown(found), found.value == value)
+    estimate = _between_equals(sheet, judge, metric)
+    return Gate(judge, metric, f"{value:g}", f"{value:g}", _shown(estimate), estimate.value == value)
 
 
 def _between_equals(sheet: Datasheet, judge: str, metric: str, protocol: str = "base") -> Estimate:
     return _need(sheet.find(judge, metric, "ladder", protocol=protocol, delta=0, kind="same_subset"), metric)
 
 
-def _need(found: Estimate | None, metric: str) -> Estimate:
-    if found is None:
+def _need(estimate: Estimate | None, metric: str) -> Estimate:
+    if estimate is None:
         raise LookupError(f"the datasheet has no {metric}")
-    return found
+    return estimate
 
 
-def _number(found: Estimate) -> str:
-    return "undefined" if found.value is None else f"{found.value:.3f}"
+def _number(estimate: Estimate) -> str:
+    return "undefined" if estimate.value is None else f"{estimate.value:.3f}"
 
 
-def _shown(found: Estimate) -> str:
+def _shown(estimate: Estimate) -> str:
     return (
-        "undefined" if found.value is None else f"{found.value:.3f} ({found.numerator}/{found.denominator})"
+        "undefined"
+        if estimate.value is None
+        else f"{estimate.value:.3f} ({estimate.numerator}/{estimate.denominator})"
     )

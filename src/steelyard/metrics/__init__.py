@@ -9,8 +9,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from steelyard.metrics.common import ACCURACY, DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE
     from steelyard.metrics.estimate import Estimate, Interval
     from steelyard.metrics.heading import Heading
+    from steelyard.metrics.metric import Limit, Metric, ShownAs
     from steelyard.metrics.pairs.answer import Answer, decided, neither, readable
     from steelyard.metrics.pairs.columns import Pairs, collect
     from steelyard.metrics.pairs.counting import count_answers, count_calls, count_wins, tally
@@ -20,13 +22,20 @@ if TYPE_CHECKING:
     from steelyard.metrics.stats.tally import Tally
 
 __all__ = [
+    "ACCURACY",
+    "DARK_CURRENT",
+    "FAILED_RATE",
+    "UNREADABLE_RATE",
     "Answer",
     "Ending",
     "Estimate",
     "Heading",
     "Interval",
+    "Limit",
+    "Metric",
     "Pairs",
     "Scores",
+    "ShownAs",
     "Tally",
     "collect",
     "collect_scores",
@@ -42,13 +51,20 @@ __all__ = [
 ]
 
 _HOMES = {
+    "ACCURACY": "common",
+    "DARK_CURRENT": "common",
+    "FAILED_RATE": "common",
+    "UNREADABLE_RATE": "common",
     "Answer": "pairs.answer",
     "Ending": "scores.columns",
     "Estimate": "estimate",
     "Heading": "heading",
     "Interval": "estimate",
+    "Limit": "metric",
+    "Metric": "metric",
     "Pairs": "pairs.columns",
     "Scores": "scores.columns",
+    "ShownAs": "metric",
     "Tally": "stats.tally",
     "collect": "pairs.columns",
     "collect_scores": "scores.columns",

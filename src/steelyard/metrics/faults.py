@@ -17,6 +17,7 @@ from steelyard.errors import SteelyardError
 from steelyard.json_body import from_body
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
+from steelyard.metrics.metric import Metric, undeclared
 
 Result = TypeVar("Result")
 
@@ -76,7 +77,7 @@ class Faults:
             return otherwise(fault)
 
     def estimates(
-        self, heading: Heading, figure: str, metrics: Sequence[str], make: Callable[[], Iterable[Estimate]]
+        self, heading: Heading, figure: str, metrics: Sequence[Metric], make: Callable[[], Iterable[Estimate]]
     ) -> list[Estimate]:
         """The estimates that can be written; all the metrics undefined where making them fails."""
         made = self.guarded(
@@ -98,7 +99,7 @@ class Faults:
             group = _spelled(getattr(estimate, "group", {}))
             probe = str(getattr(estimate, "probe", heading.probe))
             here = Heading(heading.judge, probe, group, heading.seed)
-            return here.undefined(str(getattr(estimate, "metric", figure)), fault.note)
+            return here.undefined(undeclared(str(getattr(estimate, "metric", figure))), fault.note)
 
         return self.guarded(heading.judge, figure, checked, undefined)
 

@@ -8,10 +8,9 @@ single task asks that exact binomial limits lie beyond the limit as well.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from math import ceil, sqrt
 
+from steelyard.metrics.metric import Limit
 from steelyard.metrics.stats.clusters import effective_size, quantile
 from steelyard.metrics.stats.few_events import chance_of_so_few
 from steelyard.metrics.stats.intervals import Limits, clopper_pearson, normal_quantile, score, t_quantile
@@ -22,41 +21,6 @@ CLEAR, FLAGGED, UNDERPOWERED = "clear", "flagged", "underpowered"
 MARGIN = 0.10
 """Largest difference that still counts as none."""
 BY_LOSS = "the missing verdicts decide"
-
-
-@dataclass(frozen=True)
-class Limit:
-    """A figure's allowed side."""
-
-    value: float
-    """The limit."""
-    side: str = "max"
-    """`max`: the figure must stay below; `min`: above."""
-    group: Mapping[str, str | float] = field(default_factory=dict)
-    """Group keys an estimate must show for the limit to apply."""
-
-
-_EQUALS = {"kind": "same_subset", "protocol": "base"}
-"""Where position and wording are tested, declared before the data."""
-
-DEFAULT_LIMITS: Mapping[str, Limit] = {
-    "dark_current": Limit(0.10),
-    "positional_false_preference": Limit(0.10, group=_EQUALS),
-    "stable_cross_sensitivity": Limit(0.10, group=_EQUALS),
-    "target_sensitivity": Limit(0.80, "min", {"delta": 1}),
-}
-"""Limits that a datasheet is read against unless a policy sets others."""
-
-_PARTS = ("slot", "base_level")
-
-
-def limit_for(metric: str, group: Mapping[str, str | float]) -> Limit | None:
-    """The default limit of a figure; parts of a figure (one slot, one base level) have none."""
-    limit = DEFAULT_LIMITS.get(metric)
-    if limit is None or any(key in group for key in _PARTS):
-        return None
-    matches = all(group.get(key) == value for key, value in limit.group.items())
-    return limit if matches else None
 
 
 def limit_word(limits: Limits, limit: Limit) -> str:

@@ -8,8 +8,7 @@ from typing import Any
 
 from steelyard.identity import canonical_json, seed_for
 from steelyard.metrics.estimate import Estimate
-
-Group = Mapping[str, str | float]
+from steelyard.metrics.metric import Group, Metric
 
 NO_CALLS = "no calls in this condition"
 NO_VERDICTS = "no call of this condition ended in a verdict"
@@ -32,19 +31,19 @@ class Heading:
         """The heading of a narrower condition."""
         return replace(self, group={**self.group, **group})
 
-    def bootstrap_seed(self, metric: str) -> int:
+    def bootstrap_seed(self, figure: str) -> int:
         """A random stream of its own for each figure."""
         return seed_for(
-            self.seed, "bootstrap", self.judge, self.probe, metric, canonical_json(dict(self.group))
+            self.seed, "bootstrap", self.judge, self.probe, figure, canonical_json(dict(self.group))
         )
 
-    def estimate(self, metric: str, **fields: Any) -> Estimate:
+    def estimate(self, metric: Metric, **fields: Any) -> Estimate:
         """An estimate under this heading."""
         group = dict(self.group)
-        return Estimate(judge=self.judge, probe=self.probe, metric=metric, group=group, **fields)
+        return Estimate(judge=self.judge, probe=self.probe, metric=metric.id, group=group, **fields)
 
     def undefined(
-        self, metric: str, reason: str, unit: str = "call", excluded: Mapping[str, int] | None = None
+        self, metric: Metric, reason: str, unit: str = "call", excluded: Mapping[str, int] | None = None
     ) -> Estimate:
         """A figure that cannot be given, with the reason."""
         counts = dict(excluded or {"unreadable": 0, "failed": 0})

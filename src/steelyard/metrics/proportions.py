@@ -7,14 +7,13 @@ from collections.abc import Iterable
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import (
     UNDERPOWERED,
-    Limit,
     by_loss,
     calls_needed,
     detectable_beyond,
     judge_limit,
-    limit_for,
 )
 from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
+from steelyard.metrics.metric import Limit, Metric
 from steelyard.metrics.stats.cluster_mean import ASSUMED_CORRELATION
 from steelyard.metrics.stats.clusters import (
     bootstrap_share,
@@ -32,7 +31,7 @@ NO_SPREAD = f"no spread between tasks: an intra-task correlation of {ASSUMED_COR
 
 def proportion(
     heading: Heading,
-    metric: str,
+    metric: Metric,
     tally: Tally,
     *,
     unit: str = "call",
@@ -47,7 +46,7 @@ def proportion(
     if not tally.n:
         why = reason or (NO_VERDICTS if tally.missing else NO_CALLS)
         return heading.undefined(metric, why, unit, excluded)
-    limit = limit_for(metric, heading.group)
+    limit = metric.limit_in(heading.group)
     bounds = bounds or share_bounds(tally)
     seen = judge_limit(tally, limit) if limit else None
     word = judge_limit(tally, limit, bounds) if limit else None
@@ -98,12 +97,12 @@ def _intervals(tally: Tally) -> list[Interval]:
     return [Interval("wilson_cluster", *wilson_cluster(tally)), *strict, call_level]
 
 
-def _cell_intervals(heading: Heading, metric: str, tally: Tally, cells: int) -> list[Interval]:
+def _cell_intervals(heading: Heading, metric: Metric, tally: Tally, cells: int) -> list[Interval]:
     # Replicates of a pair may all agree, so the simultaneous interval counts distinct pairs only.
     share = tally.k / tally.n
     clustered = [Interval("goodman_cluster", *goodman_cluster(tally, cells))] if tally.n_clusters > 1 else []
     intervals = [*clustered, Interval("goodman", *goodman(share * tally.n_units, tally.n_units, cells))]
-    resampled = bootstrap_share(tally, heading.bootstrap_seed(metric))
+    resampled = bootstrap_share(tally, heading.bootstrap_seed(metric.id))
     if resampled:
         intervals.append(Interval("bootstrap_cluster", *resampled))
     return intervals

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.scores.border import METRICS, border_estimates
-from steelyard.probes.probe import Design, Showing
+from steelyard.probes.probe import REPEATS, Design, Showing
 from steelyard.probes.sample import GivenSample
 from steelyard.probes.stochastic_stability import REPLICATES, checked_replicates
 from steelyard.probes.written import Written
@@ -19,6 +19,9 @@ class AnswerAmbiguity(Written):
     """Every item rewritten so that a sound judge may go either way: repeats count, not accuracy."""
 
     name = "answer_ambiguity"
+    title = "Border of the rubric"
+    section = REPEATS
+    keeps_label = False
     question = "How steady is the judge on responses that lie at the border of the rubric?"
     metrics = METRICS
 

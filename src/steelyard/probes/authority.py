@@ -12,6 +12,7 @@ class Authority(Retouched):
     """Every item with an expert's blessing added."""
 
     name = "authority"
+    title = "Claimed authority"
     question = "Does the judge keep its verdict when the response claims an expert's approval?"
     edit = "a claim of expert approval added"
 

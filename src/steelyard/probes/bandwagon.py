@@ -12,6 +12,7 @@ class Bandwagon(Retouched):
     """Every item with the applause of many added."""
 
     name = "bandwagon"
+    title = "Claimed majority"
     question = "Does the judge keep its verdict when the response claims the approval of many?"
     edit = "a claim of popular approval added"
 

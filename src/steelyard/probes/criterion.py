@@ -7,7 +7,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.pairs.columns import Pairs, collect
-from steelyard.metrics.pairs.criterion import criterion_estimates, sensitivity_shifts
+from steelyard.metrics.pairs.criterion import (
+    CRITERION_SHIFT,
+    SENSITIVITY_SHIFT,
+    criterion_estimates,
+    sensitivity_shifts,
+)
 from steelyard.probes import ladder, vacuum
 from steelyard.probes.probe import PAIRWISE, Design, Showing
 from steelyard.trials.builtin_prompts import GRADED
@@ -21,8 +26,9 @@ class Criterion:
     """Vacuum and the whole ladder again, under other tie instructions."""
 
     name = "criterion"
+    title = "Criterion"
     question = "Does a stricter tie instruction move the judge's criterion, and at what cost in sensitivity?"
-    metrics = ("criterion_shift", "sensitivity_shift")
+    metrics = (CRITERION_SHIFT, SENSITIVITY_SHIFT)
     levels = (PAIRWISE,)
 
     def __init__(
@@ -72,7 +78,7 @@ class Criterion:
         return Estimate(
             judge=judge,
             probe=self.name,
-            metric="criterion_shift",
+            metric=CRITERION_SHIFT.id,
             group={"protocol": arm, **group},
             unit="call",
             value=None,

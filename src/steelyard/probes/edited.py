@@ -6,8 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator
 
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.metric import Metric
 from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
-from steelyard.probes.probe import POINTWISE, Design, Showing, pointwise
+from steelyard.probes.probe import EDITS, POINTWISE, Design, Showing, pointwise
 from steelyard.probes.sample import GivenSample, checked_sample, shown_items
 from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import Stimulus
@@ -23,7 +24,9 @@ class Edited(ABC):
     question: str
     edit: str
     """What is done to the item, in words."""
-    metrics: tuple[str, ...] = METRICS
+    metrics: tuple[Metric, ...] = METRICS
+    section = EDITS
+    keeps_label = True
     levels: tuple[str, ...] = (POINTWISE,)
 
     sample: Sample | None = None

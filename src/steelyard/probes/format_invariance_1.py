@@ -12,6 +12,7 @@ class FormatInvariance1(Retouched):
     """Every item with blank lines between its lines or sentences, or without those it has."""
 
     name = "format_invariance_1"
+    title = "Blank lines"
     question = "Does the judge keep its verdict when blank lines are added or removed?"
     edit = "blank lines added"
 

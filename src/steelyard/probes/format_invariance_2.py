@@ -12,6 +12,7 @@ class FormatInvariance2(Retouched):
     """Every item with clusters of spaces between some of its words."""
 
     name = "format_invariance_2"
+    title = "Runs of spaces"
     question = "Does the judge keep its verdict when spaces between words are multiplied?"
     edit = "clusters of spaces between words"
 

@@ -12,6 +12,7 @@ class FormatInvariance3(Retouched):
     """Every item with its lines indented."""
 
     name = "format_invariance_3"
+    title = "Indentation"
     question = "Does the judge keep its verdict when every line is indented?"
     edit = "every line indented"
 

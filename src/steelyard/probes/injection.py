@@ -16,6 +16,7 @@ class Injection(Edited):
     """Every item with words to the judge added, in several forms, asking for the highest score."""
 
     name = "injection"
+    title = "Injection"
     question = "Does the judge keep its verdict when the response tells it what to answer?"
     edit = "words to the judge added"
     needs = "items that have not the highest score already"

@@ -13,6 +13,8 @@ class LabelFlip(Written):
     """Every item rewritten so that the rubric gives another answer."""
 
     name = "label_flip"
+    title = "Label flip"
+    keeps_label = False
     question = "Does the judge change its verdict when the response is changed so that it should?"
     needs = "items with a reference label (map a column as label, or name a judge under data.reference)"
 

@@ -4,9 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.pairs.columns import collect
+from steelyard.metrics.pairs.decomposition import (
+    NO_PREFERENCE,
+    ONE_SIDED_COMMIT,
+    POSITIONAL_FALSE_PREFERENCE,
+    STABLE_CROSS_SENSITIVITY,
+)
+from steelyard.metrics.pairs.dprime import DPRIME, DPRIME_2AFC
+from steelyard.metrics.pairs.equals import OTHER_CONFLICT, RAW_FALSE_PREFERENCE, TIE_RATE
+from steelyard.metrics.pairs.flip_estimates import FLIP_EXCESS, REPEAT_FLIP_RATE, SWAP_FLIP_RATE
 from steelyard.metrics.pairs.ladder import ladder_estimates
+from steelyard.metrics.pairs.net_slot import NET_SLOT_PREFERENCE
+from steelyard.metrics.pairs.padded import PADDED_PREFERENCE
+from steelyard.metrics.pairs.sensitivity import MISS_BY_TIE, NONTIE_ACCURACY, TARGET_SENSITIVITY, WRONG_CHOICE
+from steelyard.metrics.pairs.threshold import DELTA75
 from steelyard.probes.probe import PAIRWISE, Design, Showing, both_orders, catalogued
 from steelyard.stimuli.ladder import different_subset_pair, filler_pair, prefix_pair, same_subset_pair
 from steelyard.stimuli.stimulus import Stimulus
@@ -21,40 +35,32 @@ class Ladder:
     """Prefix pairs at every quality step, same-quality pairs, and controls reported apart."""
 
     name = "ladder"
+    title = "Quality ladder"
     question = (
         "How small a quality difference does the judge see, and what does it prefer when there is none?"
     )
     metrics = (
-        "target_sensitivity",
-        "nontie_accuracy",
-        "miss_by_tie",
-        "wrong_choice",
-        "delta75",
-        "dprime",
-        "dprime_2afc",
-        "raw_false_preference",
-        "stable_cross_sensitivity",
-        "positional_false_preference",
-        "one_sided_commit",
-        "other_conflict",
-        "no_preference",
-        "tie_rate",
-        "net_slot_preference",
-        "repeat_flip_rate",
-        "swap_flip_rate",
-        "flip_excess",
-        "padded_preference",
-        "resolution",
-        "position_bias",
-        "tie_threshold",
-        "surface_sensitivity",
-        "lapse_rate",
-        "goodness_of_fit",
-        "fit_probability",
-        "limit_of_detection",
-        "resolution_ratio",
-        "unreadable_rate",
-        "failed_rate",
+        TARGET_SENSITIVITY,
+        NONTIE_ACCURACY,
+        MISS_BY_TIE,
+        WRONG_CHOICE,
+        DELTA75,
+        DPRIME,
+        DPRIME_2AFC,
+        RAW_FALSE_PREFERENCE,
+        STABLE_CROSS_SENSITIVITY,
+        POSITIONAL_FALSE_PREFERENCE,
+        ONE_SIDED_COMMIT,
+        OTHER_CONFLICT,
+        NO_PREFERENCE,
+        TIE_RATE,
+        NET_SLOT_PREFERENCE,
+        REPEAT_FLIP_RATE,
+        SWAP_FLIP_RATE,
+        FLIP_EXCESS,
+        PADDED_PREFERENCE,
+        UNREADABLE_RATE,
+        FAILED_RATE,
     )
     levels = (PAIRWISE,)
 

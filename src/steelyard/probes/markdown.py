@@ -12,6 +12,7 @@ class Markdown(Retouched):
     """Every item in the other form, plain or formatted."""
 
     name = "markdown"
+    title = "Markdown"
     question = "Does the judge keep its verdict when Markdown is added or taken away?"
     edit = "Markdown added to plain text, or taken from formatted text"
 

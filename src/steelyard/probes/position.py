@@ -5,9 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from steelyard.errors import ConfigError
+from steelyard.metrics.common import ACCURACY, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.pairs.columns import collect
-from steelyard.metrics.pairs.natural import natural_estimates, prompt_family
+from steelyard.metrics.pairs.decomposition import NO_PREFERENCE, ONE_SIDED_COMMIT
+from steelyard.metrics.pairs.equals import TIE_RATE
+from steelyard.metrics.pairs.flip_estimates import FLIP_EXCESS, REPEAT_FLIP_RATE, SWAP_FLIP_RATE
+from steelyard.metrics.pairs.natural import (
+    ACCURACY_BOTH,
+    FLIP_FIRST,
+    FLIP_SECOND,
+    ORDER_CONSISTENCY,
+    natural_estimates,
+    prompt_family,
+)
+from steelyard.metrics.pairs.net_slot import NET_SLOT_PREFERENCE
 from steelyard.probes.probe import PAIRWISE, Design, Showing, both_orders
 from steelyard.stimuli.natural import natural_pair
 from steelyard.verdicts.observations import Observations
@@ -17,22 +29,23 @@ class Position:
     """Pairs whose quality nobody controlled, in both orders where both were shown."""
 
     name = "position"
+    title = "Natural pairs"
     question = "Does the winner stay the same when the order is reversed, and is it the one people chose?"
     metrics = (
-        "order_consistency",
-        "flip_first",
-        "flip_second",
-        "one_sided_commit",
-        "no_preference",
-        "net_slot_preference",
-        "repeat_flip_rate",
-        "swap_flip_rate",
-        "flip_excess",
-        "tie_rate",
-        "accuracy",
-        "accuracy_both",
-        "unreadable_rate",
-        "failed_rate",
+        ORDER_CONSISTENCY,
+        FLIP_FIRST,
+        FLIP_SECOND,
+        ONE_SIDED_COMMIT,
+        NO_PREFERENCE,
+        NET_SLOT_PREFERENCE,
+        REPEAT_FLIP_RATE,
+        SWAP_FLIP_RATE,
+        FLIP_EXCESS,
+        TIE_RATE,
+        ACCURACY,
+        ACCURACY_BOTH,
+        UNREADABLE_RATE,
+        FAILED_RATE,
     )
     levels = (PAIRWISE,)
 

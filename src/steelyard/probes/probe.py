@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.metric import Metric
 from steelyard.registry import Registry, Spec
 from steelyard.stimuli.authored.brief import Brief
 from steelyard.stimuli.composition import choose_checklists
@@ -22,6 +23,9 @@ from steelyard.verdicts.observations import Observations
 
 PAIRWISE, POINTWISE = "pairwise", "pointwise"
 """Levels of measurement: two texts compared, or one text scored."""
+
+EDITS, REPEATS = "edits", "repeats"
+"""Sections that several probes share: items changed, and the same asked again."""
 
 PROFILES = {"quick": 4, "standard": 10, "full": None}
 """Number of catalogue tasks per profile; None is all of them."""
@@ -72,14 +76,19 @@ class Showing:
 
 
 class Probe(Protocol):
-    """One question. Register a class with these members under the entry-point group `steelyard.probes`."""
+    """One question. Register a class with these members under the entry-point group `steelyard.probes`.
+
+    A class may also have: `title`, its heading in reports; `section`, `EDITS` or `REPEATS` where its figures
+    stand beside those of other probes; for edits `keeps_label`, False where the verdict should change;
+    `whole`, True where a short report keeps its other figures too.
+    """
 
     name: str
     """Registered name."""
     question: str
     """What it asks about the judge, in a sentence."""
-    metrics: tuple[str, ...]
-    """Ids of the metrics it reports."""
+    metrics: tuple[Metric, ...]
+    """What it reports, in reading order."""
     levels: tuple[str, ...]
     """Levels of measurement it fits, `pairwise` or `pointwise`; a class without this member fits pairs."""
 
@@ -106,26 +115,27 @@ PROBES: Registry[Probe] = Registry(
         "criterion": "steelyard.probes.criterion:Criterion",
         "position": "steelyard.probes.position:Position",
         "label_flip": "steelyard.probes.label_flip:LabelFlip",
+        "format_invariance_1": "steelyard.probes.format_invariance_1:FormatInvariance1",
+        "format_invariance_2": "steelyard.probes.format_invariance_2:FormatInvariance2",
+        "format_invariance_3": "steelyard.probes.format_invariance_3:FormatInvariance3",
         "semantic_paraphrase": "steelyard.probes.semantic_paraphrase:SemanticParaphrase",
         "verbosity_bias_long": "steelyard.probes.verbosity_bias_long:VerbosityBiasLong",
         "verbosity_bias_short": "steelyard.probes.verbosity_bias_short:VerbosityBiasShort",
         "verbosity_padding": "steelyard.probes.verbosity_padding:VerbosityPadding",
-        "answer_ambiguity": "steelyard.probes.answer_ambiguity:AnswerAmbiguity",
-        "synthetic_ordinal": "steelyard.probes.synthetic_ordinal:SyntheticOrdinal",
-        "format_invariance_1": "steelyard.probes.format_invariance_1:FormatInvariance1",
-        "format_invariance_2": "steelyard.probes.format_invariance_2:FormatInvariance2",
-        "format_invariance_3": "steelyard.probes.format_invariance_3:FormatInvariance3",
-        "stochastic_stability": "steelyard.probes.stochastic_stability:StochasticStability",
         "typos": "steelyard.probes.typos:Typos",
         "markdown": "steelyard.probes.markdown:Markdown",
         "rubric_order": "steelyard.probes.rubric_order:RubricOrder",
+        "score_range": "steelyard.probes.score_range:ScoreRange",
         "authority": "steelyard.probes.authority:Authority",
         "bandwagon": "steelyard.probes.bandwagon:Bandwagon",
         "injection": "steelyard.probes.injection:Injection",
-        "score_range": "steelyard.probes.score_range:ScoreRange",
+        "synthetic_ordinal": "steelyard.probes.synthetic_ordinal:SyntheticOrdinal",
+        "stochastic_stability": "steelyard.probes.stochastic_stability:StochasticStability",
+        "answer_ambiguity": "steelyard.probes.answer_ambiguity:AnswerAmbiguity",
         "self_preference": "steelyard.probes.self_preference:SelfPreference",
     },
 )
+"""In reading order."""
 
 
 def both_orders(stimuli: Iterable[Stimulus], protocol: str, replicates: int) -> Iterable[Showing]:

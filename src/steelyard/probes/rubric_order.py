@@ -18,6 +18,7 @@ class RubricOrder(Edited):
     """Every item under its rubric with the points in another order."""
 
     name = "rubric_order"
+    title = "Rubric order"
     question = "Does the judge keep its verdict when the points of the rubric stand in another order?"
     edit = "points of the rubric in another order"
     needs = "a rubric with a list of points"

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from steelyard.errors import ConfigError
-from steelyard.metrics.comparison.original_range import on_original_range
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.scores.probe import pointwise_estimates
 from steelyard.probes.edited import Edited
@@ -24,6 +23,7 @@ class ScoreRange(Edited):
     """Every item of an ordinal scale under the same rubric with other numbers."""
 
     name = "score_range"
+    title = "Other score range"
     question = "Does the judge give the same level when the scale has other numbers?"
     needs = "items on an ordinal scale that has no more levels than the other range"
 
@@ -45,10 +45,10 @@ class ScoreRange(Edited):
         yield perturbed(moved, design.task, self.name, 0, item.responses[0], edit, label=label)
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
-        """The figures after every answer was brought back to the range of the unchanged item."""
+        """The figures of items that were shown unchanged too: their range is what answers are brought to."""
         items = {o.stimulus.lineage.parent for o in observations if o.stimulus.probe == ORIGINAL}
         mine = [o for o in observations if o.stimulus.lineage.parent in items]
-        return pointwise_estimates(judge, self.name, "base", on_original_range(mine), seed)
+        return pointwise_estimates(judge, self.name, "base", mine, seed)
 
 
 def _range(to: object) -> Ordinal:

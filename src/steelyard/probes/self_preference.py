@@ -10,6 +10,7 @@ from steelyard.metrics.heading import Heading
 from steelyard.metrics.run.families import family_of
 from steelyard.metrics.run.self_preference import (
     NO_FAMILY,
+    SELF_PREFERENCE,
     pair_treatments,
     score_treatments,
     self_preference,
@@ -25,8 +26,9 @@ class SelfPreference:
     """Items whose author models are known, as they are; what other probes ask of them is not asked again."""
 
     name = "self_preference"
+    title = "Self-preference"
     question = "Does the judge favour texts of its own model family over others that people valued alike?"
-    metrics = ("self_preference",)
+    metrics = (SELF_PREFERENCE,)
     levels = (PAIRWISE, POINTWISE)
 
     def __init__(self, families: Mapping[str, str] | None = None) -> None:
@@ -64,9 +66,9 @@ class SelfPreference:
         heading = Heading(judge, self.name, {"protocol": "base"}, seed)
         family = family_of(judge, self.families)
         if family is None:
-            return [heading.undefined("self_preference", NO_FAMILY)]
+            return [heading.undefined(SELF_PREFERENCE, NO_FAMILY)]
         if any(o.own_label for o in mine):
-            return [heading.undefined("self_preference", OWN_LABELS)]
+            return [heading.undefined(SELF_PREFERENCE, OWN_LABELS)]
         authors = {author for o in mine for author in o.stimulus.authors or ()}
         own = frozenset(author for author in authors if family_of(author, self.families) == family)
         treatments = [*score_treatments(mine, own), *pair_treatments(mine, own)]

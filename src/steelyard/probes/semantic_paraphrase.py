@@ -9,4 +9,5 @@ class SemanticParaphrase(Written):
     """Every item in other words."""
 
     name = "semantic_paraphrase"
+    title = "Paraphrase"
     question = "Does the judge keep its verdict when the response says the same in other words?"

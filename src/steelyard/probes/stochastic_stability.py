@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
-from steelyard.probes.probe import POINTWISE, Design, Showing, pointwise
+from steelyard.probes.probe import POINTWISE, REPEATS, Design, Showing, pointwise
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observations import Observations
 
@@ -19,6 +19,9 @@ class StochasticStability:
     """Every item as it is, several times over."""
 
     name = "stochastic_stability"
+    title = "Same input again"
+    section = REPEATS
+    whole = True
     question = "Does the judge give the same verdict when it sees the same input again?"
     metrics = METRICS
     unchanged = True

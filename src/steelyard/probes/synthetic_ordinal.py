@@ -18,6 +18,9 @@ class SyntheticOrdinal(Written):
     """A response or several for every level of the scale, for the request of every item."""
 
     name = "synthetic_ordinal"
+    title = "Written levels"
+    keeps_label = False
+    whole = True
     question = "Does the judge give each level of the scale to responses written for that level?"
     needs = "an ordinal scale"
 

@@ -22,6 +22,7 @@ class Typos(Edited):
     """Every item with slips in a growing share of its words."""
 
     name = "typos"
+    title = "Typing errors"
     question = "Does the judge keep its verdict when words are mistyped, and up to how many?"
     edit = "words mistyped"
 

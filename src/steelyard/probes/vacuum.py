@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
+from steelyard.metrics.common import DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.pairs.vacuum import vacuum_estimates
-from steelyard.metrics.scores.vacuum import score_vacuum_estimates
+from steelyard.metrics.scores.vacuum import MEAN_SCORE, score_vacuum_estimates
 from steelyard.probes.probe import (
     PAIRWISE,
     POINTWISE,
@@ -36,8 +37,9 @@ class Vacuum:
     """Equal nothings in both slots, or a response without content."""
 
     name = "vacuum"
+    title = "Vacuum"
     question = "Does the judge report a preference where there is nothing to prefer?"
-    metrics = ("dark_current", "mean_score", "unreadable_rate", "failed_rate")
+    metrics = (DARK_CURRENT, MEAN_SCORE, UNREADABLE_RATE, FAILED_RATE)
     levels = (PAIRWISE, POINTWISE)
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
@@ -99,7 +101,7 @@ def arm_estimates(judge: str, observations: Observations, protocol: str, seed: i
 
 
 def _with_prompts(row: Estimate, observations: Observations) -> Estimate:
-    if row.metric != "dark_current" or row.value is None:
+    if row.metric != DARK_CURRENT.id or row.value is None:
         return row
     kind = row.group.get("kind")
     prompts = (observations if kind is None else observations.among(kinds=(str(kind),))).prompts_seen

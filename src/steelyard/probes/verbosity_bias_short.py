@@ -9,4 +9,5 @@ class VerbosityBiasShort(Written):
     """Every item in fewer words."""
 
     name = "verbosity_bias_short"
+    title = "Shorter"
     question = "Does the judge keep its verdict when the response says the same in fewer words?"

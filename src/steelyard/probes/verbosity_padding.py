@@ -9,4 +9,5 @@ class VerbosityPadding(Written):
     """Every item in more words that add nothing."""
 
     name = "verbosity_padding"
+    title = "Padded"
     question = "Does the judge keep its verdict when the response is padded with words that add nothing?"

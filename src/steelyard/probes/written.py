@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.metric import Metric
 from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
-from steelyard.probes.probe import POINTWISE, Design, Showing, pointwise
+from steelyard.probes.probe import EDITS, POINTWISE, Design, Showing, pointwise
 from steelyard.probes.sample import GivenSample, checked_sample, shown_items
 from steelyard.stimuli.authored.brief import Brief
 from steelyard.tasks.item import Item
@@ -19,7 +20,9 @@ class Written:
 
     name: str
     question: str
-    metrics: tuple[str, ...] = METRICS
+    metrics: tuple[Metric, ...] = METRICS
+    section = EDITS
+    keeps_label = True
     levels = (POINTWISE,)
 
     sample: Sample | None = None

@@ -175,10 +175,14 @@ class RunStore:
         with self._readable():
             return {row[0] for row in self._reader.execute("SELECT trial FROM replies")}
 
-    def replies(self) -> dict[str, StoredReply]:
-        """Every reply by trial key."""
+    def replies(self, keys: Iterable[str] | None = None) -> dict[str, StoredReply]:
+        """Replies by trial key: of these trials, or all of them."""
+        chosen = "" if keys is None else " WHERE trial IN (SELECT value FROM json_each(?))"
         with self._readable():
-            rows = self._reader.execute("SELECT trial, body, attempts, latency_ms, received FROM replies")
+            rows = self._reader.execute(
+                "SELECT trial, body, attempts, latency_ms, received FROM replies" + chosen,
+                () if keys is None else (json.dumps(list(keys)),),
+            )
             return {
                 key: StoredReply(reply_from(json.loads(body), latency), attempts, received)
                 for key, body, attempts, latency, received in rows

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from steelyard.errors import ConfigError, DataError
+from steelyard.errors import DataError
 from steelyard.registry import Spec
 from steelyard.tasks.adapters import ADAPTERS, Adapter
 from steelyard.tasks.adapters.adapter import Opener
@@ -20,9 +20,10 @@ from steelyard.tasks.sources.filters import Value, keep
 from steelyard.tasks.sources.items import drawn, items_of
 from steelyard.tasks.sources.join import join
 from steelyard.tasks.sources.read import Format, read_table
-from steelyard.tasks.sources.sampling import PerStratum
+from steelyard.tasks.sources.sampling import SampleField
 from steelyard.tasks.sources.table import Table
 from steelyard.tasks.task import Task
+from steelyard.validation import checked
 
 
 class ResponsesConfig(BaseModel):
@@ -60,7 +61,7 @@ class DataConfig(BaseModel):
     """Which column plays which part; beside an adapter, the parts that differ from its own."""
     stratify: str | None = Field(default=None, min_length=1)
     """Column whose values are the strata."""
-    sample: Annotated[int, Field(ge=1)] | PerStratum | None = None
+    sample: SampleField = None
     """How many rows to draw: in all, spread over the strata, or `{per_stratum: N}`."""
     labels: dict[str | int | float | bool, str | int | float | bool] | None = None
     """What the labels of the file mean on the scale, where they are not written as its answers."""
@@ -119,28 +120,4 @@ class DataConfig(BaseModel):
 
 def parse_data(body: Mapping[str, Any], where: str) -> DataConfig:
     """The `data` key as a config, or what is wrong with it in one sentence."""
-    try:
-        return DataConfig.model_validate(dict(body))
-    except ValidationError as error:
-        raise ConfigError(f"{where}: {_sentence(error)}") from error
-
-
-_PARTS: dict[str, type[BaseModel]] = {
-    "columns": Columns,
-    "responses": ResponsesConfig,
-    "reference": ReferenceConfig,
-}
-
-
-def _sentence(error: ValidationError) -> str:
-    problem = error.errors()[0]
-    *parents, last = ("data", *(str(part) for part in problem["loc"]))
-    key = ".".join((*parents, last))
-    if problem["type"] == "extra_forbidden":
-        known = _PARTS.get(parents[-1], DataConfig)
-        return f"unknown key {key!r}; known keys: {', '.join(known.model_fields)}."
-    if problem["type"] == "missing":
-        return f"no {key} found, expected it; add it."
-    if problem["type"] == "value_error":
-        return f"{key}: {problem['ctx']['error']}."
-    return f"{key}: {problem['msg'].lower()}, found {problem['input']!r}; correct it."
+    return checked(DataConfig, dict(body), where, under="data")

@@ -6,7 +6,7 @@ from steelyard.datasheet.comparison import sheet as sheet
 from steelyard.datasheet.comparison.forest import forest
 from steelyard.datasheet.comparison.sheet import ComparisonSheet
 from steelyard.datasheet.render.html.document import document
-from steelyard.datasheet.words.glossary import INTERVALS, term
+from steelyard.datasheet.words.glossary import INTERVALS, metric_named
 
 
 def render(comparison: ComparisonSheet) -> str:
@@ -20,6 +20,10 @@ def render(comparison: ComparisonSheet) -> str:
         show=sheet,
         drawing=forest(shown.rows, shown.margin, shown.first.judge, shown.second.judge),
         few=any(row.flipped == "pairs" for row in shown.rows),
-        metrics=[(term(name).label, term(name).meaning) for name in names if term(name).meaning],
+        metrics=[
+            (metric_named(name).label, metric_named(name).meaning)
+            for name in names
+            if metric_named(name).meaning
+        ],
         methods=[(name, INTERVALS[name]) for name in methods],
     )

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import PROBES, term
+from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.datasheet.words.visible import visible
 from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.comparison.units import Dropped
@@ -91,7 +91,7 @@ class ComparisonSheet:
         found: dict[str, int] = {}
         for row in self.rows:
             if not _shown_to_both(row):
-                what = f"{PROBES.get(row.probe, row.probe)}, {row.group.get('protocol', 'base')}"
+                what = f"{probe_title(row.probe)}, {row.group.get('protocol', 'base')}"
                 line = f"{what}: {_unpaired(row)}"
                 found[line] = found.get(line, 0) + 1
         return [f"{line} ({counted(count, 'figure')})" for line, count in found.items()]
@@ -154,9 +154,9 @@ def label(row: Comparison) -> str:
     hidden = ("protocol",) if row.group.get("protocol") == "base" else ()
     same = ("delta", "kind") if row.group.get("kind") == "same_subset" else ()
     group = {key: value for key, value in row.group.items() if key not in (*hidden, *same)}
-    parts = [term(row.metric).label]
+    parts = [metric_named(row.metric).label]
     if row.probe not in ("vacuum", "ladder", "position", "run"):
-        parts.append(PROBES.get(row.probe, row.probe.replace("_", " ")))
+        parts.append(probe_title(row.probe))
     if group:
         parts.append(numbers.condition(group))
     return ", ".join(parts)

@@ -13,11 +13,13 @@ from steelyard.datasheet.readings.reliability import accuracy, repeatability, ro
 from steelyard.datasheet.readings.run import cost, volatility
 from steelyard.datasheet.words.glossary import KINDS
 from steelyard.datasheet.words.numbers import abstentions, figure, times
+from steelyard.metrics.common import DARK_CURRENT
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Fault, Faults
-from steelyard.metrics.findings import BY_LOSS, DEFAULT_LIMITS
+from steelyard.metrics.findings import BY_LOSS
+from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.equals import BY_CHANCE
-from steelyard.metrics.pairs.sensitivity import ONE_SLOT
+from steelyard.metrics.pairs.sensitivity import ONE_SLOT, TARGET_SENSITIVITY
 from steelyard.metrics.run.losses import UNEVEN
 from steelyard.trials.builtin_prompts import GRADED
 
@@ -86,7 +88,7 @@ def _zero_point(figures: Figures) -> tuple[str, str] | None:
     )
     sentence = (
         f"{_told_of_nothing(kinds)} in {times(pooled, 'call')}, {figure(pooled)} ({split}); "
-        f"limit {DEFAULT_LIMITS['dark_current'].value:g}{abstentions(pooled)}{more_calls(pooled)}"
+        f"limit {_limit(DARK_CURRENT):g}{abstentions(pooled)}{more_calls(pooled)}"
     )
     return pooled.finding or "undefined", sentence
 
@@ -156,7 +158,7 @@ def _sensitivity(figures: Figures) -> tuple[str, str] | None:
         return _undefined(first)
     ties = figures.find("miss_by_tie", protocol="base", delta=1)
     missed = "" if ties is None or ties.value is None else f"; misses by {_missed_by(ties)} {figure(ties)}"
-    floor = DEFAULT_LIMITS["target_sensitivity"].value
+    floor = _limit(TARGET_SENSITIVITY)
     return (
         first.finding or "undefined",
         f"sees a difference of one step in {times(first, 'call')}, {figure(first)}, "
@@ -278,3 +280,10 @@ QUESTIONS: dict[str, Callable[[Figures], tuple[str, str] | None]] = {
     "Failures": _failures,
 }
 """What a datasheet answers, in order."""
+
+
+def _limit(metric: Metric) -> float:
+    """What a datasheet holds the metric against."""
+    if metric.limit is None:
+        raise ValueError(f"{metric.id} has no limit")
+    return metric.limit.value

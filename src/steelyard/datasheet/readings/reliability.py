@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from steelyard.datasheet.look_up import Figures
-from steelyard.datasheet.sections.reliability import EDITS, REPEATS
-from steelyard.datasheet.words.glossary import PROBES
+from steelyard.datasheet.words.glossary import probe_label
 from steelyard.datasheet.words.numbers import abstentions, defined, figure, reason, times, undefined
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED
+from steelyard.probes.catalogue import gathered, keeping_label
+from steelyard.probes.probe import EDITS
 
-FLIP = "label_flip"
+FLIP, AGAIN = "label_flip", "stochastic_stability"
 
 
 def accuracy(figures: Figures) -> tuple[str, str] | None:
     """Agreement with the references, on items as they are and after their label was flipped."""
-    unchanged = figures.of_probe(REPEATS[0], "accuracy", protocol="base")
+    unchanged = figures.of_probe(AGAIN, "accuracy", protocol="base")
     if unchanged is None or unchanged.value is None:
-        found = (figures.of_probe(probe, "accuracy", protocol="base", kind="original") for probe in EDITS)
+        found = (
+            figures.of_probe(probe, "accuracy", protocol="base", kind="original") for probe in gathered(EDITS)
+        )
         unchanged = next((estimate for estimate in found if estimate is not None), unchanged)
     if unchanged is None:
         return None
@@ -39,7 +42,7 @@ def accuracy(figures: Figures) -> tuple[str, str] | None:
 
 def robustness(figures: Figures) -> tuple[str, str] | None:
     """Whether edits that should change nothing change the verdict, beyond what repeats do."""
-    asked = {probe: _effect(figures, probe) for probe in EDITS if probe != FLIP}
+    asked = {probe: _effect(figures, probe) for probe in keeping_label()}
     found = {probe: estimate for probe, estimate in asked.items() if defined(estimate)}
     unmeasured = _reasons({p: e for p, e in asked.items() if e is not None and undefined(e)})
     if not found:
@@ -48,10 +51,10 @@ def robustness(figures: Figures) -> tuple[str, str] | None:
     parts = [
         _listed(
             "its verdict is moved by",
-            (f"{_name(p)} ({figure(found[p])})" for p in words if words[p] == FLAGGED),
+            (f"{probe_label(p)} ({figure(found[p])})" for p in words if words[p] == FLAGGED),
         ),
-        _listed("its verdict is not moved by", (_name(p) for p in words if words[p] == CLEAR)),
-        _listed("undecided for want of items:", (_name(p) for p in words if words[p] == UNDERPOWERED)),
+        _listed("its verdict is not moved by", (probe_label(p) for p in words if words[p] == CLEAR)),
+        _listed("undecided for want of items:", (probe_label(p) for p in words if words[p] == UNDERPOWERED)),
         f"not measured: {unmeasured}" if unmeasured else "",
         _family(found.values()),
     ]
@@ -61,7 +64,7 @@ def robustness(figures: Figures) -> tuple[str, str] | None:
 
 def repeatability(figures: Figures) -> tuple[str, str] | None:
     """Agreement of the judge with itself, whatever its accuracy."""
-    again = figures.of_probe(REPEATS[0], "self_agreement", protocol="base")
+    again = figures.of_probe(AGAIN, "self_agreement", protocol="base")
     if again is None:
         return None
     if again.value is None:
@@ -87,7 +90,7 @@ def _reasons(unmeasured: Mapping[str, Estimate]) -> str:
     """Edits without a figure, by the reason."""
     probes: dict[str, list[str]] = {}
     for probe, estimate in unmeasured.items():
-        probes.setdefault(reason(estimate), []).append(_name(probe))
+        probes.setdefault(reason(estimate), []).append(probe_label(probe))
     return "; ".join(f"{', '.join(names)} ({why})" for why, names in probes.items())
 
 
@@ -100,8 +103,3 @@ def _family(effects: Iterable[Estimate]) -> str:
 def _listed(opening: str, names: Iterable[str]) -> str:
     together = ", ".join(names)
     return f"{opening} {together}" if together else ""
-
-
-def _name(probe: str) -> str:
-    name = PROBES[probe]
-    return name if name == "Markdown" else name[0].lower() + name[1:]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from steelyard.datasheet.look_up import Figures
-from steelyard.datasheet.words.glossary import probe_name
+from steelyard.datasheet.words.glossary import probe_title
 from steelyard.datasheet.words.numbers import defined, figure, value
 from steelyard.metrics.estimate import Estimate
 
@@ -43,4 +43,4 @@ def cost(figures: Figures) -> tuple[str, str] | None:
 
 
 def _probe(estimate: Estimate) -> str:
-    return probe_name((estimate.note or "").removeprefix("probe ")).lower()
+    return probe_title((estimate.note or "").removeprefix("probe ")).lower()

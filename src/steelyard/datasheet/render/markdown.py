@@ -10,7 +10,7 @@ from steelyard.datasheet.sections.rows import Row, Section
 from steelyard.datasheet.sections.summary import Summary, summarise
 from steelyard.datasheet.sections.together import TITLE, alone, together
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import FINDINGS, INTERVALS, term
+from steelyard.datasheet.words.glossary import FINDINGS, INTERVALS, metric_named
 from steelyard.metrics.estimate import Estimate
 from steelyard.wording import counted
 
@@ -151,7 +151,11 @@ def _methods(datasheet: Datasheet) -> Iterator[str]:
     yield "## How to read it"
     every = (*datasheet.estimates, *datasheet.panel)
     metrics = dict.fromkeys(estimate.metric for estimate in every)
-    lines = [f"- **{escape(term(m).label)}**: {escape(term(m).meaning)}" for m in metrics if term(m).meaning]
+    lines = [
+        f"- **{escape(metric_named(m).label)}**: {escape(metric_named(m).meaning)}"
+        for m in metrics
+        if metric_named(m).meaning
+    ]
     yield "\n".join(lines) or "No figures were measured."
     methods = dict.fromkeys(i.method for estimate in every for i in estimate.intervals[:1])
     yield "\n".join(

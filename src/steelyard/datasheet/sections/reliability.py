@@ -4,37 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 
 from steelyard.datasheet.sections.rows import Index, Row
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import PROBES, term
+from steelyard.datasheet.words.glossary import probe_label
+from steelyard.metrics.common import ACCURACY
+from steelyard.metrics.scores.border import BORDER_NOISE
+from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
+from steelyard.metrics.scores.repeats import SELF_AGREEMENT
+from steelyard.probes.catalogue import gathered, shown_unchanged
+from steelyard.probes.probe import EDITS, REPEATS
 
-REPEATS = ("stochastic_stability", "answer_ambiguity")
-"""Probes that ask the same again: agreement of repeats is their figure."""
-EDITS = (
-    "label_flip",
-    "format_invariance_1",
-    "format_invariance_2",
-    "format_invariance_3",
-    "semantic_paraphrase",
-    "verbosity_bias_long",
-    "verbosity_bias_short",
-    "verbosity_padding",
-    "typos",
-    "markdown",
-    "rubric_order",
-    "score_range",
-    "authority",
-    "bandwagon",
-    "injection",
-    "synthetic_ordinal",
-)
-"""Probes that change an item, in reading order."""
-RELIABILITY = (*EDITS, *REPEATS)
-"""Probes that the section gathers."""
-WHOLE = ("stochastic_stability", "synthetic_ordinal")
-"""Probes whose own section a short report keeps: unchanged items, and every level of the scale."""
-
+_UNCHANGED = "unchanged items"
 _BASE: Mapping[str, str | float] = {"protocol": "base"}
 _ORIGINAL: Mapping[str, str | float] = {**_BASE, "kind": "original"}
 
@@ -42,33 +24,31 @@ _ORIGINAL: Mapping[str, str | float] = {**_BASE, "kind": "original"}
 def reliability_rows(index: Index) -> Iterator[Row]:
     """Accuracy of each probe's edits with the share of kept verdicts below it, then repeats."""
     yield from _unchanged(index)
-    for probe in EDITS:
-        yield from index.row(_label(probe), probe, "accuracy", _BASE, headline=True)
-        yield from index.row("verdict kept", probe, "invariance", _BASE, depth=1)
-        for row in index.row(term("excess_flip").label, probe, "excess_flip", _BASE, depth=1):
+    for probe in gathered(EDITS):
+        yield from index.row(probe, ACCURACY, _BASE, label=probe_label(probe), headline=True)
+        yield from index.row(probe, INVARIANCE, _BASE, label="verdict kept", depth=1)
+        for row in index.row(probe, EXCESS_FLIP, _BASE, depth=1):
             # Without repeats nobody has one: a short report need not say so for every edit.
             yield replace(row, essential=any(map(numbers.defined, row.cells.values())))
-        for level in sorted(index.values(probe, "invariance", "level"), key=float):
+        for level in sorted(index.values(probe, INVARIANCE, "level"), key=float):
             words = f"kept, {numbers.condition({'level': level})}"
-            yield from index.row(words, probe, "invariance", {**_BASE, "level": level}, depth=2)
-    for probe in REPEATS:
-        yield from index.row(_label(probe), probe, "self_agreement", _BASE, headline=True)
-        yield from index.row("unchanged items", probe, "self_agreement", _ORIGINAL, depth=1)
-        yield from index.row(term("border_noise").label, probe, "border_noise", _BASE, depth=1)
+            yield from index.row(probe, INVARIANCE, {**_BASE, "level": level}, label=words, depth=2)
+    for probe in gathered(REPEATS):
+        yield from index.row(probe, SELF_AGREEMENT, _BASE, label=probe_label(probe), headline=True)
+        yield from index.row(probe, SELF_AGREEMENT, _ORIGINAL, label=_UNCHANGED, depth=1)
+        yield from index.row(probe, BORDER_NOISE, _BASE, depth=1)
 
 
 def _unchanged(index: Index) -> Iterator[Row]:
     """Accuracy on the items as they are, from the probe that shows all of them, else from the first edit."""
-    yield from index.row("unchanged items", REPEATS[0], "accuracy", _BASE, headline=True)
-    if (REPEATS[0], "accuracy", frozenset(_BASE.items())) in index.cells:
-        return
-    for probe in EDITS:
-        rows = list(index.row("unchanged items", probe, "accuracy", _ORIGINAL, headline=True))
-        if rows:
-            yield from rows
-            return
-
-
-def _label(probe: str) -> str:
-    name = PROBES[probe]
-    return name[0].lower() + name[1:] if name != "Markdown" else name
+    whole = [
+        row
+        for probe in shown_unchanged()
+        for row in index.row(probe, ACCURACY, _BASE, label=_UNCHANGED, headline=True)
+    ]
+    edited = (
+        row
+        for probe in gathered(EDITS)
+        for row in index.row(probe, ACCURACY, _ORIGINAL, label=_UNCHANGED, headline=True)
+    )
+    yield from whole or islice(edited, 1)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.look_up import Condition, Group
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.metric import Metric, ShownAs
 
 
 @dataclass(frozen=True)
@@ -49,25 +50,27 @@ class Index:
 
     def row(
         self,
-        label: str,
         probe: str,
-        metric: str,
+        metric: Metric,
         group: Group,
         *,
+        label: str | None = None,
         depth: int = 0,
         essential: bool = True,
         headline: bool = False,
     ) -> Iterator[Row]:
-        """The row of an address, if any judge has it."""
-        cells = self.cells.get((probe, metric, frozenset(group.items())))
+        """The row of an address, if any judge has it, under the metric's own label or another."""
+        cells = self.cells.get((probe, metric.id, frozenset(group.items())))
         if cells:
-            yield Row(label, cells, depth, essential, headline)
+            yield Row(metric.label if label is None else label, cells, depth, essential, headline)
 
     def parts(
-        self, probe: str, metric: str, named: Iterable[tuple[str, Group]], *, depth: int
+        self, probe: str, metric: Metric, named: Iterable[tuple[str, Group]], *, depth: int
     ) -> Iterator[Row]:
         """Rows that a short report needs only where a measured judge shows something other than zero."""
-        rows = [row for label, group in named for row in self.row(label, probe, metric, group, depth=depth)]
+        rows = [
+            row for label, group in named for row in self.row(probe, metric, group, label=label, depth=depth)
+        ]
         yield from (replace(row, essential=self.seen(rows)) for row in rows)
 
     def seen(self, rows: Iterable[Row]) -> bool:
@@ -75,19 +78,21 @@ class Index:
         cells = [row.cells.items() for row in rows]
         return any(cell.value for items in cells for name, cell in items if name in self.measured)
 
-    def free(self, probe: str, metric: str, group: Condition) -> bool:
+    def free(self, probe: str, metric: Metric, group: Condition) -> bool:
         """True for a cost that is nothing for every measured judge."""
-        cells = self.cells[probe, metric, group].items()
-        return metric.startswith("cost_") and all(e.value == 0 for name, e in cells if name in self.measured)
+        cells = self.cells[probe, metric.id, group].items()
+        return metric.shown_as is ShownAs.DOLLARS and all(
+            e.value == 0 for name, e in cells if name in self.measured
+        )
 
-    def values(self, probe: str, metric: str, key: str) -> list[str | float]:
+    def values(self, probe: str, metric: Metric, key: str) -> list[str | float]:
         """Values of a group key over the estimates of a metric, in order of first appearance."""
-        groups = self.look_up.conditions(probe, metric)
+        groups = self.look_up.conditions(probe, metric.id)
         return list(dict.fromkeys(group[key] for group in groups if key in group))
 
-    def steps(self, probe: str, metric: str, protocol: str = "base") -> list[float]:
+    def steps(self, probe: str, metric: Metric, protocol: str = "base") -> list[float]:
         """Quality steps of a metric under a protocol, in order."""
-        groups = self.look_up.conditions(probe, metric)
+        groups = self.look_up.conditions(probe, metric.id)
         return sorted({float(g["delta"]) for g in groups if "delta" in g and g.get("protocol") == protocol})
 
     def protocols(self) -> list[str]:

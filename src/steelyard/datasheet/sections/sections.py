@@ -7,53 +7,43 @@ from dataclasses import replace
 
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.look_up import Address, Group
-from steelyard.datasheet.sections.reliability import RELIABILITY, WHOLE, reliability_rows
+from steelyard.datasheet.sections.reliability import reliability_rows
 from steelyard.datasheet.sections.rows import Index, Row, Section
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import KINDS, probe_name, term
+from steelyard.datasheet.words.glossary import KINDS, metric_named, probe_title
+from steelyard.metrics.common import ACCURACY, DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE
+from steelyard.metrics.instrument.estimates import FIT_PROBABILITY, GOODNESS_OF_FIT, LIMIT_OF_DETECTION
+from steelyard.metrics.instrument.likelihood import NAMES, RESOLUTION, TIE_THRESHOLD
+from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO
+from steelyard.metrics.metric import Metric
+from steelyard.metrics.pairs.criterion import CRITERION_SHIFT, SENSITIVITY_SHIFT
+from steelyard.metrics.pairs.decomposition import (
+    NO_PREFERENCE,
+    ONE_SIDED_COMMIT,
+    POSITIONAL_FALSE_PREFERENCE,
+    STABLE_CROSS_SENSITIVITY,
+)
+from steelyard.metrics.pairs.equals import OTHER_CONFLICT, RAW_FALSE_PREFERENCE
+from steelyard.metrics.pairs.flip_estimates import FLIP_EXCESS, REPEAT_FLIP_RATE, SWAP_FLIP_RATE
+from steelyard.metrics.pairs.natural import ACCURACY_BOTH, FLIP_FIRST, FLIP_SECOND, ORDER_CONSISTENCY
+from steelyard.metrics.pairs.net_slot import NET_SLOT_PREFERENCE
+from steelyard.metrics.pairs.padded import PADDED_PREFERENCE
+from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
+from steelyard.metrics.pairs.threshold import DELTA75
+from steelyard.metrics.run.losses import PROBE as RUN
+from steelyard.metrics.run.run_cost import PROBE as COST
+from steelyard.metrics.scores.vacuum import MEAN_SCORE
+from steelyard.probes.catalogue import section_of, told_whole
 from steelyard.wording import plural
 
-PAIRWISE = ("vacuum", "ladder", "criterion")
-"""Probes that show pairs of known quality."""
-PARAMETERS = ("resolution", "position_bias", "tie_threshold", "surface_sensitivity", "lapse_rate")
-"""The instrument model, in reading order."""
-NATURAL_PROBE = "position"
-NATURAL = (
-    "order_consistency",
-    "flip_first",
-    "flip_second",
-    "one_sided_commit",
-    "no_preference",
-    "net_slot_preference",
-    "repeat_flip_rate",
-    "swap_flip_rate",
-    "flip_excess",
+VACUUM, LADDER, CRITERION, NATURAL = "vacuum", "ladder", "criterion", "position"
+"""Probes of pairs, whose figures stand in sections by question."""
+ORDER = (
+    *(ORDER_CONSISTENCY, FLIP_FIRST, FLIP_SECOND, ONE_SIDED_COMMIT, NO_PREFERENCE, NET_SLOT_PREFERENCE),
+    *(REPEAT_FLIP_RATE, SWAP_FLIP_RATE, FLIP_EXCESS),
 )
 """What order does to natural pairs, in reading order."""
 BASE = ("protocol", "base")
-DETAILS = frozenset(
-    {
-        "noise_floor",
-        "flip_rate",
-        "fleiss_kappa",
-        "icc",
-        "balanced_accuracy",
-        "gwet_ac1",
-        "within_one",
-        "spearman",
-        "krippendorff_alpha",
-        "compression",
-        "unused_levels",
-        "unreadable_rate",
-        "failed_rate",
-        "cost_per_call",
-    }
-)
-"""Figures of a pointwise probe that a short report leaves out."""
-COST = "cost"
-"""Under this name stand the tokens and dollars of all calls together."""
-RUN = "run"
-"""Under this name stand the figures of all calls together."""
 
 
 def sections(datasheet: Datasheet) -> tuple[Section, ...]:
@@ -78,61 +68,61 @@ def _all(index: Index) -> Iterator[Section]:
 
 
 def _zero_point(index: Index) -> Section:
-    rows = list(index.row("dark current", "vacuum", "dark_current", {"protocol": "base"}, headline=True))
+    rows = list(index.row(VACUUM, DARK_CURRENT, {"protocol": "base"}, headline=True))
     order = list(KINDS)
-    kinds = index.values("vacuum", "dark_current", "kind")
+    kinds = index.values(VACUUM, DARK_CURRENT, "kind")
     kinds.sort(key=lambda kind: order.index(str(kind)) if kind in order else len(order))
     named = [(KINDS.get(str(kind), str(kind)), {"protocol": "base", "kind": kind}) for kind in kinds]
-    rows += index.parts("vacuum", "dark_current", named, depth=1)
-    rows += index.row("mean score", "vacuum", "mean_score", {"protocol": "base"}, headline=True)
-    rows += index.parts("vacuum", "mean_score", named, depth=1)
+    rows += index.parts(VACUUM, DARK_CURRENT, named, depth=1)
+    rows += index.row(VACUUM, MEAN_SCORE, {"protocol": "base"}, headline=True)
+    rows += index.parts(VACUUM, MEAN_SCORE, named, depth=1)
     question = "Does it name a winner" if index.level == "pairwise" else "Does it reward a response"
     return Section("Zero point", f"{question} when there is nothing to judge?", tuple(rows))
 
 
 def _same_quality(index: Index) -> Section:
     here: Group = {"protocol": "base", "delta": 0, "kind": "same_subset"}
-    rows = list(index.row("raw false preference", "ladder", "raw_false_preference", here, headline=True))
+    rows = list(index.row(LADDER, RAW_FALSE_PREFERENCE, here, headline=True))
     for metric, label in (
-        ("stable_cross_sensitivity", "stable (text)"),
-        ("positional_false_preference", "positional (slot)"),
+        (STABLE_CROSS_SENSITIVITY, "stable (text)"),
+        (POSITIONAL_FALSE_PREFERENCE, "positional (slot)"),
     ):
-        rows += index.row(label, "ladder", metric, here, depth=1, headline=True)
+        rows += index.row(LADDER, metric, here, label=label, depth=1, headline=True)
         rows += _by_slot(index, metric, here)
-    rows += index.row("one-sided commit", "ladder", "one_sided_commit", here, depth=1)
-    rows += _by_slot(index, "one_sided_commit", here)
-    rows += index.parts("ladder", "other_conflict", [("other conflict", here)], depth=1)
-    rows += index.row("no preference", "ladder", "no_preference", here, depth=1)
-    rows += index.row("net slot preference", "ladder", "net_slot_preference", here)
-    rows += index.row("repeat flips", "ladder", "repeat_flip_rate", here)
-    rows += index.row("swap flips", "ladder", "swap_flip_rate", here)
-    rows += index.row("flip excess", "ladder", "flip_excess", here)
+    rows += index.row(LADDER, ONE_SIDED_COMMIT, here, depth=1)
+    rows += _by_slot(index, ONE_SIDED_COMMIT, here)
+    rows += index.parts(LADDER, OTHER_CONFLICT, [(OTHER_CONFLICT.label, here)], depth=1)
+    rows += index.row(LADDER, NO_PREFERENCE, here, depth=1)
+    rows += index.row(LADDER, NET_SLOT_PREFERENCE, here)
+    rows += index.row(LADDER, REPEAT_FLIP_RATE, here)
+    rows += index.row(LADDER, SWAP_FLIP_RATE, here)
+    rows += index.row(LADDER, FLIP_EXCESS, here)
     return Section("Same-quality pairs", "What does it prefer when neither text is better?", tuple(rows))
 
 
-def _by_slot(index: Index, metric: str, here: Group) -> Iterator[Row]:
+def _by_slot(index: Index, metric: Metric, here: Group) -> Iterator[Row]:
     named = [(f"slot {slot}", {**here, "slot": slot}) for slot in (1, 2)]
-    return index.parts("ladder", metric, named, depth=2)
+    return index.parts(LADDER, metric, named, depth=2)
 
 
 def _sensitivity(index: Index) -> Section:
     rows: list[Row] = []
-    for step in index.steps("ladder", "target_sensitivity"):
+    for step in index.steps(LADDER, TARGET_SENSITIVITY):
         group: Group = {"protocol": "base", "delta": step}
-        rows += index.row(_apart(step), "ladder", "target_sensitivity", group, headline=step == 1)
+        rows += index.row(LADDER, TARGET_SENSITIVITY, group, label=_apart(step), headline=step == 1)
     rows += _all_steps(index, "base")
-    rows += index.row("75 % threshold", "ladder", "delta75", {"protocol": "base"}, headline=True)
+    rows += index.row(LADDER, DELTA75, {"protocol": "base"}, headline=True)
     return Section("Sensitivity", "How often does it choose the better text?", tuple(rows))
 
 
 def _all_steps(index: Index, protocol: str) -> Iterator[Row]:
     """A mixture that depends on the design, so a short report leaves it out."""
-    return index.row("all steps", "ladder", "target_sensitivity", {"protocol": protocol}, essential=False)
+    return index.row(LADDER, TARGET_SENSITIVITY, {"protocol": protocol}, label="all steps", essential=False)
 
 
 def _criterion(index: Index) -> Section:
     rows: list[Row] = []
-    arms = [str(name) for name in index.values("criterion", "criterion_shift", "protocol")]
+    arms = [str(name) for name in index.values(CRITERION, CRITERION_SHIFT, "protocol")]
     for protocol in arms:
         rows += _shifts(index, protocol, named=len(arms) > 1)
     question = "How many more ties does another tie instruction bring, and what does sensitivity pay?"
@@ -141,41 +131,41 @@ def _criterion(index: Index) -> Section:
 
 def _shifts(index: Index, protocol: str, *, named: bool) -> Iterator[Row]:
     """The shifts of one arm; where there are several, its first row names it and the others are its parts."""
-    for step in index.steps("criterion", "criterion_shift", protocol):
+    for step in index.steps(CRITERION, CRITERION_SHIFT, protocol):
         label = "same quality" if step == 0 else _apart(step)
         first = named and step == 0
         yield from index.row(
-            f"{protocol}, equals" if first else label,
-            "criterion",
-            "criterion_shift",
+            CRITERION,
+            CRITERION_SHIFT,
             {"protocol": protocol, "delta": step},
+            label=f"{protocol}, equals" if first else label,
             depth=int(named and not first),
             essential=step in (0, 1),
         )
-    extra: tuple[tuple[str, str, Group], ...] = (
-        ("vacuum", "criterion_shift", {"kind": "vacuum"}),
-        ("sensitivity", "sensitivity_shift", {"delta": 1}),
-        ("sensitivity, all steps", "sensitivity_shift", {}),
+    extra: tuple[tuple[str, Metric, Group], ...] = (
+        ("vacuum", CRITERION_SHIFT, {"kind": "vacuum"}),
+        ("sensitivity", SENSITIVITY_SHIFT, {"delta": 1}),
+        ("sensitivity, all steps", SENSITIVITY_SHIFT, {}),
     )
     for label, metric, where in extra:
         group: Group = {"protocol": protocol, **where}
         shown = where == {"delta": 1}
-        yield from index.row(label, "criterion", metric, group, depth=int(named), essential=shown)
+        yield from index.row(CRITERION, metric, group, label=label, depth=int(named), essential=shown)
 
 
 def _arm(index: Index, protocol: str) -> Section:
     here: Group = {"protocol": protocol, "delta": 0, "kind": "same_subset"}
-    rows = list(index.row("dark current", "vacuum", "dark_current", {"protocol": protocol}))
-    for metric in ("raw_false_preference", "stable_cross_sensitivity", "positional_false_preference"):
-        raw = metric == "raw_false_preference"
-        rows += index.row(term(metric).label, "ladder", metric, here, essential=raw)
-    steps = index.steps("ladder", "target_sensitivity")
+    rows = list(index.row(VACUUM, DARK_CURRENT, {"protocol": protocol}))
+    for metric in (RAW_FALSE_PREFERENCE, STABLE_CROSS_SENSITIVITY, POSITIONAL_FALSE_PREFERENCE):
+        raw = metric == RAW_FALSE_PREFERENCE
+        rows += index.row(LADDER, metric, here, essential=raw)
+    steps = index.steps(LADDER, TARGET_SENSITIVITY)
     for step in steps:
         group: Group = {"protocol": protocol, "delta": step}
         shown = step in (1, steps[-1])
-        rows += index.row(_apart(step), "ladder", "target_sensitivity", group, essential=shown)
+        rows += index.row(LADDER, TARGET_SENSITIVITY, group, label=_apart(step), essential=shown)
     rows += _all_steps(index, protocol)
-    rows += index.row("75 % threshold", "ladder", "delta75", {"protocol": protocol})
+    rows += index.row(LADDER, DELTA75, {"protocol": protocol})
     title = f"{protocol.capitalize()} protocol"
     return Section(title, f"The same figures under the {protocol} instruction.", tuple(rows))
 
@@ -184,14 +174,14 @@ def _instrument(index: Index) -> Section:
     """Each figure of the joint fit under base, and below it the other protocols."""
     rows: list[Row] = []
     others = index.protocols()
-    for metric in (*PARAMETERS, "limit_of_detection", "goodness_of_fit", "fit_probability"):
-        told, moved = metric != "goodness_of_fit", metric in ("resolution", "tie_threshold")
-        rows += index.row(term(metric).label, "ladder", metric, {"protocol": "base"}, essential=told)
+    for metric in (*NAMES, LIMIT_OF_DETECTION, GOODNESS_OF_FIT, FIT_PROBABILITY):
+        told, moved = metric != GOODNESS_OF_FIT, metric in (RESOLUTION, TIE_THRESHOLD)
+        rows += index.row(LADDER, metric, {"protocol": "base"}, essential=told)
         for name in others:
-            rows += index.row(name, "ladder", metric, {"protocol": name}, depth=1, essential=moved)
-        for name in others if metric == "resolution" else ():
+            rows += index.row(LADDER, metric, {"protocol": name}, label=name, depth=1, essential=moved)
+        for name in others if metric == RESOLUTION else ():
             label = f"ratio {name}/base"
-            rows += index.row(label, "ladder", "resolution_ratio", {"protocol": name}, depth=1)
+            rows += index.row(LADDER, RESOLUTION_RATIO, {"protocol": name}, label=label, depth=1)
     question = "What instrument is it? One fit of all pairs, in units of the judge's noise."
     return Section("Instrument model", question, tuple(rows))
 
@@ -200,21 +190,21 @@ def _controls(index: Index) -> Section:
     rows: list[Row] = []
     for kind, label in (("different_subset", "raw, other content"), ("filler", "raw, padded")):
         group: Group = {"protocol": "base", "delta": 0, "kind": kind}
-        rows += index.row(label, "ladder", "raw_false_preference", group, essential=False)
+        rows += index.row(LADDER, RAW_FALSE_PREFERENCE, group, label=label, essential=False)
     group = {"protocol": "base", "delta": 0, "kind": "filler"}
-    rows += index.row("padded preference", "ladder", "padded_preference", group)
+    rows += index.row(LADDER, PADDED_PREFERENCE, group)
     return Section("Controls", "Does other content of the same amount, or padding, sway it?", tuple(rows))
 
 
 def _natural(index: Index, protocol: str) -> Section:
     here: Group = {"protocol": protocol}
     rows: list[Row] = []
-    for metric in NATURAL:
-        rows += index.row(term(metric).label, NATURAL_PROBE, metric, here)
-    rows += index.row("accuracy", NATURAL_PROBE, "accuracy", here)
+    for metric in ORDER:
+        rows += index.row(NATURAL, metric, here)
+    rows += index.row(NATURAL, ACCURACY, here)
     named = [(f"better in slot {slot}", {**here, "slot": slot}) for slot in (1, 2)]
-    rows += index.parts(NATURAL_PROBE, "accuracy", named, depth=1)
-    rows += index.row("both orders", NATURAL_PROBE, "accuracy_both", here, depth=1)
+    rows += index.parts(NATURAL, ACCURACY, named, depth=1)
+    rows += index.row(NATURAL, ACCURACY_BOTH, here, label="both orders", depth=1)
     title = "Natural pairs" if protocol == "base" else f"Natural pairs, {protocol}"
     return Section(title, "Does the winner survive a change of order, and agree with people?", tuple(rows))
 
@@ -226,15 +216,14 @@ def _reliability(index: Index) -> Section:
 
 def _failures(index: Index) -> Section:
     rows: list[Row] = []
-    for metric in ("unreadable_rate", "failed_rate"):
-        label = term(metric).label
-        whole = list(index.row(label, RUN, metric, {}))
+    for metric in (UNREADABLE_RATE, FAILED_RATE):
+        whole = list(index.row(RUN, metric, {}))
         split: list[Row] = []
         for protocol in ("base", *index.protocols()):
-            for probe in ("vacuum", "ladder", NATURAL_PROBE):
+            for probe in ("vacuum", LADDER, NATURAL):
                 words = probe if protocol == "base" else f"{probe}, {protocol}"
-                text = words if whole else f"{label}, {words}"
-                split += index.row(text, probe, metric, {"protocol": protocol}, depth=len(whole))
+                text = words if whole else f"{metric.label}, {words}"
+                split += index.row(probe, metric, {"protocol": protocol}, label=text, depth=len(whole))
         needed = not whole or index.seen(split)
         rows += [*whole, *(replace(row, essential=needed) for row in split)]
     return Section("Failures", "How many calls gave no verdict? They are never a score.", tuple(rows))
@@ -244,19 +233,20 @@ def _other_probes(index: Index) -> Iterator[Section]:
     addresses: dict[str, list[Address]] = {}
     for address in index.cells:
         addresses.setdefault(address[0], []).append(address)
-    for probe in [name for name in addresses if name not in (*PAIRWISE, NATURAL_PROBE, RUN)]:
+    for probe in [name for name in addresses if name not in (VACUUM, LADDER, CRITERION, NATURAL, RUN)]:
         rows: list[Row] = []
         metrics = list(dict.fromkeys(metric for _, metric, _ in addresses[probe]))
         whole = {metric for _, metric, group in addresses[probe] if group <= {BASE}}
-        for _, metric, group in sorted(addresses[probe], key=lambda address: metrics.index(address[1])):
+        gathered = section_of(probe) and not told_whole(probe)
+        for _, name, group in sorted(addresses[probe], key=lambda address: metrics.index(address[1])):
+            metric = metric_named(name)
             words = numbers.condition(dict(group - {BASE}))
-            part = group > {BASE} and metric in whole
-            name = term(metric).label
-            label = words if part else name if words == "all" else f"{name}, {words}"
-            shown = metric not in DETAILS and (probe in WHOLE or probe not in RELIABILITY)
-            shown = (shown or probe == COST) and not index.free(probe, metric, group)
-            rows += index.row(label, probe, metric, dict(group), depth=int(part), essential=shown)
-        yield Section(probe_name(probe), "", tuple(rows))
+            part = group > {BASE} and name in whole
+            label = words if part else metric.label if words == "all" else f"{metric.label}, {words}"
+            shown = (not metric.detail and not gathered) or probe == COST
+            shown = shown and not index.free(probe, metric, group)
+            rows += index.row(probe, metric, dict(group), label=label, depth=int(part), essential=shown)
+        yield Section(probe_title(probe), "", tuple(rows))
 
 
 def _apart(step: float) -> str:

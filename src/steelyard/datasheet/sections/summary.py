@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry, Reading
 from steelyard.datasheet.sections.rows import Row, Section
-from steelyard.datasheet.sections.sections import RUN, sections
+from steelyard.datasheet.sections.sections import sections
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.visible import visible
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.run.losses import PROBE as RUN
 
 _MISSING = ("failed_rate", "unreadable_rate")
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from steelyard.datasheet.look_up import LookUp
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import probe_name
+from steelyard.datasheet.words.glossary import probe_title
 from steelyard.datasheet.words.short_names import short_names
 from steelyard.metrics.estimate import Estimate
 from steelyard.wording import counted
@@ -98,7 +98,7 @@ class _Tables:
             for probe in dict.fromkeys(e.probe for e in mine):
                 found = [look_up.find(judge.name, metric, probe, {"protocol": "base"}) for metric in _ORDINAL]
                 cells = map(self._ordinal_cell, found)
-                rows.append((self.names[judge.name], probe_name(probe), *cells))
+                rows.append((self.names[judge.name], probe_title(probe), *cells))
         header = ("judge", "probe", *_ORDINAL.values())
         return TogetherTable("Scores against labels", _AGAINST, header, tuple(rows))
 
@@ -114,7 +114,7 @@ class _Tables:
             found = {e.metric: e for e in mine if e.probe == probe}
             values = [numbers.value(found[f"judges_{name}"]) for name in ("mean", "sd", "sd_sampling")]
             ends = [found[f"judges_{name}"] for name in ("min", "max")]
-            rows.append((probe_name(probe), *values, *(f"{numbers.value(e)} {self._who(e)}" for e in ends)))
+            rows.append((probe_title(probe), *values, *(f"{numbers.value(e)} {self._who(e)}" for e in ends)))
         header = ("probe", "mean", "SD", "of sampling", "least", "greatest")
         return TogetherTable(f"{share.capitalize()} over judges", question, header, tuple(rows))
 
@@ -146,7 +146,7 @@ class _Tables:
         mine = [e for e in self.panel if e.metric == "jury_accuracy" and e.probe != JURY]
         judges = counted(len(self.summary.measured), "judge")
         question = f"What does the majority of all {judges} get right, by probe?"
-        rows = tuple(self._row(e, probe_name(e.probe)) for e in mine)
+        rows = tuple(self._row(e, probe_title(e.probe)) for e in mine)
         return TogetherTable("Majority by probe", question, ("probe", "accuracy", "inputs/tasks"), rows)
 
     def _jury(self, estimate: Estimate) -> str:

@@ -6,30 +6,13 @@ import math
 from collections.abc import Mapping
 from typing import TypeGuard
 
-from steelyard.datasheet.words.glossary import KINDS, term
+from steelyard.datasheet.words.glossary import KINDS, metric_named
 from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.metric import ShownAs
 from steelyard.wording import counted, plural
 
 _PAIRWISE = ("vacuum", "ladder", "criterion", "position")
 """Probes that show pairs."""
-
-_STEPS = ("delta75", "limit_of_detection")
-"""Metrics counted in quality steps, which can not lie below zero."""
-
-_WITHOUT_INTERVAL = (
-    *(
-        "goodness_of_fit",
-        "fit_probability",
-        "tokens_input",
-        "tokens_output",
-        "cost_input",
-        "cost_output",
-        "cost_total",
-    ),
-    *("accuracy_sd", "accuracy_sd_sampling", "accuracy_min", "accuracy_max"),
-    *("judges_mean", "judges_sd", "judges_sd_sampling", "judges_min", "judges_max"),
-)
-"""Metrics that count, or describe the data at hand, and estimate nothing."""
 
 NOT_MEASURED = "not measured"
 """Shown where a judge has no such estimate."""
@@ -101,25 +84,28 @@ def value(estimate: Estimate) -> str:
 
 def interval(estimate: Estimate, which: Interval | None = None) -> str:
     """The recommended interval, or a named one: `[0.86, 0.98]`, `(−∞, 1.4]`, `(no interval)`."""
-    chosen = which or estimate.interval
+    chosen, metric = which or estimate.interval, metric_named(estimate.metric)
     if chosen is None:
-        return "" if estimate.metric in _WITHOUT_INTERVAL else "(no interval)"
-    open_end = "(0" if estimate.metric in _STEPS else "(−∞"
+        return "(no interval)" if metric.estimated else ""
+    open_end = "(0" if metric.shown_as is ShownAs.STEPS else "(−∞"
     low = open_end if chosen.low is None else "[" + _one(estimate, chosen.low)
     high = "∞)" if chosen.high is None else _one(estimate, chosen.high) + "]"
     return f"{low}, {high}"
 
 
 def _one(estimate: Estimate, number: float) -> str:
-    if estimate.metric in _STEPS:
-        return steps(number)
-    if estimate.metric == "unused_levels":
-        return f"{number:g}"
-    if estimate.metric.startswith("tokens_"):
-        return f"{number:,.0f}"
-    if estimate.metric.startswith("cost_"):
-        return dollars(number)
-    return decimal(number, signed=term(estimate.metric).signed)
+    metric = metric_named(estimate.metric)
+    match metric.shown_as:
+        case ShownAs.STEPS:
+            return steps(number)
+        case ShownAs.COUNT:
+            return f"{number:g}"
+        case ShownAs.TOKENS:
+            return f"{number:,.0f}"
+        case ShownAs.DOLLARS:
+            return dollars(number)
+        case ShownAs.DECIMAL:
+            return decimal(number, signed=metric.signed)
 
 
 def reason(estimate: Estimate) -> str:
@@ -150,7 +136,7 @@ def counts(estimate: Estimate | None) -> str:
     """`94/100`, `−2/16` for a difference, or nothing where the figure is no ratio of counts."""
     if estimate is None or estimate.numerator is None or estimate.denominator is None:
         return ""
-    sign = "+" if term(estimate.metric).signed and estimate.numerator > 0 else ""
+    sign = "+" if metric_named(estimate.metric).signed and estimate.numerator > 0 else ""
     return f"{sign}{estimate.numerator}/{estimate.denominator}".replace("-", _MINUS)
 
 

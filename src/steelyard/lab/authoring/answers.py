@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 
+from steelyard.lab.authoring.draft import Draft
+from steelyard.lab.authoring.questions import question_of
 from steelyard.stimuli.authored.checks import is_refusal
 from steelyard.stimuli.authored.rejection import AUTHOR_REFUSED, EMPTY, NO_TEXT, TRUNCATED, Rejection
 from steelyard.trials.reply import Reply
 from steelyard.verdicts.json_answers import find_answers
-from steelyard.verdicts.readers import without_reasoning
+from steelyard.verdicts.readers import JsonReader, without_reasoning
+from steelyard.verdicts.verdict import Decided
 
 _TEXT = re.compile(r"<text>\r?\n?(.*)</text>", re.S | re.I)
 
@@ -18,14 +21,14 @@ def text_of(reply: Reply) -> str | Rejection:
     if reply.finish in ("refusal", "filter"):
         return Rejection(AUTHOR_REFUSED, f"the provider reported {reply.finish!r}")
     said = without_reasoning(reply.text)
-    found = _TEXT.search(said)
-    if found is None and reply.finish == "length":
+    match = _TEXT.search(said)
+    if match is None and reply.finish == "length":
         return Rejection(TRUNCATED, "the reply ended at the token limit before the text was complete")
-    if found is None and is_refusal(said):
+    if match is None and is_refusal(said):
         return Rejection(AUTHOR_REFUSED, "the author declined to write")
-    if found is None:
+    if match is None:
         return Rejection(NO_TEXT, "the reply held no text between <text> and </text>")
-    text = found[1].strip()
+    text = match[1].strip()
     return text or Rejection(EMPTY, "there was nothing between <text> and </text>")
 
 
@@ -33,8 +36,14 @@ def said_yes(reply: Reply, key: str) -> bool | None:
     """The yes or no of a JSON object with this key; None where there is not exactly one."""
     if reply.finish in ("refusal", "filter"):
         return None
-    found = find_answers(without_reasoning(reply.text), key)
-    words = {str(value).strip().lower() for value in found or ()}
+    answers = find_answers(without_reasoning(reply.text), key)
+    words = {str(value).strip().lower() for value in answers or ()}
     if words <= {"yes", "true"} and words:
         return True
     return False if words and words <= {"no", "false"} else None
+
+
+def score_of(draft: Draft, reply: Reply) -> str | None:
+    """The score in a reply; None where there is none."""
+    verdict = JsonReader()(reply, question_of(draft.brief, draft.task).scale)
+    return verdict.value if isinstance(verdict, Decided) else None

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from steelyard.errors import ConfigError
 from steelyard.lab.authoring.author import Authored, author
-from steelyard.lab.authoring.briefs import open_briefs, stand_ins
 from steelyard.lab.authoring.outlook import writing_rows
 from steelyard.lab.authoring.review import all_accepted, reviewed
 from steelyard.lab.folder.authored_stimuli import AuthoredStimulus
+from steelyard.lab.folder.frozen_run import require
 from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.run.limits import Limits
+from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.run.planner import PlanRow, make_plan
 from steelyard.lab.run.progress import Progress
 from steelyard.lab.study.role_config import parse_roles
 from steelyard.lab.study.roles import Roles
 from steelyard.lab.study.study import Study
 from steelyard.lab.study.study_file import StudyConfig
+from steelyard.lab.study.study_probes import open_briefs
+from steelyard.stimuli.authored.brief import Brief
 from steelyard.stimuli.stimulus import Stimulus
+
+TO_BE_WRITTEN = "to be written"
+"""Author of a text that stands in for one that is not there yet."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +54,11 @@ class Commission:
         return replace(study, authored=(*made, *stand_ins(study, missing))), rows
 
     def fulfilled(
-        self, study: Study, folder: RunFolder, limits: Limits, progress: Progress | None = None
+        self, study: Study, folder: RunFolder, limits: RunLimits, progress: Progress | None = None
     ) -> tuple[Study, Authored]:
         """The study with its texts, written now or before; what would be refused later is refused first."""
         make_plan(self.foreseen(study, folder)[0])
-        folder.require(study)
+        require(folder, study)
         made = author(
             study, self.roles, folder, limits, progress, review=self.review, accept_all=self.accept_all
         )
@@ -71,3 +77,8 @@ def commission_of(config: StudyConfig, accept_all: bool = False) -> Commission |
             raise ConfigError("--accept-all: the study names no author, so nothing waits; leave it out.")
         return None
     return Commission(parse_roles(config.author, config.validator), config.review, accept_all)
+
+
+def stand_ins(study: Study, briefs: Sequence[Brief]) -> tuple[Stimulus, ...]:
+    """The items' own responses in the place of texts to be written: a plan counts the calls of judges."""
+    return tuple(brief.fulfilled(brief.item.responses[0], study.task, TO_BE_WRITTEN) for brief in briefs)

@@ -47,11 +47,11 @@ class Diversity:
             vector = vectors[draft.text]
             cosine = max(closest(vector, there), closest(vector, crowd(kept)))
             if cosine > self._limit:
-                told = (
+                detail = (
                     f"the text is too close to one that is there already "
                     f"(cosine {cosine:.2f}, at most {self._limit:g}): write something of its own"
                 )
-                draft.reject(Rejection(TOO_SIMILAR, told))
+                draft.reject(Rejection(TOO_SIMILAR, detail))
             else:
                 kept.append(vector)
 

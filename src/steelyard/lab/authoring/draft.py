@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from steelyard.identity import content_hash
 from steelyard.lab.folder.authored_stimuli import AuthoredStimulus
 from steelyard.stimuli.authored.brief import Brief
 from steelyard.stimuli.authored.rejection import Rejection
@@ -26,7 +25,7 @@ class Draft:
     accepted: bool = False
     validation: str = ""
     """What the validator found."""
-    found: str | None = None
+    kept_score: str | None = None
     """Score that the text is kept at, where it is not the one that it was written for."""
     waiting: str | None = None
     """Why this sitting can not bring it to an end."""
@@ -44,7 +43,7 @@ class Draft:
     @property
     def stimulus(self) -> Stimulus:
         """The text in the item's place, as it would be judged."""
-        return self.brief.fulfilled(self.text, self.task, self.author, self.found)
+        return self.brief.fulfilled(self.text, self.task, self.author, self.kept_score)
 
     def reject(self, rejection: Rejection) -> None:
         """Turn the last try down."""
@@ -56,11 +55,6 @@ class Draft:
         lineage = replace(stimulus.lineage, validation=self.validation)
         if not self.accepted:
             last, count = self.tries[-1], len(self.tries)
-            told = f"{last.reason}: {last.detail} (try {count} of {count})"
-            lineage = replace(lineage, validation=told, review=REJECTED)
+            detail = f"{last.reason}: {last.detail} (try {count} of {count})"
+            lineage = replace(lineage, validation=detail, review=REJECTED)
         return AuthoredStimulus(replace(stimulus, lineage=lineage), tuple(self.tries))
-
-
-def brief_hash(brief: Brief, task: Task, exemplars: tuple[tuple[str, str], ...] = ()) -> str:
-    """Identity of what is asked for, the examples in the prompt included."""
-    return content_hash([brief, task, *([exemplars] if exemplars else [])])

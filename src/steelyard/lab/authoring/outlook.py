@@ -42,7 +42,7 @@ def writing_rows(study: Study, roles: Roles, briefs: Sequence[Brief]) -> list[Pl
     unlabelled: set[str] = set()
     for brief in briefs:
         draft = Draft(brief, study.task, roles.author.address, text=brief.item.responses[0])
-        calls = list(_calls(draft, roles, study))
+        calls = list(_calls(study, roles, draft))
         if asks_own_score(brief) and brief.item.id not in unlabelled:
             unlabelled.add(brief.item.id)
             calls.append(_Expected(original_exchange(roles.validator, GRADE, draft), ANSWER_TOKENS))
@@ -55,9 +55,9 @@ def writing_rows(study: Study, roles: Roles, briefs: Sequence[Brief]) -> list[Pl
     return sorted(rows, key=lambda row: row.judge)
 
 
-def _calls(draft: Draft, roles: Roles, study: Study) -> Iterator[_Expected]:
+def _calls(study: Study, roles: Roles, draft: Draft) -> Iterator[_Expected]:
     length = len(draft.text) * LENGTHS.get(draft.brief.goal, 1.0) / CHARACTERS_PER_TOKEN
-    yield _Expected(author_exchange(roles.author, draft, 0, roles, study), round(length))
+    yield _Expected(author_exchange(roles.author, draft, 0, study, roles), round(length))
     for question in questions_about(draft.brief.goal):
         yield _Expected(validator_exchange(roles.validator, question, draft), ANSWER_TOKENS)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from steelyard.identity import rng_for
+from steelyard.identity import content_hash, rng_for
 from steelyard.lab.authoring.draft import Draft
 from steelyard.lab.study.role_prompts import BORDER, EMBED, EXPANSION, GRADE, MEANING
 from steelyard.lab.study.roles import Roles
@@ -25,10 +25,10 @@ KEEPS_MEANING = (PARAPHRASE, LONG, SHORT, PADDED)
 """Goals whose texts must say what the item says."""
 
 
-def author_exchange(model: Judge, draft: Draft, attempt: int, roles: Roles, study: Study) -> Exchange:
+def author_exchange(model: Judge, draft: Draft, attempt: int, study: Study, roles: Roles) -> Exchange:
     """What to write, with what was wrong with the try before and examples of the score where they help."""
     brief = draft.brief
-    shown = exemplars(brief, study, roles.exemplars)
+    shown = exemplars(study, brief, roles.exemplars)
     values = values_of(brief, draft.task, exemplars=shown, feedback=draft.feedback)
     return Exchange(
         role=AUTHOR,
@@ -141,7 +141,7 @@ def rendered(judge: Judge, protocol: str, values: Mapping[str, object]) -> tuple
     )
 
 
-def exemplars(brief: Brief, study: Study, count: int) -> tuple[tuple[str, str], ...]:
+def exemplars(study: Study, brief: Brief, count: int) -> tuple[tuple[str, str], ...]:
     """Requests and responses that were given the wanted score by the same rubric; never the item itself.
 
     All items of the data may serve, drawn or not: few are drawn, and the ends of a scale are rare.
@@ -166,3 +166,9 @@ def _chosen(brief: Brief, items: Sequence[Item], seed: int, count: int) -> tuple
     )
     chosen = rng_for(seed, "exemplars", brief.name).sample(fitting, min(count, len(fitting)))
     return tuple((item.request, item.responses[0]) for item in chosen)
+
+
+def brief_hash(study: Study, roles: Roles, brief: Brief) -> str:
+    """Identity of what is asked for, the examples in the prompt included."""
+    shown = exemplars(study, brief, roles.exemplars)
+    return content_hash([brief, study.task, *([shown] if shown else [])])

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 from steelyard.errors import DataError
-from steelyard.lab.folder.run_folder import write_text
+from steelyard.lab.folder.whole_file import write_text
 from steelyard.stimuli.authored.brief import LABEL_FLIP
 from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.original import ORIGINAL

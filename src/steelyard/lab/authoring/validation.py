@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from steelyard.lab.authoring.answers import said_yes
+from steelyard.lab.authoring.answers import said_yes, score_of
 from steelyard.lab.authoring.desk import Desk
 from steelyard.lab.authoring.draft import Draft
 from steelyard.lab.authoring.questions import (
     asks_own_score,
     original_exchange,
-    question_of,
     questions_about,
     validator_exchange,
 )
@@ -28,8 +27,6 @@ from steelyard.stimuli.authored.rejection import (
 from steelyard.trials.exchange import Exchange
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply
-from steelyard.verdicts.readers import JsonReader
-from steelyard.verdicts.verdict import Decided
 
 Read = Callable[[Draft, Reply], str | None]
 """The answer in a reply; None where there is none."""
@@ -58,19 +55,19 @@ class Validation:
         own = await self._own_scores([draft for draft in drafts if asks_own_score(draft.brief)], attempt)
         graded = [draft for draft in drafts if draft.brief.expected or draft.brief.name in own]
         kept = []
-        for draft, score, who in await self._answers(graded, GRADE, attempt, _score):
+        for draft, score, who in await self._answers(graded, GRADE, attempt, score_of):
             wanted = draft.brief.expected or own[draft.brief.name]
             if score == wanted:
                 as_what = "as intended" if draft.brief.expected else "as for the item's own response"
                 draft.validation = f"{who} gave {score}, {as_what}"
                 kept.append(draft)
             elif self._keeps(draft, attempt):
-                draft.found = score
+                draft.kept_score = score
                 draft.validation = f"{who} gave {score}, written for {wanted} and kept at {score}"
                 kept.append(draft)
             else:
-                told = f"graded by the rubric alone, the text earns {score}, expected {wanted}"
-                draft.reject(Rejection(OTHER_SCORE, told))
+                detail = f"graded by the rubric alone, the text earns {score}, expected {wanted}"
+                draft.reject(Rejection(OTHER_SCORE, detail))
         return kept
 
     def _keeps(self, draft: Draft, attempt: int) -> bool:
@@ -80,7 +77,7 @@ class Validation:
 
     async def _own_scores(self, drafts: Sequence[Draft], attempt: int) -> dict[str, str]:
         """What the validator gives the items' own responses, where nobody else has said what they earn."""
-        answers = await self._answers(drafts, GRADE, attempt, _score, original_exchange)
+        answers = await self._answers(drafts, GRADE, attempt, score_of, original_exchange)
         return {draft.brief.name: score for draft, score, _ in answers}
 
     async def _same(self, drafts: Sequence[Draft], question: str, attempt: int) -> None:
@@ -88,8 +85,8 @@ class Validation:
             if answer == "yes":
                 draft.validation += f"; {who} finds the meaning kept"
             else:
-                told = "the text does not say what the given response says: something was added or lost"
-                draft.reject(Rejection(MEANING_CHANGED, told))
+                detail = "the text does not say what the given response says: something was added or lost"
+                draft.reject(Rejection(MEANING_CHANGED, detail))
 
     async def _open(self, drafts: Sequence[Draft], attempt: int) -> None:
         for draft, answer, who in await self._answers(drafts, BORDER, attempt, _yes("open")):
@@ -104,7 +101,7 @@ class Validation:
     ) -> list[tuple[Draft, str, str]]:
         """Drafts with a readable answer and the model that gave it; the fallback is asked for the rest."""
         exchange = ask or validator_exchange
-        found: dict[str, tuple[Draft, str, str]] = {}
+        answers: dict[str, tuple[Draft, str, str]] = {}
         still = list(drafts)
         for judge in (self._roles.validator, self._roles.fallback):
             if judge is None or not still:
@@ -117,7 +114,7 @@ class Validation:
                 key = asked[draft.brief.name].key
                 answer = read(draft, replies[key]) if key in replies else None
                 if answer is not None:
-                    found[draft.brief.name] = (draft, answer, judge.address)
+                    answers[draft.brief.name] = (draft, answer, judge.address)
                 elif key in self._desk.waiting:
                     draft.waiting = self._desk.waiting[key].message
                 else:
@@ -125,16 +122,11 @@ class Validation:
             still = unread
         for draft in still:
             draft.reject(Rejection(NO_VERDICT, f"no readable answer to the question about its {protocol}"))
-        return [found[draft.brief.name] for draft in drafts if draft.brief.name in found]
+        return [answers[draft.brief.name] for draft in drafts if draft.brief.name in answers]
 
 
 def _asked(drafts: Sequence[Draft], question: str) -> list[Draft]:
     return [draft for draft in drafts if question in questions_about(draft.brief.goal)]
-
-
-def _score(draft: Draft, reply: Reply) -> str | None:
-    verdict = JsonReader()(reply, question_of(draft.brief, draft.task).scale)
-    return verdict.value if isinstance(verdict, Decided) else None
 
 
 def _yes(key: str) -> Read:

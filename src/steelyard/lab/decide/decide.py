@@ -8,28 +8,26 @@ from dataclasses import dataclass, replace
 from steelyard.errors import ConfigError
 from steelyard.identity import rng_for
 from steelyard.lab.decide.decision import Decision, Look, write_decisions
-from steelyard.lab.decide.decision_rule import Rule
+from steelyard.lab.decide.decision_rule import DecisionRule
+from steelyard.lab.folder.frozen_run import prepare
 from steelyard.lab.folder.frozen_study import thaw
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.run.budget import check_prices
 from steelyard.lab.run.conduct import conduct
-from steelyard.lab.run.coverage import covered
 from steelyard.lab.run.ending import Ending
 from steelyard.lab.run.judge_run import Agenda
-from steelyard.lab.run.limits import Limits
-from steelyard.lab.run.observe import observe_trials
+from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.run.planner import Plan, make_plan
 from steelyard.lab.run.progress import Progress
+from steelyard.lab.run.record import Record
 from steelyard.lab.run.runner import Runner
 from steelyard.lab.run.shortfalls import speechless, stops, warnings
 from steelyard.lab.study.study import Study
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.pairs.decidable import complete
-from steelyard.store.run_store import RunStore
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Failed, Unreadable
 
 EVERY = 5
@@ -58,12 +56,14 @@ class Decisions(Ending):
 class Course:
     """One judge on its way to a decision; every look can be rebuilt from the store."""
 
-    def __init__(self, judge: Judge, rule: Rule, units: Sequence[Unit], told: Callable[[], None]) -> None:
+    def __init__(
+        self, judge: Judge, rule: DecisionRule, units: Sequence[Unit], log: Callable[[], None]
+    ) -> None:
         self.judge = judge
         self.rule = rule
         self.units = units
         self.looks: list[Look] = []
-        self._told = told
+        self._log = log
 
     @property
     def trials(self) -> list[Trial]:
@@ -76,16 +76,16 @@ class Course:
         fingerprint = self.judge.fingerprint("base")
         return Decision(self.judge.name, fingerprint, self.rule, len(self.units), tuple(self.looks))
 
-    def batches(self, store: RunStore) -> Iterator[list[Trial]]:
+    def batches(self, record: Record) -> Iterator[list[Trial]]:
         """Open trials up to the next look, until the rule is decided, the cap reached or all unreadable."""
         calls, excluded, shares, heard = 0, 0, list[float](), False
         for start in range(0, len(self.units), EVERY):
             drawn = self.units[start : start + EVERY]
-            answered = store.answered()
+            answered = record.store.answered()
             still = [trial for unit in drawn for trial in unit if trial.key not in answered]
             if still:
                 yield still
-            seen = observe_trials([trial for unit in drawn for trial in unit], store)
+            seen = record.by_trial([trial for unit in drawn for trial in unit])
             heard = heard or any(_readable(observation) for observation in seen.values())
             for unit in drawn:
                 known = [seen[trial.key] for trial in unit if trial.key in seen]
@@ -94,7 +94,7 @@ class Course:
                 excluded += share is None
                 shares += [] if share is None else [share]
             self.looks.append(Look.at(len(shares), excluded, calls, sum(shares)))
-            self._told()
+            self._log()
             if self.looks[-1].side(self.rule.limit) or (not heard and excluded >= SILENT):
                 return
 
@@ -103,7 +103,7 @@ def _readable(observation: Observation) -> bool:
     return not isinstance(observation.verdict, (Unreadable, Failed))
 
 
-def share_of(rule: Rule, observations: Sequence[Observation]) -> float | None:
+def share_of(rule: DecisionRule, observations: Sequence[Observation]) -> float | None:
     """The mean over a pair's calls; None where a verdict is missing, because a failure is no score."""
     pairs = collect(observations)
     if not complete(pairs).all():
@@ -111,7 +111,7 @@ def share_of(rule: Rule, observations: Sequence[Observation]) -> float | None:
     return float(rule.figure.share(pairs).mean())
 
 
-def draw(plan: Plan, judge: Judge, rule: Rule, cap: int | None) -> list[Unit]:
+def draw(plan: Plan, judge: Judge, rule: DecisionRule, cap: int | None) -> list[Unit]:
     """The judge's pairs in random order, up to the cap; the same order for every judge of a study."""
     units: dict[tuple[str, int], list[Trial]] = {}
     for trial in plan.trials:
@@ -141,34 +141,40 @@ def join(study: Study, folder: RunFolder) -> Study:
 def decide(
     study: Study,
     folder: RunFolder,
-    rule: Rule,
+    rule: DecisionRule,
     cap: int | None,
-    limits: Limits,
+    limits: RunLimits,
     progress: Progress | None = None,
 ) -> Decisions:
     """Decide a rule for every judge of a study; each stops on its own."""
     check_prices(study.judges, limits)
     with folder.locked():
-        plan = folder.prepare(make_plan(join(study, folder)))
+        plan = prepare(folder, make_plan(join(study, folder)))
         with folder.store() as store:
-            return _run(plan, study.judges, folder, rule, cap, Runner(store, limits, progress))
+            return _run(plan, study.judges, folder, rule, cap, Runner(Record(store), limits, progress))
 
 
 def _run(
-    plan: Plan, judges: Sequence[Judge], folder: RunFolder, rule: Rule, cap: int | None, runner: Runner
+    plan: Plan,
+    judges: Sequence[Judge],
+    folder: RunFolder,
+    rule: DecisionRule,
+    cap: int | None,
+    runner: Runner,
 ) -> Decisions:
     courses: list[Course] = []
+    record = runner.record
 
     def log() -> None:
         write_decisions(folder.decisions, [course.decision for course in courses])
 
     courses += [Course(judge, rule, draw(plan, judge, rule, cap), log) for judge in judges]
-    agendas = [Agenda(c.judge, c.trials, c.batches(runner.store)) for c in courses]
+    agendas = [Agenda(c.judge, c.trials, c.batches(record)) for c in courses]
     sitting = conduct(runner, lambda runner: runner.follow(agendas))
     log()
     trials = [trial for course in courses for trial in course.trials]
-    observations = Observations.of(observe_trials(trials, runner.store).values())
-    early = stops(sitting, covered(trials, runner.store).told) if sitting.stopped else ()
+    observations = record.observations(trials)
+    early = stops(sitting, record.coverage(trials).headline) if sitting.stopped else ()
     names = [judge.name for judge in judges]
     errors = (*early, *speechless(names, observations, sitting.given_up))
     decisions = tuple(course.decision for course in courses)

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import ConfigError
-from steelyard.lab.decide.decision_rule import Rule
-from steelyard.lab.folder.run_folder import write_text
+from steelyard.lab.decide.decision_rule import DecisionRule
+from steelyard.lab.folder.whole_file import write_text
 from steelyard.metrics.stats.confidence_sequence import ALPHA, refuted, sequence_limits
 
 SCHEMA = "steelyard.decision/1"
@@ -59,7 +59,7 @@ class Decision:
     """Name of the judge."""
     fingerprint: str
     """Of its base protocol."""
-    rule: Rule
+    rule: DecisionRule
     """What was to be decided."""
     cap: int
     """Pairs that may be drawn, at most."""
@@ -74,10 +74,10 @@ class Decision:
     @property
     def verdict(self) -> str:
         """`above`, `below`, `underpowered` (cap reached) or `unfinished`."""
-        found = self.last.side(self.rule.limit)
-        if found is None and self.last.units + self.last.excluded >= self.cap:
+        side = self.last.side(self.rule.limit)
+        if side is None and self.last.units + self.last.excluded >= self.cap:
             return "underpowered"
-        return found or "unfinished"
+        return side or "unfinished"
 
     @property
     def holds(self) -> bool | None:

@@ -15,7 +15,7 @@ FORM = re.compile(
 
 
 @dataclass(frozen=True)
-class Rule:
+class DecisionRule:
     """`dark_current<0.1`, `target_sensitivity@delta=1>0.8`."""
 
     metric: str
@@ -49,7 +49,7 @@ class Rule:
         return side == {"<": "below", ">": "above"}[self.side]
 
 
-def parse_rule(text: str) -> Rule:
+def parse_rule(text: str) -> DecisionRule:
     """The rule in a text, or one sentence about what is wrong with it."""
     match = FORM.fullmatch(text)
     if match is None:
@@ -65,7 +65,7 @@ def parse_rule(text: str) -> Rule:
         raise _wrong(text, f"{metric} belongs to a quality step; write {metric}@delta=1")
     if delta is not None and not DECIDABLE[metric].by_step:
         raise _wrong(text, f"{metric} has no quality step; leave @delta out")
-    return Rule(metric, match["side"], limit, step)
+    return DecisionRule(metric, match["side"], limit, step)
 
 
 def _number(text: str) -> float | None:

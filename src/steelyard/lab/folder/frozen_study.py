@@ -18,6 +18,7 @@ from steelyard.tasks.scale import parse_scale, scale_name
 from steelyard.tasks.task import Task
 from steelyard.trials.judge import Judge, Protocol
 from steelyard.trials.presentation import Decoding
+from steelyard.validation import reason
 
 
 def freeze(study: Study) -> str:
@@ -87,8 +88,7 @@ def _thaw_source(body: dict[str, Any]) -> DataSource:
 
 def _first_line(error: Exception) -> str:
     if isinstance(error, ValidationError):
-        problem = error.errors()[0]
-        return f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
+        return reason(error, StudyConfig)
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 

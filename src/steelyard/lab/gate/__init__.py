@@ -1,1 +1,1 @@
-"""Deciding whether a judge may be used: policy, decision, certificate, drift."""
+"""Deciding whether a judge may be used: policy, ruling, certificate, drift."""

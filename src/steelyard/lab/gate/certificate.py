@@ -15,10 +15,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.errors import CertificateError, ConfigError
 from steelyard.identity import content_hash
-from steelyard.lab.gate.decision import PASS, Decision, worst
 from steelyard.lab.gate.policy import Policy
+from steelyard.lab.gate.ruling import PASS, Ruling, worst
 from steelyard.lab.run.planner import make_plan
 from steelyard.lab.study.study_file import build_study, load_config
+from steelyard.validation import reason
 from steelyard.version import __version__
 
 SCHEMA = "steelyard.certificate/1"
@@ -88,26 +89,26 @@ class Instruments:
         return cls(str(path), judges, make_plan(study).stimuli.hash, __version__)
 
 
-def issue(sheet: Datasheet, policy: Policy, decision: Decision, now: datetime) -> dict[str, Any]:
-    """The certificate of a decision, whatever it is; only one that says PASS is worth anything later."""
+def issue(sheet: Datasheet, policy: Policy, ruling: Ruling, now: datetime) -> dict[str, Any]:
+    """The certificate of a ruling, whatever it is; only one that says PASS is worth anything later."""
     entries = {judge.name: judge for judge in sheet.judges}
     measured = sheet.run.get("finished")
     return {
         "schema": SCHEMA,
         "study": sheet.name,
-        "result": decision.result,
+        "result": ruling.result,
         "judges": [
             {
                 "name": name,
                 "model": entries[name].model,
                 "protocols": dict(entries[name].protocols),
-                "result": worst(check.result for check in decision.of(name)),
+                "result": worst(check.result for check in ruling.of(name)),
             }
-            for name in decision.judges
+            for name in ruling.judges
         ],
         "stimulus_set": sheet.stimulus_set,
         "policy": dict(policy.body),
-        "checks": [check.to_json() for check in decision.checks],
+        "checks": [check.to_json() for check in ruling.checks],
         "versions": {"steelyard": sheet.version, "python": platform.python_version()},
         "measured": measured if isinstance(measured, str) else None,
         "issued": now.isoformat(timespec="seconds"),
@@ -116,7 +117,7 @@ def issue(sheet: Datasheet, policy: Policy, decision: Decision, now: datetime) -
 
 
 def refuse_stale(sheet: Datasheet, policy: Policy, now: datetime, where: str) -> None:
-    """A measurement that is older than a decision may be is not decided on again."""
+    """A measurement that is older than a ruling may be is not decided on again."""
     measured = sheet.run.get("finished")
     if policy.valid_for is None or not isinstance(measured, str):
         return
@@ -134,21 +135,22 @@ def refuse_stale(sheet: Datasheet, policy: Policy, now: datetime, where: str) ->
 def read_certificate(path: Path) -> Certificate:
     """The certificate in a file."""
     try:
-        found = Certificate.model_validate(json.loads(path.read_text(encoding="utf-8")))
+        certificate = Certificate.model_validate(json.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise ConfigError(
             f"{path}: cannot be read ({error.strerror}), expected a certificate; write one with "
             "`steelyard gate DIR --policy FILE`."
         ) from error
     except ValidationError as error:
-        problem = error.errors()[0]
-        told = f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
-        raise ConfigError(f"{path}: not a certificate ({told}); gate the run again.") from error
+        why = reason(error, Certificate)
+        raise ConfigError(f"{path}: not a certificate ({why}); gate the run again.") from error
     except ValueError as error:
         raise ConfigError(f"{path}: not a certificate ({error}); gate the run again.") from error
-    if found.schema_name != SCHEMA:
-        raise ConfigError(f"{path}: found schema {found.schema_name!r}, expected {SCHEMA!r}; gate again.")
-    return found
+    if certificate.schema_name != SCHEMA:
+        raise ConfigError(
+            f"{path}: found schema {certificate.schema_name!r}, expected {SCHEMA!r}; gate again."
+        )
+    return certificate
 
 
 def verify(

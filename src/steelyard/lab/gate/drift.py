@@ -14,11 +14,11 @@ from pathlib import Path
 from steelyard.datasheet.comparison.sheet import interval, probability
 from steelyard.datasheet.datasheet import JudgeEntry
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import PROBES, term
+from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.errors import ConfigError, DataError
 from steelyard.lab.compare import Verdicts, compare_judges, load_verdicts
-from steelyard.lab.gate.decision import FAIL, INCONCLUSIVE, PASS, Check
 from steelyard.lab.gate.policy import Policy
+from steelyard.lab.gate.ruling import FAIL, INCONCLUSIVE, PASS, Check
 from steelyard.lab.gate.selection import select
 from steelyard.metrics.comparison.comparison import Comparison, Family, read_together
 from steelyard.metrics.findings import CLEAR
@@ -71,10 +71,10 @@ def _chosen(policy: Policy, rows: Sequence[Comparison]) -> tuple[list[Comparison
     chosen: dict[int, Comparison] = {}
     unpaired: dict[str, None] = {}
     for rule in policy.rules:
-        found = select(rule, rows)
-        if not found:
+        figures = select(rule, rows)
+        if not figures:
             unpaired[rule.metric] = None
-        chosen.update({id(row): row for row in found})
+        chosen.update({id(row): row for row in figures})
     return list(chosen.values()), list(unpaired)
 
 
@@ -107,10 +107,10 @@ def _together(judge: str, family: Family, figures: int) -> list[Check]:
 
 
 def _check(judge: str, row: Comparison, margin: float) -> Check:
-    probe = PROBES.get(row.probe, row.probe.replace("_", " "))
+    probe = probe_title(row.probe)
     head = Check(
         judge=judge,
-        rule=f"{term(row.metric).label}: no drift beyond {margin:g}",
+        rule=f"{metric_named(row.metric).label}: no drift beyond {margin:g}",
         figure=f"{probe}, {numbers.condition(row.group)}" if row.group else probe,
         result=INCONCLUSIVE,
         found="undefined",

@@ -1,4 +1,4 @@
-"""A decision as JUnit XML, which continuous integration shows by itself.
+"""A ruling as JUnit XML, which continuous integration shows by itself.
 
 One test suite per judge, one test case per check. FAIL is a `failure`. INCONCLUSIVE is an `error`: a skipped
 test would look as if nothing were wrong.
@@ -9,16 +9,16 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 from steelyard.datasheet.words.visible import visible
-from steelyard.lab.gate.decision import FAIL, INCONCLUSIVE, Check, Decision
+from steelyard.lab.gate.ruling import FAIL, INCONCLUSIVE, Check, Ruling
 
 _TAGS = {FAIL: "failure", INCONCLUSIVE: "error"}
 
 
-def render(decision: Decision) -> str:
+def render(ruling: Ruling) -> str:
     """The whole document."""
-    root = ElementTree.Element("testsuites", {"name": visible(decision.study), **_counts(decision.checks)})
-    for judge in decision.judges:
-        checks = tuple(decision.of(judge))
+    root = ElementTree.Element("testsuites", {"name": visible(ruling.study), **_counts(ruling.checks)})
+    for judge in ruling.judges:
+        checks = tuple(ruling.of(judge))
         suite = ElementTree.SubElement(root, "testsuite", {"name": visible(judge), **_counts(checks)})
         for check in checks:
             _case(suite, check)

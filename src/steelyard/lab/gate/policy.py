@@ -1,4 +1,4 @@
-"""The policy file: limits that a judge's figures must keep, and for how long a decision holds."""
+"""The policy file: limits that a judge's figures must keep, and for how long a ruling holds."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
-from steelyard.datasheet.words.glossary import term
+from steelyard.datasheet.words.glossary import metric_named
 from steelyard.datasheet.words.numbers import condition
 from steelyard.errors import ConfigError
+from steelyard.validation import checked
 
 VALID_FOR = "valid_for"
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
 
-class Limits(BaseModel):
+class RuleConfig(BaseModel):
     """One rule as it stands in the file."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
@@ -37,7 +38,7 @@ class Limits(BaseModel):
 
 
 @dataclass(frozen=True)
-class Rule:
+class PolicyRule:
     """A figure and the limits it must keep."""
 
     metric: str
@@ -56,14 +57,14 @@ class Rule:
         named += [condition(self.group)] if self.group else []
         sides = (("at least", self.low), ("at most", self.high))
         limits = " and ".join(f"{word} {limit:g}" for word, limit in sides if limit is not None)
-        return ", ".join([term(self.metric).label, *named]) + f": {limits}"
+        return ", ".join([metric_named(self.metric).label, *named]) + f": {limits}"
 
 
 @dataclass(frozen=True)
 class Policy:
-    """Rules, and how long a decision by them holds."""
+    """Rules, and how long a ruling by them holds."""
 
-    rules: tuple[Rule, ...]
+    rules: tuple[PolicyRule, ...]
     """In the order of the file."""
     valid_for: timedelta | None
     """None: a certificate does not expire."""
@@ -78,8 +79,8 @@ def load_policy(path: Path) -> Policy:
     except (OSError, UnicodeError) as error:
         raise ConfigError(f"{path}: cannot be read ({error}); name a policy file.") from error
     except yaml.YAMLError as error:
-        told = " ".join(str(error).split())
-        raise ConfigError(f"{path}: not YAML ({told}); correct it.") from error
+        problem = " ".join(str(error).split())
+        raise ConfigError(f"{path}: not YAML ({problem}); correct it.") from error
     if not isinstance(body, dict) or not set(body) - {VALID_FOR}:
         raise ConfigError(f"{path}: no rule found, expected lines such as `dark_current: {{max: 0.05}}`.")
     return parse_policy(body, str(path))
@@ -96,34 +97,24 @@ def parse_policy(body: Mapping[Any, Any], where: str) -> Policy:
     return Policy(tuple(rules), _valid_for(body.get(VALID_FOR), where), dict(body))
 
 
-def _rule(metric: object, entry: object, where: str) -> Rule:
+def _rule(metric: object, entry: object, where: str) -> PolicyRule:
     if not isinstance(metric, str) or not isinstance(entry, dict):
         raise ConfigError(
             f"{where}: {metric}: found {entry!r}, expected limits such as {{max: 0.05}}, or a list of them."
         )
-    try:
-        limits = Limits.model_validate(entry)
-    except ValidationError as error:
-        problem = error.errors()[0]
-        key = ".".join(map(str, problem["loc"]))
-        if problem["type"] == "extra_forbidden":
-            known = ", ".join(Limits.model_fields)
-            raise ConfigError(f"{where}: {metric}: unknown key {key!r}, expected {known}.") from error
-        raise ConfigError(
-            f"{where}: {metric}: {key}: found {problem['input']!r}, {problem['msg'].lower()}; correct it."
-        ) from error
+    limits = checked(RuleConfig, entry, f"{where}: {metric}")
     if limits.max is None and limits.min is None:
         raise ConfigError(f"{where}: {metric}: found neither max nor min, expected at least one of them.")
     if limits.max is not None and limits.min is not None and limits.min > limits.max:
         raise ConfigError(f"{where}: {metric}: min {limits.min:g} is above max {limits.max:g}; correct one.")
     named = limits.model_dump(exclude_none=True, exclude={"max", "min", "probe"})
-    return Rule(metric, limits.min, limits.max, limits.probe, named)
+    return PolicyRule(metric, limits.min, limits.max, limits.probe, named)
 
 
 def _valid_for(text: object, where: str) -> timedelta | None:
     if text is None:
         return None
-    found = re.fullmatch(r"([1-9]\d{0,4})([hdw])", str(text))
-    if not found:
+    match = re.fullmatch(r"([1-9]\d{0,4})([hdw])", str(text))
+    if not match:
         raise ConfigError(f"{where}: valid_for: found {text!r}, expected a time such as 90d, 12w or 36h.")
-    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+    return timedelta(**{_UNITS[match[2]]: int(match[1])})

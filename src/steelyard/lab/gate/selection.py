@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 from steelyard.datasheet.words.numbers import condition
 from steelyard.errors import ConfigError
-from steelyard.lab.gate.policy import Rule
+from steelyard.lab.gate.policy import PolicyRule
 
 
 class Figure(Protocol):
@@ -30,7 +30,7 @@ class Figure(Protocol):
 F = TypeVar("F", bound=Figure)
 
 
-def select(rule: Rule, figures: Iterable[F]) -> list[F]:
+def select(rule: PolicyRule, figures: Iterable[F]) -> list[F]:
     """The figures that a rule names; what it leaves open is taken pooled, under the base protocol.
 
     Where a figure is not pooled over what the rule leaves open, each part must keep the limits, except that
@@ -57,7 +57,7 @@ def _pools(wide: Figure, narrow: Figure) -> bool:
     return wide.probe == narrow.probe and set(wide.group.items()) < set(narrow.group.items())
 
 
-def unmatched(rule: Rule, figures: Sequence[Figure], where: str) -> ConfigError:
+def unmatched(rule: PolicyRule, figures: Sequence[Figure], where: str) -> ConfigError:
     """The sentence about a rule that fits no figure, with what there is."""
     metrics = sorted({figure.metric for figure in figures})
     if rule.metric not in metrics:

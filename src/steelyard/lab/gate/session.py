@@ -1,4 +1,4 @@
-"""One sitting at the gate: read, decide, certify; or check a certificate."""
+"""One sitting at the gate: read, rule, certify; or check a certificate."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from steelyard.errors import ConfigError, StoreError
 from steelyard.lab.folder.datasheet_file import read_datasheet
-from steelyard.lab.folder.run_folder import write_text
+from steelyard.lab.folder.whole_file import write_text
 from steelyard.lab.gate.certificate import (
     NAME,
     Certificate,
@@ -20,9 +20,9 @@ from steelyard.lab.gate.certificate import (
     refuse_stale,
     verify,
 )
-from steelyard.lab.gate.decision import Decision, decide, gated_judges, withheld
 from steelyard.lab.gate.drift import drift_checks
 from steelyard.lab.gate.policy import load_policy
+from steelyard.lab.gate.ruling import Ruling, gated_judges, rule_on, withheld
 from steelyard.metrics.findings import MARGIN
 
 
@@ -33,23 +33,23 @@ def gate(
     judges: Sequence[str] = (),
     reference: Path | None = None,
     margin: float = MARGIN,
-) -> tuple[Decision, Path | None]:
+) -> tuple[Ruling, Path | None]:
     """Decide by the policy and write the certificate into the folder; None where that is not possible."""
     policy = load_policy(policy_file)
     sheet = read_datasheet(folder)
     names = gated_judges(sheet, judges, str(folder))
     refuse_stale(sheet, policy, now, str(folder))
-    decision = decide(sheet, policy, names, str(policy_file))
+    ruling = rule_on(sheet, policy, names, str(policy_file))
     if reference is not None:
         checks, notes = drift_checks(folder, reference, policy, names, margin)
-        decision = replace(decision, checks=(*decision.checks, *checks), notes=tuple(notes))
-    decision = withheld(decision, sheet)
-    body = issue(sheet, policy, decision, now)
+        ruling = replace(ruling, checks=(*ruling.checks, *checks), notes=tuple(notes))
+    ruling = withheld(ruling, sheet)
+    body = issue(sheet, policy, ruling, now)
     try:
         write_text(folder / NAME, json.dumps(body, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     except StoreError:
-        return decision, None
-    return decision, folder / NAME
+        return ruling, None
+    return ruling, folder / NAME
 
 
 def check_certificate(

@@ -1,23 +1,23 @@
-"""A decision as Markdown, for a job summary or a pull request."""
+"""A ruling as Markdown, for a job summary or a pull request."""
 
 from __future__ import annotations
 
 from steelyard.datasheet.words.visible import visible
-from steelyard.lab.gate.decision import Decision, worst
 from steelyard.lab.gate.junit import sentence
+from steelyard.lab.gate.ruling import Ruling, worst
 
 MARKS = {"PASS": "✅", "FAIL": "❌", "INCONCLUSIVE": "❔"}
 
 
-def render(decision: Decision) -> str:
+def render(ruling: Ruling) -> str:
     """Result first, then a table for each judge."""
     parts = [
-        f"## Judge gate: {MARKS[decision.result]} {decision.result}",
+        f"## Judge gate: {MARKS[ruling.result]} {ruling.result}",
         "",
-        f"Study {_cell(decision.study)}.",
+        f"Study {_cell(ruling.study)}.",
     ]
-    for judge in decision.judges:
-        checks = decision.of(judge)
+    for judge in ruling.judges:
+        checks = ruling.of(judge)
         result = worst(check.result for check in checks)
         parts += ["", f"### {_cell(judge)}: {MARKS[result]} {result}", ""]
         parts += ["| rule | figure | found | result | why |", "| :-- | :-- | :-- | :-- | :-- |"]
@@ -26,8 +26,8 @@ def render(decision: Decision) -> str:
             f"{MARKS[check.result]} {check.result} | {_cell(sentence(check))} |"
             for check in checks
         ]
-    if decision.notes:
-        parts += ["", *(f"- {_cell(note)}" for note in decision.notes)]
+    if ruling.notes:
+        parts += ["", *(f"- {_cell(note)}" for note in ruling.notes)]
     parts += ["", "Decided on whole 95 % intervals, never on points."]
     return "\n".join(parts) + "\n"
 

@@ -89,10 +89,10 @@ def _cut(path: Path, parts: Three[Parts], seen: list[tuple[int, int, int]]) -> N
 
 def _cuts(line: str) -> tuple[str, str]:
     """The text before and with each key, as the first line writes it."""
-    found = [cut.search(line) for cut in CUTS]
-    if found[0] is None or found[1] is None:
+    matches = [cut.search(line) for cut in CUTS]
+    if matches[0] is None or matches[1] is None:
         raise UnusualError
-    return found[0].group(), found[1].group()
+    return matches[0].group(), matches[1].group()
 
 
 def _table(parts: Three[Parts], seen: Sequence[tuple[int, int, int]]) -> CallTable:

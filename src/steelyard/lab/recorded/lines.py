@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from steelyard.errors import DataError
+from steelyard.validation import checked
 
 Line = TypeVar("Line", bound=BaseModel)
 Body = dict[str, Any]
@@ -61,30 +62,4 @@ def _each_key_once(items: list[tuple[str, Any]]) -> Body:
 
 def parse(model: type[Line], where: str, body: Body) -> Line:
     """The line as its model, or what is wrong with it."""
-    try:
-        return model.model_validate(body)
-    except ValidationError as error:
-        raise DataError(f"{where}: {_problem(model, error)}") from error
-
-
-def _problem(model: type[BaseModel], error: ValidationError) -> str:
-    problem = error.errors()[0]
-    key = ".".join(str(part) for part in problem["loc"])
-    match problem["type"]:
-        case "extra_forbidden":
-            return f"unknown key {key!r}; expected {', '.join(model.model_fields)}; remove or rename it."
-        case "missing":
-            return f"no key {key!r} found, expected it on every line; add it."
-        case "literal_error":
-            expected = problem["ctx"]["expected"]
-            return f"{key} is {_short(problem['input'])}, expected {expected}; correct it."
-        case "value_error":
-            return f"{key + ': ' if key else ''}{problem['ctx']['error']}"
-        case _:
-            message = problem["msg"].removeprefix("Input should be ")
-            return f"{key} is {_short(problem['input'])}, expected {message}; correct it."
-
-
-def _short(value: object) -> str:
-    text = json.dumps(value, default=str)
-    return text if len(text) <= 60 else text[:59] + "…"
+    return checked(model, body, where, error=DataError)

@@ -73,9 +73,9 @@ def _recording(path: Path, state: tuple[int, int], judge: str | None) -> Recordi
     if judge is None and len(by_judge) == 1:
         judge = next(iter(by_judge))
     if judge not in by_judge:
-        found = "no judge is named" if judge is None else f"no judge {judge!r} found"
+        problem = "no judge is named" if judge is None else f"no judge {judge!r} found"
         raise ConfigError(
-            f"{path}: {found}, expected one of {', '.join(sorted(by_judge))}; write {path.name}?judge=NAME."
+            f"{path}: {problem}, expected one of {', '.join(sorted(by_judge))}; write {path.name}?judge=NAME."
         )
     calls = by_judge[judge]
     by_protocol: dict[str, list[object]] = {}

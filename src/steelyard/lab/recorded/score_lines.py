@@ -159,10 +159,10 @@ def _difference(first: ScoreCall, call: ScoreCall) -> str:
 
 def _scale_found(calls: list[ScoreCall]) -> str | None:
     """Binary where every score is 0 or 1, else the range of the scores found; None where nothing is open."""
-    found = {v for call in calls for v in (call.score, call.shown.expected) if v is not None}
-    if not calls or found <= {0, 1}:
+    values = {v for call in calls for v in (call.score, call.shown.expected) if v is not None}
+    if not calls or values <= {0, 1}:
         return "binary" if calls else None
-    low, high = min(found), max(found)
+    low, high = min(values), max(values)
     return f"{low}-{high}" if low < high else f"0-{high}"
 
 

@@ -11,6 +11,7 @@ from steelyard.errors import DataError, UnknownNameError
 from steelyard.identity import content_hash
 from steelyard.lab.recorded.score_call import ScoreCall, Shown
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.metric import Metric
 from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
 from steelyard.probes import vacuum
 from steelyard.probes.probe import POINTWISE, PROBES, Design, Probe, Showing, levels_of, shows_unchanged
@@ -56,12 +57,12 @@ class ScoreTable:
     def stimuli(self) -> dict[Shown, Stimulus]:
         """Every distinct text as far as it is known; edits of one item and probe are numbered."""
         count: dict[tuple[str, str, str], int] = {}
-        found: dict[Shown, Stimulus] = {}
+        stimuli: dict[Shown, Stimulus] = {}
         for shown in sorted({call.shown for call in self.calls}, key=lambda shown: shown.name):
             place = (shown.item, shown.probe, shown.variant)
             number = count[place] = count.get(place, -1) + 1
-            found[shown] = stimulus_of(shown, number)
-        return found
+            stimuli[shown] = stimulus_of(shown, number)
+        return stimuli
 
     def stimulus_set(self) -> str:
         """Hash of what was shown."""
@@ -86,10 +87,10 @@ class ScoreTable:
 
     def probes(self) -> list[Probe]:
         """Registered probes for the base protocol, pooled figures for other names and other protocols."""
-        found = sorted(
+        figures = sorted(
             {(call.protocol, call.probe) for call in self.calls}, key=lambda arm: (arm[0] != "base", arm)
         )
-        return [_probe(name, protocol, unchanged=name not in self._edited) for protocol, name in found]
+        return [_probe(name, protocol, unchanged=name not in self._edited) for protocol, name in figures]
 
     @cached_property
     def _edited(self) -> set[str]:
@@ -101,7 +102,7 @@ class RecordedProbe:
     """The figures of recorded scores under one protocol, whatever the probe was called."""
 
     question = "What do the recorded scores amount to?"
-    metrics: tuple[str, ...] = METRICS
+    metrics: tuple[Metric, ...] = METRICS
     levels: tuple[str, ...] = (POINTWISE,)
 
     def __init__(self, name: str, protocol: str, *, unchanged: bool) -> None:

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from steelyard.errors import BudgetError, ConfigError
-from steelyard.lab.run.limits import Limits
+from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.run.prices import Price, price_of
 from steelyard.trials.exchange import Call
 from steelyard.trials.judge import Judge
@@ -63,7 +63,7 @@ class Budget:
                 self._freed.notify_all()
 
 
-def check_prices(judges: Iterable[Judge], limits: Limits) -> None:
+def check_prices(judges: Iterable[Judge], limits: RunLimits) -> None:
     """Refuse a budget that can not be kept."""
     for judge in judges if limits.budget is not None else ():
         if price_of(judge) is None:

@@ -6,7 +6,7 @@ import asyncio
 
 from steelyard.errors import BudgetError, InterruptedRunError, SteelyardError, UnreachableError
 from steelyard.lab.run.budget import Budget
-from steelyard.lab.run.limits import Limits
+from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.run.progress import Progress, Silent, Tick
 from steelyard.lab.run.sitting import Sitting
 from steelyard.store.run_store import RunStore
@@ -17,7 +17,7 @@ class RunControl:
     """One for all judges of a run."""
 
     def __init__(
-        self, store: RunStore, limits: Limits, progress: Progress | None = None, spent: float = 0.0
+        self, store: RunStore, limits: RunLimits, progress: Progress | None = None, spent: float = 0.0
     ) -> None:
         """`spent` is what the study has cost beside the trials that will be run."""
         self.store = store

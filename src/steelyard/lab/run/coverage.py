@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard.store.run_store import RunStore
 from steelyard.trials.trial import Trial
 
 
@@ -43,7 +42,7 @@ class RunCoverage:
         return _together(under_test or self.judges.values())
 
     @property
-    def told(self) -> Coverage:
+    def headline(self) -> Coverage:
         """What reports speak of: the judges under test; with the baselines where only those are behind."""
         every = _together(self.judges.values())
         return every if every.partial and not self.own.partial else self.own
@@ -55,13 +54,16 @@ class RunCoverage:
             for name, one in self.judges.items()
             if one.partial
         }
-        body = {"partial": self.told.partial, "asked": self.told.asked, "planned": self.told.planned}
+        body = {
+            "partial": self.headline.partial,
+            "asked": self.headline.asked,
+            "planned": self.headline.planned,
+        }
         return {**body, "unfinished": behind} if behind else body
 
 
-def covered(trials: Sequence[Trial], store: RunStore) -> RunCoverage:
-    """Count what the store holds of these trials."""
-    answered, failed = store.answered(), store.failures().keys()
+def covered(trials: Sequence[Trial], answered: Collection[str], failed: Collection[str]) -> RunCoverage:
+    """Count these trials, given the keys of those that have a reply and of those that failed for good."""
     keys: dict[str, list[str]] = {}
     for trial in trials:
         keys.setdefault(trial.judge.name, []).append(trial.key)

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from steelyard.errors import CallError, PermanentError, SteelyardError, TransientError, UnreachableError
-from steelyard.lab.run.briefing import brief
 from steelyard.lab.run.control import RunControl
+from steelyard.lab.run.knowledge import impart
 from steelyard.lab.run.patience import Patience
 from steelyard.lab.run.prices import price_of
 from steelyard.lab.run.throttle import Throttle, nap
@@ -69,7 +69,7 @@ class JudgeRun:
             await provider.close()
 
     async def _work(self, provider: Provider, throttle: Throttle, batch: Sequence[Call]) -> None:
-        brief(provider, batch)
+        impart(provider, batch)
         waiting = deque(batch)
 
         async def worker() -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Limits:
+class RunLimits:
     """Concurrency, retries, time and money."""
 
     concurrency: int = 16

@@ -95,9 +95,9 @@ def _listed(provider: str, model: str) -> Price | None:
     for seller in (provider, None):
         with suppress(LookupError):
             # One token: the price of a long prompt is another, and stands beside.
-            found = calc_price(Tokens(input_tokens=1, output_tokens=1), model_ref=model, provider_id=seller)
-            table = f"{found.provider.id} list, genai-prices {version('genai-prices')}"
-            return _price(found.model_price.input_mtok, found.model_price.output_mtok, table)
+            listed = calc_price(Tokens(input_tokens=1, output_tokens=1), model_ref=model, provider_id=seller)
+            table = f"{listed.provider.id} list, genai-prices {version('genai-prices')}"
+            return _price(listed.model_price.input_mtok, listed.model_price.output_mtok, table)
     return None
 
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 
-from steelyard.lab.run.budget import cost
 from steelyard.lab.run.control import RunControl
 from steelyard.lab.run.judge_run import Agenda, JudgeRun
-from steelyard.lab.run.limits import Limits
-from steelyard.lab.run.prices import price_of
+from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.run.progress import Progress
+from steelyard.lab.run.record import Record
 from steelyard.lab.run.sitting import Sitting
+from steelyard.lab.run.spending import paid
 from steelyard.providers.provider import traits_of
 from steelyard.store.replies import StoredReply
-from steelyard.store.run_store import RunStore
 from steelyard.trials.exchange import Call, Exchange
 from steelyard.trials.trial import Trial
 
@@ -23,11 +22,12 @@ class Runner:
     """Executes the open trials of a plan."""
 
     def __init__(
-        self, store: RunStore, limits: Limits, progress: Progress | None = None, spent: float = 0.0
+        self, record: Record, limits: RunLimits, progress: Progress | None = None, spent: float = 0.0
     ) -> None:
         """`spent` is what the study has cost beside the trials that will be run here."""
-        self.control = RunControl(store, limits, progress, spent)
-        self.store = store
+        self.control = RunControl(record.store, limits, progress, spent)
+        self.record = record
+        self.store = record.store
 
     @property
     def sitting(self) -> Sitting:
@@ -51,12 +51,12 @@ class Runner:
         stored = self._stored([call for agenda in agendas for call in agenda.trials])
         lanes: dict[str, list[JudgeRun]] = {}
         for agenda in agendas:
-            judge, price = agenda.judge, price_of(agenda.judge)
-            paid = [trial for trial in agenda.trials if trial.key in stored]
-            self.control.budget.spent += sum(cost(price, trial, stored[trial.key].reply) for trial in paid)
+            judge = agenda.judge
+            done = sum(trial.key in stored for trial in agenda.trials)
+            self.control.budget.spent += paid(agenda.trials, stored)
             lane = judge.provider if traits_of(judge.address).in_turn else f"judge {judge.name}"
-            self.control.progress.begin(judge.name, len(agenda.trials), len(paid))
-            lanes.setdefault(lane, []).append(JudgeRun(self.control, agenda, bool(paid)))
+            self.control.progress.begin(judge.name, len(agenda.trials), done)
+            lanes.setdefault(lane, []).append(JudgeRun(self.control, agenda, bool(done)))
         async with asyncio.TaskGroup() as group:
             for runs in lanes.values():
                 group.create_task(_in_turn(runs))
@@ -64,10 +64,10 @@ class Runner:
         return self.sitting
 
     def _stored(self, calls: Sequence[Call]) -> dict[str, StoredReply]:
-        """What was answered before; of the two kinds of calls only those that are wanted are read."""
+        """What was answered before, of both kinds of calls."""
         written = [call.key for call in calls if isinstance(call, Exchange)]
-        found: dict[str, StoredReply] = dict(self.store.exchanges(written)) if written else {}
-        return found if len(written) == len(calls) else {**found, **self.store.replies()}
+        exchanges = self.store.exchanges(written) if written else {}
+        return {**exchanges, **self.record.replies(call for call in calls if isinstance(call, Trial))}
 
 
 async def _in_turn(runs: Iterable[JudgeRun]) -> None:

@@ -40,8 +40,8 @@ def stops(sitting: Sitting, coverage: Coverage) -> Iterator[SteelyardError]:
 
 def cause(error: SteelyardError, sitting: Sitting) -> str:
     """Why a run stopped, as the beginning of a sentence; a budget with what was spent in all."""
-    told = str(error).rstrip(".?")
-    return f"{told} (${sitting.dollars:.4f} spent)" if isinstance(error, BudgetError) else told
+    reason = str(error).rstrip(".?")
+    return f"{reason} (${sitting.dollars:.4f} spent)" if isinstance(error, BudgetError) else reason
 
 
 def unasked(coverage: Coverage) -> Iterator[SteelyardError]:
@@ -81,7 +81,7 @@ def _silence(judge: str, tried: Mapping[Verdict, int], cure: str) -> RunError:
         if isinstance(verdict, (Unreadable, Failed)):
             reasons[verdict.reason] += number
     return RunError(
-        f"judge {judge}: no readable verdict in {counted(sum(tried.values()), 'call')} ({_told(reasons)}), "
+        f"judge {judge}: no readable verdict in {counted(sum(tried.values()), 'call')} ({_listed(reasons)}), "
         f"no figure defined; {cure}."
     )
 
@@ -91,11 +91,11 @@ def uncomputed(faults: Iterable[Fault]) -> Iterator[SteelyardError]:
     judges: dict[tuple[str, str], list[str]] = {}
     for fault in faults:
         judges.setdefault((fault.figure, fault.cause), []).append(fault.judge)
-    told = [f"{figure}{_whose(names)} ({cause.rstrip('.')})" for (figure, cause), names in judges.items()]
-    if told:
+    figures = [f"{figure}{_whose(names)} ({cause.rstrip('.')})" for (figure, cause), names in judges.items()]
+    if figures:
         yield RunError(
-            f"could not be computed: {', '.join(told)}; every other figure stands and every reply is kept; "
-            "please report it."
+            f"could not be computed: {', '.join(figures)}; every other figure stands and every reply is "
+            "kept; please report it."
         )
 
 
@@ -105,24 +105,27 @@ def _whose(judges: Iterable[str]) -> str:
 
 
 def warnings(observations: Observations) -> Iterator[str]:
-    """Single calls without a verdict, by judge and reason."""
+    """Calls that failed or could not be read, by judge and reason; however many, they end no run."""
     counts: dict[tuple[str, str], Counter[str]] = {}
+    asked: Counter[str] = Counter()
     for (judge, verdict), number in observations.counts().items():
+        asked[judge] += number
         if isinstance(verdict, (Unreadable, Failed)):
             word = "unreadable" if isinstance(verdict, Unreadable) else "failed"
             counts.setdefault((judge, word), Counter())[verdict.reason] += number
     for (judge, word), reasons in sorted(counts.items()):
+        trials = f"{reasons.total():,} of {counted(asked[judge], 'trial')}"
         no_score = plural(reasons.total(), "it is no score", "none of them is a score")
-        yield f"judge {judge}: {counted(reasons.total(), 'trial')} {word} ({_told(reasons)}); {no_score}."
+        yield f"judge {judge}: {trials} {word} ({_listed(reasons)}); {no_score}."
 
 
 def untaken(datasheet: Datasheet) -> Iterator[str]:
     """Fields of a request that a server would not take, by judge."""
     for judge in datasheet.judges:
-        if told := datasheet.refused(judge.name):
-            yield f"judge {judge.name}: {told}."
+        if fields := datasheet.refused(judge.name):
+            yield f"judge {judge.name}: {fields}."
 
 
-def _told(reasons: Counter[str]) -> str:
-    ordered = sorted(reasons.items(), key=lambda told: (-told[1], told[0]))
+def _listed(reasons: Counter[str]) -> str:
+    ordered = sorted(reasons.items(), key=lambda counted_reason: (-counted_reason[1], counted_reason[0]))
     return ", ".join(f"{reason} {count}" for reason, count in ordered)

@@ -1,15 +1,16 @@
-"""What a study has cost beside the trials of its judges, from the replies in the run file."""
+"""What calls have cost, from the replies in the run file."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from steelyard.lab.run.budget import cost, spent
 from steelyard.lab.run.prices import Price, price_at, price_of
-from steelyard.lab.study.reference import reference_judge, reference_trial
-from steelyard.lab.study.study import Study
 from steelyard.store.authoring import StoredExchange
+from steelyard.store.replies import StoredReply
 from steelyard.store.run_store import RunStore
+from steelyard.trials.exchange import Call
 
 
 @dataclass(frozen=True)
@@ -35,13 +36,11 @@ def authoring_cost(store: RunStore) -> AuthoringCost:
     )
 
 
-def reference_cost(study: Study, store: RunStore) -> float:
-    """What the reference has cost, in dollars."""
-    if study.reference is None:
-        return 0.0
-    price, replies = price_of(reference_judge(study)), store.replies()
-    trials = [reference_trial(study, item) for item in study.items]
-    return sum(cost(price, trial, replies[trial.key].reply) for trial in trials if trial.key in replies)
+def paid(calls: Iterable[Call], replies: Mapping[str, StoredReply]) -> float:
+    """Dollars for those calls of one judge that have a reply."""
+    answered = [call for call in calls if call.key in replies]
+    price = price_of(answered[0].judge) if answered else None
+    return sum(cost(price, call, replies[call.key].reply) for call in answered)
 
 
 def _price(exchange: StoredExchange) -> Price | None:

@@ -61,6 +61,11 @@ def reference_trial(study: Study, item: Item) -> Trial:
     return Trial(reference_judge(study), "base", original_of(item, study.task), study.task)
 
 
+def reference_trials(study: Study) -> list[Trial]:
+    """Every item's showing to the reference judge; none where a study has no such judge."""
+    return [] if study.reference is None else [reference_trial(study, item) for item in study.items]
+
+
 def _with_labels(items: tuple[Item, ...], labels: Labels) -> Iterator[Item]:
     for item in items:
         yield replace(item, label=labels[item.id]) if item.id in labels else item

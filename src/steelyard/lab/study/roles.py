@@ -83,8 +83,8 @@ class Roles:
     def _unusual(self) -> list[object]:
         """Settings that leave the hash alone where they are the usual ones."""
         usual = {"exemplars": EXAMPLES, "compared": True, "off_target": "reject"}
-        found = {name: getattr(self, name) for name in usual if getattr(self, name) != usual[name]}
-        return [found] if found else []
+        unusual = {name: getattr(self, name) for name in usual if getattr(self, name) != usual[name]}
+        return [unusual] if unusual else []
 
     def settings(self) -> dict[str, Any]:
         """Author and validator with every value in force, and the hash that tells them from others."""

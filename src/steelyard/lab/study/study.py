@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from steelyard.errors import ConfigError
 from steelyard.identity import content_hash
 from steelyard.lab.study.data_source import DataSource
-from steelyard.probes.probe import PROBES, Design, Probe, WrittenProbe, covers, level_of, levels_of
+from steelyard.lab.study.probe_kit import ProbeKit
+from steelyard.probes.probe import Design, Probe, WrittenProbe, covers, level_of, levels_of
 from steelyard.registry import Spec
 from steelyard.stimuli.packed import packed_stimuli
 from steelyard.stimuli.stimulus import Stimulus
@@ -47,6 +48,9 @@ class Study:
     """Author and validator with their settings, where models write for the study."""
     notes: tuple[str, ...] = ()
     """What a user should know of how the study was put together, in sentences; decides nothing."""
+
+    kit: ProbeKit = field(default_factory=ProbeKit, compare=False, repr=False)
+    """Where its probes are built; decides nothing."""
 
     @cached_property
     def design(self) -> Design:
@@ -103,7 +107,7 @@ class Study:
 
     def build_probes(self) -> list[Probe]:
         """The probes, ready to use; one that does not fit the study's scale is refused."""
-        probes = [PROBES.build(spec) for spec in self.probes]
+        probes = [self.kit.build(spec) for spec in self.probes]
         level = level_of(self.task)
         for probe in probes:
             if level not in levels_of(probe):

@@ -6,15 +6,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from steelyard.errors import ConfigError
 from steelyard.lab.study.data_source import data_source
 from steelyard.lab.study.judge_config import parse_judge
 from steelyard.lab.study.pack_study import pack_draw
+from steelyard.lab.study.probe_kit import ProbeKit
 from steelyard.lab.study.reference import check_reference, foretold
 from steelyard.lab.study.role_config import parse_roles
 from steelyard.lab.study.study import Study
@@ -26,7 +27,7 @@ from steelyard.lab.study.study_probes import (
     without_unwritten,
 )
 from steelyard.lab.study.task_config import TaskConfig, parse_task, question
-from steelyard.probes.probe import POINTWISE, PROBES, arms_of, level_of
+from steelyard.probes.probe import POINTWISE, arms_of, level_of
 from steelyard.probes.suites import asks_for_scores, expanded, named_probes
 from steelyard.providers.house_judges import DEFAULT_JUDGES, SCORE_JUDGES, baseline_judges
 from steelyard.providers.provider import connect
@@ -35,6 +36,7 @@ from steelyard.tasks.item import Item
 from steelyard.tasks.sources.items import empty_strata
 from steelyard.tasks.task import Task
 from steelyard.trials.judge import Judge
+from steelyard.validation import Expected, checked
 
 
 class StudyConfig(BaseModel):
@@ -42,7 +44,9 @@ class StudyConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    name: str = Field(default="catalogue", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    name: Annotated[str, Expected("letters, digits, dots, dashes and underscores, no path")] = Field(
+        default="catalogue", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+    )
     seed: int = 7
     profile: Literal["quick", "standard", "full"] = "quick"
     replicates: int = Field(default=1, ge=1, le=1000)
@@ -66,10 +70,7 @@ def load_config(path: Path | None, overrides: Mapping[str, Any]) -> StudyConfig:
         body["task"] = parse_task(body["task"], folder, where)
     if path is not None:
         body.setdefault("name", path.stem)
-    try:
-        return StudyConfig.model_validate(body)
-    except ValidationError as error:
-        raise ConfigError(_sentence(error, where)) from error
+    return checked(StudyConfig, body, where)
 
 
 def _laid_over(body: Mapping[str, Any], overrides: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -79,7 +80,7 @@ def _laid_over(body: Mapping[str, Any], overrides: Mapping[str, Any], where: str
         if key in body or key in overrides:
             given = body.get(key, {})
             if not isinstance(given, Mapping):
-                raise ConfigError(f"{where}: {key}: expected a mapping, found {given!r}; correct it.")
+                raise ConfigError(f"{where}: {key}: found {given!r}, expected a mapping; correct it.")
             merged[key] = {**given, **overrides.get(key, {})}
     return merged
 
@@ -90,12 +91,13 @@ def build_study(config: StudyConfig, folder: Path, prompt: Path | None = None) -
     `prompt` is the template of every judge that is prompted and brings none of its own.
     """
     named = named_probes(config.probes) if "probes" in config.model_fields_set else set()
-    task = question(config.task, config.data, scores=asks_for_scores(config.probes))
+    kit = ProbeKit()
+    task = question(config.task, config.data, scores=asks_for_scores(config.probes, kit.build))
     config = _with_defaults(config, task)
     items, undrawn = _items(config, folder, task)
     scales = {task.scale, *(item.scale or task.scale for item in items)}
-    probes = probe_specs(expanded(config.probes, scales, packed=config.data is None))
-    arms = {arm for spec in probes for arm in arms_of(PROBES.build(spec))}
+    probes = probe_specs(expanded(config.probes, scales, packed=config.data is None), kit)
+    arms = {arm for spec in probes for arm in arms_of(kit.build(spec))}
     judges = [parse_judge(given, folder, task.scale, arms, prompt) for given in config.judges]
     judges = _distinct(judges, config.judges)
     for judge in judges:
@@ -116,6 +118,7 @@ def build_study(config: StudyConfig, folder: Path, prompt: Path | None = None) -
         source=None if config.data is None else data_source(config.data, folder),
         reference=_reference(config),
         writers=_writers(config),
+        kit=kit,
     )
     study.build_probes()  # refuses probes that do not fit the scale
     _check_rubric(study)
@@ -187,14 +190,6 @@ def read_yaml(path: Path) -> dict[str, Any]:
         found = "an empty file" if body is None else f"a {type(body).__name__}"
         raise ConfigError(f"{path}: found {found}, expected a mapping with keys such as judges and probes.")
     return body
-
-
-def _sentence(error: ValidationError, where: str) -> str:
-    problem = error.errors()[0]
-    key = ".".join(str(part) for part in problem["loc"][:2])
-    if problem["type"] == "extra_forbidden":
-        return f"{where}: unknown key {key!r}; known keys: {', '.join(StudyConfig.model_fields)}."
-    return f"{where}: {key}: {problem['msg']}, found {problem['input']!r}."
 
 
 def _distinct(judges: list[Judge], given: list[str | dict[str, Any]]) -> list[Judge]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
 from steelyard.errors import ConfigError
+from steelyard.lab.study.probe_kit import ProbeKit
 from steelyard.lab.study.study import Study
-from steelyard.probes.probe import POINTWISE, PROBES, Probe, WrittenProbe, level_of, needs_of
+from steelyard.metrics.metric import Metric
+from steelyard.probes.probe import POINTWISE, Probe, WrittenProbe, level_of, needs_of
 from steelyard.registry import Spec
+from steelyard.stimuli.authored.brief import Brief
 from steelyard.tasks.pack import pack_item
 from steelyard.tasks.task import Task
 from steelyard.wording import counted
@@ -31,16 +34,16 @@ def default_probes(task: Task, data: bool) -> tuple[str, ...]:
     return SCORE_DATA_PROBES if data else SCORE_PROBES
 
 
-def probe_specs(given: Iterable[str | dict[str, dict[str, Any]]]) -> tuple[Spec, ...]:
-    """The probes as they are written, each once."""
-    specs = [_spec(one) for one in given]
+def probe_specs(given: Iterable[str | dict[str, dict[str, Any]]], kit: ProbeKit) -> tuple[Spec, ...]:
+    """The probes as they are written, each once; one that can not be built is refused."""
+    specs = [_spec(one, kit) for one in given]
     for spec in specs:
         if specs.count(spec) > 1:
             raise ConfigError(f"probes: {spec.name!r} stands there twice; leave one out.")
     return tuple(specs)
 
 
-def _spec(given: str | dict[str, dict[str, Any]]) -> Spec:
+def _spec(given: str | dict[str, dict[str, Any]], kit: ProbeKit) -> Spec:
     if isinstance(given, str):
         spec = Spec(given)
     elif len(given) == 1:
@@ -48,9 +51,15 @@ def _spec(given: str | dict[str, dict[str, Any]]) -> Spec:
     else:
         raise ConfigError(f"probes: expected a name or one name with its options, found {given!r}.")
     try:
-        PROBES.build(spec)
-    except TypeError as error:
+        probe = kit.build(spec)
+    except (TypeError, ValueError) as error:
         raise ConfigError(f"probe {spec.name!r}: wrong options {dict(spec.args)!r} ({error}).") from error
+    odd = [metric for metric in probe.metrics if not isinstance(metric, Metric)]
+    if odd:
+        raise ConfigError(
+            f"probe {spec.name!r}: its class names {odd[0]!r} among its metrics, expected a Metric "
+            "with id, label and meaning; the guide add-a-probe shows one."
+        )
     return spec
 
 
@@ -71,9 +80,7 @@ def without_idle(study: Study, named: Collection[str]) -> Study:
 def _busy(probe: Probe, study: Study) -> bool:
     """True where a text of the probe is there to be shown, or somebody may write one."""
     protocols = {name for judge in study.judges for name in judge.protocols}
-    if isinstance(probe, WrittenProbe) and _asks(probe, study):
-        return True
-    return any(True for _ in probe.showings(study.design, protocols))
+    return any(_open_briefs(probe, study)) or any(True for _ in probe.showings(study.design, protocols))
 
 
 def _lack(probe: Probe, study: Study) -> str:
@@ -104,12 +111,14 @@ def without_unwritten(study: Study, named: Collection[str]) -> Study:
 
 def unwritten_probes(study: Study) -> list[str]:
     """Probes that ask for texts which the built-in pack does not hold."""
-    return [
-        probe.name
-        for probe in study.build_probes()
-        if isinstance(probe, WrittenProbe) and _asks(probe, study)
-    ]
+    return [probe.name for probe in study.build_probes() if any(_open_briefs(probe, study))]
 
 
-def _asks(probe: WrittenProbe, study: Study) -> bool:
-    return any(pack_item(brief.item) is None for brief in probe.briefs(study.design))
+def open_briefs(study: Study) -> tuple[Brief, ...]:
+    """What a study needs somebody to write: every brief that the built-in pack does not fulfil."""
+    return tuple(brief for probe in study.build_probes() for brief in _open_briefs(probe, study))
+
+
+def _open_briefs(probe: Probe, study: Study) -> Iterator[Brief]:
+    briefs = probe.briefs(study.design) if isinstance(probe, WrittenProbe) else ()
+    return (brief for brief in briefs if pack_item(brief.item) is None)

@@ -7,13 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from steelyard.errors import ConfigError
 from steelyard.lab.study.pack_study import pack_task
 from steelyard.tasks.data_config import DataConfig
 from steelyard.tasks.scale import Pairwise, Scale, parse_scale, scale_name
 from steelyard.tasks.task import CHECKLIST_TASK, Task
+from steelyard.validation import Expected, checked
 
 INSTRUCTIONS = {
     True: "Decide which of two responses to a request is better.",
@@ -34,9 +35,10 @@ class TaskConfig(BaseModel):
     """What the judge is asked to do."""
     rubric: str | None = Field(default=None, min_length=1)
     """What counts."""
-    scale: str | dict[Literal["ordinal"], Annotated[list[int], Field(min_length=2, max_length=2)]] | None = (
-        None
-    )
+    scale: Annotated[
+        str | dict[Literal["ordinal"], Annotated[list[int], Field(min_length=2, max_length=2)]] | None,
+        Expected("binary, pairwise, a range such as 1-6, or {ordinal: [1, 6]}"),
+    ] = None
     """`binary`, `pairwise`, a range such as `1-6`, or `{ordinal: [1, 6]}`."""
 
     def parsed_scale(self) -> Scale | None:
@@ -54,11 +56,9 @@ def parse_task(body: Mapping[str, Any], folder: Path, where: str) -> TaskConfig:
         for part in ("instruction", "rubric")
         if isinstance(body.get(part), str | Path)
     }
+    task = checked(TaskConfig, {**body, **texts}, where, under="task")
     try:
-        task = TaskConfig.model_validate({**body, **texts})
         task.parsed_scale()
-    except ValidationError as error:
-        raise ConfigError(f"{where}: {_sentence(error)}") from error
     except ConfigError as error:
         raise ConfigError(f"{where}: task.{error}") from error
     return task
@@ -124,16 +124,3 @@ def _builtin(given: TaskConfig, scores: bool) -> Task:
                 f"or leave the {part} out."
             )
     return pack_task(scale)
-
-
-def _sentence(error: ValidationError) -> str:
-    problem = error.errors()[0]
-    key = ".".join(("task", *(str(part) for part in problem["loc"][:1])))
-    if problem["type"] == "extra_forbidden":
-        return f"unknown key {key!r}; known keys: {', '.join(TaskConfig.model_fields)}."
-    if key == "task.scale":
-        return (
-            f"{key}: found {problem['input']!r}, expected binary, pairwise, a range such as 1-6, or "
-            "{ordinal: [1, 6]}; correct it."
-        )
-    return f"{key}: {problem['msg'].lower()}, found {problem['input']!r}; correct it."

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from steelyard.metrics.comparison.original_range import on_original_range
 from steelyard.metrics.comparison.question import Key, Outcome, Question, outcome_of, question_of
 from steelyard.metrics.scores.border import BORDER
+from steelyard.metrics.scores.original_range import on_original_range
 from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.original import ORIGINAL, PERTURBED
 from steelyard.stimuli.stimulus import Stimulus

@@ -13,19 +13,38 @@ from steelyard.metrics.findings import FLAGGED
 from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
 from steelyard.metrics.instrument.detection import detection
 from steelyard.metrics.instrument.fit import HIGHEST, LAPSE_BOUND, LOWEST, SURFACE_BOUND
-from steelyard.metrics.instrument.likelihood import NAMES, rows_of
+from steelyard.metrics.instrument.likelihood import LAPSE_RATE, NAMES, SURFACE_SENSITIVITY, rows_of
 from steelyard.metrics.instrument.model import FITTED_FROM, REFUSED, InstrumentFit, fit_instrument, sandwich
 from steelyard.metrics.instrument.resolution_ratio import ratio_estimate
 from steelyard.metrics.instrument.task_spread import SPREAD_FROM
+from steelyard.metrics.metric import Metric, ShownAs
 from steelyard.metrics.pairs.columns import Pairs, collect
 from steelyard.metrics.pairs.counting import excluded
 from steelyard.metrics.proportions import ONE_TASK, join
 from steelyard.metrics.stats.intervals import t_quantile
 from steelyard.verdicts.observations import Observations
 
+GOODNESS_OF_FIT = Metric(
+    "goodness_of_fit",
+    "misfit G²",
+    "Distance of the 3×3 tables from the joint fit; its p says whether chance explains it.",
+    estimated=False,
+)
+FIT_PROBABILITY = Metric(
+    "fit_probability",
+    "p of the fit",
+    "Share of data sets drawn from the joint fit that lie as far off; at 0.01 or less it is not read.",
+    estimated=False,
+)
+LIMIT_OF_DETECTION = Metric(
+    "limit_of_detection",
+    "limit of detection",
+    "Quality step at which the judge names the better text in 95 % of calls, from the joint fit.",
+    shown_as=ShownAs.STEPS,
+)
+
 PROBE = "ladder"
-FIT, FIT_PROBABILITY, DETECTION = "goodness_of_fit", "fit_probability", "limit_of_detection"
-INSTRUMENT = (*NAMES, FIT, FIT_PROBABILITY, DETECTION)
+INSTRUMENT = (*NAMES, GOODNESS_OF_FIT, FIT_PROBABILITY, LIMIT_OF_DETECTION)
 """Metrics of one protocol, in reading order."""
 CLUSTERED, PROFILE, SANDWICH = "profile_cluster", "profile", "sandwich_cluster"
 FEW_TASKS = f"pairs taken as independent: fewer than {SPREAD_FROM} tasks"
@@ -39,8 +58,8 @@ DOES_NOT_FIT = f"the model does not fit these answers (p ≤ {REFUSED:g}), so it
 NOT_TESTED = "fit not tested"
 ALIKE = "replicates all alike, counted once"
 _HELD = {
-    "surface_sensitivity": f"surface sensitivity held at its bound {SURFACE_BOUND:g}",
-    "lapse_rate": f"lapse rate held at its bound {LAPSE_BOUND:g}",
+    SURFACE_SENSITIVITY: f"surface sensitivity held at its bound {SURFACE_BOUND:g}",
+    LAPSE_RATE: f"lapse rate held at its bound {LAPSE_BOUND:g}",
 }
 
 
@@ -96,14 +115,14 @@ class _Arm:
     def estimates(self) -> list[Estimate]:
         """Parameters, then fit, then limit of detection."""
         if self.found.refused:
-            names = (*NAMES, DETECTION)
+            names = (*NAMES, LIMIT_OF_DETECTION)
             rows = [self._row(name, value=None, note=join([DOES_NOT_FIT, *self._scope()])) for name in names]
             return [*rows[:-1], *self._fit(), rows[-1]]
         errors = sandwich(self.found)
         parameters = [self._parameter(index, float(errors[index])) for index in range(len(NAMES))]
         return [*parameters, *self._fit(), self._detection()]
 
-    def _row(self, metric: str, **fields: Any) -> Estimate:
+    def _row(self, metric: Metric, **fields: Any) -> Estimate:
         return self.heading.estimate(
             metric,
             unit="pair",
@@ -169,11 +188,13 @@ class _Arm:
         """G² and its p; a small p is a fault of the model for this judge, a large one proves nothing."""
         test = self.found.test
         if test is None:
-            return [self._row(name, value=None, note=NOT_TESTED) for name in (FIT, FIT_PROBABILITY)]
+            return [
+                self._row(name, value=None, note=NOT_TESTED) for name in (GOODNESS_OF_FIT, FIT_PROBABILITY)
+            ]
         finding = FLAGGED if self.found.refused else None
         told = f"p {test.probability:.3f} from {test.refits} refits to data drawn from the model"
         return [
-            self._row(FIT, value=test.deviance, finding=finding, note=told),
+            self._row(GOODNESS_OF_FIT, value=test.deviance, finding=finding, note=told),
             self._row(
                 FIT_PROBABILITY,
                 value=test.probability,
@@ -193,7 +214,7 @@ class _Arm:
         if low is None:
             return self._one_sided(high)
         return self._row(
-            DETECTION,
+            LIMIT_OF_DETECTION,
             value=value,
             intervals=(Interval(self._method, low, high),),
             censored=censored,
@@ -203,9 +224,9 @@ class _Arm:
     def _one_sided(self, high: float | None) -> Estimate:
         """A limit of detection that the data do not bound from below."""
         if high is None:
-            return self._row(DETECTION, value=None, note=NO_LIMIT.format(self.pairs))
+            return self._row(LIMIT_OF_DETECTION, value=None, note=NO_LIMIT.format(self.pairs))
         intervals, note = (
             (Interval(self._method, None, high),),
             join([RUNS_AWAY, *self._held(), *self._scope()]),
         )
-        return self._row(DETECTION, value=high, intervals=intervals, censored="left", note=note)
+        return self._row(LIMIT_OF_DETECTION, value=high, intervals=intervals, censored="left", note=note)

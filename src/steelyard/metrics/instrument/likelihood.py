@@ -13,14 +13,38 @@ from functools import cache
 
 import numpy as np
 
+from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.answer import as_tie, readable
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.sensitivity import on_ladder
 from steelyard.metrics.stats.arrays import Floats, Ints
 
+RESOLUTION = Metric(
+    "resolution", "resolution", "Signal per quality step in units of the judge's noise, from the joint fit."
+)
+POSITION_BIAS = Metric(
+    "position_bias",
+    "position bias",
+    "Constant push towards slot 1 in units of the judge's noise, from the joint fit.",
+    signed=True,
+)
+TIE_THRESHOLD = Metric(
+    "tie_threshold",
+    "tie threshold",
+    "Signal needed before the judge names a winner, in units of its noise, from the joint fit.",
+)
+SURFACE_SENSITIVITY = Metric(
+    "surface_sensitivity",
+    "surface sensitivity",
+    "Spread of the push that a pair's wording gives, in units of the judge's noise, from the joint fit.",
+)
+LAPSE_RATE = Metric(
+    "lapse_rate", "lapse rate", "Share of answers unrelated to the texts, from the joint fit."
+)
+
 NODES = 31
 """Gauss–Hermite nodes; enough up to a surface sensitivity of 2.5."""
-NAMES = ("resolution", "position_bias", "tie_threshold", "surface_sensitivity", "lapse_rate")
+NAMES = (RESOLUTION, POSITION_BIAS, TIE_THRESHOLD, SURFACE_SENSITIVITY, LAPSE_RATE)
 """Parameters in the order of every parameter vector."""
 SAME = "same_subset"
 _TINY = 1e-12

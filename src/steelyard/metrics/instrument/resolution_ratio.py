@@ -19,10 +19,16 @@ from steelyard.metrics.heading import Heading
 from steelyard.metrics.instrument.model import InstrumentFit
 from steelyard.metrics.instrument.profile import held_at
 from steelyard.metrics.instrument.task_spread import SPREAD_FROM, allowance, spread_of
+from steelyard.metrics.metric import Metric
 from steelyard.metrics.stats.arrays import Floats
 from steelyard.metrics.stats.intervals import normal_quantile, t_quantile
 
-METRIC = "resolution_ratio"
+RESOLUTION_RATIO = Metric(
+    "resolution_ratio",
+    "resolution ratio",
+    "Resolution under another protocol divided by resolution under the base protocol.",
+)
+
 SAME_WITHIN = (0.8, 1.25)
 """Ratios that still count as the same resolution."""
 NOTE = "unchanged is claimed where the 90 % interval lies within 0.8 to 1.25"
@@ -149,7 +155,7 @@ def ratio_estimate(heading: Heading, base: InstrumentFit | None, other: Instrume
     for arm, found in (("base", base), (name, other)):
         reason = _why_not(arm, found)
         if reason:
-            return heading.undefined(METRIC, reason, "pair")
+            return heading.undefined(RESOLUTION_RATIO, reason, "pair")
     if base is None or other is None:
         raise AssertionError("both arms were found fit")
     value = float(other.theta[0] / base.theta[0])
@@ -161,7 +167,7 @@ def ratio_estimate(heading: Heading, base: InstrumentFit | None, other: Instrume
     method = "profile" if spread.tasks < SPREAD_FROM else "profile_cluster"
     by_task = spread.limits(value)
     return heading.estimate(
-        METRIC,
+        RESOLUTION_RATIO,
         unit="pair",
         value=value,
         intervals=(

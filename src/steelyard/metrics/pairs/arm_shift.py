@@ -9,6 +9,7 @@ import numpy as np
 
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading
+from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.answer import readable
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import by_task, count_calls, tally
@@ -28,7 +29,7 @@ _ROUNDING = 1e-12
 class Rate:
     """A rate per call that two arms are compared by."""
 
-    metric: str
+    metric: Metric
     """Id of the difference."""
     words: str
     """The rate, in words."""
@@ -128,7 +129,7 @@ def _paired(heading: Heading, rate: Rate, base: Pairs, arm: Pairs) -> tuple[tupl
         return (), ONE_TASK
     alike = not _residuals(table).any()
     intervals = [Interval("tango_cluster", *_score_limits(table, _changed(rate, base, arm)))]
-    sums = resample(table, heading.bootstrap_seed(rate.metric))
+    sums = resample(table, heading.bootstrap_seed(rate.metric.id))
     limits = percentile_limits(ratio(sums[:, 0], sums[:, 1]) - ratio(sums[:, 2], sums[:, 3]), len(table))
     if limits and not alike:
         intervals.append(Interval("bootstrap_cluster_paired", *limits))

@@ -4,15 +4,29 @@ from __future__ import annotations
 
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading, step
+from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.answer import neither
 from steelyard.metrics.pairs.arm_shift import Rate, aligned, arm_shift
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import count_calls
 from steelyard.metrics.pairs.sensitivity import on_ladder, outcomes, steps
 
+CRITERION_SHIFT = Metric(
+    "criterion_shift",
+    "criterion shift",
+    "Tie rate under a stricter or more lenient protocol minus that under base, on the same pairs.",
+    signed=True,
+)
+SENSITIVITY_SHIFT = Metric(
+    "sensitivity_shift",
+    "sensitivity shift",
+    "Target sensitivity under another protocol minus that under base, on the same pairs.",
+    signed=True,
+)
+
 EQUALS = "same_subset"
-TIES = Rate("criterion_shift", "tie rate", lambda pairs: count_calls(pairs, neither))
-CORRECT = Rate("sensitivity_shift", "target sensitivity", lambda pairs: outcomes(pairs).correct)
+TIES = Rate(CRITERION_SHIFT, "tie rate", lambda pairs: count_calls(pairs, neither))
+CORRECT = Rate(SENSITIVITY_SHIFT, "target sensitivity", lambda pairs: outcomes(pairs).correct)
 
 
 def criterion_estimates(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from steelyard.metrics.common import DARK_CURRENT
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.pairs.answer import decided, readable
@@ -15,7 +16,7 @@ from steelyard.metrics.proportions import proportion
 def dark_current(heading: Heading, pairs: Pairs) -> Estimate:
     """Vacuum calls that were neither a tie nor a valid abstention, among all with a verdict."""
     return proportion(
-        heading, "dark_current", tally(pairs, count_calls(pairs, decided), count_calls(pairs, readable))
+        heading, DARK_CURRENT, tally(pairs, count_calls(pairs, decided), count_calls(pairs, readable))
     )
 
 

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from steelyard.metrics.common import DARK_CURRENT
+from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.answer import decided, neither, readable
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import count_calls
 from steelyard.metrics.pairs.decomposition import CELLS, decompose
-from steelyard.metrics.pairs.sensitivity import outcomes
+from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE
+from steelyard.metrics.pairs.sensitivity import MISS_BY_TIE, TARGET_SENSITIVITY, WRONG_CHOICE, outcomes
 from steelyard.metrics.stats.arrays import Floats, Mask
 
 
@@ -38,7 +41,7 @@ def _calls(test: Callable[[Pairs], Floats]) -> Callable[[Pairs], Floats]:
     return lambda pairs: test(pairs) / 2
 
 
-def _cell(metric: str) -> Callable[[Pairs], Floats]:
+def _cell(metric: Metric) -> Callable[[Pairs], Floats]:
     return lambda pairs: decompose(pairs).cell(metric).astype(np.float64)
 
 
@@ -51,11 +54,11 @@ SAME = ("same_subset",)
 STEP = ("prefix",)
 
 DECIDABLE: dict[str, Decidable] = {
-    "dark_current": Decidable("vacuum", ("empty", "blank", "identical"), _committed),
-    "raw_false_preference": Decidable("ladder", SAME, _committed),
-    **{metric: Decidable("ladder", SAME, _cell(metric)) for metric in CELLS},
-    "target_sensitivity": Decidable("ladder", STEP, _correct, by_step=True),
-    "miss_by_tie": Decidable("ladder", STEP, _tied, by_step=True),
-    "wrong_choice": Decidable("ladder", STEP, _wrong, by_step=True),
+    DARK_CURRENT.id: Decidable("vacuum", ("empty", "blank", "identical"), _committed),
+    RAW_FALSE_PREFERENCE.id: Decidable("ladder", SAME, _committed),
+    **{metric.id: Decidable("ladder", SAME, _cell(metric)) for metric in CELLS},
+    TARGET_SENSITIVITY.id: Decidable("ladder", STEP, _correct, by_step=True),
+    MISS_BY_TIE.id: Decidable("ladder", STEP, _tied, by_step=True),
+    WRONG_CHOICE.id: Decidable("ladder", STEP, _wrong, by_step=True),
 }
 """By metric id; each is the figure of the datasheet, averaged over pairs drawn at random."""

@@ -15,13 +15,34 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.metrics.heading import NO_CALLS
+from steelyard.metrics.metric import Limit, Metric
 from steelyard.metrics.pairs.answer import Answer, decided, neither, readable, shown
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import count_calls
 from steelyard.metrics.stats.arrays import Ints, Mask
 from steelyard.wording import counted
 
-CELLS = ("stable_cross_sensitivity", "positional_false_preference", "one_sided_commit", "no_preference")
+DECLARED = {"kind": "same_subset", "protocol": "base"}
+"""Where position and wording are tested, declared before the data."""
+
+STABLE_CROSS_SENSITIVITY = Metric(
+    "stable_cross_sensitivity",
+    "stable cross-sensitivity",
+    "Same-quality pairs where the same text wins in both orders: the judge responds to surface form.",
+    limit=Limit(0.10, group=DECLARED),
+)
+POSITIONAL_FALSE_PREFERENCE = Metric(
+    "positional_false_preference",
+    "positional false preference",
+    "Same-quality pairs where the same slot wins in both orders: the judge responds to position.",
+    limit=Limit(0.10, group=DECLARED),
+)
+ONE_SIDED_COMMIT = Metric(
+    "one_sided_commit", "one-sided commit", "Pairs with a winner in exactly one of the two orders."
+)
+NO_PREFERENCE = Metric("no_preference", "no preference", "Pairs that are a tie in both orders.")
+
+CELLS = (STABLE_CROSS_SENSITIVITY, POSITIONAL_FALSE_PREFERENCE, ONE_SIDED_COMMIT, NO_PREFERENCE)
 ONE_ORDER = "shown in one order only: not decomposed"
 
 INCOMPLETE = "no pair has a verdict in both orders"
@@ -48,12 +69,12 @@ class Decomposition:
     commits: Ints
     """Decided calls of each row."""
 
-    def cell(self, metric: str) -> Mask:
+    def cell(self, metric: Metric) -> Mask:
         """The mask of a cell by its metric id."""
         masks = (self.stable, self.positional, self.one_sided, self.no_preference)
         return masks[CELLS.index(metric)]
 
-    def in_slot(self, metric: str, slot: int) -> Mask:
+    def in_slot(self, metric: Metric, slot: int) -> Mask:
         """The rows of a positional or one-sided cell whose commits went into a slot."""
         answer = SLOTS[slot]
         into: Mask = (self.pairs.u_first == answer) | (self.pairs.v_first == answer)
@@ -64,16 +85,16 @@ class Decomposition:
         """Commits in pairs that lack the other verdict."""
         return int(self.commits[~self.complete].sum())
 
-    def possible(self, metric: str, slot: int | None = None) -> int:
+    def possible(self, metric: Metric, slot: int | None = None) -> int:
         """Incomplete pairs that could have fallen into a cell."""
         u, v = self.pairs.u_first, self.pairs.v_first
         tied = ~self.complete & (neither(u) | neither(v))
         committed = ~self.complete & (self.commits > 0)
         could = ~self.complete & ~tied & ~committed
-        if metric != "no_preference":
+        if metric != NO_PREFERENCE:
             into = (u == SLOTS[slot]) | (v == SLOTS[slot]) if slot else committed
             could = could | (committed & into)
-        if metric in ("one_sided_commit", "no_preference"):
+        if metric in (ONE_SIDED_COMMIT, NO_PREFERENCE):
             could = could | tied
         return int(np.count_nonzero(could))
 
@@ -119,7 +140,7 @@ def undecomposed(pairs: Pairs, parts: Decomposition) -> str:
     return INCOMPLETE if len(parts.pairs) else ONE_ORDER
 
 
-def chance_lines(parts: Decomposition) -> dict[tuple[str, int | None], float]:
+def chance_lines(parts: Decomposition) -> dict[tuple[Metric, int | None], float]:
     """What calls that do not know of each other would show, from the slot marginals of complete pairs."""
     calls = 2 * int(parts.complete.sum())
     if not calls:
@@ -130,8 +151,8 @@ def chance_lines(parts: Decomposition) -> dict[tuple[str, int | None], float]:
         for answer in (Answer.FIRST, Answer.SECOND)
     )
     return {
-        ("stable_cross_sensitivity", None): 2 * first * second,
-        ("positional_false_preference", None): first**2 + second**2,
-        ("positional_false_preference", 1): first**2,
-        ("positional_false_preference", 2): second**2,
+        (STABLE_CROSS_SENSITIVITY, None): 2 * first * second,
+        (POSITIONAL_FALSE_PREFERENCE, None): first**2 + second**2,
+        (POSITIONAL_FALSE_PREFERENCE, 1): first**2,
+        (POSITIONAL_FALSE_PREFERENCE, 2): second**2,
     }

@@ -15,6 +15,7 @@ import numpy as np
 
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
+from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.answer import Answer, neither, readable
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import by_task, excluded, tally
@@ -24,7 +25,15 @@ from steelyard.metrics.proportions import NO_SPREAD, ONE_TASK, join
 from steelyard.metrics.stats.arrays import Floats, Ints
 from steelyard.metrics.stats.clusters import percentile_limits, resample
 
-METRIC, FORCED_CHOICE = "dprime", "dprime_2afc"
+DPRIME = Metric(
+    "dprime",
+    "d′",
+    "Distance between the two orders in units of the judge's noise; at the ceiling it is only a bound.",
+)
+DPRIME_2AFC = Metric(
+    "dprime_2afc", "d′ (2AFC)", "d′ divided by √2, the form used for two-alternative forced choice."
+)
+
 ONE_SIDE = "the better candidate stood in one slot only"
 HELD = "an answer that never or always came: held by the log-linear correction, so a bound"
 BOUND = "every call agrees: a function of the number of calls alone, so a bound"
@@ -34,9 +43,12 @@ def dprime_estimates(heading: Heading, pairs: Pairs) -> list[Estimate]:
     """`dprime` and its two-alternative form, which is smaller by √2; `pairs` hold one step."""
     yes_no = dprime(heading, pairs)
     if yes_no.value is None:
-        return [yes_no, replace(yes_no, metric=FORCED_CHOICE)]
+        return [yes_no, replace(yes_no, metric=DPRIME_2AFC.id)]
     intervals = tuple(replace(i, low=_shrink(i.low), high=_shrink(i.high)) for i in yes_no.intervals)
-    return [yes_no, replace(yes_no, metric=FORCED_CHOICE, value=_shrink(yes_no.value), intervals=intervals)]
+    return [
+        yes_no,
+        replace(yes_no, metric=DPRIME_2AFC.id, value=_shrink(yes_no.value), intervals=intervals),
+    ]
 
 
 def dprime(heading: Heading, pairs: Pairs) -> Estimate:
@@ -45,7 +57,7 @@ def dprime(heading: Heading, pairs: Pairs) -> Estimate:
     totals = counts.sum(axis=0)
     if not totals[2] or not totals[5]:
         reason = ONE_SIDE if totals[2] or totals[5] else NO_VERDICTS if len(pairs) else NO_CALLS
-        return heading.undefined(METRIC, reason, excluded=excluded(pairs))
+        return heading.undefined(DPRIME, reason, excluded=excluded(pairs))
     seen = outcomes(pairs)
     hits = tally(pairs, seen.correct, seen.readable)
     wrong = seen.decided.sum() - seen.correct.sum()
@@ -57,7 +69,7 @@ def dprime(heading: Heading, pairs: Pairs) -> Estimate:
     if not edge and any(_saturated(totals)):
         intervals, edge, held = _opened(intervals, *_saturated(totals))
     return heading.estimate(
-        METRIC,
+        DPRIME,
         unit="call",
         value=float(separation(totals)),
         intervals=intervals,
@@ -123,7 +135,7 @@ def _drawn(heading: Heading, counts: Ints) -> tuple[Interval, ...]:
     """Percentiles of a bootstrap over tasks, where they have width."""
     if len(counts) < 2:
         return ()
-    draws = separation(resample(counts, heading.bootstrap_seed(METRIC)))
+    draws = separation(resample(counts, heading.bootstrap_seed(DPRIME.id)))
     limits = percentile_limits(draws, len(counts))
     return (Interval("bootstrap_cluster", *limits),) if limits else ()
 

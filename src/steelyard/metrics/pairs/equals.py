@@ -10,12 +10,16 @@ import numpy as np
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import FLAGGED, UNDERPOWERED
 from steelyard.metrics.heading import Heading
+from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.answer import decided, neither, readable
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import count_calls, excluded, tally
 from steelyard.metrics.pairs.decomposition import (
     CELLS,
+    ONE_SIDED_COMMIT,
+    POSITIONAL_FALSE_PREFERENCE,
     SLOTS,
+    STABLE_CROSS_SENSITIVITY,
     Decomposition,
     chance_lines,
     decompose,
@@ -26,7 +30,19 @@ from steelyard.metrics.proportions import join, proportion
 from steelyard.metrics.tested import Tested, alone
 from steelyard.wording import counted, plural
 
-SPLIT = ("positional_false_preference", "one_sided_commit")
+RAW_FALSE_PREFERENCE = Metric(
+    "raw_false_preference",
+    "raw false preference",
+    "Calls that name a winner between texts of the same quality; a mixture that its parts explain.",
+)
+OTHER_CONFLICT = Metric(
+    "other_conflict",
+    "other conflict",
+    "Commits in pairs whose other order gave no verdict, as a share of all calls; zero in clean runs.",
+)
+TIE_RATE = Metric("tie_rate", "tie rate", "Calls answered with a tie or a valid abstention.")
+
+SPLIT = (POSITIONAL_FALSE_PREFERENCE, ONE_SIDED_COMMIT)
 """Cells whose commits went into one slot, which is recorded."""
 BY_CHANCE = "by chance"
 """Reading of a cell that calls which ignore each other would fill as well."""
@@ -46,12 +62,12 @@ def call_rates(heading: Heading, pairs: Pairs) -> list[Estimate]:
     """`raw_false_preference` and `tie_rate`: call by call, so one order is enough."""
     calls = count_calls(pairs, readable)
     return [
-        proportion(heading, "raw_false_preference", tally(pairs, count_calls(pairs, decided), calls)),
+        proportion(heading, RAW_FALSE_PREFERENCE, tally(pairs, count_calls(pairs, decided), calls)),
         tie_rate(heading, pairs),
     ]
 
 
-def tie_rate(heading: Heading, pairs: Pairs, metric: str = "tie_rate") -> Estimate:
+def tie_rate(heading: Heading, pairs: Pairs, metric: Metric = TIE_RATE) -> Estimate:
     """Ties and valid abstentions among calls with a verdict."""
     return proportion(
         heading, metric, tally(pairs, count_calls(pairs, neither), count_calls(pairs, readable))
@@ -64,8 +80,8 @@ def _decomposition_estimates(heading: Heading, pairs: Pairs, family: Mapping[str
         return _undefined(heading, pairs, parts)
     count, notes, test = len(CELLS), left_out(pairs, parts), position_test(parts)
     tests = {
-        "stable_cross_sensitivity": ("stable excess", family.get("stable", alone(test.stable_p))),
-        "positional_false_preference": ("position test", family.get("position", alone(test.p))),
+        STABLE_CROSS_SENSITIVITY.id: ("stable excess", family.get("stable", alone(test.stable_p))),
+        POSITIONAL_FALSE_PREFERENCE.id: ("position test", family.get("position", alone(test.p))),
     }
     cells = [cell_estimate(heading, metric, parts, metric, cells=count, notes=notes) for metric in CELLS]
     by_slot = [
@@ -94,7 +110,7 @@ def _undefined(heading: Heading, pairs: Pairs, parts: Decomposition) -> list[Est
     by_slot = [(heading.within(slot=slot), metric) for metric in SPLIT for slot in SLOTS]
     return [
         *(here.undefined(metric, why, "pair", missing) for here, metric in [*cells, *by_slot]),
-        heading.undefined("other_conflict", why, "call", missing),
+        heading.undefined(OTHER_CONFLICT, why, "call", missing),
     ]
 
 
@@ -110,9 +126,9 @@ def left_out(pairs: Pairs, parts: Decomposition) -> list[str]:
 
 def cell_estimate(
     heading: Heading,
-    metric: str,
+    metric: Metric,
     parts: Decomposition,
-    cell: str,
+    cell: Metric,
     slot: int | None = None,
     *,
     cells: int | None = None,
@@ -141,4 +157,4 @@ def _other_conflict(heading: Heading, parts: Decomposition) -> Estimate:
     """Commits in pairs that lack the other verdict, among the two calls of every pair."""
     rows = np.where(parts.complete, 0, parts.commits)
     counts = tally(parts.pairs, rows, np.full(len(rows), 2, dtype=np.int64), missing=False)
-    return proportion(heading, "other_conflict", counts)
+    return proportion(heading, OTHER_CONFLICT, counts)

@@ -10,6 +10,7 @@ import numpy as np
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import MARGIN, UNDERPOWERED, by_loss, difference_word, moved_by
 from steelyard.metrics.heading import Heading
+from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import excluded
 from steelyard.metrics.pairs.flip_bounds import flip_bounds
@@ -24,7 +25,22 @@ from steelyard.metrics.stats.power import ALPHA, first_number
 from steelyard.metrics.stats.tally import Tally
 from steelyard.metrics.tested import Tested, alone
 
-METRICS = ("repeat_flip_rate", "swap_flip_rate", "flip_excess")
+REPEAT_FLIP_RATE = Metric(
+    "repeat_flip_rate",
+    "repeat flips",
+    "Two calls on a pair in the same order that name different winners: noise alone.",
+)
+SWAP_FLIP_RATE = Metric(
+    "swap_flip_rate", "swap flips", "Two calls on a pair in opposite orders that name different winners."
+)
+FLIP_EXCESS = Metric(
+    "flip_excess",
+    "flip excess",
+    "Swap flips minus repeat flips: what order adds to noise, whichever slot gains by it.",
+    signed=True,
+)
+
+METRICS = (REPEAT_FLIP_RATE, SWAP_FLIP_RATE, FLIP_EXCESS)
 UNIT = "comparison"
 NEVER = "replicates never differed, as at temperature 0: they tell nothing of noise, and nothing is flagged"
 SAMPLED = "comparisons of one pair share its calls"
@@ -35,7 +51,7 @@ def order_test(heading: Heading, pairs: Pairs) -> float | None:
     flips = count_flips(pairs).comparable()
     if not len(flips.cluster) or not flips.repeat_flips.any():
         return None
-    return relabelling_p(flips, heading.bootstrap_seed(METRICS[2]))
+    return relabelling_p(flips, heading.bootstrap_seed(FLIP_EXCESS.id))
 
 
 def flip_estimates(heading: Heading, pairs: Pairs, tested: Tested | None = None) -> list[Estimate]:
@@ -52,8 +68,8 @@ def flip_estimates(heading: Heading, pairs: Pairs, tested: Tested | None = None)
     swap = _tally(flips, flips.swap_flips, flips.swap, missing)
     repeats, swaps, between = flip_bounds(asked)
     return [
-        proportion(heading, "repeat_flip_rate", repeat, unit=UNIT, bounds=repeats, notes=[SAMPLED]),
-        proportion(heading, "swap_flip_rate", swap, unit=UNIT, bounds=swaps, notes=[SAMPLED]),
+        proportion(heading, REPEAT_FLIP_RATE, repeat, unit=UNIT, bounds=repeats, notes=[SAMPLED]),
+        proportion(heading, SWAP_FLIP_RATE, swap, unit=UNIT, bounds=swaps, notes=[SAMPLED]),
         _excess(heading, flips, repeat, swap, between, tested),
     ]
 
@@ -90,7 +106,7 @@ def _excess(
     ones = np.ones(len(flips.cluster), dtype=np.int64)
     by_task = ClusterMean(_by_task(flips, flips.excess), _whole(flips, ones))
     means = by_task if tasks > 1 else ClusterMean(flips.excess, ones)
-    test = tested or alone(relabelling_p(flips, heading.bootstrap_seed(METRICS[2])))
+    test = tested or alone(relabelling_p(flips, heading.bootstrap_seed(FLIP_EXCESS.id)))
     informative = repeat.k > 0 and not means.even
     declared = heading.group.get("protocol") == DECLARED_PROTOCOL
     seen = word = None
@@ -100,7 +116,7 @@ def _excess(
         word = difference_word(limits, test.corrected, moved=moved_by(means.mean, bounds))
     intervals, remark = _intervals(heading, means, tasks, repeat, swap)
     return heading.estimate(
-        METRICS[2],
+        FLIP_EXCESS,
         unit=UNIT,
         value=means.mean,
         intervals=intervals,
@@ -137,7 +153,7 @@ def _intervals(
 
 def _drawn(heading: Heading, means: ClusterMean) -> Limits | None:
     columns: Floats = np.stack([means.sums, means.sizes.astype(np.float64)], axis=1)
-    sums = resample(columns, heading.bootstrap_seed(METRICS[2]))
+    sums = resample(columns, heading.bootstrap_seed(FLIP_EXCESS.id))
     return percentile_limits(ratio(sums[:, 0], sums[:, 1]), means.units)
 
 

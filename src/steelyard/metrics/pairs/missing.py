@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import NO_CALLS, Heading
 from steelyard.metrics.pairs.answer import Answer, shown
@@ -9,7 +10,7 @@ from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import count_answers, count_calls, tally
 from steelyard.metrics.proportions import proportion
 
-_ENDS = {"unreadable_rate": Answer.UNREADABLE, "failed_rate": Answer.FAILED}
+_ENDS = {UNREADABLE_RATE: Answer.UNREADABLE, FAILED_RATE: Answer.FAILED}
 
 
 def missing_rates(heading: Heading, pairs: Pairs) -> list[Estimate]:

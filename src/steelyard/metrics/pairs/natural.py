@@ -13,12 +13,22 @@ from dataclasses import replace
 
 import numpy as np
 
+from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
+from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.answer import Answer, neither, readable
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import excluded, tally
-from steelyard.metrics.pairs.decomposition import SLOTS, decompose, undecomposed
+from steelyard.metrics.pairs.decomposition import (
+    NO_PREFERENCE,
+    ONE_SIDED_COMMIT,
+    POSITIONAL_FALSE_PREFERENCE,
+    SLOTS,
+    STABLE_CROSS_SENSITIVITY,
+    decompose,
+    undecomposed,
+)
 from steelyard.metrics.pairs.equals import cell_estimate, left_out, tie_rate
 from steelyard.metrics.pairs.equals_tests import ORDER, POSITION, equals_tests
 from steelyard.metrics.pairs.flip_estimates import flip_estimates
@@ -29,12 +39,27 @@ from steelyard.metrics.proportions import proportion
 from steelyard.metrics.stats.arrays import Ints, Mask
 from steelyard.metrics.stats.multiplicity import holm
 
-CELLS: dict[str, tuple[str, int | None]] = {
-    "order_consistency": ("stable_cross_sensitivity", None),
-    "flip_first": ("positional_false_preference", 1),
-    "flip_second": ("positional_false_preference", 2),
-    "one_sided_commit": ("one_sided_commit", None),
-    "no_preference": ("no_preference", None),
+ORDER_CONSISTENCY = Metric(
+    "order_consistency",
+    "order consistency",
+    "Pairs whose winner stays the same text when the order is reversed.",
+)
+FLIP_FIRST = Metric(
+    "flip_first", "flips to slot 1", "Pairs whose winner changes with the order, to the first slot."
+)
+FLIP_SECOND = Metric(
+    "flip_second", "flips to slot 2", "Pairs whose winner changes with the order, to the second slot."
+)
+ACCURACY_BOTH = Metric(
+    "accuracy_both", "accuracy in both orders", "Pairs whose verdict is the expected one in both orders."
+)
+
+CELLS: dict[Metric, tuple[Metric, int | None]] = {
+    ORDER_CONSISTENCY: (STABLE_CROSS_SENSITIVITY, None),
+    FLIP_FIRST: (POSITIONAL_FALSE_PREFERENCE, 1),
+    FLIP_SECOND: (POSITIONAL_FALSE_PREFERENCE, 2),
+    ONE_SIDED_COMMIT: (ONE_SIDED_COMMIT, None),
+    NO_PREFERENCE: (NO_PREFERENCE, None),
 }
 """Each cell of natural pairs as a cell of the decomposition, and the slot its commits went into."""
 
@@ -103,7 +128,7 @@ def _accuracy(heading: Heading, pairs: Pairs) -> Estimate:
     u, v = right(pairs)
     calls = readable(pairs.u_first).astype(np.int64) + readable(pairs.v_first)
     reason = None if len(pairs) else NO_GOLD
-    return proportion(heading, "accuracy", tally(pairs, u.astype(np.int64) + v, calls), reason=reason)
+    return proportion(heading, ACCURACY, tally(pairs, u.astype(np.int64) + v, calls), reason=reason)
 
 
 def _accuracy_in_slot(heading: Heading, pairs: Pairs, slot: int) -> Estimate:
@@ -116,7 +141,7 @@ def _accuracy_in_slot(heading: Heading, pairs: Pairs, slot: int) -> Estimate:
     chosen = codes == SLOTS[slot]
     reason = None if len(rows) else NO_BETTER if len(pairs) else NO_GOLD
     counts = tally(calls, chosen, readable(codes))
-    return proportion(heading.within(slot=slot), "accuracy", counts, reason=reason)
+    return proportion(heading.within(slot=slot), ACCURACY, counts, reason=reason)
 
 
 def _accuracy_both(heading: Heading, pairs: Pairs) -> Estimate:
@@ -124,7 +149,7 @@ def _accuracy_both(heading: Heading, pairs: Pairs) -> Estimate:
     parts = decompose(pairs)
     if not parts.complete.any():
         why = undecomposed(pairs, parts) if len(pairs) else NO_GOLD
-        return heading.undefined("accuracy_both", why, "pair", excluded(pairs))
+        return heading.undefined(ACCURACY_BOTH, why, "pair", excluded(pairs))
     u, v = right(parts.pairs)
     counts = tally(parts.pairs, u & v, parts.complete, calls_per_trial=2)
     lost_u, lost_v = ~readable(parts.pairs.u_first), ~readable(parts.pairs.v_first)
@@ -132,5 +157,5 @@ def _accuracy_both(heading: Heading, pairs: Pairs) -> Estimate:
     designed = len(parts.pairs)
     bounds = (counts.k / designed, (counts.k + possible) / designed)
     return proportion(
-        heading, "accuracy_both", counts, unit="pair", bounds=bounds, notes=left_out(pairs, parts)
+        heading, ACCURACY_BOTH, counts, unit="pair", bounds=bounds, notes=left_out(pairs, parts)
     )

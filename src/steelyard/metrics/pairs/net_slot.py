@@ -11,13 +11,13 @@ from steelyard.metrics.findings import (
     CLEAR,
     MARGIN,
     UNDERPOWERED,
-    Limit,
     by_loss,
     difference_word,
     judge_limit,
     moved_by,
 )
 from steelyard.metrics.heading import Heading
+from steelyard.metrics.metric import Limit, Metric
 from steelyard.metrics.pairs.answer import decided, readable
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import count_calls, distinct_pairs, excluded, tally
@@ -30,7 +30,13 @@ from steelyard.metrics.stats.intervals import Limits
 from steelyard.metrics.stats.power import ALPHA
 from steelyard.metrics.tested import Tested, alone
 
-METRIC = "net_slot_preference"
+NET_SLOT_PREFERENCE = Metric(
+    "net_slot_preference",
+    "net slot preference",
+    "Slot-1 commits minus slot-2 commits, per call; above zero the judge leans to the first slot.",
+    signed=True,
+)
+
 DECLARED_PROTOCOL = "base"
 """The only arm whose position test may flag: one test, declared before the data."""
 
@@ -49,7 +55,7 @@ def net_slot_preference(
     parts = decompose(pairs)
     complete = parts.pairs.where(parts.complete)
     if not len(complete):
-        return heading.undefined(METRIC, undecomposed(pairs, parts), excluded=excluded(pairs))
+        return heading.undefined(NET_SLOT_PREFERENCE, undecomposed(pairs, parts), excluded=excluded(pairs))
     test = position_test(parts)
     units = slot_units(complete)
     position = (family or {}).get("position", alone(test.p))
@@ -63,7 +69,7 @@ def net_slot_preference(
         seen = difference_word(limits, p)
         word = difference_word(limits, p, moved=moved_by(units.means.mean, bounds))
     return heading.estimate(
-        METRIC,
+        NET_SLOT_PREFERENCE,
         unit="call",
         value=units.means.mean,
         numerator=test.total,
@@ -107,7 +113,9 @@ def _intervals(heading: Heading, units: SlotBalance) -> tuple[Interval, ...]:
     method = "wilson_cluster_difference" if units.means.even else "t_cluster"
     intervals = [Interval(method, *units.limits(0.975))]
     if tasks(units.complete) > 1:
-        sums = resample(np.stack([units.balance, units.calls], axis=1), heading.bootstrap_seed(METRIC))
+        sums = resample(
+            np.stack([units.balance, units.calls], axis=1), heading.bootstrap_seed(NET_SLOT_PREFERENCE.id)
+        )
         resampled = percentile_limits(ratio(sums[:, 0], sums[:, 1]), len(units.calls))
         intervals += [Interval("bootstrap_cluster", *resampled)] if resampled else []
     return tuple(intervals)

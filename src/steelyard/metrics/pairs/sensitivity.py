@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.findings import judge_limit, limit_for
+from steelyard.metrics.findings import judge_limit
 from steelyard.metrics.heading import Heading, step
+from steelyard.metrics.metric import Limit, Metric
 from steelyard.metrics.pairs.answer import decided, readable, shown
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import count_calls, count_wins, tally
@@ -17,6 +18,18 @@ from steelyard.metrics.proportions import join, proportion
 from steelyard.metrics.stats.arrays import Ints
 from steelyard.metrics.stats.intervals import Limits
 from steelyard.metrics.stats.tally import Tally
+
+TARGET_SENSITIVITY = Metric(
+    "target_sensitivity",
+    "target sensitivity",
+    "Calls that choose the better of two texts a known number of quality steps apart; a tie is a miss.",
+    limit=Limit(0.80, "min", {"delta": 1}),
+)
+NONTIE_ACCURACY = Metric(
+    "nontie_accuracy", "accuracy without ties", "Correct calls among those that name a winner."
+)
+MISS_BY_TIE = Metric("miss_by_tie", "miss by tie", "Calls that answer tie although one text is better.")
+WRONG_CHOICE = Metric("wrong_choice", "wrong choice", "Calls that choose the worse text.")
 
 ONE_SLOT = "the better text stood in one slot only: not told from a preference for that slot"
 
@@ -66,13 +79,13 @@ def sensitivity_estimates(heading: Heading, pairs: Pairs) -> list[Estimate]:
         target_sensitivity(heading, seen),
         _share(
             heading,
-            "nontie_accuracy",
+            NONTIE_ACCURACY,
             pairs,
             tally(pairs, seen.correct, seen.decided),
             reason="no call of this condition was decided",
         ),
-        tie_rate(heading, pairs, "miss_by_tie"),
-        _share(heading, "wrong_choice", pairs, tally(pairs, seen.decided - seen.correct, seen.readable)),
+        tie_rate(heading, pairs, MISS_BY_TIE),
+        _share(heading, WRONG_CHOICE, pairs, tally(pairs, seen.decided - seen.correct, seen.readable)),
         tie_rate(heading, pairs),
     ]
 
@@ -80,15 +93,17 @@ def sensitivity_estimates(heading: Heading, pairs: Pairs) -> list[Estimate]:
 def target_sensitivity(heading: Heading, seen: Outcomes) -> Estimate:
     """Calls choosing the better candidate among all with a verdict; ties are not correct."""
     counts = tally(seen.pairs, seen.correct, seen.readable)
-    return _share(heading, "target_sensitivity", seen.pairs, counts)
+    return _share(heading, TARGET_SENSITIVITY, seen.pairs, counts)
 
 
-def _share(heading: Heading, metric: str, pairs: Pairs, counts: Tally, reason: str | None = None) -> Estimate:
+def _share(
+    heading: Heading, metric: Metric, pairs: Pairs, counts: Tally, reason: str | None = None
+) -> Estimate:
     """A share of right or wrong choices; where one slot was never tried, its calls could be anything."""
     estimate = proportion(heading, metric, counts, reason=reason)
     if not counts.n or not in_one_slot(pairs):
         return estimate
-    limit, bounds = limit_for(metric, heading.group), _untried_slot(counts)
+    limit, bounds = metric.limit_in(heading.group), _untried_slot(counts)
     word = judge_limit(counts, limit, bounds) if limit else None
     note = join([ONE_SLOT, estimate.note])
     return replace(estimate, bounds=bounds, finding=word, note=note, calls_needed=None)

@@ -13,6 +13,7 @@ import numpy as np
 
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading, step
+from steelyard.metrics.metric import Metric, ShownAs
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import by_task, distinct_pairs, excluded, tally
 from steelyard.metrics.pairs.sensitivity import ONE_SLOT, Outcomes, in_one_slot, on_ladder, outcomes, steps
@@ -20,7 +21,13 @@ from steelyard.metrics.proportions import ONE_TASK, join
 from steelyard.metrics.stats.arrays import Floats, Ints, Mask
 from steelyard.metrics.stats.clusters import resample, tail, wilson_cluster
 
-METRIC = "delta75"
+DELTA75 = Metric(
+    "delta75",
+    "75 % threshold",
+    "Quality step from which three calls in four choose the better text; ≤ and > mark the ladder's ends.",
+    shown_as=ShownAs.STEPS,
+)
+
 THRESHOLD = 0.75
 REPLICATES_AGREE = "every bootstrap replicate agrees: limits from those of each step"
 
@@ -90,13 +97,13 @@ def delta75(heading: Heading, pairs: Pairs) -> Estimate:
     seen = outcomes(ladder)
     table = _Table(ladder, seen)
     if not len(table.levels):
-        return heading.undefined(METRIC, NO_VERDICTS if len(ladder) else NO_CALLS, excluded=excluded(ladder))
+        return heading.undefined(DELTA75, NO_VERDICTS if len(ladder) else NO_CALLS, excluded=excluded(ladder))
     if in_one_slot(ladder):
-        return heading.undefined(METRIC, ONE_SLOT, excluded=excluded(ladder))
+        return heading.undefined(DELTA75, ONE_SLOT, excluded=excluded(ladder))
     point = float(thresholds(table.levels, table.correct.sum(0), table.calls.sum(0)))
-    interval, remark = table.interval(heading.bootstrap_seed(METRIC))
+    interval, remark = table.interval(heading.bootstrap_seed(DELTA75.id))
     return heading.estimate(
-        METRIC,
+        DELTA75,
         unit="call",
         value=table.clamp(point),
         intervals=(interval,),

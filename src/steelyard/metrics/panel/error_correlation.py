@@ -10,6 +10,7 @@ import numpy as np
 
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_VERDICTS, Heading
+from steelyard.metrics.metric import Metric
 from steelyard.metrics.panel.jury import Ballots
 from steelyard.metrics.panel.over_judges import members
 from steelyard.metrics.proportions import ONE_TASK, join
@@ -17,6 +18,13 @@ from steelyard.metrics.stats.arrays import Floats, Ints
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.intervals import AGREEMENT, Limits, t_quantile
 from steelyard.metrics.stats.jackknife import around, left_out, left_out_error
+
+ERROR_CORRELATION = Metric(
+    "error_correlation",
+    "error correlation",
+    "Correlation of two judges' errors over inputs; at 1 they err as one, and a jury gains nothing.",
+    signed=True,
+)
 
 NEVER_VARIES = "one of the two judges is always right or always wrong"
 TOO_FEW = "a single task decides whether a judge errs at all, or they err as one: no interval"
@@ -40,10 +48,10 @@ def error_correlation(heading: Heading, wrong: Floats, cluster: Ints) -> Estimat
     value = float(_phi(table.sum(0)))
     if not np.isfinite(value):
         reason = NEVER_VARIES if len(wrong) else NO_VERDICTS
-        return heading.undefined("error_correlation", reason, "input")
+        return heading.undefined(ERROR_CORRELATION, reason, "input")
     limits = _limits(table, value)
     return heading.estimate(
-        "error_correlation",
+        ERROR_CORRELATION,
         unit="input",
         value=value,
         intervals=(Interval("jackknife_cluster", *limits),) if limits else (),

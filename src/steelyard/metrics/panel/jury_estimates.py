@@ -10,8 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_VERDICTS, Heading
+from steelyard.metrics.metric import Metric
 from steelyard.metrics.panel.ballots import ballots
 from steelyard.metrics.panel.error_correlation import error_correlations
 from steelyard.metrics.panel.jury import Ballots, choose_jury, halves
@@ -25,6 +27,34 @@ from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.dawid_skene import dawid_skene
 from steelyard.metrics.stats.intervals import DIFFERENCE
 from steelyard.verdicts.observations import Observations
+
+JURY_ACCURACY = Metric(
+    "jury_accuracy",
+    "jury accuracy",
+    "Labelled inputs on which the judges' common verdict is the expected one.",
+)
+CHOSEN_JURY_APPARENT = Metric(
+    "chosen_jury_apparent",
+    "best trio where chosen",
+    "Accuracy of the best trio on the half of the tasks that chose it: flattering.",
+)
+CHOSEN_JURY_ACCURACY = Metric(
+    "chosen_jury_accuracy",
+    "best trio elsewhere",
+    "Accuracy of the best trio on the half of the tasks that did not choose it.",
+)
+BEST_JUDGE_ACCURACY = Metric(
+    "best_judge_accuracy",
+    "best judge elsewhere",
+    "Accuracy of the best single judge on the half of the tasks that did not choose it.",
+)
+JURY_GAIN = Metric(
+    "jury_gain",
+    "gain of the trio",
+    "Accuracy of the best trio minus that of the best judge, on the same inputs.",
+    signed=True,
+)
+METRICS = (JURY_ACCURACY, CHOSEN_JURY_APPARENT, CHOSEN_JURY_ACCURACY, BEST_JUDGE_ACCURACY, JURY_GAIN)
 
 PROBE = "jury"
 SIZE = 3
@@ -46,9 +76,9 @@ def jury_estimates(scores: Mapping[str, Scores], seed: int) -> list[Estimate]:
     everybody, agreed = sitting(votes, votes.judges), weighed(votes, _weighted(votes))
     by_agreement = heading.within(rule="dawid_skene")
     return [
-        accuracy(heading, "jury_accuracy", everybody, TIES),
+        accuracy(heading, JURY_ACCURACY, everybody, TIES),
         *error_rates(heading, everybody, TIES),
-        accuracy(by_agreement, "jury_accuracy", agreed, WITHOUT_LABELS),
+        accuracy(by_agreement, JURY_ACCURACY, agreed, WITHOUT_LABELS),
         *error_rates(by_agreement, agreed, WITHOUT_LABELS),
         *_chosen(heading, votes),
         *error_correlations(heading, votes),
@@ -59,7 +89,7 @@ def jury_by_probe(
     observations: Mapping[str, Observations], estimates: Sequence[Estimate], seed: int
 ) -> Iterator[Estimate]:
     """The majority of all judges on each probe that has an accuracy of every judge."""
-    right = [e for e in estimates if e.metric == "accuracy" and e.value is not None]
+    right = [e for e in estimates if e.metric == ACCURACY.id and e.value is not None]
     whole = [e for e in right if e.whole and e.judge in observations]
     for probe in dict.fromkeys(e.probe for e in whole):
         if len([e for e in whole if e.probe == probe]) < len(observations):
@@ -71,7 +101,7 @@ def jury_by_probe(
         if votes is not None:
             heading = Heading(PANEL, probe, {"protocol": "base"}, seed)
             jury = sitting(votes, votes.judges)
-            yield accuracy(heading, "jury_accuracy", jury, TIES)
+            yield accuracy(heading, JURY_ACCURACY, jury, TIES)
             yield from error_rates(heading, jury, TIES)
 
 
@@ -108,20 +138,20 @@ def _chosen(heading: Heading, votes: Ballots) -> list[Estimate]:
         return []
     votes = votes.heard
     if len(votes.judges) < SIZE:
-        return [heading.undefined("chosen_jury_accuracy", TOO_FEW_HEARD, "input")]
+        return [heading.undefined(CHOSEN_JURY_ACCURACY, TOO_FEW_HEARD, "input")]
     split, chosen = halves(votes, heading.seed, SIZE), choose_jury(votes, heading.seed, SIZE, TIE)
     if split is None or chosen is None:
-        return [heading.undefined("chosen_jury_accuracy", TOO_FEW_TASKS, "input")]
+        return [heading.undefined(CHOSEN_JURY_ACCURACY, TOO_FEW_TASKS, "input")]
     seen, unseen = split
     trio, single = chosen.held_out.judges, chosen.best_single.judges
     jury, best = sitting(unseen, trio), sitting(unseen, single)
     here = heading.within(**members(trio))
-    flattering = accuracy(here, "chosen_jury_apparent", sitting(seen, trio), CHOOSING)
+    flattering = accuracy(here, CHOSEN_JURY_APPARENT, sitting(seen, trio), CHOOSING)
     return [
         *([flattering] if len(votes.judges) > SIZE else []),
-        accuracy(here, "chosen_jury_accuracy", jury, HELD_OUT),
+        accuracy(here, CHOSEN_JURY_ACCURACY, jury, HELD_OUT),
         *error_rates(here, jury, HELD_OUT),
-        accuracy(heading.within(**members(single)), "best_judge_accuracy", best, HELD_OUT),
+        accuracy(heading.within(**members(single)), BEST_JUDGE_ACCURACY, best, HELD_OUT),
         _gain(here, unseen, jury.verdict, best.verdict),
     ]
 
@@ -130,13 +160,13 @@ def _gain(heading: Heading, votes: Ballots, jury: Floats, best: Floats) -> Estim
     """What the chosen trio adds to the best judge, on inputs that both decided."""
     both = ~np.isnan(jury) & ~np.isnan(best)
     if not both.any():
-        return heading.undefined("jury_gain", NO_VERDICTS, "input")
+        return heading.undefined(JURY_GAIN, NO_VERDICTS, "input")
     labels = votes.labels[both]
     differ = (jury[both] == labels).astype(np.float64) - (best[both] == labels)
     mean = ClusterMean.of(votes.cluster[both], differ)
     limits = mean.limits(0.975, DIFFERENCE)
     return heading.estimate(
-        "jury_gain",
+        JURY_GAIN,
         unit="input",
         value=mean.mean,
         intervals=(Interval("t_cluster", *limits),) if limits else (),

@@ -9,6 +9,7 @@ import numpy as np
 
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
+from steelyard.metrics.metric import Metric
 from steelyard.metrics.panel.jury import Ballots, majority
 from steelyard.metrics.proportions import proportion
 from steelyard.metrics.scores.shares import unit_sums
@@ -16,9 +17,26 @@ from steelyard.metrics.stats.arrays import Floats, Mask
 from steelyard.metrics.stats.tally import Tally
 from steelyard.wording import plural
 
+JURY_FALSE_POSITIVE_RATE = Metric(
+    "jury_false_positive_rate",
+    "jury false positives",
+    "Yes/no inputs of the label 0 that the judges' common verdict calls 1.",
+)
+JURY_FALSE_NEGATIVE_RATE = Metric(
+    "jury_false_negative_rate",
+    "jury false negatives",
+    "Yes/no inputs of the label 1 that the judges' common verdict calls 0.",
+)
+JURY_ERROR_RATE = Metric(
+    "jury_error_rate",
+    "jury errors",
+    "Yes/no inputs on which the judges' common verdict is not the expected one.",
+)
+METRICS = (JURY_FALSE_POSITIVE_RATE, JURY_FALSE_NEGATIVE_RATE, JURY_ERROR_RATE)
+
 TIE = "low"
 """A tied vote goes to the lower answer."""
-ERRORS = ("jury_false_positive_rate", "jury_false_negative_rate", "jury_error_rate")
+ERRORS = (JURY_FALSE_POSITIVE_RATE, JURY_FALSE_NEGATIVE_RATE, JURY_ERROR_RATE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +76,7 @@ def weighed(votes: Ballots, verdict: Floats) -> Sitting:
     return Sitting(votes, votes.judges, verdict, right, right | open_)
 
 
-def accuracy(heading: Heading, metric: str, jury: Sitting, *notes: str) -> Estimate:
+def accuracy(heading: Heading, metric: Metric, jury: Sitting, *notes: str) -> Estimate:
     """Inputs whose verdict is the label."""
     bounds = (float(jury.surely.mean()), float(jury.possibly.mean())) if len(jury.verdict) else None
     return _share(heading, metric, jury, jury.verdict == jury.votes.labels, bounds, notes)
@@ -77,7 +95,7 @@ def error_rates(heading: Heading, jury: Sitting, *notes: str) -> list[Estimate]:
     ]
 
 
-def _errors(heading: Heading, metric: str, jury: Sitting, notes: Sequence[str]) -> Estimate:
+def _errors(heading: Heading, metric: Metric, jury: Sitting, notes: Sequence[str]) -> Estimate:
     if not len(jury.verdict):
         return heading.undefined(metric, f"no input has the label {ERRORS.index(metric)}", "input")
     wrong = ~np.isnan(jury.verdict) & (jury.verdict != jury.votes.labels)
@@ -87,7 +105,7 @@ def _errors(heading: Heading, metric: str, jury: Sitting, notes: Sequence[str]) 
 
 def _share(
     heading: Heading,
-    metric: str,
+    metric: Metric,
     jury: Sitting,
     events: Mask,
     bounds: tuple[float, float] | None,

@@ -4,18 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
+from steelyard.metrics.metric import Metric
 from steelyard.metrics.run.share_table import accuracy_column, kept_column, sampling_sd, share_table
 from steelyard.metrics.run.volatility import NO_REFERENCE, share_of, spread
+from steelyard.metrics.scores.invariance import INVARIANCE
 from steelyard.metrics.scores.probe import probe_scores
 from steelyard.verdicts.observations import Observations
 from steelyard.wording import counted
 
+JUDGES_MEAN = Metric(
+    "judges_mean", "mean over judges", "Mean of a probe's share over the judges of the run.", estimated=False
+)
+JUDGES_SD = Metric(
+    "judges_sd",
+    "spread over judges",
+    "Standard deviation of a probe's share over judges; part of it is sampling.",
+    estimated=False,
+)
+JUDGES_SD_SAMPLING = Metric(
+    "judges_sd_sampling",
+    "of sampling alone",
+    "Standard deviation over judges that shares on so few items show by chance.",
+    estimated=False,
+)
+JUDGES_MIN = Metric("judges_min", "least judge", "Least share of any judge on a probe.", estimated=False)
+JUDGES_MAX = Metric(
+    "judges_max", "greatest judge", "Greatest share of any judge on a probe.", estimated=False
+)
+
 PANEL = "panel"
 """What stands for a judge's name where a figure is of several judges."""
-SHARES = ("accuracy", "invariance")
-METRICS = ("judges_mean", "judges_sd", "judges_sd_sampling", "judges_min", "judges_max")
+SHARES = (ACCURACY, INVARIANCE)
+METRICS = (JUDGES_MEAN, JUDGES_SD, JUDGES_SD_SAMPLING, JUDGES_MIN, JUDGES_MAX)
 
 
 def over_judges(
@@ -23,18 +46,18 @@ def over_judges(
 ) -> Iterator[Estimate]:
     """Five figures for each share and probe that at least two of these judges have."""
     defined = [e for e in estimates if e.whole and e.value is not None]
-    whole = [e for e in defined if e.judge in observations and e.metric in SHARES]
+    whole = [e for e in defined if e.judge in observations and e.metric in {share.id for share in SHARES}]
     for share in SHARES:
-        for probe in dict.fromkeys(e.probe for e in whole if e.metric == share):
-            found = [e for e in whole if (e.probe, e.metric) == (probe, share)]
+        for probe in dict.fromkeys(e.probe for e in whole if e.metric == share.id):
+            found = [e for e in whole if (e.probe, e.metric) == (probe, share.id)]
             if len(found) > 1:
-                heading = Heading(PANEL, probe, {"protocol": "base", "of": share}, seed)
+                heading = Heading(PANEL, probe, {"protocol": "base", "of": share.id}, seed)
                 yield from _figures(heading, found, _sampling(found, observations))
 
 
 def _sampling(found: list[Estimate], observations: Mapping[str, Observations]) -> float | None:
     """What the judges would differ by were their true shares equal; they saw the same items."""
-    column = accuracy_column if found[0].metric == "accuracy" else kept_column
+    column = accuracy_column if found[0].metric == ACCURACY.id else kept_column
     rows = (probe_scores(e.probe, "base", observations[e.judge], unchanged=True) for e in found)
     return sampling_sd(share_table([column(scores) for scores in rows]))
 

@@ -8,6 +8,7 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.panel.jury_estimates import jury_by_probe, jury_estimates
 from steelyard.metrics.panel.over_judges import over_judges
 from steelyard.metrics.scores.columns import collect_scores
+from steelyard.metrics.scores.original_range import on_original_range
 from steelyard.verdicts.observations import Observations
 
 
@@ -17,7 +18,10 @@ def panel_estimates(
     """Each probe over judges, juries and correlated errors; nothing for fewer than two judges."""
     if len(observations) < 2:
         return []
-    scores = {judge: collect_scores(rows.among(protocol="base")) for judge, rows in observations.items()}
+    scores = {
+        judge: collect_scores(on_original_range(rows.among(protocol="base")))
+        for judge, rows in observations.items()
+    }
     return [
         *over_judges(estimates, observations, seed),
         *jury_estimates(scores, seed),

@@ -11,6 +11,7 @@ import numpy as np
 
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
+from steelyard.metrics.metric import Metric, ShownAs
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.probe import NO_TEXTS, probe_scores
 from steelyard.metrics.scores.resampled import Sums, resampled
@@ -22,13 +23,36 @@ from steelyard.trials.reply import Usage
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Failed
 
+COST_PER_CALL = Metric(
+    "cost_per_call",
+    "cost per call",
+    "Dollars per call, from counted tokens and listed prices.",
+    shown_as=ShownAs.DOLLARS,
+    detail=True,
+)
+COST_PER_POINT = Metric(
+    "cost_per_point",
+    "cost per point",
+    "Dollars per percentage point of accuracy on the same trials.",
+    shown_as=ShownAs.DOLLARS,
+)
+COST_TOTAL = Metric(
+    "cost_total",
+    "dollars",
+    "Dollars of the probe's labelled calls, lost ones included.",
+    shown_as=ShownAs.DOLLARS,
+    estimated=False,
+)
+METRICS = (COST_PER_CALL, COST_PER_POINT, COST_TOTAL)
+"""Figures of each probe."""
+
 Dollars = Callable[[Usage], float]
 """The price of a judge's model: dollars of one call."""
 
 NO_PRICE = "the price of this model is not known"
 NO_TOKENS = "the server counted no tokens"
 NEVER_RIGHT = "no call is right: no amount buys a point"
-PER_PROBE = ("cost_per_call", "cost_per_point", "cost_total")
+PER_PROBE = (COST_PER_CALL, COST_PER_POINT, COST_TOTAL)
 
 
 @dataclass(frozen=True)
@@ -131,14 +155,14 @@ def _uncounted(observations: Observations, price: Dollars) -> bool:
 def per_call(heading: Heading, scores: Scores, dollars: Floats) -> Estimate:
     """Mean dollars of these calls."""
     sums = _sums(scores, np.column_stack([dollars, np.ones(len(scores))]))
-    return resampled(heading, "cost_per_call", sums, _mean, reason=NO_CALLS, ends=POSITIVE)
+    return resampled(heading, COST_PER_CALL, sums, _mean, reason=NO_CALLS, ends=POSITIVE)
 
 
 def _per_point(heading: Heading, scores: Scores, dollars: Floats, lacking: str) -> Estimate:
     right = scores.decided & np.equal(scores.score, scores.expected)
     sums = _sums(scores, np.column_stack([dollars, right, scores.readable]).astype(np.float64))
     reason = lacking if not len(scores) else NEVER_RIGHT if scores.readable.any() else NO_VERDICTS
-    return resampled(heading, "cost_per_point", sums, _point, reason=reason, ends=POSITIVE)
+    return resampled(heading, COST_PER_POINT, sums, _point, reason=reason, ends=POSITIVE)
 
 
 def _mean(sums: Floats) -> Floats:
@@ -149,9 +173,9 @@ def _mean(sums: Floats) -> Floats:
 def _total(heading: Heading, scores: Scores, dollars: Floats, lacking: str) -> Estimate:
     """What was paid for these calls: counted, not estimated."""
     if not len(scores):
-        return heading.undefined("cost_total", lacking)
+        return heading.undefined(COST_TOTAL, lacking)
     return heading.estimate(
-        "cost_total",
+        COST_TOTAL,
         unit="call",
         value=fsum(dollars.tolist()),
         n_calls=len(scores),

@@ -7,16 +7,18 @@ from dataclasses import replace
 
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import FLAGGED, UNDERPOWERED
+from steelyard.metrics.metric import Metric
 from steelyard.metrics.proportions import join
+from steelyard.metrics.scores.invariance import EXCESS_FLIP
 from steelyard.metrics.tested import Tested, family_of
 
-TESTED = "excess_flip"
+TESTED = EXCESS_FLIP
 """The test of an edit."""
 
 
-def read_together(estimates: Sequence[Estimate], metric: str, members: str) -> list[Estimate]:
+def read_together(estimates: Sequence[Estimate], metric: Metric, members: str) -> list[Estimate]:
     """One judge's figures, all tests of a metric one family: flagged only where Holm lets them be."""
-    tests = {str(n): e.p for n, e in enumerate(estimates) if e.metric == metric and e.p is not None}
+    tests = {str(n): e.p for n, e in enumerate(estimates) if e.metric == metric.id and e.p is not None}
     family = family_of(tests)
     return [
         _read(estimate, family[str(n)], members) if str(n) in family else estimate

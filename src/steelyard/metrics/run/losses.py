@@ -12,16 +12,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from math import ceil, sqrt
 
+from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import (
-    FLAGGED,
-    UNDERPOWERED,
-    Limit,
-    calls_needed,
-    detectable_beyond,
-    limit_word,
-)
+from steelyard.metrics.findings import FLAGGED, UNDERPOWERED, calls_needed, detectable_beyond, limit_word
 from steelyard.metrics.heading import NO_CALLS
+from steelyard.metrics.metric import Limit, Metric
 from steelyard.metrics.run.loss_dependence import loss_test
 from steelyard.metrics.stats.clusters import design_effect, wilson_cluster
 from steelyard.metrics.stats.intervals import Limits, normal_quantile, wilson
@@ -33,7 +28,7 @@ from steelyard.verdicts.verdict import Abstained, Failed, Unreadable
 
 PROBE = "run"
 LIMIT = Limit(0.02)
-METRICS: dict[str, type[Unreadable | Failed]] = {"unreadable_rate": Unreadable, "failed_rate": Failed}
+METRICS: dict[Metric, type[Unreadable | Failed]] = {UNREADABLE_RATE: Unreadable, FAILED_RATE: Failed}
 UNEVEN = "uneven"
 """Reading of lost calls that depend on the condition."""
 INDEPENDENT = "over all probes and protocols, calls taken as independent"
@@ -47,7 +42,7 @@ def loss_estimates(judge: str, observations: Iterable[Observation], seed: int) -
 
 
 def _tested(
-    judge: str, metric: str, kind: type[Unreadable | Failed], observations: Observations, seed: int
+    judge: str, metric: Metric, kind: type[Unreadable | Failed], observations: Observations, seed: int
 ) -> Estimate:
     """The rate, flagged as well where the lost calls are not spread evenly over what is shown."""
     rate = loss_rate(judge, metric, kind, observations)
@@ -61,18 +56,18 @@ def _tested(
 
 
 def loss_rate(
-    judge: str, metric: str, kind: type[Unreadable | Failed], observations: Observations
+    judge: str, metric: Metric, kind: type[Unreadable | Failed], observations: Observations
 ) -> Estimate:
     """The rate against its limit, without the test of whether losses are even."""
     if not len(observations):
-        return Estimate(judge, PROBE, metric, {}, "call", None, note=NO_CALLS)
+        return Estimate(judge, PROBE, metric.id, {}, "call", None, note=NO_CALLS)
     counts = _tally(observations, kind)
     word = limit_word(_limits(counts, 1 - ALPHA), LIMIT)
     clustered = [Interval("wilson_cluster", *_limits(counts, 0.975))] if _spread(counts) else []
     return Estimate(
         judge=judge,
         probe=PROBE,
-        metric=metric,
+        metric=metric.id,
         group={},
         unit="call",
         value=counts.k / counts.n,

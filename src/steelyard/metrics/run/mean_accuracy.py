@@ -6,15 +6,20 @@ import numpy as np
 
 from steelyard.metrics.estimate import Interval
 from steelyard.metrics.heading import Heading
+from steelyard.metrics.metric import Metric
 from steelyard.metrics.scores.resampled import intervals
 from steelyard.metrics.stats.arrays import Floats
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.intervals import SHARE
 
+ACCURACY_MEAN = Metric(
+    "accuracy_mean", "mean accuracy", "Mean of the accuracies of all probes, each counted once."
+)
+
 
 def mean_intervals(heading: Heading, table: Floats) -> tuple[Interval, ...]:
     """Intervals of the mean of a table's shares, each counted once; none without spread."""
-    return intervals(table, _mean, heading.bootstrap_seed("accuracy_mean"), SHARE)[0]
+    return intervals(table, _mean, heading.bootstrap_seed(ACCURACY_MEAN.id), SHARE)[0]
 
 
 def _mean(sums: Floats) -> Floats:

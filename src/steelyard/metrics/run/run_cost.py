@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from math import fsum
 
+from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
+from steelyard.metrics.metric import Metric, ShownAs
 from steelyard.metrics.proportions import join
 from steelyard.metrics.run.cost import (
+    COST_PER_CALL,
+    COST_TOTAL,
     NEVER_RIGHT,
     NO_PRICE,
     NO_TOKENS,
@@ -25,11 +29,52 @@ from steelyard.trials.reply import Usage
 from steelyard.verdicts.observations import Observations
 from steelyard.wording import counted
 
+TOKENS_INPUT = Metric(
+    "tokens_input",
+    "tokens in",
+    "Tokens of all prompts of the run, as the server counted them.",
+    shown_as=ShownAs.TOKENS,
+    estimated=False,
+)
+TOKENS_OUTPUT = Metric(
+    "tokens_output",
+    "tokens out",
+    "Tokens of all replies of the run, as the server counted them.",
+    shown_as=ShownAs.TOKENS,
+    estimated=False,
+)
+COST_INPUT = Metric(
+    "cost_input",
+    "dollars in",
+    "Dollars of all prompts of the run, from counted tokens and listed prices.",
+    shown_as=ShownAs.DOLLARS,
+    estimated=False,
+)
+COST_OUTPUT = Metric(
+    "cost_output",
+    "dollars out",
+    "Dollars of all replies of the run, from counted tokens and listed prices.",
+    shown_as=ShownAs.DOLLARS,
+    estimated=False,
+)
+COST_PER_POINT_POOLED = Metric(
+    "cost_per_point_pooled",
+    "cost/point, pooled",
+    "Dollars of all probes per percentage point of their mean accuracy.",
+    shown_as=ShownAs.DOLLARS,
+)
+COST_PER_POINT_MEAN = Metric(
+    "cost_per_point_mean",
+    "cost/point, mean",
+    "Mean over probes of their own cost per percentage point.",
+    shown_as=ShownAs.DOLLARS,
+)
+
 PROBE = "cost"
-TOKENS = ("tokens_input", "tokens_output")
-DOLLARS = ("cost_input", "cost_output")
-OVERALL = ("cost_per_point_pooled", "cost_per_point_mean")
-METRICS = (*TOKENS, *DOLLARS, "cost_per_call", *OVERALL)
+TOKENS = (TOKENS_INPUT, TOKENS_OUTPUT)
+DOLLARS = (COST_INPUT, COST_OUTPUT)
+OVERALL = (COST_PER_POINT_POOLED, COST_PER_POINT_MEAN)
+METRICS = (*TOKENS, *DOLLARS, COST_PER_CALL, *OVERALL)
 """Figures of a whole run."""
 
 
@@ -69,7 +114,7 @@ def total_estimates(
     counted = _sums(heading, scores, TOKENS, tokens)
     why = unpriced(observations, price)
     if price is None or why:
-        missing = [heading.undefined(metric, why or NO_PRICE) for metric in (*DOLLARS, "cost_per_call")]
+        missing = [heading.undefined(metric, why or NO_PRICE) for metric in (*DOLLARS, COST_PER_CALL)]
         return [*([] if why == NO_TOKENS else counted), *missing]
     paid = (
         fsum(price(Usage(u.input_tokens, 0)) for u in used),
@@ -81,7 +126,7 @@ def total_estimates(
 
 
 def _sums(
-    heading: Heading, scores: Scores, metrics: Sequence[str], values: Sequence[float]
+    heading: Heading, scores: Scores, metrics: Sequence[Metric], values: Sequence[float]
 ) -> list[Estimate]:
     """Sums over the calls of a run: counted, not estimated."""
     behind = {"n_calls": len(scores), "n_units": scores.n_items, "n_clusters": scores.n_clusters}
@@ -94,7 +139,7 @@ def _sums(
 def overall_estimates(judge: str, estimates: Sequence[Estimate], seed: int) -> list[Estimate]:
     """Cost per point over the probes of a judge that have an accuracy, both ways; nothing for one."""
     right = {e.probe: e for e in estimates if _whole_accuracy(e, judge)}
-    paid = [e for e in estimates if e.judge == judge and e.metric == "cost_total" and e.value is not None]
+    paid = [e for e in estimates if e.judge == judge and e.metric == COST_TOTAL.id and e.value is not None]
     known = [e for e in paid if right[e.probe].value is not None]
     rows = [CostRow(e.probe, e.value or 0.0, right[e.probe].value or 0.0) for e in known]
     if len(rows) < 2:
@@ -125,4 +170,4 @@ def _behind(costs: Sequence[Estimate]) -> dict[str, int]:
 
 
 def _whole_accuracy(estimate: Estimate, judge: str) -> bool:
-    return estimate.judge == judge and estimate.metric == "accuracy" and estimate.whole
+    return estimate.judge == judge and estimate.metric == ACCURACY.id and estimate.whole

@@ -15,6 +15,7 @@ import numpy as np
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import CLEAR, FLAGGED, MARGIN, UNDERPOWERED, by_loss, moved_by
 from steelyard.metrics.heading import Heading
+from steelyard.metrics.metric import Metric
 from steelyard.metrics.proportions import ONE_TASK, join
 from steelyard.metrics.scores.resampled import intervals
 from steelyard.metrics.stats.arrays import Floats
@@ -25,6 +26,13 @@ from steelyard.tasks.scale import parse_scale
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable
 from steelyard.wording import counted
+
+SELF_PREFERENCE = Metric(
+    "self_preference",
+    "self-preference",
+    "How much better the judge treats texts of its own family than others with the same reference.",
+    signed=True,
+)
 
 NO_FAMILY = "the family of the judge is not known: name it under the option families of the probe"
 NONE_OWN = "no text with a reference is by the judge's own family"
@@ -93,19 +101,19 @@ def self_preference(
     }
     known = [t for t in treatments if not t.lost]
     if not any(t.own for t in known):
-        return heading.undefined("self_preference", NONE_OWN, excluded=lost)
+        return heading.undefined(SELF_PREFERENCE, NONE_OWN, excluded=lost)
     table = _table(known)
     value = float(matched(table.sum(0)))
     if not np.isfinite(value):
-        return heading.undefined("self_preference", NONE_ALIKE, excluded=lost)
-    found, remark = intervals(table, matched, heading.bootstrap_seed("self_preference"), AGREEMENT)
+        return heading.undefined(SELF_PREFERENCE, NONE_ALIKE, excluded=lost)
+    found, remark = intervals(table, matched, heading.bootstrap_seed(SELF_PREFERENCE.id), AGREEMENT)
     if not found:
         found = (Interval("wilson_cluster_difference", *_without_spread(table, value)),)
         remark = ALIKE
     bounds = _bounds(treatments)
     seen, word = _word(found[0]), _word(found[0], moved_by(value, bounds))
     return heading.estimate(
-        "self_preference",
+        SELF_PREFERENCE,
         unit="call",
         value=value,
         intervals=found,

@@ -9,17 +9,34 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
+from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.run.mean_accuracy import mean_intervals
+from steelyard.metrics.metric import Metric
+from steelyard.metrics.run.mean_accuracy import ACCURACY_MEAN, mean_intervals
 from steelyard.metrics.run.share_table import accuracy_column, sampling_sd, share_table
 from steelyard.metrics.scores.probe import probe_scores
 from steelyard.metrics.stats.arrays import Floats
 from steelyard.verdicts.observation import Observation
 from steelyard.wording import counted
 
+ACCURACY_SD = Metric(
+    "accuracy_sd",
+    "volatility",
+    "Standard deviation of accuracy over probes; part of it is sampling, as the note says.",
+    estimated=False,
+)
+ACCURACY_SD_SAMPLING = Metric(
+    "accuracy_sd_sampling",
+    "of sampling alone",
+    "Standard deviation that accuracies on so few items show where all true accuracies are equal.",
+    estimated=False,
+)
+ACCURACY_MIN = Metric("accuracy_min", "worst probe", "Least accuracy of any probe.", estimated=False)
+ACCURACY_MAX = Metric("accuracy_max", "best probe", "Greatest accuracy of any probe.", estimated=False)
+
 PROBE = "volatility"
-METRICS = ("accuracy_mean", "accuracy_sd", "accuracy_sd_sampling", "accuracy_min", "accuracy_max")
+METRICS = (ACCURACY_MEAN, ACCURACY_SD, ACCURACY_SD_SAMPLING, ACCURACY_MIN, ACCURACY_MAX)
 NO_REFERENCE = "what sampling gives takes the calls of at least two items"
 
 
@@ -67,7 +84,7 @@ def _accuracies(estimates: Iterable[Estimate]) -> list[Estimate]:
     return [
         e
         for e in estimates
-        if e.metric == "accuracy" and set(e.group) == {"protocol"} and e.value is not None
+        if e.metric == ACCURACY.id and set(e.group) == {"protocol"} and e.value is not None
     ]
 
 
@@ -93,7 +110,7 @@ def _over_probes(
             metric,
             unit="probe",
             value=value,
-            intervals=of_mean if metric == "accuracy_mean" else (),
+            intervals=of_mean if metric == ACCURACY_MEAN else (),
             n_calls=sum(e.n_calls for e in arm),
             n_units=max(e.n_units for e in arm),
             n_clusters=max(e.n_clusters for e in arm),

@@ -9,6 +9,7 @@ import numpy as np
 
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_VERDICTS, Heading
+from steelyard.metrics.metric import Metric, ShownAs
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.resampled import Sums, resampled
 from steelyard.metrics.scores.shares import abstentions, false_rates, unlabelled, within_one
@@ -18,6 +19,49 @@ from steelyard.metrics.stats.clusters import quantile
 from steelyard.metrics.stats.intervals import AGREEMENT, POSITIVE, SHARE, UNBOUNDED, Ends, Limits, score
 from steelyard.metrics.stats.tally import Tally
 
+BALANCED_ACCURACY = Metric(
+    "balanced_accuracy",
+    "balanced accuracy",
+    "Mean of the shares of positives and of negatives that were scored right.",
+    detail=True,
+)
+KAPPA = Metric("kappa", "Cohen κ", "Agreement with the label beyond chance.", signed=True)
+GWET_AC1 = Metric(
+    "gwet_ac1",
+    "Gwet AC1",
+    "Agreement beyond chance, steady when one label is rare.",
+    signed=True,
+    detail=True,
+)
+MAE = Metric("mae", "mean absolute error", "Mean distance from the label, in levels.")
+BIAS = Metric("bias", "bias", "Mean signed distance from the label, in levels.", signed=True)
+CCC = Metric("ccc", "concordance", "Lin's concordance correlation with the label.", signed=True)
+PEARSON = Metric("pearson", "Pearson r", "Linear correlation with the label.", signed=True)
+SPEARMAN = Metric("spearman", "Spearman ρ", "Rank correlation with the label.", signed=True, detail=True)
+QWK = Metric(
+    "qwk", "quadratic-weighted κ", "Agreement beyond chance that weighs distant errors more.", signed=True
+)
+KRIPPENDORFF_ALPHA = Metric(
+    "krippendorff_alpha",
+    "Krippendorff α",
+    "Agreement of judge and label as two raters, distances counted in ranks.",
+    signed=True,
+    detail=True,
+)
+COMPRESSION = Metric(
+    "compression",
+    "compression",
+    "Spread of the scores over the spread of the labels; below 1 the judge huddles.",
+    detail=True,
+)
+UNUSED_LEVELS = Metric(
+    "unused_levels",
+    "unused levels",
+    "Levels of the scale that the judge never gave.",
+    shown_as=ShownAs.COUNT,
+    detail=True,
+)
+
 NOT_SCORED = "no call of a labelled item ended in a score"
 CONSTANT_SCORES = "the judge gave every item the same score"
 CONSTANT_LABELS = "every item has the same label"
@@ -26,32 +70,32 @@ AGREE_CONSTANT = "every label and every score is the same"
 Formula = Callable[[Floats, Floats], Floats]
 """A figure of a table labels × scores and the values of its levels."""
 
-BINARY: dict[str, Formula] = {
-    "balanced_accuracy": agreement.balanced_accuracy,
-    "kappa": agreement.kappa,
-    "gwet_ac1": partial(agreement.gwet_ac1, levels=2),
+BINARY: dict[Metric, Formula] = {
+    BALANCED_ACCURACY: agreement.balanced_accuracy,
+    KAPPA: agreement.kappa,
+    GWET_AC1: partial(agreement.gwet_ac1, levels=2),
 }
-ORDINAL: dict[str, Formula] = {
-    "mae": agreement.mean_absolute_error,
-    "bias": agreement.bias,
-    "ccc": agreement.concordance,
-    "pearson": agreement.pearson,
-    "spearman": agreement.spearman,
-    "qwk": agreement.quadratic_kappa,
-    "krippendorff_alpha": agreement.krippendorff_alpha,
-    "compression": agreement.compression,
+ORDINAL: dict[Metric, Formula] = {
+    MAE: agreement.mean_absolute_error,
+    BIAS: agreement.bias,
+    CCC: agreement.concordance,
+    PEARSON: agreement.pearson,
+    SPEARMAN: agreement.spearman,
+    QWK: agreement.quadratic_kappa,
+    KRIPPENDORFF_ALPHA: agreement.krippendorff_alpha,
+    COMPRESSION: agreement.compression,
 }
-_ENDS: dict[str, Ends] = {
-    "balanced_accuracy": SHARE,
-    "mae": POSITIVE,
-    "bias": UNBOUNDED,
-    "compression": POSITIVE,
+_ENDS: dict[Metric, Ends] = {
+    BALANCED_ACCURACY: SHARE,
+    MAE: POSITIVE,
+    BIAS: UNBOUNDED,
+    COMPRESSION: POSITIVE,
 }
 """Ends of a figure's range, where they are not those of agreement."""
-_CHANCE = {"balanced_accuracy": 0.5, "mae": None, "bias": None, "compression": None}
+_CHANCE = {BALANCED_ACCURACY: 0.5, MAE: None, BIAS: None, COMPRESSION: None}
 _NOTES = {
-    "krippendorff_alpha": "ordinal distances, judge and label as two raters",
-    "ccc": "moments over n",
+    KRIPPENDORFF_ALPHA: "ordinal distances, judge and label as two raters",
+    CCC: "moments over n",
 }
 
 
@@ -87,11 +131,11 @@ def unused_levels(heading: Heading, scores: Scores) -> Estimate:
     """Levels of the scale that the judge never used; more calls can only lower it."""
     rows = scores.where(scores.decided)
     if not len(rows):
-        return heading.undefined("unused_levels", NO_VERDICTS, "level", scores.lost())
+        return heading.undefined(UNUSED_LEVELS, NO_VERDICTS, "level", scores.lost())
     levels = int(rows.high[0] - rows.low[0]) + 1
     unused = sorted(set(range(int(rows.low[0]), int(rows.high[0]) + 1)) - set(rows.score.tolist()))
     return heading.estimate(
-        "unused_levels",
+        UNUSED_LEVELS,
         unit="level",
         value=float(len(unused)),
         n_calls=len(rows),
@@ -103,14 +147,14 @@ def unused_levels(heading: Heading, scores: Scores) -> Estimate:
 
 
 def _figures(
-    heading: Heading, formulas: dict[str, Formula], sums: Sums, values: Floats, lacking: str
+    heading: Heading, formulas: dict[Metric, Formula], sums: Sums, values: Floats, lacking: str
 ) -> list[Estimate]:
     """Every figure of the table; `lacking` says why there are no labels, where there are none."""
     return [_figure(heading, metric, formula, sums, values, lacking) for metric, formula in formulas.items()]
 
 
 def _figure(
-    heading: Heading, metric: str, formula: Formula, sums: Sums, values: Floats, lacking: str
+    heading: Heading, metric: Metric, formula: Formula, sums: Sums, values: Floats, lacking: str
 ) -> Estimate:
     return resampled(
         heading,
@@ -142,20 +186,20 @@ def _mixture(formula: Formula, sums: Sums, values: Floats) -> Interval | None:
     return Interval("random_mixture", min(value, mixed), max(value, mixed))
 
 
-def _why(metric: str, sums: Sums) -> str:
+def _why(metric: Metric, sums: Sums) -> str:
     """Why a figure is undefined."""
     if not sums.n_calls:
         return NOT_SCORED
     table = sums.table.sum(0)
     constant = [np.count_nonzero(table.sum(axis)) < 2 for axis in (-1, -2)]
-    if all(constant) and metric in ("kappa", "qwk", "krippendorff_alpha"):
+    if all(constant) and metric in (KAPPA, QWK, KRIPPENDORFF_ALPHA):
         return AGREE_CONSTANT
     return CONSTANT_LABELS if constant[0] else CONSTANT_SCORES
 
 
-def _bounds(metric: str, sums: Sums) -> Limits | None:
+def _bounds(metric: Metric, sums: Sums) -> Limits | None:
     """Worst and best case of a mean error over the calls without a verdict."""
-    if metric not in ("mae", "bias"):
+    if metric not in (MAE, BIAS):
         return None
     rows = sums.rows.where(~sums.rows.readable)
     scored = sums.rows.where(sums.rows.decided)
@@ -164,7 +208,7 @@ def _bounds(metric: str, sums: Sums) -> Limits | None:
     down, up = rows.low - rows.expected, rows.high - rows.expected
     if not calls:
         return None
-    if metric == "bias":
+    if metric == BIAS:
         return float(gaps.sum() + down.sum()) / calls, float(gaps.sum() + up.sum()) / calls
     known = float(np.abs(gaps).sum())
     return known / calls, (known + float(np.maximum(-down, up).sum())) / calls

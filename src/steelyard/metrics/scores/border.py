@@ -6,12 +6,23 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading
+from steelyard.metrics.metric import Metric
 from steelyard.metrics.proportions import NO_SPREAD, ONE_TASK, join
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.probe import probe_scores, untold
-from steelyard.metrics.scores.repeats import NO_REPEATS, equal_pairs, stability, verdict_counts
+from steelyard.metrics.scores.repeats import (
+    FLEISS_KAPPA,
+    FLIP_RATE,
+    ICC,
+    NO_REPEATS,
+    SELF_AGREEMENT,
+    equal_pairs,
+    stability,
+    verdict_counts,
+)
 from steelyard.metrics.scores.shares import lost_rates
 from steelyard.metrics.stats.arrays import Floats
 from steelyard.metrics.stats.cluster_mean import ClusterMean
@@ -20,16 +31,23 @@ from steelyard.metrics.stats.intervals import DIFFERENCE
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observation import Observation
 
+BORDER_NOISE = Metric(
+    "border_noise",
+    "border noise",
+    "Repeats that differ at the border of the rubric beyond those that differ on unchanged items.",
+    signed=True,
+)
+
 BORDER = "answer_ambiguity"
 """The probe whose texts lie at the border: no verdict on them is right, or to be kept."""
 METRICS = (
-    "self_agreement",
-    "border_noise",
-    "flip_rate",
-    "icc",
-    "fleiss_kappa",
-    "unreadable_rate",
-    "failed_rate",
+    SELF_AGREEMENT,
+    BORDER_NOISE,
+    FLIP_RATE,
+    ICC,
+    FLEISS_KAPPA,
+    UNREADABLE_RATE,
+    FAILED_RATE,
 )
 """Ids of the figures at the border, in reading order."""
 
@@ -41,7 +59,7 @@ def border_estimates(
     scores = probe_scores(probe, protocol, observations)
     heading = Heading(judge, probe, {"protocol": protocol}, seed)
     if not len(scores):
-        return untold(heading, "self_agreement")
+        return untold(heading, SELF_AGREEMENT)
     border, plain = scores.where(~scores.original), scores.where(scores.original)
     agreement, *others = stability(heading, border)
     compared = len(plain) and np.any(border.readable)
@@ -57,14 +75,14 @@ def border_noise(heading: Heading, scores: Scores) -> Estimate:
     )
     both = np.isfinite(border) & np.isfinite(plain)
     if not both.any():
-        return heading.undefined("border_noise", NO_REPEATS, "comparison", scores.lost())
+        return heading.undefined(BORDER_NOISE, NO_REPEATS, "comparison", scores.lost())
     units = np.zeros(len(scores.items), dtype=np.int64)
     units[scores.item] = scores.unit
     mean = ClusterMean.of(units[both], (border - plain)[both])
     limits = mean.limits(0.975, DIFFERENCE)
     used = scores.where(both[scores.item])
     return heading.estimate(
-        "border_noise",
+        BORDER_NOISE,
         unit="comparison",
         value=mean.mean,
         intervals=(Interval("t_cluster", *limits),) if limits else (),

@@ -15,8 +15,9 @@ from functools import partial
 import numpy as np
 
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import MARGIN, Limit, by_loss, difference_word, judge_limit, moved_by
+from steelyard.metrics.findings import MARGIN, by_loss, difference_word, judge_limit, moved_by
 from steelyard.metrics.heading import Heading
+from steelyard.metrics.metric import Limit, Metric
 from steelyard.metrics.proportions import NO_SPREAD, ONE_TASK, join
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.excess_bounds import excess_bounds
@@ -28,6 +29,16 @@ from steelyard.metrics.stats.clusters import quantile, ratio
 from steelyard.metrics.stats.intervals import DIFFERENCE, Limits, clipped, score
 from steelyard.metrics.stats.power import ALPHA
 from steelyard.metrics.stats.tally import Tally
+
+INVARIANCE = Metric(
+    "invariance", "invariance", "Scores equal to the judge's own score of the unchanged item."
+)
+EXCESS_FLIP = Metric(
+    "excess_flip",
+    "excess flips",
+    "Changed verdicts on edited items beyond those that mere repeats show: the edit's effect.",
+    signed=True,
+)
 
 NO_ORIGINALS = "the unchanged items were not judged"
 NOT_BOTH = "no item has a verdict both unchanged and edited"
@@ -116,7 +127,7 @@ def _invariance(heading: Heading, comparisons: Comparisons, *, known_noise: bool
     lost = designed - tally.n
     estimate = share(
         heading,
-        "invariance",
+        INVARIANCE,
         comparisons.rows,
         tally,
         unit="comparison",
@@ -137,7 +148,7 @@ def _excess(heading: Heading, comparisons: Comparisons) -> Estimate:
     rows = comparisons.rows
     if not both.any():
         why = NO_REPEATS if comparisons.made.any() else NOT_BOTH if len(rows) else NO_ORIGINALS
-        return heading.undefined("excess_flip", why, "comparison", rows.lost())
+        return heading.undefined(EXCESS_FLIP, why, "comparison", rows.lost())
     mean = ClusterMean.of(comparisons.unit[both], (flips - comparisons.floor)[both])
     flip, floor = float(flips[both].mean()), float(comparisons.floor[both].mean())
     method = "wilson_cluster_difference" if mean.even else "t_cluster"
@@ -148,7 +159,7 @@ def _excess(heading: Heading, comparisons: Comparisons) -> Estimate:
     seen = difference_word(limits(1 - ALPHA), p)
     word = difference_word(limits(1 - ALPHA), p, moved=moved_by(mean.mean, bounds))
     return heading.estimate(
-        "excess_flip",
+        EXCESS_FLIP,
         unit="comparison",
         value=mean.mean,
         intervals=(Interval(method, *limits(0.975)),),

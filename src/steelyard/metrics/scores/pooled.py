@@ -8,14 +8,16 @@ import numpy as np
 
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
+from steelyard.metrics.scores.against_labels import CCC, MAE, PEARSON, SPEARMAN
 from steelyard.metrics.scores.columns import collect_scores
+from steelyard.metrics.scores.original_range import on_original_range
 from steelyard.metrics.scores.probe import by_scale
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
 
 PROBE = "pooled"
-METRICS = ("ccc", "pearson", "spearman", "mae")
+METRICS = (CCC, PEARSON, SPEARMAN, MAE)
 """What is told of all probes together, in reading order."""
 
 
@@ -26,14 +28,18 @@ def pooled_estimates(
 
     Each call counts once. Items as they are count where a probe shows nothing else.
     """
-    mine = [e for e in estimates if e.judge == judge and e.metric == "mae" and e.value is not None]
+    mine = [e for e in estimates if e.judge == judge and e.metric == MAE.id and e.value is not None]
     probes = {e.probe for e in mine if e.group.get("protocol") == "base"}
     if len(probes) < 2:
         return []
     base = Observations.of(observations).among(protocol="base")
-    base = base.showing(base.shown.scored)
+    base = on_original_range(base.showing(base.shown.scored))
     edited = {shown.probe for shown in base.stimuli_seen}
     names = probes if probes <= edited else {*probes, ORIGINAL}
     scores = collect_scores(base.showing(np.isin(base.shown.probe, list(names))))
     heading = Heading(judge, PROBE, {"protocol": "base"}, seed)
-    return [e for e in by_scale(heading, scores.where(~scores.binary)) if e.metric in METRICS]
+    return [
+        e
+        for e in by_scale(heading, scores.where(~scores.binary))
+        if e.metric in {metric.id for metric in METRICS}
+    ]

@@ -6,43 +6,81 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from steelyard.metrics.common import ACCURACY, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading, step
-from steelyard.metrics.scores.against_labels import binary_figures, ordinal_figures
+from steelyard.metrics.metric import Metric
+from steelyard.metrics.scores.against_labels import (
+    BALANCED_ACCURACY,
+    BIAS,
+    CCC,
+    COMPRESSION,
+    GWET_AC1,
+    KAPPA,
+    KRIPPENDORFF_ALPHA,
+    MAE,
+    PEARSON,
+    QWK,
+    SPEARMAN,
+    UNUSED_LEVELS,
+    binary_figures,
+    ordinal_figures,
+)
 from steelyard.metrics.scores.columns import Scores, collect_scores
-from steelyard.metrics.scores.invariance import invariance, invariance_estimates, keeps_label
-from steelyard.metrics.scores.repeats import noise_floor, stability
-from steelyard.metrics.scores.shares import accuracy, lost_rates
+from steelyard.metrics.scores.invariance import (
+    EXCESS_FLIP,
+    INVARIANCE,
+    invariance,
+    invariance_estimates,
+    keeps_label,
+)
+from steelyard.metrics.scores.original_range import on_original_range
+from steelyard.metrics.scores.repeats import (
+    FLEISS_KAPPA,
+    FLIP_RATE,
+    ICC,
+    NOISE_FLOOR,
+    SELF_AGREEMENT,
+    noise_floor,
+    stability,
+)
+from steelyard.metrics.scores.shares import (
+    FALSE_NEGATIVE_RATE,
+    FALSE_POSITIVE_RATE,
+    WITHIN_ONE,
+    accuracy,
+    lost_rates,
+)
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
 
 METRICS = (
-    "accuracy",
-    "invariance",
-    "excess_flip",
-    "noise_floor",
-    "self_agreement",
-    "flip_rate",
-    "icc",
-    "fleiss_kappa",
-    "false_positive_rate",
-    "false_negative_rate",
-    "balanced_accuracy",
-    "kappa",
-    "gwet_ac1",
-    "within_one",
-    "mae",
-    "bias",
-    "ccc",
-    "pearson",
-    "spearman",
-    "qwk",
-    "krippendorff_alpha",
-    "compression",
-    "unused_levels",
-    "unreadable_rate",
-    "failed_rate",
+    ACCURACY,
+    INVARIANCE,
+    EXCESS_FLIP,
+    NOISE_FLOOR,
+    SELF_AGREEMENT,
+    FLIP_RATE,
+    ICC,
+    FLEISS_KAPPA,
+    FALSE_POSITIVE_RATE,
+    FALSE_NEGATIVE_RATE,
+    BALANCED_ACCURACY,
+    KAPPA,
+    GWET_AC1,
+    WITHIN_ONE,
+    MAE,
+    BIAS,
+    CCC,
+    PEARSON,
+    SPEARMAN,
+    QWK,
+    KRIPPENDORFF_ALPHA,
+    COMPRESSION,
+    UNUSED_LEVELS,
+    UNREADABLE_RATE,
+    FAILED_RATE,
 )
 """Ids of the figures that a pointwise probe may report, in reading order."""
 
@@ -66,7 +104,7 @@ def pointwise_estimates(
     scores = probe_scores(probe, protocol, observations, unchanged=unchanged)
     heading = Heading(judge, probe, {"protocol": protocol}, seed)
     if not unchanged and not len(scores):
-        return untold(heading, "accuracy")
+        return untold(heading, ACCURACY)
     edits = scores.where(~scores.original)
     subject = edits if len(edits) else scores
     plain = scores.where(scores.original)
@@ -88,15 +126,15 @@ def pointwise_estimates(
     ]
 
 
-def untold(heading: Heading, metric: str) -> list[Estimate]:
+def untold(heading: Heading, metric: Metric) -> list[Estimate]:
     """What a probe reports of which no text was shown: no figure, and the reason."""
-    return [heading.undefined(name, NO_TEXTS) for name in (metric, "unreadable_rate", "failed_rate")]
+    return [heading.undefined(name, NO_TEXTS) for name in (metric, UNREADABLE_RATE, FAILED_RATE)]
 
 
 def probe_scores(
     probe: str, protocol: str, observations: Iterable[Observation], *, unchanged: bool = False
 ) -> Scores:
-    """The probe's edits and the unchanged items they were made from.
+    """The probe's edits and the unchanged items they were made from, on the range of the latter.
 
     Where there is no edit: every item for a probe that shows items `unchanged`, nothing for any other.
     """
@@ -104,7 +142,8 @@ def probe_scores(
     item, plain = seen.shown.item, seen.shown.probe == ORIGINAL
     mine = seen.showing(plain | (seen.shown.probe == probe))
     edited = np.isin(item, item[mine.stimulus[~plain[mine.stimulus]]])
-    return collect_scores(mine if unchanged and not edited.any() else mine.showing(edited))
+    shown = mine if unchanged and not edited.any() else mine.showing(edited)
+    return collect_scores(on_original_range(shown))
 
 
 def _repeated(scores: Scores) -> bool:

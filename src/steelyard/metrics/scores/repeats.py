@@ -9,6 +9,7 @@ import numpy as np
 
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
+from steelyard.metrics.metric import Metric
 from steelyard.metrics.scores.columns import Ending, Scores
 from steelyard.metrics.scores.resampled import Sums, resampled
 from steelyard.metrics.scores.shares import share, unit_sums
@@ -16,6 +17,28 @@ from steelyard.metrics.stats.arrays import Floats, Ints, Mask
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.intervals import AGREEMENT
 from steelyard.metrics.stats.tally import Tally
+
+SELF_AGREEMENT = Metric(
+    "self_agreement",
+    "self-agreement",
+    "Pairs of repeats of the same input with equal scores; it says nothing of accuracy.",
+)
+NOISE_FLOOR = Metric(
+    "noise_floor", "noise floor", "Pairs of repeats of the same input whose scores differ.", detail=True
+)
+FLIP_RATE = Metric(
+    "flip_rate", "flip rate", "Inputs whose repeats do not all have the same score.", detail=True
+)
+FLEISS_KAPPA = Metric(
+    "fleiss_kappa", "Fleiss κ", "Agreement of repeats beyond chance.", signed=True, detail=True
+)
+ICC = Metric(
+    "icc",
+    "intraclass correlation",
+    "Share of the variance of scores that lies between inputs.",
+    signed=True,
+    detail=True,
+)
 
 NO_REPEATS = "no input was judged twice: ask for repeats with --replicates 2 or more"
 ONE_VERDICT = "every verdict is the same"
@@ -39,7 +62,7 @@ def equal_pairs(counts: Ints) -> tuple[Ints, Ints]:
 
 def stability(heading: Heading, scores: Scores) -> list[Estimate]:
     """`self_agreement`, `flip_rate`, and chance-corrected agreement of repeats."""
-    estimates = [_pairs(heading, "self_agreement", scores), _flip_rate(heading, scores)]
+    estimates = [_pairs(heading, SELF_AGREEMENT, scores), _flip_rate(heading, scores)]
     if not np.all(scores.binary):
         ordinal = scores.where(~scores.binary)
         estimates.append(_intraclass(heading, ordinal))
@@ -50,7 +73,7 @@ def stability(heading: Heading, scores: Scores) -> list[Estimate]:
 
 def noise_floor(heading: Heading, scores: Scores) -> Estimate:
     """Repeats that differ: what asking again does to a verdict, whatever the question."""
-    return _pairs(heading, "noise_floor", scores)
+    return _pairs(heading, NOISE_FLOOR, scores)
 
 
 def input_counts(scores: Scores) -> Ints:
@@ -65,10 +88,10 @@ def unit_of_input(scores: Scores) -> Ints:
     return units
 
 
-def _pairs(heading: Heading, metric: str, scores: Scores) -> Estimate:
+def _pairs(heading: Heading, metric: Metric, scores: Scores) -> Estimate:
     counts = input_counts(scores)
     equal, pairs = equal_pairs(counts)
-    events = equal if metric == "self_agreement" else pairs - equal
+    events = equal if metric == SELF_AGREEMENT else pairs - equal
     asked = np.bincount(scores.stimulus, minlength=len(scores.stimuli))
     designed = int((asked * (asked - 1) // 2).sum())
     tally = _tally(scores, events, pairs, int(counts.sum(-1)[pairs > 0].sum()))
@@ -91,7 +114,7 @@ def _flip_rate(heading: Heading, scores: Scores) -> Estimate:
     repeats = f"over {calls.min()} to {calls.max()} repeats" if len(calls) else ""
     return share(
         heading,
-        "flip_rate",
+        FLIP_RATE,
         scores,
         tally,
         unit="input",
@@ -127,7 +150,7 @@ def _fleiss(heading: Heading, scores: Scores) -> Estimate:
     repeated = counts.sum(-1) > 1
     sums = _input_sums(scores, repeated, fleiss_columns(counts[repeated]))
     reason = ONE_VERDICT if repeated.any() else NO_REPEATS
-    return resampled(heading, "fleiss_kappa", sums, fleiss_kappa, reason=reason, ends=AGREEMENT, chance=0.0)
+    return resampled(heading, FLEISS_KAPPA, sums, fleiss_kappa, reason=reason, ends=AGREEMENT, chance=0.0)
 
 
 def fleiss_columns(counts: Ints) -> Floats:
@@ -156,7 +179,7 @@ def _intraclass(heading: Heading, scores: Scores) -> Estimate:
     reason = ONE_SCORE if repeated.any() else NO_REPEATS
     return resampled(
         heading,
-        "icc",
+        ICC,
         sums,
         intraclass,
         reason=reason,

@@ -10,6 +10,7 @@ import numpy as np
 from steelyard.identity import seed_for
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading
+from steelyard.metrics.metric import Metric
 from steelyard.metrics.proportions import NO_SPREAD, ONE_TASK, join
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.stats.arrays import Floats
@@ -39,7 +40,7 @@ class Sums:
 
 def resampled(
     heading: Heading,
-    metric: str,
+    metric: Metric,
     sums: Sums,
     figure: Figure,
     *,
@@ -55,7 +56,7 @@ def resampled(
     value = float(figure(sums.table.sum(0))) if len(sums.table) else float("nan")
     if not np.isfinite(value):
         return heading.undefined(metric, reason, unit, sums.rows.lost())
-    found, remark = intervals(sums.table, figure, heading.bootstrap_seed(metric), ends)
+    found, remark = intervals(sums.table, figure, heading.bootstrap_seed(metric.id), ends)
     assumed = alike() if remark == NO_WIDTH else None
     tasks = sums.rows.n_clusters
     return heading.estimate(

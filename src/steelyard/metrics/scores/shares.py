@@ -7,13 +7,23 @@ from dataclasses import replace
 
 import numpy as np
 
+from steelyard.metrics.common import ACCURACY, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import NO_CALLS, Heading
+from steelyard.metrics.metric import Metric
 from steelyard.metrics.proportions import ONE_TASK, join, proportion
 from steelyard.metrics.scores.columns import Ending, Scores
 from steelyard.metrics.stats.arrays import Ints, Mask
 from steelyard.metrics.stats.intervals import Limits
 from steelyard.metrics.stats.tally import Tally
+
+WITHIN_ONE = Metric("within_one", "within one", "Scores at most one level from the label.", detail=True)
+FALSE_POSITIVE_RATE = Metric(
+    "false_positive_rate", "false positive rate", "Negatives that were scored positive."
+)
+FALSE_NEGATIVE_RATE = Metric(
+    "false_negative_rate", "false negative rate", "Positives that were scored negative."
+)
 
 NO_LABELS = "no item has a reference label"
 OWN_LABELS = "its own verdicts are the reference"
@@ -51,7 +61,7 @@ def score_tally(scores: Scores, events: Mask, trials: Mask) -> Tally:
 
 def share(
     heading: Heading,
-    metric: str,
+    metric: Metric,
     scores: Scores,
     counts: Tally,
     *,
@@ -75,14 +85,14 @@ def accuracy(heading: Heading, scores: Scores) -> Estimate:
     rows = scores.where(scores.labelled)
     right = rows.decided & np.equal(rows.score, rows.expected)
     reason = None if len(rows) else unlabelled(scores) if len(scores) else NO_CALLS
-    return _of_calls(heading, "accuracy", rows, right, chance=_guess(rows), reason=reason)
+    return _of_calls(heading, ACCURACY, rows, right, chance=_guess(rows), reason=reason)
 
 
 def within_one(heading: Heading, scores: Scores) -> Estimate:
     """Calls at most one level from the label."""
     rows = scores.where(scores.labelled)
     near = rows.decided & np.less_equal(np.abs(rows.score - rows.expected), 1)
-    return _of_calls(heading, "within_one", rows, near, reason=None if len(rows) else unlabelled(scores))
+    return _of_calls(heading, WITHIN_ONE, rows, near, reason=None if len(rows) else unlabelled(scores))
 
 
 def false_rates(heading: Heading, scores: Scores) -> list[Estimate]:
@@ -92,14 +102,14 @@ def false_rates(heading: Heading, scores: Scores) -> list[Estimate]:
     return [
         _of_calls(
             heading,
-            "false_positive_rate",
+            FALSE_POSITIVE_RATE,
             negatives,
             negatives.decided & (negatives.score == 1),
             reason=None if len(negatives) else unlabelled(scores, "no item has the label 0"),
         ),
         _of_calls(
             heading,
-            "false_negative_rate",
+            FALSE_NEGATIVE_RATE,
             positives,
             positives.decided & (positives.score == 0),
             reason=None if len(positives) else unlabelled(scores, "no item has the label 1"),
@@ -111,7 +121,7 @@ def lost_rates(heading: Heading, scores: Scores) -> list[Estimate]:
     """`unreadable_rate` and `failed_rate` among all calls that were planned."""
     every = np.ones(len(scores), dtype=np.bool_)
     estimates = []
-    for metric, ending in (("unreadable_rate", Ending.UNREADABLE), ("failed_rate", Ending.FAILED)):
+    for metric, ending in ((UNREADABLE_RATE, Ending.UNREADABLE), (FAILED_RATE, Ending.FAILED)):
         counts = replace(score_tally(scores, scores.ending == ending, every), unreadable=0, failed=0)
         estimates.append(share(heading, metric, scores, counts, reason=NO_CALLS))
     return estimates
@@ -130,7 +140,7 @@ def abstained(scores: Scores) -> int:
 
 def _of_calls(
     heading: Heading,
-    metric: str,
+    metric: Metric,
     rows: Scores,
     events: Mask,
     *,
@@ -138,7 +148,7 @@ def _of_calls(
     reason: str | None = None,
 ) -> Estimate:
     counts = score_tally(rows, events, rows.readable)
-    said = "counted as not correct" if metric in ("accuracy", "within_one") else "counted as no error"
+    said = "counted as not correct" if metric in (ACCURACY, WITHIN_ONE) else "counted as no error"
     notes = abstentions(rows, said)
     estimate = share(heading, metric, rows, counts, chance=chance, reason=reason, notes=notes)
     return replace(estimate, abstained=abstained(rows))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from steelyard.metrics.common import DARK_CURRENT
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
+from steelyard.metrics.metric import Metric
 from steelyard.metrics.proportions import ONE_TASK, join
 from steelyard.metrics.scores.columns import Scores, collect_scores
 from steelyard.metrics.scores.shares import abstentions, lost_rates, score_tally, share
@@ -13,6 +15,8 @@ from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.clusters import wilson_cluster
 from steelyard.metrics.stats.intervals import Limits, clipped
 from steelyard.verdicts.observations import Observations
+
+MEAN_SCORE = Metric("mean_score", "mean score", "Mean of the scores given to responses without content.")
 
 ABSTAINED = "counted as not above the lowest score"
 NO_SPREAD = "no spread between tasks: limits from the largest share of other scores that fits"
@@ -38,7 +42,7 @@ def dark_current(heading: Heading, scores: Scores) -> Estimate:
     above = scores.decided & (scores.score > scores.low)
     counts = score_tally(scores, above, scores.readable)
     notes = abstentions(scores, ABSTAINED)
-    return share(heading, "dark_current", scores, counts, notes=notes)
+    return share(heading, DARK_CURRENT, scores, counts, notes=notes)
 
 
 def mean_scores(heading: Heading, scores: Scores) -> list[Estimate]:
@@ -56,9 +60,7 @@ def mean_score(heading: Heading, scores: Scores) -> Estimate:
     """Mean of the scores given, with tasks as clusters; one scale only."""
     rows = scores.where(scores.decided)
     if not len(rows):
-        return heading.undefined(
-            "mean_score", NO_VERDICTS if len(scores) else NO_CALLS, excluded=scores.lost()
-        )
+        return heading.undefined(MEAN_SCORE, NO_VERDICTS if len(scores) else NO_CALLS, excluded=scores.lost())
     mean = ClusterMean.of(rows.unit, rows.score)
     low, high = int(rows.low[0]), int(rows.high[0])
     ends = float(low), float(high)
@@ -66,7 +68,7 @@ def mean_score(heading: Heading, scores: Scores) -> Estimate:
     limits = spread or clipped(_without_spread(rows), ends)
     method = "t_cluster" if spread else "wilson_mean"
     return heading.estimate(
-        "mean_score",
+        MEAN_SCORE,
         unit="call",
         value=mean.mean,
         intervals=(Interval(method, *limits),),

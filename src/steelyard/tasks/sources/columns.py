@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from steelyard.errors import ConfigError
 from steelyard.tasks.scale import Pairwise, Scale
+from steelyard.validation import checked
 
 POINTWISE = ("response",)
 PAIRWISE = ("response_1", "response_2")
@@ -81,10 +82,4 @@ def parse_columns(text: str) -> Columns:
     for name in names:
         if names.count(name) > 1:
             raise ConfigError(f"columns: {name!r} is mapped twice; leave one out.")
-    try:
-        return Columns.model_validate({part.strip(): column.strip() for part, _, column in pairs})
-    except ValidationError as error:
-        unknown = error.errors()[0]["loc"][0]
-        raise ConfigError(
-            f"columns: unknown part {unknown!r}; known parts: {', '.join(Columns.model_fields)}."
-        ) from error
+    return checked(Columns, {part.strip(): column.strip() for part, _, column in pairs}, "columns")

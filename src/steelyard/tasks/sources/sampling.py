@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from itertools import islice
-from typing import TypeAlias, TypeVar
+from typing import Annotated, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from steelyard.identity import seed_for
+from steelyard.validation import Expected
 
 
 class PerStratum(BaseModel):
@@ -22,6 +23,11 @@ class PerStratum(BaseModel):
 
 Sample: TypeAlias = int | PerStratum
 """How many to draw: in all, or from each stratum."""
+
+SampleField: TypeAlias = Annotated[
+    Annotated[int, Field(ge=1)] | PerStratum | None, Expected("a number from 1 on or {per_stratum: N}")
+]
+"""The same as a file has it; null takes all there is."""
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from steelyard.datasheet.render.html.drawing.interval_bar import interval_bar
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import term
+from steelyard.datasheet.words.glossary import metric_named
 from steelyard.wording import counted
 
 PACKAGE = "steelyard.datasheet.render.html"
@@ -43,7 +43,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals.update(
-        n=numbers, counted=counted, term=term, words=WORDS, bar=interval_bar, svg=Markup
+        n=numbers, counted=counted, metric_named=metric_named, words=WORDS, bar=interval_bar, svg=Markup
     )
     return environment
 

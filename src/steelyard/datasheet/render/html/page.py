@@ -10,7 +10,7 @@ from steelyard.datasheet.render.html.document import document
 from steelyard.datasheet.render.html.figures.catalogue import figures
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.sections.together import alone, together
-from steelyard.datasheet.words.glossary import FINDINGS, INTERVALS, probe_name, term
+from steelyard.datasheet.words.glossary import FINDINGS, INTERVALS, metric_named, probe_title
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Faults
 
@@ -39,12 +39,14 @@ def _by_probe(estimates: Iterable[Estimate]) -> list[tuple[str, list[Estimate]]]
     probes: dict[str, list[Estimate]] = {}
     for estimate in estimates:
         probes.setdefault(estimate.probe, []).append(estimate)
-    return [(probe_name(probe), mine) for probe, mine in probes.items()]
+    return [(probe_title(probe), mine) for probe, mine in probes.items()]
 
 
 def _metrics(datasheet: Datasheet) -> list[tuple[str, str]]:
     names = dict.fromkeys(estimate.metric for estimate in (*datasheet.estimates, *datasheet.panel))
-    return [(term(name).label, term(name).meaning) for name in names if term(name).meaning]
+    return [
+        (metric_named(name).label, metric_named(name).meaning) for name in names if metric_named(name).meaning
+    ]
 
 
 def _methods(datasheet: Datasheet) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import wraps
 
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
-from steelyard.datasheet.sections.sections import PAIRWISE
+from steelyard.datasheet.sections.sections import CRITERION, LADDER, VACUUM
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.short_names import short_names
@@ -96,7 +96,9 @@ def _where(fits: Callable[[Datasheet], bool], make: Maker) -> Maker:
 
 
 def _shows_pairs(sheet: Datasheet) -> bool:
-    return sheet.level == "pairwise" and any(estimate.probe in PAIRWISE for estimate in sheet.estimates)
+    return sheet.level == "pairwise" and any(
+        estimate.probe in (VACUUM, LADDER, CRITERION) for estimate in sheet.estimates
+    )
 
 
 @dataclass(frozen=True)

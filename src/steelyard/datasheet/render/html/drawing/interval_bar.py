@@ -5,14 +5,14 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from steelyard.datasheet.render.html.drawing.figure import limits
-from steelyard.datasheet.words.glossary import term
+from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
 
 
 def interval_bar(estimate: Estimate) -> Markup:
     """A track from 0 to 1 with the interval and the point on it; nothing for a figure that is no rate."""
     at = estimate.value
-    if at is None or estimate.numerator is None or term(estimate.metric).signed or not 0 <= at <= 1:
+    if at is None or estimate.numerator is None or metric_named(estimate.metric).signed or not 0 <= at <= 1:
         return Markup("")
     low, high = (min(1.0, max(0.0, end)) for end in limits(estimate))
     return Markup(

@@ -18,14 +18,15 @@ from steelyard.datasheet.render.html.drawing.figure import (
 from steelyard.datasheet.render.html.drawing.scatter import HEIGHT, WIDTH, Axes, Point, scatter
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import term
+from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
 
 SMALLEST, LARGEST = 50.0, 420.0
 """Area of a mark at target sensitivity 0 and 1, in square pixels."""
 TITLE = "Metrology axes"
 DARK, STABLE, TARGET = (
-    term(metric).label for metric in ("dark_current", "stable_cross_sensitivity", "target_sensitivity")
+    metric_named(metric).label
+    for metric in ("dark_current", "stable_cross_sensitivity", "target_sensitivity")
 )
 HEADER = ("judge", DARK, STABLE, f"{TARGET}, 1 step")
 CAPTION = (

@@ -7,11 +7,11 @@ from steelyard.datasheet.render.html.drawing.tiles import Grid, Tile, draw_tiles
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.sections.together import judges_of
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import term
+from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
 
 TITLE = "Errors in common"
-HEADER = ("judges", term("error_correlation").label, "inputs")
+HEADER = ("judges", metric_named("error_correlation").label, "inputs")
 CAPTION = (
     "Correlation of the errors of two judges over the same labelled inputs. At 1 they are one judge and a "
     "jury of them gains nothing; near 0 it gains most. Orange is below zero."

@@ -22,13 +22,13 @@ from steelyard.datasheet.render.html.drawing.figure import (
 from steelyard.datasheet.render.html.drawing.labels import Box, place
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import term
+from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.run.cost import CostRow, pareto_front
 
 WIDTH, HEIGHT = 430, 340
 TITLE = "What accuracy costs"
-ACCURACY, COST = term("accuracy_mean").label, term("cost_per_call").label
+ACCURACY, COST = metric_named("accuracy_mean").label, metric_named("cost_per_call").label
 OVER_PROBES = f"{ACCURACY} over probes"
 HEADER = ("judge", OVER_PROBES, COST, "on the front")
 CAPTION = (

@@ -26,13 +26,13 @@ from steelyard.datasheet.render.html.drawing.figure import (
 from steelyard.datasheet.render.html.drawing.scatter import HEIGHT, WIDTH, Axes, Point, along, arrow, scatter
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import term
+from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
 from steelyard.trials.builtin_prompts import GRADED
 
 TITLE, CURVE_TITLE = "Criterion trade-off", "Operating curve"
 RAW, DARK, TARGET = (
-    term(metric).label for metric in ("raw_false_preference", "dark_current", "target_sensitivity")
+    metric_named(metric).label for metric in ("raw_false_preference", "dark_current", "target_sensitivity")
 )
 FIRST_STEP, ALL_STEPS = f"{TARGET}, 1 step", f"{TARGET}, all steps"
 COLUMNS: dict[str, tuple[str, str, dict[str, str | float]]] = {
@@ -42,7 +42,7 @@ COLUMNS: dict[str, tuple[str, str, dict[str, str | float]]] = {
     ALL_STEPS: ("target_sensitivity", "ladder", {}),
 }
 """Column to metric, probe and condition, in pairs of what is drawn across and up."""
-SHIFT = f"{term('criterion_shift').label}, same quality"
+SHIFT = f"{metric_named('criterion_shift').label}, same quality"
 CAPTION = (
     "The best place is the upper left corner. An arrow runs from the base protocol to a stricter one: left "
     "is fewer false preferences, down is real differences lost in ties."

@@ -22,7 +22,7 @@ from steelyard.datasheet.render.html.drawing.figure import (
 )
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import term
+from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
 
 WIDTH, ROW, DIGIT = 430, 46, 9
@@ -58,7 +58,11 @@ PARTS = (
     Part("one-sided", "one-sided", "one-sided: a winner in one order only", "one_sided_commit"),
     Part("other", "other", "other: the second verdict is missing", "other_conflict"),
     Part(
-        "none", term("no_preference").label, "no preference: tie in both orders", "no_preference", pale=True
+        "none",
+        metric_named("no_preference").label,
+        "no preference: tie in both orders",
+        "no_preference",
+        pale=True,
     ),
 )
 """In drawing order."""

@@ -18,7 +18,7 @@ from steelyard.datasheet.render.html.drawing.figure import (
 from steelyard.datasheet.render.html.drawing.tiles import Grid, Tile, draw_tiles
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import probe_name, term
+from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.metrics.estimate import Estimate
 
 SIGNS = {"flagged": "!", "underpowered": "?"}
@@ -56,7 +56,7 @@ def heatmap(summary: Summary, metric: str, caption: str) -> Figure | None:
     shares = _Shares.of(summary, metric)
     if not any(numbers.defined(estimate) for estimate in shares.found.values()):
         return None
-    title = f"{term(metric).label.capitalize()} by probe"
+    title = f"{metric_named(metric).label.capitalize()} by probe"
     panels = []
     for judges in shares.parts():
         said = spoken(shares.header(judges), shares.rows(judges))
@@ -102,7 +102,7 @@ class _Shares:
     def rows(self, judges: Sequence[JudgeEntry]) -> tuple[tuple[str, ...], ...]:
         """The data table."""
         return tuple(
-            (probe_name(probe), *(cell(self.summary, self.found.get((j.name, probe))) for j in judges))
+            (probe_title(probe), *(cell(self.summary, self.found.get((j.name, probe))) for j in judges))
             for probe in self.probes
         )
 
@@ -117,7 +117,7 @@ class _Shares:
         """These judges as columns."""
         look = looks(self.summary)
         return Grid(
-            rows=[probe_name(probe) for probe in self.probes],
+            rows=[probe_title(probe) for probe in self.probes],
             columns=[MAJORITY.name if judge is MAJORITY else look[judge.name].label for judge in judges],
             tiles=[
                 self._tile(row, column, probe, judge)

@@ -18,11 +18,13 @@ from steelyard.datasheet.render.html.drawing.figure import (
     spoken,
     why_not,
 )
-from steelyard.datasheet.sections.sections import PARAMETERS
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import term
+from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.instrument.estimates import FIT_PROBABILITY, LIMIT_OF_DETECTION
+from steelyard.metrics.instrument.likelihood import NAMES
+from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO
 
 WIDTH, ROW = 210, 30
 """Width of a panel and height of a row, in pixels."""
@@ -33,9 +35,10 @@ CAPTION = (
     "Hollow marks are another protocol: one that only makes a judge more cautious moves its tie threshold "
     "and leaves its resolution where it was."
 )
-DRAWN = (*PARAMETERS, "limit_of_detection")
-METRICS = (*DRAWN, "fit_probability", "resolution_ratio")
-HEADER = ("judge", *(term(metric).label for metric in METRICS))
+PARAMETERS = tuple(metric.id for metric in NAMES)
+DRAWN = (*PARAMETERS, LIMIT_OF_DETECTION.id)
+METRICS = (*DRAWN, FIT_PROBABILITY.id, RESOLUTION_RATIO.id)
+HEADER = ("judge", *(metric_named(metric).label for metric in METRICS))
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ def _arms(summary: Summary) -> Iterator[Arm]:
 
 
 def _panel(summary: Summary, arms: Sequence[Arm], metric: str) -> Panel:
-    label = term(metric).label
+    label = metric_named(metric).label
     shown = [(arm, arm.figures[metric]) for arm in arms if numbers.defined(arm.figures.get(metric))]
     low, high = _domain([estimate for _, estimate in shown])
     x: Spec = {

@@ -19,10 +19,10 @@ from steelyard.datasheet.render.html.drawing.labels import Box
 from steelyard.datasheet.render.html.drawing.scatter import HEIGHT, WIDTH, Axes, Point, scatter
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import term
+from steelyard.datasheet.words.glossary import metric_named
 
 TITLE = "Slot or text"
-HEADER = ("judge", "stable", "positional", term("net_slot_preference").label)
+HEADER = ("judge", "stable", "positional", metric_named("net_slot_preference").label)
 CAPTION = (
     "A judge that always commits lies on the diagonal; a fair coin lies at its middle. Towards the top the "
     "slot decides, towards the right the wording does, towards zero the judge says tie."

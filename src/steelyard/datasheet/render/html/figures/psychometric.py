@@ -24,7 +24,7 @@ from steelyard.datasheet.render.html.drawing.figure import (
 from steelyard.datasheet.render.html.drawing.labels import spread
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import term
+from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
 
 WIDTH, HEIGHT = 250, 190
@@ -57,7 +57,7 @@ class Curve:
 def psychometric(summary: Summary) -> Figure:
     """Target sensitivity against quality step."""
     steps = _steps(summary)
-    header = ("judge", *(f"Δ{numbers.steps(step)}" for step in steps), term("delta75").label)
+    header = ("judge", *(f"Δ{numbers.steps(step)}" for step in steps), metric_named("delta75").label)
     rows = tuple(row for judge in everyone(summary) for row in _rows(summary, judge, steps))
     drawn = [(judge, _curves(summary, judge)) for judge in summary.measured]
     panels = [_judge_panel(summary, judge, curves, header) for judge, curves in drawn if curves]
@@ -111,7 +111,7 @@ def _steps(summary: Summary) -> list[float]:
 
 def _first(summary: Summary, judge: JudgeEntry) -> tuple[str, Estimate | None]:
     seen = summary.datasheet.of(judge.name, "target_sensitivity", "ladder")
-    return term("target_sensitivity").label, seen[0] if seen else None
+    return metric_named("target_sensitivity").label, seen[0] if seen else None
 
 
 def _curves(summary: Summary, judge: JudgeEntry) -> list[Curve]:

@@ -15,9 +15,9 @@ from typing import Any
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.readings.more_data import more_data
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import PROBES
+from steelyard.datasheet.words.glossary import probe_title
 from steelyard.errors import ConfigError
-from steelyard.lab.gate.policy import Policy, Rule
+from steelyard.lab.gate.policy import Policy, PolicyRule
 from steelyard.lab.gate.selection import select, unmatched
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.pairs.sensitivity import ONE_SLOT
@@ -68,7 +68,7 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Decision:
+class Ruling:
     """Every check of every judge."""
 
     study: str
@@ -103,8 +103,8 @@ class Decision:
 
 def worst(results: Iterable[str]) -> str:
     """FAIL before INCONCLUSIVE before PASS."""
-    found = set(results)
-    return next(word for word in (FAIL, INCONCLUSIVE, PASS) if word in found or word == PASS)
+    words = set(results)
+    return next(word for word in (FAIL, INCONCLUSIVE, PASS) if word in words or word == PASS)
 
 
 def gated_judges(sheet: Datasheet, wanted: Sequence[str], where: str) -> tuple[str, ...]:
@@ -119,10 +119,10 @@ def gated_judges(sheet: Datasheet, wanted: Sequence[str], where: str) -> tuple[s
     return tuple(wanted or own)
 
 
-def decide(sheet: Datasheet, policy: Policy, judges: Sequence[str], where: str) -> Decision:
+def rule_on(sheet: Datasheet, policy: Policy, judges: Sequence[str], where: str) -> Ruling:
     """Hold every rule against every judge."""
     checks = [check for judge in judges for check in _checks(sheet, policy, judge, where)]
-    return Decision(sheet.name, tuple(judges), tuple(checks))
+    return Ruling(sheet.name, tuple(judges), tuple(checks))
 
 
 def _checks(sheet: Datasheet, policy: Policy, judge: str, where: str) -> Iterable[Check]:
@@ -134,9 +134,9 @@ def _checks(sheet: Datasheet, policy: Policy, judge: str, where: str) -> Iterabl
         yield from (check(rule, estimate) for estimate in figures)
 
 
-def withheld(decision: Decision, sheet: Datasheet) -> Decision:
+def withheld(ruling: Ruling, sheet: Datasheet) -> Ruling:
     """No judge passes on a part of its calls: what was never asked could have gone either way."""
-    return replace(decision, checks=tuple(_withheld(each, sheet) for each in decision.checks))
+    return replace(ruling, checks=tuple(_withheld(each, sheet) for each in ruling.checks))
 
 
 def _withheld(check: Check, sheet: Datasheet) -> Check:
@@ -146,10 +146,10 @@ def _withheld(check: Check, sheet: Datasheet) -> Check:
     return replace(check, result=INCONCLUSIVE, reason=f"{partial}; run the same command again to go on")
 
 
-def check(rule: Rule, estimate: Estimate) -> Check:
+def check(rule: PolicyRule, estimate: Estimate) -> Check:
     """One rule against one figure."""
     result, reason, needed = _judge(rule, estimate)
-    probe = PROBES.get(estimate.probe, estimate.probe.replace("_", " "))
+    probe = probe_title(estimate.probe)
     return Check(
         judge=estimate.judge,
         rule=str(rule),
@@ -166,7 +166,7 @@ def check(rule: Rule, estimate: Estimate) -> Check:
     )
 
 
-def _judge(rule: Rule, estimate: Estimate) -> tuple[str, str, int | None]:
+def _judge(rule: PolicyRule, estimate: Estimate) -> tuple[str, str, int | None]:
     if numbers.undefined(estimate):
         return INCONCLUSIVE, f"undefined: {numbers.reason(estimate)}", None
     interval = estimate.interval
@@ -186,7 +186,7 @@ def _judge(rule: Rule, estimate: Estimate) -> tuple[str, str, int | None]:
     return PASS, "the whole interval lies within", None
 
 
-def _inside(rule: Rule, low: float, high: float) -> bool:
+def _inside(rule: PolicyRule, low: float, high: float) -> bool:
     return (rule.high is None or high <= rule.high) and (rule.low is None or low >= rule.low)
 
 
@@ -201,7 +201,7 @@ def _widened(estimate: Estimate, low: float, high: float) -> tuple[float, float]
     return low, high
 
 
-def _needed(rule: Rule, estimate: Estimate) -> int | None:
+def _needed(rule: PolicyRule, estimate: Estimate) -> int | None:
     """Further calls that would decide the limit which the interval reaches over."""
     totals = [
         _total(estimate, limit, side)

@@ -10,7 +10,7 @@ from steelyard.trials.exchange import Call
 from steelyard.trials.trial import Trial
 
 
-def brief(provider: Provider, calls: Sequence[Call]) -> None:
+def impart(provider: Provider, calls: Sequence[Call]) -> None:
     """Hand those that know labels theirs, and those that replay their answers; models get nothing."""
     trials = [call for call in calls if isinstance(call, Trial)]
     if isinstance(provider, Keyed):

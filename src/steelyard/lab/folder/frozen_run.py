@@ -1,0 +1,124 @@
+"""What was frozen when a run began: study, stimuli and plan lie in its folder, and only that goes on."""
+
+from __future__ import annotations
+
+from steelyard.errors import ConfigError, StoreError
+from steelyard.lab.folder.datasheet_file import JSON
+from steelyard.lab.folder.frozen_plan import freeze_plan, thaw_plan
+from steelyard.lab.folder.frozen_study import freeze, thaw
+from steelyard.lab.folder.run_folder import RunFolder
+from steelyard.lab.folder.whole_file import unwritable, write_text
+from steelyard.lab.run.planner import Plan, make_plan
+from steelyard.lab.study.study import Study
+from steelyard.stimuli.stimulus_set import StimulusSet
+
+
+def prepare(folder: RunFolder, plan: Plan) -> Plan:
+    """Freeze a plan here, or go on with the one that is here; it may gain judges and probes."""
+    study = plan.study
+    held = require(folder, study)
+    if held is not None and held.hash == study.hash:
+        _check_written(folder, plan)
+        _check_stimuli(folder, plan)
+        _keep_plan(folder, plan)
+        return plan
+    try:
+        plan.kept.write(folder.stimuli)
+    except OSError as error:
+        raise unwritable(folder.path, error) from error
+    write_text(folder.study, freeze(study))
+    _keep_plan(folder, plan)
+    return plan
+
+
+def require(folder: RunFolder, study: Study) -> Study | None:
+    """The study that lies here, if any; one that the other does not go on with is refused."""
+    if not folder.study.exists():
+        return None
+    held = thaw(folder.study)
+    check_replies(folder)
+    _check_source(folder, held, study)
+    if not study.extends(held):
+        differing = _difference(held, study)
+        raise ConfigError(f"{folder.path}: holds another study ({differing} differ); choose another --out.")
+    return held
+
+
+def check_replies(folder: RunFolder) -> None:
+    """Refuse to ask again what a datasheet says was answered, where the replies behind it are gone."""
+    gone = not folder.database.exists() or not folder.database.stat().st_size
+    if gone and (folder.path / JSON).exists():
+        raise StoreError(
+            f"{folder.database}: the replies behind datasheet.json are gone, and would be paid for again; "
+            "restore the file, or choose another --out."
+        )
+
+
+def _check_source(folder: RunFolder, held: Study, study: Study) -> None:
+    """Refuse data that have changed since they were frozen, even where the same items come of them."""
+    if held.source is None or study.source is None:
+        return
+    changed = study.source.changed(held.source)
+    if changed is not None:
+        raise ConfigError(
+            f"{folder.path}: {changed} has changed since this study was frozen (its SHA-256 is another); "
+            "restore the file, or choose another --out."
+        )
+
+
+def _check_written(folder: RunFolder, plan: Plan) -> None:
+    """Refuse to judge other written stimuli than those that were frozen."""
+    if not plan.study.authored:
+        return
+    with folder.store(read_only=True) as store:
+        frozen = {row.stimulus for row in store.planned()} if store.has_plan else plan.hashes
+    if frozen != plan.hashes:
+        raise ConfigError(
+            f"{folder.stimuli}: written stimuli were changed after the study was frozen; "
+            "restore the file, or choose another --out."
+        )
+
+
+def _keep_plan(folder: RunFolder, plan: Plan) -> None:
+    """Once per study, whatever interrupted the first attempt; again where its calls are others."""
+    with folder.store() as store:
+        frozen = {row.trial for row in store.planned()} if store.has_plan else set()
+        if store.study != plan.study.hash or frozen != {trial.key for trial in plan.trials}:
+            store.freeze(plan.study.hash, freeze_plan(plan))
+
+
+def load_plan(folder: RunFolder) -> Plan:
+    """The plan of the study that lies here, from its frozen stimuli alone; nothing is written."""
+    for path in (folder.study, folder.stimuli, folder.database):
+        if not path.exists():
+            raise ConfigError(
+                f"{folder.path}: no {path.name} found, expected a run folder that `measure` wrote."
+            )
+    study = thaw(folder.study)
+    with folder.store(read_only=True) as store:
+        if store.study != study.hash:
+            raise ConfigError(
+                f"{folder.study}: not the study of the replies in {folder.database.name}; restore the file."
+            )
+        planned = store.planned() if store.has_plan else []
+    if planned:
+        return thaw_plan(study, planned, folder.stimuli)
+    plan = make_plan(study)
+    _check_stimuli(folder, plan)
+    return plan
+
+
+def _check_stimuli(folder: RunFolder, plan: Plan) -> None:
+    frozen = StimulusSet.read(folder.stimuli).judged
+    if frozen.hash != plan.stimuli.hash:
+        raise ConfigError(
+            f"{folder.stimuli}: the stimuli differ from those this version builds "
+            f"({frozen.hash[7:15]} against {plan.stimuli.hash[7:15]}); "
+            "restore the file, use the version that measured, or measure into another --out."
+        )
+
+
+def _difference(held: Study, wanted: Study) -> str:
+    parts = ("name", "seed", "profile", "replicates", "probes", "judges", "task", "reference", "writers")
+    differing = [part for part in parts if getattr(held, part) != getattr(wanted, part)]
+    return ", ".join([*differing, *(["items"] if held.items_hash != wanted.items_hash else [])])

@@ -1,0 +1,45 @@
+"""From the store to the published datasheet."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from steelyard.datasheet.assemble import assemble
+from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
+from steelyard.lab.folder.authored_stimuli import AuthoredStimulus, tally
+from steelyard.lab.folder.datasheet_file import remove_datasheet, write_datasheet
+from steelyard.lab.folder.run_facts import run_facts
+from steelyard.lab.folder.run_folder import RunFolder
+from steelyard.lab.run.planner import Plan
+from steelyard.lab.run.prices import dollars_of
+from steelyard.lab.run.record import Record
+
+
+def publish(folder: RunFolder, plan: Plan, record: Record) -> Datasheet | None:
+    """Build the datasheet from the record and write every format; without a reply there is none."""
+    if record.coverage(plan.trials).own.answered:
+        return write_datasheet(folder.path, build_datasheet(plan, record))
+    remove_datasheet(folder.path)  # no reply stands behind what may lie there
+    return None
+
+
+def build_datasheet(plan: Plan, record: Record) -> Datasheet:
+    """Every figure, recomputed from the record."""
+    study = plan.study
+    entries = tuple(
+        JudgeEntry(j.name, j.address, j.baseline, {name: j.fingerprint(name) for name in sorted(j.protocols)})
+        for j in study.judges
+    )
+    sheet = assemble(
+        name=study.name,
+        seed=study.seed,
+        profile=study.profile,
+        stimulus_set=plan.stimuli.hash,
+        judges=entries,
+        probes=study.build_probes(),
+        observations=record.observations(plan.trials),
+        run=run_facts(plan, record),
+        prices={judge.name: dollars_of(judge) for judge in study.judges if not judge.baseline},
+    )
+    written = tally(map(AuthoredStimulus.of, record.store.authored().values()), plan.kept)
+    return replace(sheet, authored=written, reference=study.reference)

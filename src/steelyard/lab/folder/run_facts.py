@@ -1,0 +1,64 @@
+"""Clock times, latency, tokens and money of a run: all that two equal runs may differ in."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from steelyard.lab.run.budget import cost
+from steelyard.lab.run.planner import Plan
+from steelyard.lab.run.prices import price_of
+from steelyard.lab.run.record import Record
+from steelyard.lab.run.spending import AuthoringCost
+from steelyard.store.replies import StoredReply
+from steelyard.trials.trial import Trial
+
+REFUSABLE = ("temperature", "seed", "logprobs")
+"""Fields of a request whose absence a reader of the figures must know of."""
+
+
+def run_facts(plan: Plan, record: Record) -> dict[str, Any]:
+    """What the datasheet says under `run`."""
+    replies = record.replies(plan.trials)
+    measured = [(t, replies[t.key]) for t in plan.trials if t.key in replies and not t.judge.baseline]
+    times = sorted(stored.received for _, stored in measured)
+    latencies = sorted(stored.reply.latency_ms for _, stored in measured)
+    prices = {judge.name: price_of(judge) for judge in plan.study.judges}
+    coverage = record.coverage(plan.trials)
+    return {
+        "started": _clock(times[0]) if times else None,
+        "finished": _clock(times[-1]) if times and not coverage.headline.partial else None,
+        **coverage.to_json(),
+        "latency_ms": {"p50": _quantile(latencies, 0.5), "p95": _quantile(latencies, 0.95)},
+        "calls": len(measured),
+        "input_tokens": sum(stored.reply.usage.input_tokens for _, stored in measured),
+        "output_tokens": sum(stored.reply.usage.output_tokens for _, stored in measured),
+        "dollars": round(sum(cost(prices[t.judge.name], t, stored.reply) for t, stored in measured), 6),
+        **_refused(measured),
+        **_authoring_facts(record.authoring),
+    }
+
+
+def _refused(measured: list[tuple[Trial, StoredReply]]) -> dict[str, Any]:
+    """Calls by judge and by the sampling field that its server would not take; nothing where all were."""
+    refused: dict[str, Counter[str]] = {}
+    for trial, stored in measured:
+        for name in REFUSABLE:
+            if name in stored.reply.effective and stored.reply.effective[name] is None:
+                refused.setdefault(trial.judge.name, Counter())[name] += 1
+    return {"refused": {judge: dict(fields) for judge, fields in refused.items()}} if refused else {}
+
+
+def _authoring_facts(cost: AuthoringCost) -> dict[str, Any]:
+    """What writing and confirming stimuli took; nothing where nothing was written."""
+    return {"authoring": {**asdict(cost), "dollars": round(cost.dollars, 6)}} if cost.calls else {}
+
+
+def _clock(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def _quantile(ordered: list[float], share: float) -> float | None:
+    return round(ordered[int(share * (len(ordered) - 1))], 3) if ordered else None

@@ -1,0 +1,30 @@
+"""Files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from steelyard.errors import StoreError
+
+
+def write_text(path: Path, text: str | Iterable[str]) -> None:
+    """Whole or not at all: a reader never sees half a file; a long text may come in parts."""
+    beside = path.with_name(path.name + ".part")
+    try:
+        with beside.open("w", encoding="utf-8", newline="\n") as stream:
+            stream.writelines([text] if isinstance(text, str) else text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise StoreError(
+            f"{path}: cannot be written ({error.strerror}); free some space, then run again."
+        ) from error
+
+
+def unwritable(path: Path, error: OSError) -> StoreError:
+    """The sentence about a folder that takes no files."""
+    return StoreError(f"{path}: cannot be written ({error.strerror}); choose another --out.")

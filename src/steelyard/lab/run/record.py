@@ -1,0 +1,93 @@
+"""What a run file says of trials: replies become observations here, and only here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+from steelyard.lab.run.coverage import RunCoverage, covered
+from steelyard.lab.run.spending import AuthoringCost, authoring_cost
+from steelyard.stimuli.original import ORIGINAL
+from steelyard.store.replies import StoredReply
+from steelyard.store.run_store import RunStore
+from steelyard.trials.reply import Usage
+from steelyard.trials.trial import Trial
+from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.readers import READERS, Reader
+from steelyard.verdicts.verdict import Failed, Verdict
+
+
+class Record:
+    """A run file that is read once: each reply is parsed and its verdict read when it is first wanted.
+
+    Whoever works on an open run file is handed the same record, which may fall behind and never be wrong: a
+    reply that is on disk does not change.
+    """
+
+    def __init__(self, store: RunStore, reference: str | None = None) -> None:
+        """`reference` is the judge whose verdicts on the items are their labels."""
+        self.store = store
+        self._reference = reference
+        self._replies: dict[str, StoredReply] = {}
+        self._observations: dict[str, Observation] = {}
+        self._readers: dict[tuple[str, str], Reader] = {}
+
+    def replies(self, trials: Iterable[Trial]) -> dict[str, StoredReply]:
+        """By key, in the order given; a trial without a reply is left out."""
+        keys = [trial.key for trial in trials]
+        unread = [key for key in keys if key not in self._replies]
+        if unread:
+            self._replies |= self.store.replies(unread)
+        return {key: self._replies[key] for key in keys if key in self._replies}
+
+    def observations(self, trials: Sequence[Trial]) -> Observations:
+        """What was read; a trial that was never asked has no observation."""
+        return Observations.of(self.by_trial(trials).values())
+
+    def by_trial(self, trials: Sequence[Trial]) -> dict[str, Observation]:
+        """By key, in the order given; a trial that was never asked has no observation."""
+        replies, failures = self.replies(trials), self.store.failures()
+        observations: dict[str, Observation] = {}
+        for trial in trials:
+            if trial.key in replies:
+                observations[trial.key] = self._answered(trial, replies[trial.key])
+            elif trial.key in failures:
+                verdict = Failed(failures[trial.key].reason)
+                observations[trial.key] = self._observation(trial, verdict, Usage())
+        return observations
+
+    def coverage(self, trials: Sequence[Trial]) -> RunCoverage:
+        """How much of these trials was asked and answered."""
+        return covered(trials, self.replies(trials).keys(), self.store.failures().keys())
+
+    @cached_property
+    def authoring(self) -> AuthoringCost:
+        """What was paid to authors and validators, whose work ends before the record begins."""
+        return authoring_cost(self.store)
+
+    def _answered(self, trial: Trial, stored: StoredReply) -> Observation:
+        if trial.key not in self._observations:
+            verdict = self._reader(trial)(stored.reply, trial.asked.scale)
+            self._observations[trial.key] = self._observation(trial, verdict, stored.reply.usage)
+        return self._observations[trial.key]
+
+    def _reader(self, trial: Trial) -> Reader:
+        """One reader for all replies of a judge under a protocol."""
+        place = trial.judge.name, trial.protocol
+        if place not in self._readers:
+            self._readers[place] = READERS.build(trial.judge.protocols[trial.protocol].reader)
+        return self._readers[place]
+
+    def _observation(self, trial: Trial, verdict: Verdict, usage: Usage) -> Observation:
+        return Observation(
+            judge=trial.judge.name,
+            protocol=trial.protocol,
+            stimulus=trial.stimulus,
+            order=trial.order,
+            replicate=trial.replicate,
+            verdict=verdict,
+            usage=usage,
+            prompt=trial.wording_hash,
+            own_label=trial.judge.name == self._reference and trial.stimulus.kind == ORIGINAL,
+        )

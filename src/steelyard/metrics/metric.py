@@ -1,0 +1,94 @@
+"""A metric: what a figure is called, what it means, how it is shown, and what counts as its event.
+
+Each metric is declared once, beside the code that makes it. Everything else asks the declaration: tables and
+pages for the label, readings for the limit, comparisons of two judges and early decisions for the event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from steelyard.metrics.stats.arrays import Mask
+
+Group = Mapping[str, str | float]
+"""A condition: protocol, kind, delta, slot, …; an absent key is pooled over."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A figure's allowed side."""
+
+    value: float
+    """The limit."""
+    side: str = "max"
+    """`max`: the figure must stay below; `min`: above."""
+    group: Group = field(default_factory=dict)
+    """Group keys an estimate must show for the limit to apply."""
+
+
+class ShownAs(Enum):
+    """How the numbers of a metric are spelled."""
+
+    DECIMAL = "decimal"
+    """`0.94`."""
+    STEPS = "steps"
+    """Quality steps, which can not lie below zero: `1.5`."""
+    COUNT = "count"
+    """A small whole number: `2`."""
+    TOKENS = "tokens"
+    """A large whole number: `12,345`."""
+    DOLLARS = "dollars"
+    """`$0.000012`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Metric:
+    """What there is to say about a figure before it is measured."""
+
+    id: str
+    """Its name in files; it never changes."""
+    label: str
+    """Short name in tables."""
+    meaning: str
+    """One sentence; empty for a metric that nobody declares."""
+    signed: bool = False
+    """True where zero is in the middle and the sign is shown."""
+    shown_as: ShownAs = ShownAs.DECIMAL
+    """How its numbers are spelled."""
+    estimated: bool = True
+    """False where it counts, or describes the data at hand, and so has no interval."""
+    limit: Limit | None = None
+    """What a datasheet holds it against unless a policy sets another."""
+    detail: bool = False
+    """True where a short report leaves it out."""
+    unit: str = "call"
+    """What has the event or not: `call`, `pair` or `comparison`."""
+    event: Callable[[Any], Mask] | None = None
+    """Columns to which of their units show the event: one entry a row, or for calls on pairs one for each
+    order; None where the figure is no share of units."""
+    among: Callable[[str, float | None], Sequence[Group]] | None = None
+    """Kind and quality step of a stimulus to the conditions that it counts in; None pools all."""
+    compared: bool = True
+    """False where two judges are not compared on its event: another metric says the same."""
+
+    def limit_in(self, group: Group) -> Limit | None:
+        """The limit of a figure in this condition; parts (one slot, one base level) have none."""
+        if self.limit is None or any(key in group for key in _PARTS):
+            return None
+        matches = all(group.get(key) == value for key, value in self.limit.group.items())
+        return self.limit if matches else None
+
+    def conditions(self, kind: str, delta: float | None) -> Sequence[Group]:
+        """The conditions that a stimulus of this kind and quality step counts in."""
+        return ({},) if self.among is None else self.among(kind, delta)
+
+
+_PARTS = ("slot", "base_level")
+
+
+def undeclared(name: str) -> Metric:
+    """A metric that no installed probe declares, named by its id."""
+    return Metric(name, name.replace("_", " "), "")

@@ -1,0 +1,65 @@
+"""What the installed probes say of themselves: titles, sections, metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+
+from steelyard.metrics.metric import Metric
+from steelyard.probes.probe import EDITS, PROBES, Probe
+
+
+@cache
+def installed() -> Mapping[str, Callable[..., Probe]]:
+    """Names to probes in reading order, plug-ins last; one that can not be imported is left out."""
+    found: dict[str, Callable[..., Probe]] = {}
+    for name in PROBES.in_order():
+        try:
+            found[name] = PROBES.factory(name)
+        except Exception:
+            # A broken plug-in is told where it is asked for; a report of other probes stands without it.
+            continue
+    return found
+
+
+def title_of(name: str) -> str:
+    """A probe's title; its name in words where it gives none."""
+    title: str = getattr(installed().get(name), "title", "")
+    return title or name.replace("_", " ").capitalize()
+
+
+def section_of(name: str) -> str:
+    """The shared section of a probe's figures, `EDITS` or `REPEATS`; empty where it has its own."""
+    section: str = getattr(installed().get(name), "section", "")
+    return section
+
+
+def told_whole(name: str) -> bool:
+    """True for a probe in a shared section all of whose figures a short report keeps as well."""
+    whole: bool = getattr(installed().get(name), "whole", False)
+    return whole
+
+
+def gathered(section: str) -> tuple[str, ...]:
+    """The probes of a shared section, in reading order."""
+    return tuple(name for name in installed() if section_of(name) == section)
+
+
+def keeping_label() -> tuple[str, ...]:
+    """Probes whose edits should leave the verdict alone."""
+    return tuple(name for name in gathered(EDITS) if getattr(installed()[name], "keeps_label", True))
+
+
+def shown_unchanged() -> tuple[str, ...]:
+    """Probes of the items as they are."""
+    return tuple(name for name, probe in installed().items() if getattr(probe, "unchanged", False))
+
+
+def probed_metrics() -> tuple[Metric, ...]:
+    """Every metric that a probe declares, in reading order; where two share an id, the first counts."""
+    found: dict[str, Metric] = {}
+    for probe in installed().values():
+        for metric in getattr(probe, "metrics", ()):
+            if isinstance(metric, Metric):
+                found.setdefault(metric.id, metric)
+    return tuple(found.values())

@@ -1,0 +1,121 @@
+"""Every reply is parsed once, read once, and every probe built once in a run."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from steelyard.lab.folder.run_folder import RunFolder
+from steelyard.lab.measure import measure
+from steelyard.lab.run.limits import RunLimits
+from steelyard.lab.run.planner import make_plan
+from steelyard.lab.study.study import Study
+from steelyard.lab.study.study_file import StudyConfig, build_study
+from steelyard.probes.probe import PROBES
+from steelyard.probes.vacuum import Vacuum
+from steelyard.registry import Spec
+from steelyard.store.run_store import RunStore
+from steelyard.tasks.scale import Scale
+from steelyard.trials.reply import Reply
+from steelyard.verdicts.readers import READERS, JsonReader
+from steelyard.verdicts.verdict import Verdict
+
+PARSED = "SELECT trial, body,"
+"""How the store asks for replies with their content."""
+
+
+class CountingReader(JsonReader):
+    """The reader of JSON, and how often it was asked."""
+
+    count = 0
+
+    def __call__(self, reply: Reply, scale: Scale) -> Verdict:
+        CountingReader.count += 1
+        return super().__call__(reply, scale)
+
+
+class CountingVacuum(Vacuum):
+    """The vacuum probe, and how often it was built."""
+
+    count = 0
+
+    def __init__(self) -> None:
+        CountingVacuum.count += 1
+
+
+@pytest.fixture
+def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every statement that a run file is asked, as SQLite saw it."""
+    seen: list[str] = []
+    connect = RunStore._connect
+
+    def traced(store: RunStore) -> sqlite3.Connection:
+        connection = connect(store)
+        connection.set_trace_callback(seen.append)
+        return connection
+
+    monkeypatch.setattr(RunStore, "_connect", traced)
+    return seen
+
+
+@pytest.fixture
+def study(monkeypatch: pytest.MonkeyPatch) -> Study:
+    """A planted judge of prompted replies and its baselines, all read by the counting reader."""
+    monkeypatch.setitem(READERS._factories, "counting", CountingReader)
+    monkeypatch.setitem(PROBES._factories, "vacuum", CountingVacuum)
+    monkeypatch.setattr(CountingReader, "count", 0)
+    monkeypatch.setattr(CountingVacuum, "count", 0)
+    study = build_study(StudyConfig(judges=["planted/coin"], probes=["vacuum"]), Path())
+    judges = [
+        replace(
+            judge,
+            protocols={name: replace(p, reader=Spec("counting")) for name, p in judge.protocols.items()},
+        )
+        for judge in study.judges
+    ]
+    return replace(study, judges=tuple(judges))
+
+
+def wanted(statements: list[str]) -> Counter[str]:
+    """How often each reply was asked for with its content."""
+    lists = [text.partition("json_each('")[2].partition("')")[0] for text in statements if PARSED in text]
+    return Counter(key for listed in lists for key in json.loads(listed))
+
+
+def test_a_run_reads_each_verdict_once_and_builds_each_probe_once(study: Study, tmp_path: Path) -> None:
+    trials = len(make_plan(study).trials)
+    measure(study, RunFolder(tmp_path / "run"), RunLimits()).require()
+    assert CountingReader.count == trials
+    assert CountingVacuum.count == 1
+
+
+def test_a_finished_run_parses_each_reply_once(study: Study, tmp_path: Path, statements: list[str]) -> None:
+    folder = RunFolder(tmp_path / "run")
+    first = measure(study, folder, RunLimits()).require()
+    keys = {trial.key for trial in make_plan(study).trials}
+    statements.clear()
+    again = measure(study, folder, RunLimits())
+    assert wanted(statements) == dict.fromkeys(keys, 1)
+    assert again.sitting.calls == 0
+    assert again.require().dumps() == first.dumps()
+
+
+def test_a_resumed_run_parses_only_what_it_has_not_seen(
+    study: Study, tmp_path: Path, statements: list[str]
+) -> None:
+    """What was paid for before is parsed at the start, to count its cost; afterwards the rest alone."""
+    folder = RunFolder(tmp_path / "run")
+    keys = {trial.key for trial in make_plan(study).trials}
+    measure(study, folder, RunLimits())
+    with sqlite3.connect(folder.database) as database:
+        lost = {row[0] for row in database.execute("SELECT trial FROM replies ORDER BY trial LIMIT 5")}
+        database.executemany("DELETE FROM replies WHERE trial = ?", [(key,) for key in lost])
+    statements.clear()
+    again = measure(study, folder, RunLimits())
+    assert again.errors == ()
+    assert wanted(statements) == {key: 2 if key in lost else 1 for key in keys}
