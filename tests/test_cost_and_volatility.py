@@ -402,9 +402,9 @@ def test_tokens_that_were_not_counted_have_no_cost() -> None:
     )
 
 
-def renumbered(judge: str = "j") -> list[Observation]:
+def renumbered(judge: str = "j") -> Observations:
     """Four items of label 4 on 1–6, which is 6 on 0–10; a 5 there is the middle, which goes back to 4."""
-    return [
+    return Observations.of(
         observation
         for number in range(4)
         for observation in (
@@ -412,7 +412,7 @@ def renumbered(judge: str = "j") -> list[Observation]:
             call(f"i{number}", 5, 6, scale="0-10", probe="score_range", judge=judge),
             call(f"i{number}", number, 4, scale="1-6", probe="typos", judge=judge),
         )
-    ]
+    )
 
 
 def test_an_answer_on_another_range_is_right_where_it_is_right_on_the_items_own() -> None:
