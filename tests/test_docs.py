@@ -99,10 +99,15 @@ def test_every_metric_of_a_run_is_explained_and_no_other(steelyard) -> None:
     assert all(len(meaning) > 5 for meaning in explained.values())
 
 
-@pytest.mark.parametrize(("kind", "folder"), [("probe", "plugin_example"), ("figure", "figure_example")])
+@pytest.mark.parametrize(
+    ("kind", "folder"),
+    [("probe", "plugin_example"), ("figure", "figure_example"), ("provider", "provider_example")],
+)
 def test_a_guide_to_plugins_shows_the_tested_example(kind: str, folder: str) -> None:
     example = ROOT / "tests" / folder
-    shown = {block.info: block.text for block in blocks(DOCS / "guides" / f"add-a-{kind}.md")}
+    shown: dict[str, str] = {}
+    for block in blocks(DOCS / "guides" / f"add-a-{kind}.md"):
+        shown.setdefault(block.info, block.text)
     assert shown["python"] == read(example / f"steelyard_example_{kind}.py")
     assert shown["toml"] == read(example / "pyproject.toml")
 

@@ -43,6 +43,7 @@ NOT_TRIED = {
         '"""Capitals',
     ): "the very file of the plug-in example, which has its tests",
     ("docs/guides/add-a-probe.md", "[build-system]"): "the same",
+    ("docs/guides/add-a-provider.md", "[build-system]"): "the very file of the example, which has its tests",
     ("docs/guides/add-a-figure.md", "[build-system]"): "the very file of the example, which has its tests",
 }
 """Page and beginning of a block to the reason why it is not tried here; `make docs` writes docs/cli.md."""
@@ -71,7 +72,7 @@ FOLDERS = {
 }
 """Run folders that a page may name to what was measured in them; HOUSE where none is said."""
 ADDRESS = re.compile(r"http://127\.0\.0\.1:8(?:000|765)/v1")
-PLUGINS = ("docs/guides/add-a-probe.md", "docs/guides/add-a-figure.md")
+PLUGINS = tuple(f"docs/guides/add-a-{kind}.md" for kind in ("probe", "figure", "provider"))
 LLMBAR = [
     {
         "item_id": f"Natural#{n}",

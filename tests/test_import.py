@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,6 +24,8 @@ from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.criterion import criterion_estimates
 from steelyard.metrics.pairs.ladder import ladder_estimates
 from steelyard.metrics.pairs.vacuum import vacuum_estimates
+from steelyard.metrics.stats.clusters import wilson_cluster
+from steelyard.metrics.stats.tally import Tally
 from strategies import make
 from test_golden import JUDGES, PRINTED, ladder_of, vacuum_of
 
@@ -217,6 +220,44 @@ def test_a_better_text_that_never_leaves_its_slot_shows_no_sensitivity(command, 
     assert [row["value"] for row in rows if row["metric"] == "delta75"] == [None]
     (tmp_path / "policy.yaml").write_text("target_sensitivity: {delta: 1, min: 0.8}\n")
     assert command("gate", "run", "--policy", "policy.yaml").code == 4
+
+
+def test_a_better_text_that_seldom_leaves_its_slot_shows_no_sensitivity(command, tmp_path: Path) -> None:
+    """Slot 1 in 190 of 200 calls, all right; in slot 2 none of 10: of both tried alike, half would be."""
+    calls = [*always_first(200)[:190], *always_first(200, first="v")[190:]]
+    write(tmp_path / "calls.jsonl", calls)
+    body = json.loads(command("import", "calls.jsonl", "--out", "run", "--json").out)
+    found = {row["metric"]: row for row in body["estimates"] if row["group"].get("delta") == 1}
+    seen = found["target_sensitivity"]
+    assert (seen["numerator"], seen["denominator"], seen["finding"]) == (190, 200, "underpowered")
+    # 180 calls are lacking in slot 2, where none of 10 tasks was right: Wilson's upper limit by t(9), with
+    # the correlation that is assumed within tasks of one call.
+    upper = wilson_cluster(Tally(np.zeros(10, dtype=np.int64), np.ones(10, dtype=np.int64), 10, 10))[1]
+    assert seen["bounds"] == pytest.approx([190 / 380, 190 / 200])
+    assert (190 + 180 * upper) / 380 < 190 / 200
+    stood = "the better text stood in slot 1 in 190 of 200 calls"
+    assert seen["note"].startswith(f"{stood}; both slots counted alike, the share is 0.50; ")
+    (threshold,) = [row for row in body["estimates"] if row["metric"] == "delta75"]
+    untold = f"{stood}: not told from a preference for that slot"
+    assert (threshold["value"], threshold["note"]) == (None, untold)
+    (reading,) = [row for row in body["readings"] if row["title"] == "Sensitivity"]
+    assert reading["sentence"].endswith(f"; {untold}")
+    (tmp_path / "policy.yaml").write_text("target_sensitivity: {delta: 1, min: 0.8}\n")
+    done = command("gate", "run", "--policy", "policy.yaml")
+    assert done.code == 4
+
+
+def test_a_slot_that_was_tried_less_and_well_enough_leaves_the_word(tmp_path: Path) -> None:
+    """Right in 140 of 140 calls in slot 1 and in 60 of 60 in slot 2: 80 lacking calls can not change much."""
+    right = [{**call, "answer": "2"} for call in always_first(200, first="v")[140:]]
+    calls = [*always_first(200)[:140], *right]
+    estimates = import_verdicts([write(tmp_path / "calls.jsonl", calls)]).datasheet.estimates
+    (found,) = [one for one in estimates if one.metric == "target_sensitivity" and "delta" in one.group]
+    lower = wilson_cluster(Tally(np.ones(60, dtype=np.int64), np.ones(60, dtype=np.int64), 60, 60))[0]
+    assert found.bounds == pytest.approx(((200 + 80 * lower) / 280, 1.0))
+    assert (found.finding, found.value) == ("clear", 1.0)
+    (threshold,) = [one for one in estimates if one.metric == "delta75"]
+    assert threshold.value == 1.0
 
 
 def test_both_slots_tried_leave_sensitivity_to_the_calls(tmp_path: Path) -> None:

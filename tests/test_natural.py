@@ -55,6 +55,21 @@ def test_figures_by_hand() -> None:
     assert counts(found, "net_slot_preference") == (1, 14)
 
 
+def test_accuracy_says_where_the_better_text_stood() -> None:
+    """u is better, and first in 19 calls of 20: always naming slot 1 is right in 19, and in half of both."""
+    always = make(["1-"] * 19 + ["-1"], tasks=5, kind="natural", better=1)
+    accuracy = find(estimates(always), "accuracy")
+    assert (accuracy.numerator, accuracy.denominator) == (19, 20)
+    # One call in slot 2, wrong: Wilson's upper limit of 0 in 1 is z²/(1 + z²), for each of 18 lacking calls.
+    assert accuracy.bounds == pytest.approx((19 / 38, max(19 / 20, (19 + 18 * 3.8415 / 4.8415) / 38)))
+    assert accuracy.note == (
+        "the better text stood in slot 1 in 19 of 20 calls; both slots counted alike, the share is 0.50"
+    )
+    both = find(estimates(make(["11"] * 20, tasks=5, kind="natural", better=1)), "accuracy")
+    assert both.bounds == (0.5, 0.5)
+    assert "stood in" not in (both.note or "")
+
+
 def test_where_people_found_neither_better_a_tie_is_right() -> None:
     found = estimates(make(["tt", "1t", "12", "ta"], tasks=4, kind="natural", better=0))
     assert counts(found, "accuracy") == (5, 8)

@@ -1,4 +1,4 @@
-"""A probe and a figure, each in one file of another distribution, found through their entry points."""
+"""A probe, a figure and a provider, each in one file of another distribution with an entry point."""
 
 from __future__ import annotations
 
@@ -7,11 +7,21 @@ import os
 import re
 import shutil
 import tomllib
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-EXAMPLES = [Path(__file__).parent / folder for folder in ("plugin_example", "figure_example")]
+from steelyard.errors import ConfigError
+from steelyard.lab.study.judge_config import parse_judge
+from steelyard.lab.study.role_config import parse_roles
+from steelyard.providers.provider import PROVIDERS
+from steelyard.stimuli.expectation import Prefers
+from steelyard.stimuli.stimulus_set import StimulusSet
+from steelyard.tasks.scale import Binary, Pairwise
+
+FOLDERS = ("plugin_example", "figure_example", "provider_example")
+EXAMPLES = [Path(__file__).parent / folder for folder in FOLDERS]
 
 
 @pytest.fixture
@@ -132,3 +142,129 @@ def test_figures_that_can_not_be_drawn_are_told_and_the_page_stands(
         plate = page.partition(f'<figure id="fig-{name}"')[2].partition("</figure>")[0]
         assert "could not be computed" in plate
     assert page.rstrip().endswith("</html>")
+
+
+# A provider
+
+
+KEYWORDS = "keywords/count?word=the"
+
+
+@pytest.fixture
+def plugged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The example in this process, as if its entry point had been found."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parent / "provider_example"))
+    example = import_module("steelyard_example_provider")
+    monkeypatch.setitem(PROVIDERS._factories, "keywords", example.Keywords)
+
+
+def test_a_provider_of_a_plugin_is_listed_and_asked(steelyard, installed: str) -> None:
+    listed = steelyard("judges", PYTHONPATH=installed).stdout
+    assert "keywords/count?word=because" in listed
+    assert "prefers the text that says a word more often" in listed
+    asked = steelyard("doctor", "-j", KEYWORDS, PYTHONPATH=installed)
+    assert asked.returncode == 0, asked.stderr
+    assert "winner" in asked.stdout.partition(KEYWORDS)[2]
+    planned = steelyard("plan", "-j", KEYWORDS, "-p", "vacuum", PYTHONPATH=installed)
+    assert planned.returncode == 0, planned.stderr
+    assert "free" in planned.stdout.partition("keywords/count")[2].partition("\n")[0]
+
+
+def test_the_options_of_a_plugin_decide_its_verdicts(steelyard, installed: str, tmp_path: Path) -> None:
+    """By string and by YAML; the count of winners is made again from the stimuli."""
+    (tmp_path / "study.yaml").write_text(
+        "probes: [ladder]\njudges:\n"
+        "  - keywords/count?word=the\n"
+        "  - {name: deaf, model: keywords/count, word: the, at_least: 99}\n"
+    )
+    arguments = ("measure", "study.yaml", "--out", "run", "--json")
+    done = steelyard(*arguments, PYTHONPATH=installed)
+    assert done.returncode == 0, done.stderr
+    counts: dict[tuple[str, str], list[int]] = {}
+    for row in json.loads(done.stdout)["estimates"]:
+        group = row["group"]
+        if row["metric"] == "target_sensitivity" and group.keys() == {"protocol", "delta"}:
+            total = counts.setdefault((row["judge"], group["protocol"]), [0, 0])
+            total[0] += row["numerator"]
+            total[1] += row["denominator"]
+    graded = [one for one in StimulusSet.read(tmp_path / "run" / "stimuli.jsonl") if one.delta]
+    pairs = [one.texts if one.expectation == Prefers("u") else one.texts[::-1] for one in graded]
+    says = [[text.lower().split().count("the") for text in texts] for texts in pairs]
+    right = sum(better > worse for better, worse in says)
+    assert 0 < right < len(graded)
+    assert counts["keywords/count", "base"] == [2 * right, 2 * len(graded)]
+    assert counts["deaf", "base"] == [0, 2 * len(graded)]
+
+    frozen = (tmp_path / "run" / "study.yaml").read_text()
+    assert "at_least: 99" in frozen
+    without = steelyard("report", "run")
+    assert without.returncode == 2
+    assert "unknown provider 'keywords'" in without.stderr
+
+
+WRONG_OPTIONS = {
+    "wrod=a": "unknown key 'wrod' (did you mean 'word'?); known keys: ",
+    "at_least=many": "at_least: found 'many', expected a whole number; correct it.",
+    "at_least=0": "at_least: found 0, expected a number from 1 on; correct it.",
+    "word=a+b": "word: found 'a b', expected one word such as because; correct it.",
+    "tau=1": "key 'tau' belongs to planted/probit only; remove it.",
+    "timeout=3": "key 'timeout' belongs to judges behind HTTP only; remove it.",
+}
+
+
+def test_wrong_options_of_a_plugin_are_told_as_those_of_the_house(plugged: None) -> None:
+    for query, sentence in WRONG_OPTIONS.items():
+        with pytest.raises(ConfigError, match=r"\.$") as caught:
+            parse_judge(f"keywords/count?{query}", Path(), Pairwise())
+        assert str(caught.value).startswith(f"judge 'keywords/count': {sentence}")
+    with pytest.raises(ConfigError, match="judge 'planted/coin': key 'word' belongs to keywords judges only"):
+        parse_judge("planted/coin?word=a", Path(), Pairwise())
+    with pytest.raises(
+        ConfigError, match=r"unknown key 'protocols\.strict\.at_leest' .did you mean 'at_least'"
+    ):
+        parse_judge({"model": "keywords/count", "protocols": {"strict": {"at_leest": 2}}}, Path(), Pairwise())
+    with pytest.raises(ConfigError, match="compares two texts and gives no score, found the scale 'binary'"):
+        parse_judge("keywords/count", Path(), Binary())
+    with pytest.raises(ConfigError, match="author: 'keywords/count' gives verdicts and writes no text"):
+        parse_roles("keywords/count", "vllm/checker")
+
+
+def test_a_wrong_option_of_a_plugin_is_exit_2(steelyard, installed: str, tmp_path: Path) -> None:
+    done = steelyard("measure", "-j", "keywords/count?at_least=0", "--out", "run", PYTHONPATH=installed)
+    assert done.returncode == 2
+    assert "judge 'keywords/count': at_least: found 0, expected a number from 1 on" in done.stderr
+    (tmp_path / "study.yaml").write_text("judges: [{model: keywords/count, wrod: a}]\n")
+    done = steelyard("measure", "study.yaml", "--out", "run", PYTHONPATH=installed)
+    assert done.returncode == 2
+    assert "unknown key 'wrod' (did you mean 'word'?)" in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_every_option_in_force_is_part_of_a_judges_identity(plugged: None) -> None:
+    """A default that a later version of the package changes makes another judge of it."""
+    plain = parse_judge("keywords/count", Path(), Pairwise())
+    assert plain.options == {"word": "because", "at_least": 1}
+    said = parse_judge("keywords/count?word=because&at_least=1", Path(), Pairwise())
+    other = parse_judge("keywords/count?at_least=2", Path(), Pairwise())
+    assert plain.fingerprint("base") == said.fingerprint("base") != other.fingerprint("base")
+    body = {"model": "keywords/count", "protocols": {"strict": {"at_least": 3}}}
+    strict = parse_judge(body, Path(), Pairwise())
+    assert strict.protocols["strict"].settings == {"at_least": 3}
+    assert strict.fingerprint("base") == plain.fingerprint("base")
+    assert strict.fingerprint("strict") != plain.fingerprint("strict")
+
+
+def test_a_package_that_can_not_be_imported_stops_nobody_else(
+    steelyard, installed: str, tmp_path: Path
+) -> None:
+    metadata = tmp_path / "site" / "steelyard_broken-1.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: steelyard-broken\nVersion: 1\n")
+    (metadata / "entry_points.txt").write_text("[steelyard.providers]\nlost = no_such_module:Lost\n")
+    listed = steelyard("judges", PYTHONPATH=installed)
+    assert listed.returncode == 0, listed.stderr
+    assert "keywords/count" in listed.stdout
+    assert "provider 'lost' cannot be imported" in " ".join(listed.stdout.split())
+    refused = steelyard("plan", "-j", "lost/x", PYTHONPATH=installed)
+    assert refused.returncode == 2
+    assert "judge 'lost/x': provider 'lost' cannot be imported (ModuleNotFoundError" in refused.stderr

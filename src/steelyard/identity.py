@@ -35,6 +35,11 @@ def content_hash(value: Any) -> str:
     return "sha256:" + hashlib.sha256(canonical_json(value).encode("ascii")).hexdigest()
 
 
+def short_hash(digest: str) -> str:
+    """The first letters of a digest, for those who compare two by eye."""
+    return digest.removeprefix("sha256:")[:12]
+
+
 def seed_for(seed: int, *names: object) -> int:
     """A 64-bit seed that depends on the study's seed and on names, never on call order."""
     text = canonical_json([seed, *(str(name) for name in names)])

@@ -58,7 +58,7 @@ def judges() -> None:
     table = Table(box=box.SIMPLE_HEAD)
     for title in ("judge", "what it is"):
         table.add_column(title, overflow="fold")
-    for name in PROVIDERS.names():
+    for name in PROVIDERS.in_order():
         for example in examples_of(name):
             table.add_row(plain(example.judge), plain(example.meaning))
     console = Console()

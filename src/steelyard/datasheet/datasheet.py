@@ -153,6 +153,11 @@ class Datasheet:
         facts = self.facts
         return partial_words(facts.asked, facts.planned) if facts.partial else None
 
+    @property
+    def partial_told(self) -> str:
+        """The same as reports begin with it; empty for a whole run."""
+        return f"{self.partial}; the others were never asked" if self.partial else ""
+
     def unfinished(self, judge: str) -> str | None:
         """The same for the calls of one judge."""
         behind = self.facts.unfinished.get(judge)

@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from steelyard.errors import SteelyardError, UnreachableError
+from steelyard.errors import ConfigError, SteelyardError, UnreachableError
 from steelyard.lab.run.knowledge import impart
 from steelyard.lab.run.planner import make_plan
 from steelyard.lab.study.judge_config import parse_judge
@@ -36,8 +36,11 @@ def checkup(judges: Iterable[str]) -> Iterator[Check]:
     yield Check("SQLite", "ok", sqlite3.sqlite_version)
     free = shutil.disk_usage(Path.cwd()).free
     yield Check("disk", "ok" if free > ENOUGH_DISK else "broken", f"{free / 1e9:.1f} GB free here")
-    for name in PROVIDERS.names():
-        yield from provider_traits(name).every_check()
+    for name in PROVIDERS.in_order():
+        try:
+            yield from provider_traits(name).every_check()
+        except ConfigError as error:
+            yield Check(f"provider {name}", "broken", str(error), error.exit_code)
     for text in judges:
         yield _try_judge(text)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import ClassVar, Protocol, runtime_checkable
 
-from steelyard.errors import ConfigError
+from steelyard.errors import ConfigError, SteelyardError
 from steelyard.providers.traits import Example, Traits
 from steelyard.registry import Registry
 from steelyard.stimuli.stimulus import Stimulus
@@ -59,15 +59,15 @@ class Replaying(Protocol):
 PROVIDERS: Registry[Provider] = Registry(
     "provider",
     {
+        "embedded": "steelyard.providers.embedded:Embedded",
         "openai": "steelyard.providers.chat_servers:OpenAI",
         "vllm": "steelyard.providers.chat_servers:VLLM",
         "ollama": "steelyard.providers.chat_servers:Ollama",
-        "embedded": "steelyard.providers.embedded:Embedded",
-        "planted": "steelyard.providers.planted:Planted",
         "recorded": "steelyard.providers.recorded:Recorded",
+        "planted": "steelyard.providers.planted:Planted",
     },
 )
-"""Factories that take `judge=Judge` and have `traits`."""
+"""Factories that take `judge=Judge` and have `traits`, in the order in which they are listed."""
 
 PLANNED_PROVIDERS = {
     "anthropic": ("https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
@@ -85,7 +85,7 @@ def provider_traits(provider: str) -> Traits:
             f"provider {provider!r} is not built yet; use its chat-completions address: "
             f"'openai/NAME?base_url={url}&api_key_env={key}'."
         )
-    traits = getattr(PROVIDERS.factory(provider), "traits", None)
+    traits = getattr(_factory(provider), "traits", None)
     return traits if isinstance(traits, Traits) else Traits()
 
 
@@ -97,10 +97,27 @@ def traits_of(address: str) -> Traits:
 
 def examples_of(provider: str) -> Iterable[Example]:
     """How judges of a provider are written; one that does not say so speaks through its docstring."""
-    words = (inspect.getdoc(PROVIDERS.factory(provider)) or "").partition("\n")[0]
-    return list(provider_traits(provider).every_example()) or [Example(f"{provider}/NAME", words)]
+    try:
+        examples = list(provider_traits(provider).every_example())
+        words = (inspect.getdoc(_factory(provider)) or "").partition("\n")[0]
+    except ConfigError as error:
+        return [Example(f"{provider}/NAME", str(error))]
+    return examples or [Example(f"{provider}/NAME", words)]
 
 
 def connect(judge: Judge) -> Provider:
     """The provider of a judge, not yet open."""
-    return PROVIDERS.factory(judge.provider)(judge=judge)
+    return _factory(judge.provider)(judge=judge)
+
+
+def _factory(provider: str) -> Callable[..., Provider]:
+    """The class of a provider; a package that can not be imported is told in a sentence."""
+    try:
+        return PROVIDERS.factory(provider)
+    except SteelyardError:
+        raise
+    except Exception as error:
+        raise ConfigError(
+            f"provider {provider!r} cannot be imported ({type(error).__name__}: {error}); mend or remove the "
+            "package that brings it."
+        ) from error

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from rich.console import Console
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from steelyard.datasheet.comparison.sheet import ComparisonSheet, dropped, interval, label, probability
-from steelyard.datasheet.render.terminal import MARKS, STYLES
+from steelyard.datasheet.render.printer import STYLES, Printer
 from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.signs import MARKS
 from steelyard.metrics.comparison.comparison import BEYOND, Comparison
 from steelyard.metrics.findings import CLEAR
 
@@ -27,13 +27,12 @@ def render(comparison: ComparisonSheet, console: Console) -> None:
     _Page(comparison.shown(), console).show()
 
 
-class _Page:
+class _Page(Printer):
     """One rendering."""
 
     def __init__(self, sheet: ComparisonSheet, console: Console) -> None:
+        super().__init__(console)
         self.sheet = sheet
-        self.console = console
-        self.plain = not (console.encoding or "utf-8").lower().startswith("utf")
         self.tests = next(names for width, names in _COLUMNS if console.width >= width)
 
     def show(self) -> None:
@@ -43,26 +42,26 @@ class _Page:
         self.console.print(self._table())
         self._left_out()
         self.console.print()
-        self._line(self.sheet.sentence(), "bold")
+        self.line(self.sheet.sentence(), "bold")
         self._legend()
 
     def _header(self) -> None:
-        self._line("Comparison on shared stimuli", "bold")
+        self.line("Comparison on shared stimuli", "bold")
         for name, side in (("A", self.sheet.first), ("B", self.sheet.second)):
             model = "" if side.model == side.judge else f" ({side.model})"
-            line = self._text(f"{name}  ", "bold")
-            line.append_text(self._text(f"{side.judge}{model}"))
-            line.append_text(self._text(f"  {side.folder}", "dim"))
-            self.console.print(line, highlight=False)
+            line = self.text(f"{name}  ", "bold")
+            line.append_text(self.text(f"{side.judge}{model}"))
+            line.append_text(self.text(f"  {side.folder}", "dim"))
+            self.line(line)
             if side.partial:
-                self._line(f"   {side.partial}", STYLES["underpowered"])
+                self.line(f"   {side.partial}", STYLES["underpowered"])
         facts = (f"stimuli matched by {self.sheet.matched}", f"margin {self.sheet.margin:g}")
-        self._line(" · ".join((*facts, self.sheet.version)), "dim")
+        self.line(" · ".join((*facts, self.sheet.version)), "dim")
 
     def _table(self) -> Table:
         table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
         table.add_column("", overflow="fold")
-        for name in ("A", "B", self._text("B − A").plain):
+        for name in ("A", "B", self.text("B − A").plain):
             table.add_column(name, justify="right", no_wrap=True)
         table.add_column("95 % interval", no_wrap=True)
         for name in self.tests:
@@ -73,10 +72,10 @@ class _Page:
         return table
 
     def _cells(self, row: Comparison) -> list[Text]:
-        name = self._text(label(row))
+        name = self.text(label(row))
         if row.difference is None or row.first is None or row.second is None:
             blank = [Text("")] * (4 + len(self.tests))
-            return [name, *blank, self._text("undefined", STYLES["undefined"])]
+            return [name, *blank, self.text("undefined", STYLES["undefined"])]
         style = STYLES.get(row.finding or "", "")
         tests = {
             "p": probability(row.p),
@@ -86,11 +85,11 @@ class _Page:
         }
         return [
             name,
-            *(self._text(numbers.decimal(share)) for share in (row.first, row.second)),
-            self._text(numbers.decimal(row.difference, signed=True), style),
-            self._text(interval(row), style),
-            *(self._text(tests[name], "dim") for name in self.tests),
-            self._text(MARKS.get(row.finding or "", " ") + " " + _found(row), style),
+            *(self.text(numbers.decimal(share)) for share in (row.first, row.second)),
+            self.text(numbers.decimal(row.difference, signed=True), style),
+            self.text(interval(row), style),
+            *(self.text(tests[name], "dim") for name in self.tests),
+            self.text(MARKS.get(row.finding or "", " ") + " " + _found(row), style),
         ]
 
     def _left_out(self) -> None:
@@ -101,37 +100,28 @@ class _Page:
                 losses.setdefault(dropped(row), []).append(label(row))
         if losses or self.sheet.asked_of_one():
             self.console.print()
-            self._line("Left out, for want of a verdict of both", "bold")
+            self.line("Left out, for want of a verdict of both", "bold")
         for loss, names in losses.items():
             shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-            self._indented(f"{loss}: {shown}")
+            self.indented(f"{loss}: {shown}")
         for line in self.sheet.asked_of_one():
-            self._indented(line)
-
-    def _indented(self, content: str) -> None:
-        self.console.print(Padding(self._text(content), (0, 0, 0, 2)), highlight=False)
+            self.indented(line)
 
     def _legend(self) -> None:
         few = [row for row in self.sheet.defined if row.flipped == "pairs"]
         if few:
-            self._line(
+            self.line(
                 "fewer than 6 tasks: signs of pairs were flipped, so p and q speak of these tasks only",
                 STYLES["underpowered"],
             )
         margin = f"{self.sheet.margin:g}"
-        self._line(f"clear: the 90 % interval lies inside ±{margin} · ! flagged: q ≤ 0.05 · ? neither", "dim")
-        self._line(
+        self.line(f"clear: the 90 % interval lies inside ±{margin} · ! flagged: q ≤ 0.05 · ? neither", "dim")
+        self.line(
             f"differs: q ≤ 0.05 though clear · beyond: the interval lies wholly outside ±{margin}", "dim"
         )
-        self._line("q: sign flips over tasks, all figures together; 1 table in 20 errs anywhere", "dim")
+        self.line("q: sign flips over tasks, all figures together; 1 table in 20 errs anywhere", "dim")
         if "detects" in self.tests:
-            self._line("detects: the smallest difference that p shows in four comparisons of five", "dim")
-
-    def _text(self, content: str, style: str = "") -> Text:
-        return Text(numbers.ascii_only(content) if self.plain else content, style)
-
-    def _line(self, content: str, style: str = "") -> None:
-        self.console.print(self._text(content, style), highlight=False)
+            self.line("detects: the smallest difference that p shows in four comparisons of five", "dim")
 
 
 def _found(row: Comparison) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from steelyard.datasheet.look_up import Figures
+from steelyard.datasheet.readings.answer import Answer, unanswered
 from steelyard.datasheet.words.numbers import decimal, defined, figure, interval, value
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.instrument.estimates import TOO_LITTLE
@@ -17,14 +18,14 @@ WORDS = {
 }
 
 
-def instrument(figures: Figures) -> tuple[str, str] | None:
+def instrument(figures: Figures) -> Answer | None:
     """The parameters, or why they are not read."""
     fit = figures.find("fit_probability", protocol="base")
     rows = [figures.find(metric, protocol="base") for metric in WORDS]
     if fit is None or all(row is None for row in rows):
         return None
     if not defined(fit):
-        return "underpowered" if fit.note == TOO_LITTLE else "undefined", fit.note or "not measured"
+        return ("underpowered", TOO_LITTLE) if fit.note == TOO_LITTLE else unanswered(fit)
     tested = f"p of the fit {value(fit)}"
     if fit.finding == "flagged":
         return "flagged", f"does not answer like such an instrument, so its parameters are not read: {tested}"
@@ -41,13 +42,13 @@ def _limit(figures: Figures) -> list[str]:
     return [f"names the better text in 95 % of calls from {figure(limit)} steps"]
 
 
-def resolution_moved(figures: Figures, protocol: str) -> tuple[str, str] | None:
+def resolution_moved(figures: Figures, protocol: str) -> Answer | None:
     """Whether a protocol left the resolution alone: an equivalence claim, not the absence of a difference."""
     ratio = figures.find("resolution_ratio", protocol=protocol)
     if ratio is None:
         return None
     if not defined(ratio):
-        return "undefined", ratio.note or "not measured"
+        return unanswered(ratio)
     narrow = next(i for i in ratio.intervals if i.level == 0.90)
     least, most = SAME_WITHIN
     figures_told = (

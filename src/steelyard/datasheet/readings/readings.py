@@ -7,6 +7,7 @@ from functools import partial
 
 from steelyard.datasheet.datasheet import JudgeEntry, Reading
 from steelyard.datasheet.look_up import Figures, LookUp
+from steelyard.datasheet.readings.answer import Answer, unanswered
 from steelyard.datasheet.readings.instrument import instrument, resolution_moved
 from steelyard.datasheet.readings.more_data import more_data
 from steelyard.datasheet.readings.reliability import accuracy, repeatability, robustness
@@ -19,7 +20,8 @@ from steelyard.metrics.faults import Fault, Faults
 from steelyard.metrics.findings import BY_LOSS
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.equals import BY_CHANCE
-from steelyard.metrics.pairs.sensitivity import ONE_SLOT, TARGET_SENSITIVITY
+from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
+from steelyard.metrics.pairs.uneven_slots import slot_doubt
 from steelyard.metrics.run.losses import UNEVEN
 from steelyard.trials.builtin_prompts import GRADED
 
@@ -76,10 +78,10 @@ def _other_prompts(figures: Figures) -> Iterator[Reading]:
             yield Reading(figures.judge, f"{NATURAL}, {protocol}", *reading)
 
 
-def _zero_point(figures: Figures) -> tuple[str, str] | None:
+def _zero_point(figures: Figures) -> Answer | None:
     pooled = figures.find("dark_current", protocol="base")
     if pooled is None or pooled.value is None:
-        return _undefined(pooled)
+        return unanswered(pooled)
     kinds = [figures.find("dark_current", protocol="base", kind=kind) for kind in VACUUM_KINDS]
     split = ", ".join(
         f"{KINDS[str(e.group['kind'])]} {e.numerator}/{e.denominator}"
@@ -99,11 +101,11 @@ def _told_of_nothing(kinds: Sequence[Estimate | None]) -> str:
     return "reports a preference where there is none"
 
 
-def _position(figures: Figures) -> tuple[str, str] | None:
+def _position(figures: Figures) -> Answer | None:
     net = figures.between_equals("net_slot_preference")
     share = figures.between_equals("positional_false_preference")
     if net is None or net.value is None:
-        return _undefined(net)
+        return unanswered(net)
     words = {
         "flagged": f"favours slot {1 if net.value > 0 else 2} between equals",
         "clear": "treats the two slots alike within the margin",
@@ -116,7 +118,7 @@ def _position(figures: Figures) -> tuple[str, str] | None:
     return word, f"{said}{mixed}: net slot-1 preference {figure(net)}{same}{more_calls(net)}"
 
 
-def _noise(figures: Figures) -> tuple[str, str] | None:
+def _noise(figures: Figures) -> Answer | None:
     """Whether order adds to noise; which slot gains by it is the position test's to say."""
     excess = figures.between_equals("flip_excess") or figures.find("flip_excess", protocol="base")
     if excess is None:
@@ -138,10 +140,10 @@ def _noise(figures: Figures) -> tuple[str, str] | None:
     )
 
 
-def _surface(figures: Figures) -> tuple[str, str] | None:
+def _surface(figures: Figures) -> Answer | None:
     stable = figures.between_equals("stable_cross_sensitivity")
     if stable is None or stable.value is None:
-        return _undefined(stable)
+        return unanswered(stable)
     chance = "" if stable.chance is None else f", {stable.chance:.2f} expected of independent calls"
     noise = "; too near to that to be told from noise"
     rest = noise if stable.reading == BY_CHANCE else more_calls(stable)
@@ -152,10 +154,10 @@ def _surface(figures: Figures) -> tuple[str, str] | None:
     return stable.finding or "undefined", sentence
 
 
-def _sensitivity(figures: Figures) -> tuple[str, str] | None:
+def _sensitivity(figures: Figures) -> Answer | None:
     first = figures.find("target_sensitivity", protocol="base", delta=1)
     if first is None or first.value is None:
-        return _undefined(first)
+        return unanswered(first)
     ties = figures.find("miss_by_tie", protocol="base", delta=1)
     missed = "" if ties is None or ties.value is None else f"; misses by {_missed_by(ties)} {figure(ties)}"
     floor = _limit(TARGET_SENSITIVITY)
@@ -173,12 +175,10 @@ def _missed_by(ties: Estimate) -> str:
     return "abstention" if ties.abstained == ties.numerator else "tie or abstention"
 
 
-def _threshold(figures: Figures) -> tuple[str, str] | None:
+def _threshold(figures: Figures) -> Answer | None:
     threshold = figures.find("delta75", protocol="base")
-    if threshold is None:
-        return None
-    if threshold.value is None:
-        return "undefined", threshold.note or "not measured"
+    if threshold is None or threshold.value is None:
+        return unanswered(threshold)
     words = {
         "right": "is right in three calls of four at no step that was measured; the threshold is",
         "left": "is right in three calls of four at the smallest step already; the threshold is",
@@ -187,14 +187,14 @@ def _threshold(figures: Figures) -> tuple[str, str] | None:
     return "measured", f"{said} {figure(threshold)} steps"
 
 
-def _criterion(figures: Figures) -> tuple[str, str] | None:
+def _criterion(figures: Figures) -> Answer | None:
     arms = [(arm, figures.find("criterion_shift", protocol=arm, delta=0)) for arm in _arms(figures)]
     known = [(arm, shift) for arm, shift in arms if shift is not None]
     if not known:
         return None
     told = [_moved(figures, arm, shift) for arm, shift in known if shift.value is not None]
     if not told:
-        return "undefined", known[0][1].note or "not measured"
+        return unanswered(known[0][1])
     return "measured", f"against the base instruction, {'; '.join(told)}"
 
 
@@ -211,11 +211,11 @@ def _moved(figures: Figures, arm: str, equal: Estimate) -> str:
     return f"{arm} changes the tie rate between equals by {figure(equal)}{cost}"
 
 
-def _natural(figures: Figures, protocol: str = "base") -> tuple[str, str] | None:
+def _natural(figures: Figures, protocol: str = "base") -> Answer | None:
     stays = figures.find("order_consistency", protocol=protocol)
     net = figures.find("net_slot_preference", protocol=protocol)
     if stays is None or net is None or stays.value is None:
-        return _undefined(stays)
+        return unanswered(stays)
     flips = [figures.find(metric, protocol=protocol) for metric in ("flip_first", "flip_second")]
     told = ", ".join(f"to slot {n} in {e.numerator}" for n, e in enumerate(flips, start=1) if e is not None)
     return (
@@ -226,7 +226,7 @@ def _natural(figures: Figures, protocol: str = "base") -> tuple[str, str] | None
     )
 
 
-def _failures(figures: Figures) -> tuple[str, str] | None:
+def _failures(figures: Figures) -> Answer | None:
     rates = [figures.find(metric) for metric in ("unreadable_rate", "failed_rate")]
     known = [rate for rate in rates if rate is not None and rate.value is not None]
     if not known:
@@ -247,8 +247,8 @@ def more_calls(estimate: Estimate) -> str:
     """How much more data of the same design would decide an underpowered figure; nothing for others."""
     if estimate.finding != "underpowered":
         return ""
-    if ONE_SLOT in (estimate.note or ""):
-        return f"; {ONE_SLOT}"
+    if doubt := slot_doubt(estimate):
+        return f"; {doubt}"
     if BY_LOSS in (estimate.note or ""):
         return f"; {BY_LOSS}"
     if estimate.calls_needed is None:
@@ -256,13 +256,7 @@ def more_calls(estimate: Estimate) -> str:
     return f"; {more_data(estimate, max(1, estimate.calls_needed - estimate.n_calls))}"
 
 
-def _undefined(estimate: Estimate | None) -> tuple[str, str] | None:
-    if estimate is None:
-        return None
-    return "undefined", estimate.note or "not measured"
-
-
-QUESTIONS: dict[str, Callable[[Figures], tuple[str, str] | None]] = {
+QUESTIONS: dict[str, Callable[[Figures], Answer | None]] = {
     "Zero point": _zero_point,
     "Position": _position,
     "Noise": _noise,

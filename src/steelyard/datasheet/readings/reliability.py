@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from steelyard.datasheet.look_up import Figures
+from steelyard.datasheet.readings.answer import Answer, unanswered
 from steelyard.datasheet.words.glossary import probe_label
 from steelyard.datasheet.words.numbers import abstentions, defined, figure, reason, times, undefined
 from steelyard.metrics.estimate import Estimate
@@ -15,7 +16,7 @@ from steelyard.probes.probe import EDITS
 FLIP, AGAIN = "label_flip", "stochastic_stability"
 
 
-def accuracy(figures: Figures) -> tuple[str, str] | None:
+def accuracy(figures: Figures) -> Answer | None:
     """Agreement with the references, on items as they are and after their label was flipped."""
     unchanged = figures.of_probe(AGAIN, "accuracy", protocol="base")
     if unchanged is None or unchanged.value is None:
@@ -23,10 +24,8 @@ def accuracy(figures: Figures) -> tuple[str, str] | None:
             figures.of_probe(probe, "accuracy", protocol="base", kind="original") for probe in gathered(EDITS)
         )
         unchanged = next((estimate for estimate in found if estimate is not None), unchanged)
-    if unchanged is None:
-        return None
-    if unchanged.value is None:
-        return "undefined", unchanged.note or "not measured"
+    if unchanged is None or unchanged.value is None:
+        return unanswered(unchanged)
     said = (
         f"gives the reference answer in {times(unchanged, 'call')} on unchanged items, {figure(unchanged)}"
         f"{abstentions(unchanged)}"
@@ -40,7 +39,7 @@ def accuracy(figures: Figures) -> tuple[str, str] | None:
     )
 
 
-def robustness(figures: Figures) -> tuple[str, str] | None:
+def robustness(figures: Figures) -> Answer | None:
     """Whether edits that should change nothing change the verdict, beyond what repeats do."""
     asked = {probe: _effect(figures, probe) for probe in keeping_label()}
     found = {probe: estimate for probe, estimate in asked.items() if defined(estimate)}
@@ -62,13 +61,11 @@ def robustness(figures: Figures) -> tuple[str, str] | None:
     return min(words.values(), key=order.index), "; ".join(part for part in parts if part)
 
 
-def repeatability(figures: Figures) -> tuple[str, str] | None:
+def repeatability(figures: Figures) -> Answer | None:
     """Agreement of the judge with itself, whatever its accuracy."""
     again = figures.of_probe(AGAIN, "self_agreement", protocol="base")
-    if again is None:
-        return None
-    if again.value is None:
-        return "undefined", again.note or "not measured"
+    if again is None or again.value is None:
+        return unanswered(again)
     return (
         "measured",
         f"gives the same verdict on the same input in {times(again, 'pair')} of repeats, {figure(again)}",

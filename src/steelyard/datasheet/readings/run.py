@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from steelyard.datasheet.look_up import Figures
+from steelyard.datasheet.readings.answer import Answer, unanswered
 from steelyard.datasheet.words.glossary import probe_title
 from steelyard.datasheet.words.numbers import defined, figure, value
 from steelyard.metrics.estimate import Estimate
 
 
-def volatility(figures: Figures) -> tuple[str, str] | None:
+def volatility(figures: Figures) -> Answer | None:
     """Accuracy from probe to probe, and how much of its spread sampling explains; nothing for one probe."""
     found = [
         figures.of_probe("volatility", f"accuracy_{name}", protocol="base")
@@ -25,13 +26,13 @@ def volatility(figures: Figures) -> tuple[str, str] | None:
     )
 
 
-def cost(figures: Figures) -> tuple[str, str] | None:
+def cost(figures: Figures) -> Answer | None:
     """Dollars per call and per point; nothing for a judge that costs nothing."""
     call = figures.of_probe("cost", "cost_per_call", protocol="base")
     if call is None or call.value == 0:
         return None
     if not defined(call):
-        return "undefined", call.note or "not measured"
+        return unanswered(call)
     mean = figures.of_probe("cost", "cost_per_point_mean", protocol="base")
     pooled = figures.of_probe("cost", "cost_per_point_pooled", protocol="base")
     per_point = ""

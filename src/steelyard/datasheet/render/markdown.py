@@ -10,7 +10,9 @@ from steelyard.datasheet.sections.rows import Row, Section
 from steelyard.datasheet.sections.summary import Summary, summarise
 from steelyard.datasheet.sections.together import TITLE, alone, together
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import FINDINGS, INTERVALS, metric_named
+from steelyard.datasheet.words.glossary import FINDINGS
+from steelyard.datasheet.words.meanings import interval_meanings, metric_meanings
+from steelyard.datasheet.words.signs import MARKS
 from steelyard.metrics.estimate import Estimate
 from steelyard.wording import counted
 
@@ -22,7 +24,7 @@ def render(datasheet: Datasheet) -> str:
     summary = summarise(datasheet)
     sheet = summary.datasheet
     parts = [
-        *([f"{sheet.partial}; the others were never asked."] if sheet.partial else ()),
+        *([f"{sheet.partial_told}."] if sheet.partial else ()),
         f"# Judge Datasheet: {escape(sheet.name)}",
         "A judge measured like an instrument. Every figure is `value [95 % interval] count/total`.",
         "\n".join(_provenance(summary)),
@@ -90,7 +92,7 @@ def _figures(summary: Summary, judges: Sequence[JudgeEntry]) -> Iterator[str]:
 def _section_table(summary: Summary, section: Section, judges: Sequence[JudgeEntry]) -> str:
     rows = [_row(summary, row, judges) for row in section.rows]
     behind = f"*calls/{summary.datasheet.units}/tasks*"
-    rows.append([behind, *(_basis(section.rows[0].cells.get(judge.name)) for judge in judges)])
+    rows.append([behind, *(_basis(section.basis(judge.name)) for judge in judges)])
     return table(["", *(escape(judge.name) for judge in judges)], rows)
 
 
@@ -101,14 +103,12 @@ def _row(summary: Summary, row: Row, judges: Sequence[JudgeEntry]) -> list[str]:
 
 def cell(summary: Summary, estimate: Estimate | None) -> str:
     """A figure for a table cell; the reason of an undefined one is a lettered note."""
-    if estimate is None:
-        return numbers.NOT_MEASURED
-    if numbers.undefined(estimate):
-        return escape(summary.undefined(estimate))
+    if not numbers.defined(estimate):
+        return escape(summary.absence(estimate))
     parts = [escape(numbers.figure(estimate)), numbers.counts(estimate)]
-    judged = any(judge.name == estimate.judge for judge in summary.measured)
-    if judged and estimate.finding in ("flagged", "underpowered"):
-        parts.append(f"**{estimate.finding}**" if estimate.finding == "flagged" else f"*{estimate.finding}*")
+    word = summary.finding(estimate)
+    if word in MARKS:
+        parts.append(f"**{word}**" if word == "flagged" else f"*{word}*")
     return " ".join(part for part in parts if part)
 
 
@@ -150,15 +150,9 @@ def _notes(summary: Summary) -> Iterator[str]:
 def _methods(datasheet: Datasheet) -> Iterator[str]:
     yield "## How to read it"
     every = (*datasheet.estimates, *datasheet.panel)
-    metrics = dict.fromkeys(estimate.metric for estimate in every)
-    lines = [
-        f"- **{escape(metric_named(m).label)}**: {escape(metric_named(m).meaning)}"
-        for m in metrics
-        if metric_named(m).meaning
-    ]
+    metrics = metric_meanings(estimate.metric for estimate in every)
+    lines = [f"- **{escape(label)}**: {escape(meaning)}" for label, meaning in metrics]
     yield "\n".join(lines) or "No figures were measured."
-    methods = dict.fromkeys(i.method for estimate in every for i in estimate.intervals[:1])
-    yield "\n".join(
-        f"- interval `{m}`: {escape(INTERVALS.get(m, 'see the note of the figure.'))}" for m in methods
-    )
+    methods = interval_meanings(i.method for estimate in every for i in estimate.intervals[:1])
+    yield "\n".join(f"- interval `{name}`: {escape(meaning)}" for name, meaning in methods)
     yield "\n".join(f"- *{word}*: {meaning}." for word, meaning in FINDINGS.items())

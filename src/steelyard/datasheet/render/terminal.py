@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from textwrap import fill
 
 from rich.console import Console
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
+from steelyard.datasheet.render.printer import STYLES, Printer
 from steelyard.datasheet.sections.rows import Row, Section
-from steelyard.datasheet.sections.summary import Summary, summarise
+from steelyard.datasheet.sections.summary import Summary, even_groups, summarise
 from steelyard.datasheet.sections.together import alone, together
 from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.signs import MARKS
+from steelyard.identity import short_hash
 from steelyard.metrics.estimate import Estimate
 from steelyard.wording import counted
 
-STYLES = {"clear": "green", "flagged": "bold red", "underpowered": "yellow", "undefined": "magenta"}
-MARKS = {"flagged": "!", "underpowered": "?"}
-"""Signs beside a figure that was held against a limit, so that colour never carries the meaning alone."""
 MOST_ROWS = 20
 """Rows of a table of several judges that a terminal shows."""
 LABEL, NARROW, WIDE = 23, 19, 29
@@ -32,23 +31,20 @@ def render(datasheet: Datasheet, console: Console) -> None:
     _Page(summarise(datasheet), console).show()
 
 
-class _Page:
+class _Page(Printer):
     """One rendering: the summary, the console and the widths that follow from it."""
 
     def __init__(self, summary: Summary, console: Console) -> None:
+        super().__init__(console)
         self.summary = summary
-        self.console = console
         self.reasons: set[str] = set()
         """Why figures on this page are undefined."""
-        self.plain = not (console.encoding or "utf-8").lower().startswith("utf")
-        self.judged = {judge.name for judge in summary.measured}
-        """Names of the judges whose figures are held against limits."""
         self.per_table = max(1, (console.width - LABEL) // NARROW)
 
     def show(self) -> None:
         """Header, tables of the measured judges, sentences, written stimuli, baselines, judges together."""
         self._header()
-        for judges in _chunks(self.summary.measured, self.per_table):
+        for judges in even_groups(self.summary.measured, self.per_table):
             self._show_judges(judges)
         self._sentences()
         self._authored()
@@ -59,25 +55,24 @@ class _Page:
     def _header(self) -> None:
         sheet = self.summary.datasheet
         calls = counted(self.summary.calls, "call") if self.summary.calls else "calls not recorded"
-        short_hash = sheet.stimulus_set.removeprefix("sha256:")[:12]
         if sheet.partial:
-            self._line(f"{sheet.partial}; the others were never asked", STYLES["underpowered"])
-        self._line(f"Judge Datasheet: {sheet.name}", "bold")
+            self.line(sheet.partial_told, STYLES["underpowered"])
+        self.line(f"Judge Datasheet: {sheet.name}", "bold")
         facts = (
             f"{sheet.profile} profile",
             calls,
-            f"stimuli {short_hash}",
+            f"stimuli {short_hash(sheet.stimulus_set)}",
             f"seed {sheet.seed}",
             sheet.version,
         )
-        self._line(" · ".join(facts), "dim")
+        self.line(" · ".join(facts), "dim")
         if sheet.reference_told:
-            self.console.print(self._text(f"Reference: {sheet.reference_told}."), highlight=False)
+            self.line(f"Reference: {sheet.reference_told}.")
 
     def _show_judges(self, judges: Sequence[JudgeEntry]) -> None:
         table, column = self._grid(judges)
         for title in self.summary.reading_titles():
-            table.add_row(self._text(title), *(self._word(judge.name, title) for judge in judges))
+            table.add_row(self.text(title), *(self._word(judge.name, title) for judge in judges))
         for section in self.summary.sections:
             rows = [row for row in section.rows if row.essential]
             if rows:
@@ -90,18 +85,18 @@ class _Page:
         table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style=f"bold {style}".strip())
         table.add_column("", width=LABEL - 1, overflow="fold")
         for judge in judges:
-            name = self._text(_broken(judge.name, column - 1))
+            name = self.text(_broken(judge.name, column - 1))
             table.add_column(name, width=max(1, column - 1), overflow="fold", style=style)
         return table, column - 1
 
     def _word(self, judge: str, title: str) -> Text:
         reading = self.summary.reading(judge, title)
         word = numbers.NOT_MEASURED if reading is None else reading.word
-        return self._text(word, STYLES.get(word, "dim" if reading is None else ""))
+        return self.text(word, STYLES.get(word, "dim" if reading is None else ""))
 
     def _section(self, table: Table, section: Section, judges: Sequence[JudgeEntry], width: int) -> None:
         table.add_row("")
-        title = self._text(section.title, "bold")
+        title = self.text(section.title, "bold")
         if not any(numbers.defined(row.cells.get(judge.name)) for row in section.rows for judge in judges):
             table.add_row(title, *(self._absence(section, judge.name) for judge in judges))
             return
@@ -110,39 +105,36 @@ class _Page:
             self._row(table, row, judges, width)
         basis = [self._basis(section, judge.name) for judge in judges]
         behind = f"  calls/{self.summary.datasheet.units}/tasks"
-        table.add_row(self._text(behind, "dim"), *(self._text(text, "dim") for text in basis))
+        table.add_row(self.text(behind, "dim"), *(self.text(text, "dim") for text in basis))
 
     def _basis(self, section: Section, judge: str) -> str:
-        """What stands behind a judge's first figure of a section that is defined."""
-        cells = [cell for row in section.rows if (cell := row.cells.get(judge)) is not None]
-        first = next((cell for cell in cells if numbers.defined(cell)), cells[0] if cells else None)
+        first = section.basis(judge)
         return numbers.NOT_MEASURED if first is None else numbers.short_basis(first)
 
     def _absence(self, section: Section, judge: str) -> Text:
         """One word for a section in which a judge has no figure at all."""
-        cells = (row.cells.get(judge) for row in section.rows)
-        return self._cell(next((cell for cell in cells if cell is not None), None), LABEL)
+        return self._cell(section.basis(judge), LABEL)
 
     def _row(self, table: Table, row: Row, judges: Sequence[JudgeEntry], width: int) -> None:
         first, rest = "  " * (row.depth + 1), "  " * (row.depth + 2)
         lines = fill(
             row.label, LABEL - 1, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
         )
-        label = self._text(lines, "dim" if row.depth == 2 else "")
+        label = self.text(lines, "dim" if row.depth == 2 else "")
         table.add_row(label, *(self._cell(row.cells.get(judge.name), width) for judge in judges))
 
     def _cell(self, estimate: Estimate | None, width: int) -> Text:
         if estimate is None:
-            return self._text(numbers.NOT_MEASURED, "dim")
+            return self.text(numbers.NOT_MEASURED, "dim")
         if numbers.undefined(estimate):
             self.reasons.add(numbers.reason(estimate))
-            return self._text(self.summary.undefined(estimate), STYLES["undefined"])
-        word = (estimate.finding or "") if estimate.judge in self.judged else ""
+            return self.text(self.summary.undefined(estimate), STYLES["undefined"])
+        word = self.summary.finding(estimate)
         style, mark = STYLES.get(word, ""), MARKS.get(word, "")
         value, interval, counts = (
-            self._text(numbers.value(estimate) + mark, style),
-            self._text(numbers.interval(estimate), style),
-            self._text(numbers.counts(estimate), "dim"),
+            self.text(numbers.value(estimate) + mark, style),
+            self.text(numbers.interval(estimate), style),
+            self.text(numbers.counts(estimate), "dim"),
         )
         return _packed([part for part in (value, interval, counts) if part.plain], width)
 
@@ -152,65 +144,59 @@ class _Page:
             if readings:
                 self.console.print()
                 model = "" if judge.model == judge.name else f" ({judge.model})"
-                self._line(judge.name + model, "bold")
+                self.line(judge.name + model, "bold")
             for reading in readings:
-                line = self._text(f"{reading.title}, ")
-                line.append_text(self._text(reading.word, STYLES.get(reading.word, "")))
-                line.append_text(self._text(f": {reading.sentence}"))
-                self.console.print(Padding(line, (0, 0, 0, 2)), highlight=False)
+                line = self.text(f"{reading.title}, ")
+                line.append_text(self.text(reading.word, STYLES.get(reading.word, "")))
+                line.append_text(self.text(f": {reading.sentence}"))
+                self.indented(line)
 
     def _authored(self) -> None:
         reports = self.summary.datasheet.authored
         if reports:
             self.console.print()
-            self._line("Written stimuli", "bold")
+            self.line("Written stimuli", "bold")
         for report in reports:
-            self.console.print(Padding(self._text(report.sentence()), (0, 0, 0, 2)), highlight=False)
+            self.indented(report.sentence())
 
     def _baselines(self) -> None:
         rows = self.summary.headlines
-        for number, judges in enumerate(_chunks(self.summary.baselines, self.per_table) if rows else ()):
+        for number, judges in enumerate(even_groups(self.summary.baselines, self.per_table) if rows else ()):
             self.console.print()
             if number == 0:
-                self._line("Baselines, on the same stimuli", "dim bold")
+                self.line("Baselines, on the same stimuli", "dim bold")
             table, width = self._grid(judges, "dim")
             for row in rows:
                 cells = [self._cell(row.cells.get(judge.name), width) for judge in judges]
                 table.add_row(
-                    self._text("  " + row.label, "dim"), *(Text(cell.plain, "dim") for cell in cells)
+                    self.text("  " + row.label, "dim"), *(Text(cell.plain, "dim") for cell in cells)
                 )
             self.console.print(table)
 
     def _together(self) -> None:
         for shown in together(self.summary, short=True):
             self.console.print()
-            self._line(shown.title, "bold")
-            self._line(shown.question, "dim")
+            self.line(shown.title, "bold")
+            self.line(shown.question, "dim")
             table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
             for name in shown.header:
-                table.add_column(self._text(name), overflow="fold")
+                table.add_column(self.text(name), overflow="fold")
             for row in shown.rows[:MOST_ROWS]:
-                table.add_row(*(self._text(cell) for cell in row))
+                table.add_row(*(self.text(cell) for cell in row))
             self.console.print(table)
             if len(shown.rows) > MOST_ROWS:
-                self._line(f"{len(shown.rows) - MOST_ROWS} more in the Markdown and HTML reports", "dim")
+                self.line(f"{len(shown.rows) - MOST_ROWS} more in the Markdown and HTML reports", "dim")
         if alone(self.summary):
             self.console.print()
-            self._line(alone(self.summary), "dim")
+            self.line(alone(self.summary), "dim")
 
     def _legend(self) -> None:
         self.console.print()
         for reason, letter in self.summary.notes.items():
             if reason in self.reasons:
-                self._line(f"({letter}) undefined: {reason}", STYLES["undefined"])
-        self._line("value [95 % interval] count/total · ! flagged · ? underpowered", "dim")
-        self._line("deff: design effect, the inflation of the variance by clustering within tasks", "dim")
-
-    def _text(self, content: str, style: str = "") -> Text:
-        return Text(numbers.ascii_only(content) if self.plain else content, style)
-
-    def _line(self, content: str, style: str = "") -> None:
-        self.console.print(self._text(content, style), highlight=False)
+                self.line(f"({letter}) undefined: {reason}", STYLES["undefined"])
+        self.line("value [95 % interval] count/total · ! flagged · ? underpowered", "dim")
+        self.line("deff: design effect, the inflation of the variance by clustering within tasks", "dim")
 
 
 def _packed(parts: Iterable[Text], width: int) -> Text:
@@ -227,13 +213,6 @@ def _packed(parts: Iterable[Text], width: int) -> Text:
         packed.append_text(part)
         used += size
     return packed
-
-
-def _chunks(judges: Sequence[JudgeEntry], size: int) -> Iterator[Sequence[JudgeEntry]]:
-    """Even groups of at most `size`."""
-    groups = -(-len(judges) // size)
-    for number in range(groups):
-        yield judges[number * len(judges) // groups : (number + 1) * len(judges) // groups]
 
 
 def _broken(name: str, width: int) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.look_up import Condition, Group
+from steelyard.datasheet.words import numbers
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import Metric, ShownAs
 
@@ -37,6 +38,11 @@ class Section:
     """The question as a sentence."""
     rows: tuple[Row, ...]
     """Figures that at least one judge has."""
+
+    def basis(self, judge: str) -> Estimate | None:
+        """What stands behind a judge's figures: the first that is defined, else the first of all."""
+        cells = [cell for row in self.rows if (cell := row.cells.get(judge)) is not None]
+        return next(filter(numbers.defined, cells), cells[0] if cells else None)
 
 
 class Index:

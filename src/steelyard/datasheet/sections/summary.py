@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry, Reading
 from steelyard.datasheet.sections.rows import Row, Section
@@ -36,6 +37,15 @@ class Summary:
         letter = self.notes.get(numbers.reason(estimate))
         return f"undefined ({letter})" if letter else f"undefined: {numbers.reason(estimate)}"
 
+    def absence(self, estimate: Estimate | None) -> str:
+        """What stands in the place of a figure without a value."""
+        return numbers.NOT_MEASURED if estimate is None else self.undefined(estimate)
+
+    def finding(self, estimate: Estimate) -> str:
+        """The word of a figure; empty for baselines, which are held against no limit."""
+        measured = any(judge.name == estimate.judge for judge in self.measured)
+        return (estimate.finding or "") if measured else ""
+
     def notes_in(self, cells: Iterable[str]) -> dict[str, str]:
         """The notes that these cells refer to."""
         shown = set(cells)
@@ -62,6 +72,13 @@ class Summary:
     def calls(self) -> int:
         """Calls of the measured judges, as far as the rates of calls without a verdict tell."""
         return sum(_calls(self.datasheet, judge.name) for judge in self.measured)
+
+
+def even_groups(judges: Sequence[JudgeEntry], most: int) -> list[Sequence[JudgeEntry]]:
+    """Judges in groups of about the same size, for tables and drawings that have room for so many."""
+    groups = -(-len(judges) // most)
+    ends = [number * len(judges) // groups for number in range(groups + 1)] if groups else []
+    return [judges[start:end] for start, end in pairwise(ends)]
 
 
 def summarise(datasheet: Datasheet) -> Summary:

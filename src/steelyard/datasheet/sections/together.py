@@ -103,8 +103,8 @@ class _Tables:
         return TogetherTable("Scores against labels", _AGAINST, header, tuple(rows))
 
     def _ordinal_cell(self, estimate: Estimate | None) -> str:
-        if estimate is None or numbers.undefined(estimate):
-            return numbers.NOT_MEASURED if estimate is None else self.summary.undefined(estimate)
+        if not numbers.defined(estimate):
+            return self.summary.absence(estimate)
         return numbers.value(estimate) if self.short else numbers.figure(estimate)
 
     def _spread(self, share: str, question: str) -> TogetherTable:

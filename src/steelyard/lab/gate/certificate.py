@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.errors import CertificateError, ConfigError
-from steelyard.identity import content_hash
+from steelyard.identity import content_hash, short_hash
 from steelyard.lab.gate.policy import Policy
 from steelyard.lab.gate.ruling import PASS, Ruling, worst
 from steelyard.lab.run.planner import make_plan
@@ -169,8 +169,8 @@ def verify(
         )
     if certificate.stimulus_set != instruments.stimulus_set:
         raise CertificateError(
-            f"{where}: issued for stimulus set {_short(certificate.stimulus_set)}, found "
-            f"{_short(instruments.stimulus_set)} in {instruments.where}; gate that run."
+            f"{where}: issued for stimulus set {short_hash(certificate.stimulus_set)}, found "
+            f"{short_hash(instruments.stimulus_set)} in {instruments.where}; gate that run."
         )
     if certificate.versions.steelyard != instruments.version:
         raise CertificateError(
@@ -193,7 +193,7 @@ def _verify_judge(certificate: Certificate, where: str, instruments: Instruments
         if present.get(protocol) != fingerprint:
             raise CertificateError(
                 f"{where}: judge {name!r} has another fingerprint under protocol {protocol!r} "
-                f"({_short(fingerprint)} certified, {_short(present.get(protocol, 'none'))} in "
+                f"({short_hash(fingerprint)} certified, {short_hash(present.get(protocol, 'none'))} in "
                 f"{instruments.where}); measure and gate the judge as it is."
             )
     if certified.result != PASS:
@@ -206,7 +206,3 @@ def _plain(body: Mapping[str, Any]) -> Any:
 
 def _aware(moment: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def _short(digest: str) -> str:
-    return digest.removeprefix("sha256:")[:12]

@@ -20,7 +20,7 @@ from steelyard.errors import ConfigError
 from steelyard.lab.gate.policy import Policy, PolicyRule
 from steelyard.lab.gate.selection import select, unmatched
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.pairs.sensitivity import ONE_SLOT
+from steelyard.metrics.pairs.uneven_slots import slot_doubt
 from steelyard.metrics.stats.intervals import normal_quantile
 from steelyard.metrics.stats.power import POWER, calls_to_decide
 
@@ -179,9 +179,9 @@ def _judge(rule: PolicyRule, estimate: Estimate) -> tuple[str, str, int | None]:
     if not _inside(rule, low, high):
         return INCONCLUSIVE, "the interval reaches over the limit", _needed(rule, estimate)
     lost = sum(estimate.excluded.values())
-    untried = ONE_SLOT in (estimate.note or "")
-    if (lost or untried) and not _inside(rule, *_widened(estimate, low, high)):
-        why = ONE_SLOT if untried else f"{numbers.excluded(estimate)}: in the worst case beyond the limit"
+    doubt = slot_doubt(estimate)
+    if (lost or doubt) and not _inside(rule, *_widened(estimate, low, high)):
+        why = doubt or f"{numbers.excluded(estimate)}: in the worst case beyond the limit"
         return INCONCLUSIVE, why, None
     return PASS, "the whole interval lies within", None
 

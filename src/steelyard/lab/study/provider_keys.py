@@ -39,8 +39,11 @@ def _stray(key: str, known: Collection[str], under: str) -> str:
 
 def _owners(key: str) -> Iterator[str]:
     """Whose judges have such a key, as the class that brings it says."""
-    for name in PROVIDERS.names():
-        traits = provider_traits(name)
+    for name in PROVIDERS.in_order():
+        try:
+            traits = provider_traits(name)
+        except ConfigError:
+            continue
         for each in (traits, *traits.models.values()):
             for kind in (*each.options.__mro__, *each.settings.__mro__):
                 owner = vars(kind).get("owner", f"{name} judges")

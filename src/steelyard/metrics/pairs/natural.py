@@ -35,9 +35,11 @@ from steelyard.metrics.pairs.flip_estimates import flip_estimates
 from steelyard.metrics.pairs.missing import missing_rates
 from steelyard.metrics.pairs.net_slot import DECLARED_PROTOCOL, net_slot_preference
 from steelyard.metrics.pairs.slot_test import position_test
+from steelyard.metrics.pairs.uneven_slots import over_slots
 from steelyard.metrics.proportions import proportion
 from steelyard.metrics.stats.arrays import Ints, Mask
 from steelyard.metrics.stats.multiplicity import holm
+from steelyard.metrics.stats.tally import Tally
 
 ORDER_CONSISTENCY = Metric(
     "order_consistency",
@@ -125,10 +127,16 @@ def right(pairs: Pairs) -> tuple[Mask, Mask]:
 
 
 def _accuracy(heading: Heading, pairs: Pairs) -> Estimate:
+    reason = None if len(pairs) else NO_GOLD
+    estimate = proportion(heading, ACCURACY, _agreeing(pairs), reason=reason)
+    return over_slots(estimate, None, pairs, _agreeing)
+
+
+def _agreeing(pairs: Pairs) -> Tally:
+    """Calls that agree with people, among those with a verdict."""
     u, v = right(pairs)
     calls = readable(pairs.u_first).astype(np.int64) + readable(pairs.v_first)
-    reason = None if len(pairs) else NO_GOLD
-    return proportion(heading, ACCURACY, tally(pairs, u.astype(np.int64) + v, calls), reason=reason)
+    return tally(pairs, u.astype(np.int64) + v, calls)
 
 
 def _accuracy_in_slot(heading: Heading, pairs: Pairs, slot: int) -> Estimate:

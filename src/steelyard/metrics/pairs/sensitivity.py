@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.findings import judge_limit
 from steelyard.metrics.heading import Heading, step
 from steelyard.metrics.metric import Limit, Metric
-from steelyard.metrics.pairs.answer import decided, readable, shown
+from steelyard.metrics.pairs.answer import decided, readable
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import count_calls, count_wins, tally
 from steelyard.metrics.pairs.equals import tie_rate
-from steelyard.metrics.proportions import join, proportion
+from steelyard.metrics.pairs.uneven_slots import Count, over_slots
+from steelyard.metrics.proportions import proportion
 from steelyard.metrics.stats.arrays import Ints
-from steelyard.metrics.stats.intervals import Limits
 from steelyard.metrics.stats.tally import Tally
 
 TARGET_SENSITIVITY = Metric(
@@ -30,8 +29,6 @@ NONTIE_ACCURACY = Metric(
 )
 MISS_BY_TIE = Metric("miss_by_tie", "miss by tie", "Calls that answer tie although one text is better.")
 WRONG_CHOICE = Metric("wrong_choice", "wrong choice", "Calls that choose the worse text.")
-
-ONE_SLOT = "the better text stood in one slot only: not told from a preference for that slot"
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,14 +61,6 @@ def steps(pairs: Pairs) -> list[float]:
     return [float(value) for value in np.unique(pairs.delta)]
 
 
-def in_one_slot(pairs: Pairs) -> bool:
-    """Whether the better candidate stood in the same slot in every call that was made."""
-    u_better = pairs.better == 1
-    in_first = shown(np.where(u_better, pairs.u_first, pairs.v_first))
-    in_second = shown(np.where(u_better, pairs.v_first, pairs.u_first))
-    return bool(in_first.any() != in_second.any())
-
-
 def sensitivity_estimates(heading: Heading, pairs: Pairs) -> list[Estimate]:
     """All rates of one step; `pairs` hold that step alone."""
     seen = outcomes(pairs)
@@ -81,38 +70,41 @@ def sensitivity_estimates(heading: Heading, pairs: Pairs) -> list[Estimate]:
             heading,
             NONTIE_ACCURACY,
             pairs,
-            tally(pairs, seen.correct, seen.decided),
+            _right_of_decided,
             reason="no call of this condition was decided",
         ),
         tie_rate(heading, pairs, MISS_BY_TIE),
-        _share(heading, WRONG_CHOICE, pairs, tally(pairs, seen.decided - seen.correct, seen.readable)),
+        _share(heading, WRONG_CHOICE, pairs, _wrong),
         tie_rate(heading, pairs),
     ]
 
 
 def target_sensitivity(heading: Heading, seen: Outcomes) -> Estimate:
     """Calls choosing the better candidate among all with a verdict; ties are not correct."""
-    counts = tally(seen.pairs, seen.correct, seen.readable)
-    return _share(heading, TARGET_SENSITIVITY, seen.pairs, counts)
+    return _share(heading, TARGET_SENSITIVITY, seen.pairs, _right)
+
+
+def _right(pairs: Pairs) -> Tally:
+    seen = outcomes(pairs)
+    return tally(pairs, seen.correct, seen.readable)
+
+
+def _right_of_decided(pairs: Pairs) -> Tally:
+    seen = outcomes(pairs)
+    return tally(pairs, seen.correct, seen.decided)
+
+
+def _wrong(pairs: Pairs) -> Tally:
+    seen = outcomes(pairs)
+    return tally(pairs, seen.decided - seen.correct, seen.readable)
 
 
 def _share(
-    heading: Heading, metric: Metric, pairs: Pairs, counts: Tally, reason: str | None = None
+    heading: Heading, metric: Metric, pairs: Pairs, count: Count, reason: str | None = None
 ) -> Estimate:
-    """A share of right or wrong choices; where one slot was never tried, its calls could be anything."""
-    estimate = proportion(heading, metric, counts, reason=reason)
-    if not counts.n or not in_one_slot(pairs):
-        return estimate
-    limit, bounds = metric.limit_in(heading.group), _untried_slot(counts)
-    word = judge_limit(counts, limit, bounds) if limit else None
-    note = join([ONE_SLOT, estimate.note])
-    return replace(estimate, bounds=bounds, finding=word, note=note, calls_needed=None)
-
-
-def _untried_slot(counts: Tally) -> Limits:
-    """The share over both slots, every call of the untried one a non-event, or every one an event."""
-    made = counts.n + counts.missing
-    return counts.k / (2 * made), (counts.k + counts.missing + made) / (2 * made)
+    """A share of right or wrong choices; where slots are uneven, it says what the other one could change."""
+    estimate = proportion(heading, metric, count(pairs), reason=reason)
+    return over_slots(estimate, metric.limit_in(heading.group), pairs, count)
 
 
 def by_base_level(heading: Heading, pairs: Pairs) -> list[Estimate]:

@@ -16,7 +16,8 @@ from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading, step
 from steelyard.metrics.metric import Metric, ShownAs
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import by_task, distinct_pairs, excluded, tally
-from steelyard.metrics.pairs.sensitivity import ONE_SLOT, Outcomes, in_one_slot, on_ladder, outcomes, steps
+from steelyard.metrics.pairs.sensitivity import Outcomes, on_ladder, outcomes, steps
+from steelyard.metrics.pairs.uneven_slots import Slots, undecided
 from steelyard.metrics.proportions import ONE_TASK, join
 from steelyard.metrics.stats.arrays import Floats, Ints, Mask
 from steelyard.metrics.stats.clusters import resample, tail, wilson_cluster
@@ -98,8 +99,9 @@ def delta75(heading: Heading, pairs: Pairs) -> Estimate:
     table = _Table(ladder, seen)
     if not len(table.levels):
         return heading.undefined(DELTA75, NO_VERDICTS if len(ladder) else NO_CALLS, excluded=excluded(ladder))
-    if in_one_slot(ladder):
-        return heading.undefined(DELTA75, ONE_SLOT, excluded=excluded(ladder))
+    for slots in (Slots(ladder.where(ladder.delta == level)) for level in table.levels):
+        if slots.share >= THRESHOLD:
+            return heading.undefined(DELTA75, undecided(slots.remark), excluded=excluded(ladder))
     point = float(thresholds(table.levels, table.correct.sum(0), table.calls.sum(0)))
     interval, remark = table.interval(heading.bootstrap_seed(DELTA75.id))
     return heading.estimate(

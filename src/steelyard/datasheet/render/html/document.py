@@ -14,11 +14,11 @@ from markupsafe import Markup
 from steelyard.datasheet.render.html.drawing.interval_bar import interval_bar
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named
+from steelyard.datasheet.words.signs import MARKS, SIGNS
+from steelyard.identity import short_hash
 from steelyard.wording import counted
 
 PACKAGE = "steelyard.datasheet.render.html"
-WORDS = {"clear": "✓", "flagged": "!", "underpowered": "?", "measured": "·", "undefined": "–"}
-"""Signs that stand beside the words, so that colour never carries the meaning alone."""
 
 
 def document(template: str, **content: Any) -> str:
@@ -43,7 +43,14 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals.update(
-        n=numbers, counted=counted, metric_named=metric_named, words=WORDS, bar=interval_bar, svg=Markup
+        n=numbers,
+        counted=counted,
+        metric_named=metric_named,
+        words=SIGNS,
+        marks=MARKS,
+        short_hash=short_hash,
+        bar=interval_bar,
+        svg=Markup,
     )
     return environment
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render.html.document import document
 from steelyard.datasheet.render.html.figures.catalogue import figures
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.sections.together import alone, together
-from steelyard.datasheet.words.glossary import FINDINGS, INTERVALS, metric_named, probe_title
+from steelyard.datasheet.words.glossary import FINDINGS, probe_title
+from steelyard.datasheet.words.meanings import interval_meanings, metric_meanings
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Faults
 
@@ -19,6 +19,7 @@ def render(datasheet: Datasheet, faults: Faults | None = None) -> str:
     """One HTML document, the same for the same datasheet; what can not be drawn is a fault."""
     summary = summarise(datasheet)
     sheet = summary.datasheet
+    every = (*sheet.estimates, *sheet.panel)
     return document(
         "page.html.j2",
         sheet=sheet,
@@ -28,8 +29,8 @@ def render(datasheet: Datasheet, faults: Faults | None = None) -> str:
         alone=alone(summary),
         every=[(judge, _by_probe(sheet.look_up.of_judge(judge.name))) for judge in sheet.judges],
         every_together=_by_probe(sheet.panel),
-        metrics=_metrics(sheet),
-        methods=_methods(sheet),
+        metrics=metric_meanings(estimate.metric for estimate in every),
+        methods=interval_meanings(each.method for estimate in every for each in estimate.intervals),
         findings=FINDINGS,
     )
 
@@ -40,19 +41,3 @@ def _by_probe(estimates: Iterable[Estimate]) -> list[tuple[str, list[Estimate]]]
     for estimate in estimates:
         probes.setdefault(estimate.probe, []).append(estimate)
     return [(probe_title(probe), mine) for probe, mine in probes.items()]
-
-
-def _metrics(datasheet: Datasheet) -> list[tuple[str, str]]:
-    names = dict.fromkeys(estimate.metric for estimate in (*datasheet.estimates, *datasheet.panel))
-    return [
-        (metric_named(name).label, metric_named(name).meaning) for name in names if metric_named(name).meaning
-    ]
-
-
-def _methods(datasheet: Datasheet) -> list[tuple[str, str]]:
-    names: dict[str, Any] = dict.fromkeys(
-        interval.method
-        for estimate in (*datasheet.estimates, *datasheet.panel)
-        for interval in estimate.intervals
-    )
-    return [(name, INTERVALS.get(name, "described in the notes of its figures.")) for name in names]

@@ -183,10 +183,8 @@ def limits(estimate: Estimate) -> tuple[float, float]:
 
 def cell(summary: Summary, estimate: Estimate | None) -> str:
     """A figure with its counts, for a data table; an interval is never broken over two lines."""
-    if estimate is None:
-        return numbers.NOT_MEASURED
-    if numbers.undefined(estimate):
-        return summary.undefined(estimate)
+    if not numbers.defined(estimate):
+        return summary.absence(estimate)
     unbroken = numbers.interval(estimate).replace(" ", "\N{NO-BREAK SPACE}")
     return " ".join(part for part in (numbers.value(estimate), unbroken, numbers.counts(estimate)) if part)
 

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import atan2, degrees, hypot
 
-from steelyard.datasheet.render.html.drawing.chart import TEXT, Spec, colour, layer, mark, rate_axis
-from steelyard.datasheet.render.html.drawing.figure import Look, limits
+from steelyard.datasheet.render.html.drawing.chart import TEXT, Spec, colour, draw, layer, mark, rate_axis
+from steelyard.datasheet.render.html.drawing.figure import (
+    Figure,
+    Look,
+    Panel,
+    cell,
+    crowd_key,
+    everyone,
+    limits,
+    looks,
+    spoken,
+    why_not,
+)
 from steelyard.datasheet.render.html.drawing.labels import Box, Label, place
+from steelyard.datasheet.sections.summary import Summary
+from steelyard.datasheet.words import numbers
 from steelyard.metrics.estimate import Estimate
 
 WIDTH, HEIGHT = 430, 380
@@ -145,3 +158,48 @@ def _lettering(point: Point, label: Label) -> Spec:
 
 def _data(label: Label) -> tuple[float, float]:
     return label.x / WIDTH, 1 - label.y / HEIGHT
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Judges by two of their figures, with the data behind the marks."""
+
+    summary: Summary
+    """Whose judges they are."""
+    header: tuple[str, ...]
+    """Column names: the judge, what is drawn across, what is drawn up, and others."""
+    points: list[Point]
+    """Judges that have both figures."""
+    rows: tuple[tuple[str, ...], ...]
+    """The data table."""
+    omitted: tuple[str, ...]
+    """Judges that lack one, and why."""
+
+    @classmethod
+    def of(
+        cls,
+        summary: Summary,
+        header: tuple[str, ...],
+        find: Callable[[str], Sequence[Estimate | None]],
+        size: Callable[[Estimate | None], float] = lambda _: Point.size,
+    ) -> Crowd:
+        """Every judge at the first two figures that are found of it; the last one may size its mark."""
+        look, points, rows, omitted = looks(summary), [], [], []
+        for judge in everyone(summary):
+            found = find(judge.name)
+            x, y = found[:2]
+            rows.append((judge.name, *(cell(summary, estimate) for estimate in found)))
+            if numbers.defined(x) and numbers.defined(y):
+                mine = look[judge.name]
+                points.append(Point(mine.tag, x, y, mine, size(found[-1]), quiet=judge.baseline))
+            else:
+                omitted.append(why_not(judge.name, zip(header[1:3], (x, y), strict=True)))
+        return cls(summary, header, points, tuple(rows), tuple(omitted))
+
+    def figure(self, title: str, caption: str, layers: Sequence[Spec]) -> Figure:
+        """The figure with these layers; without a judge to draw, its words and data alone."""
+        said = spoken(self.header, self.rows)
+        drawn = draw(layers, width=WIDTH, height=HEIGHT, title=title, label=said) if self.points else ""
+        panels = (Panel(drawn),) if drawn else ()
+        key = crowd_key(self.summary)
+        return Figure(title, caption, panels, self.header, self.rows, key, self.omitted)

@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from steelyard.datasheet.render.html.drawing.chart import draw
-from steelyard.datasheet.render.html.drawing.figure import (
-    SAME_QUALITY,
-    Figure,
-    Panel,
-    cell,
-    crowd_key,
-    everyone,
-    looks,
-    of_pairs,
-    spoken,
-    why_not,
-)
-from steelyard.datasheet.render.html.drawing.scatter import HEIGHT, WIDTH, Axes, Point, scatter
+from functools import partial
+
+from steelyard.datasheet.render.html.drawing.figure import SAME_QUALITY, Figure, of_pairs
+from steelyard.datasheet.render.html.drawing.scatter import Axes, Crowd, scatter
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named
@@ -38,23 +28,8 @@ CAPTION = (
 @of_pairs
 def axes_map(summary: Summary) -> Figure:
     """Every judge at its dark current and stable cross-sensitivity."""
-    look = looks(summary)
-    points: list[Point] = []
-    rows: list[tuple[str, ...]] = []
-    omitted: list[str] = []
-    for judge in everyone(summary):
-        dark, stable, target = _three(summary, judge.name)
-        rows.append((judge.name, cell(summary, dark), cell(summary, stable), cell(summary, target)))
-        if numbers.defined(dark) and numbers.defined(stable):
-            mine = look[judge.name]
-            points.append(Point(mine.tag, dark, stable, mine, _area(target), quiet=judge.baseline))
-        else:
-            omitted.append(why_not(judge.name, [(DARK, dark), (STABLE, stable)]))
-    layers = scatter(Axes.named(DARK, STABLE), points)
-    svg = draw(layers, width=WIDTH, height=HEIGHT, title=TITLE, label=spoken(HEADER, rows)) if points else ""
-    panels = (Panel(svg),) if svg else ()
-    key = crowd_key(summary)
-    return Figure(TITLE, CAPTION, panels, HEADER, tuple(rows), key, tuple(omitted))
+    crowd = Crowd.of(summary, HEADER, partial(_three, summary), _area)
+    return crowd.figure(TITLE, CAPTION, scatter(Axes.named(DARK, STABLE), crowd.points))
 
 
 def _three(summary: Summary, judge: str) -> tuple[Estimate | None, Estimate | None, Estimate | None]:

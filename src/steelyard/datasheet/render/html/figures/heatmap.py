@@ -16,13 +16,12 @@ from steelyard.datasheet.render.html.drawing.figure import (
     spoken,
 )
 from steelyard.datasheet.render.html.drawing.tiles import Grid, Tile, draw_tiles
-from steelyard.datasheet.sections.summary import Summary
+from steelyard.datasheet.sections.summary import Summary, even_groups
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named, probe_title
+from steelyard.datasheet.words.signs import MARKS
 from steelyard.metrics.estimate import Estimate
 
-SIGNS = {"flagged": "!", "underpowered": "?"}
-"""Signs beside a figure that was held against a limit."""
 PAGE = 1090
 """Room for a drawing, in pixels; judges that do not fit go below."""
 MAJORITY = JudgeEntry("majority of all", "", False, {})
@@ -108,10 +107,7 @@ class _Shares:
 
     def parts(self) -> list[Sequence[JudgeEntry]]:
         """Even groups of judges that fit the page, baselines in the last."""
-        most = self.grid(self.judges).capacity(PAGE)
-        groups = -(-len(self.judges) // most)
-        ends = [number * len(self.judges) // groups for number in range(groups + 1)]
-        return [self.judges[ends[number] : ends[number + 1]] for number in range(groups)]
+        return even_groups(self.judges, self.grid(self.judges).capacity(PAGE))
 
     def grid(self, judges: Sequence[JudgeEntry]) -> Grid:
         """These judges as columns."""
@@ -131,7 +127,7 @@ class _Shares:
         estimate = self.found.get((judge.name, probe))
         if estimate is None or numbers.undefined(estimate):
             return Tile(row, column, "–" if estimate is None else "undefined")
-        sign = "" if judge.baseline else SIGNS.get(_word(self.summary, estimate), "")
+        sign = "" if judge.baseline else MARKS.get(_word(self.summary, estimate), "")
         beside = f"{numbers.interval(estimate)} {numbers.counts(estimate)}".strip()
         figure = f"{numbers.value(estimate)} {sign}".rstrip()
         return Tile(row, column, figure, beside, estimate.value, "muted" if judge.baseline else "stable")

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from steelyard.datasheet.render.html.drawing.chart import Spec, colour, draw, mark
-from steelyard.datasheet.render.html.drawing.figure import (
-    SAME_QUALITY,
-    Figure,
-    Panel,
-    cell,
-    crowd_key,
-    everyone,
-    looks,
-    of_pairs,
-    spoken,
-    why_not,
-)
+from functools import partial
+
+from steelyard.datasheet.render.html.drawing.chart import Spec, colour, mark
+from steelyard.datasheet.render.html.drawing.figure import SAME_QUALITY, Figure, of_pairs
 from steelyard.datasheet.render.html.drawing.labels import Box
-from steelyard.datasheet.render.html.drawing.scatter import HEIGHT, WIDTH, Axes, Point, scatter
+from steelyard.datasheet.render.html.drawing.scatter import HEIGHT, WIDTH, Axes, Crowd, scatter
 from steelyard.datasheet.sections.summary import Summary
-from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named
+from steelyard.metrics.estimate import Estimate
 
 TITLE = "Slot or text"
 HEADER = ("judge", "stable", "positional", metric_named("net_slot_preference").label)
@@ -34,27 +25,15 @@ COIN = Box(WIDTH / 2 - 10, HEIGHT / 2 - 10, WIDTH / 2 + 72, HEIGHT / 2 + 10)
 @of_pairs
 def position(summary: Summary) -> Figure:
     """Every judge by its stable and its positional share of same-quality pairs."""
-    look = looks(summary)
-    points: list[Point] = []
-    rows: list[tuple[str, ...]] = []
-    omitted: list[str] = []
-    for judge in everyone(summary):
-        stable, slot, net = (
-            summary.datasheet.find(judge.name, metric, "ladder", protocol="base", **SAME_QUALITY)
-            for metric in ("stable_cross_sensitivity", "positional_false_preference", "net_slot_preference")
-        )
-        rows.append((judge.name, cell(summary, stable), cell(summary, slot), cell(summary, net)))
-        if numbers.defined(stable) and numbers.defined(slot):
-            mine = look[judge.name]
-            points.append(Point(mine.tag, stable, slot, mine, quiet=judge.baseline))
-        else:
-            omitted.append(why_not(judge.name, [("stable", stable), ("positional", slot)]))
+    crowd = Crowd.of(summary, HEADER, partial(_three, summary))
     axes = Axes.named("stable: same text wins both orders", "positional: same slot wins both orders")
-    layers = [*_fair_coin(axes), *scatter(axes, points, [COIN])]
-    svg = draw(layers, width=WIDTH, height=HEIGHT, title=TITLE, label=spoken(HEADER, rows)) if points else ""
-    panels = (Panel(svg),) if svg else ()
-    key = crowd_key(summary)
-    return Figure(TITLE, CAPTION, panels, HEADER, tuple(rows), key, tuple(omitted))
+    return crowd.figure(TITLE, CAPTION, [*_fair_coin(axes), *scatter(axes, crowd.points, [COIN])])
+
+
+def _three(summary: Summary, judge: str) -> list[Estimate | None]:
+    metrics = ("stable_cross_sensitivity", "positional_false_preference", "net_slot_preference")
+    find = summary.datasheet.find
+    return [find(judge, metric, "ladder", protocol="base", **SAME_QUALITY) for metric in metrics]
 
 
 def _fair_coin(axes: Axes) -> list[Spec]:

@@ -1,0 +1,13 @@
+"""The answer to a question that a datasheet asks: a word and a sentence."""
+
+from __future__ import annotations
+
+from steelyard.metrics.estimate import Estimate
+
+Answer = tuple[str, str]
+"""`clear`, `flagged`, …, and what was found."""
+
+
+def unanswered(estimate: Estimate | None) -> Answer | None:
+    """What is said of a figure without a value; nothing where it was not asked for."""
+    return None if estimate is None else ("undefined", estimate.note or "not measured")

@@ -1,0 +1,34 @@
+"""A console for reports: lines of text, spelled in ASCII where the output knows no other letters."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from steelyard.datasheet.words import numbers
+
+STYLES = {"clear": "green", "flagged": "bold red", "underpowered": "yellow", "undefined": "magenta"}
+"""Colours of the words."""
+
+
+class Printer:
+    """What the reports on a terminal share."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.plain = not (console.encoding or "utf-8").lower().startswith("utf")
+
+    def text(self, content: str, style: str = "") -> Text:
+        """Text as the output can show it."""
+        return Text(numbers.ascii_only(content) if self.plain else content, style)
+
+    def line(self, content: str | Text = "", style: str = "") -> None:
+        """One paragraph, without rich's colours for numbers."""
+        shown = content if isinstance(content, Text) else self.text(content, style)
+        self.console.print(shown, highlight=False)
+
+    def indented(self, content: str | Text) -> None:
+        """A paragraph under a heading."""
+        shown = content if isinstance(content, Text) else self.text(content)
+        self.console.print(Padding(shown, (0, 0, 0, 2)), highlight=False)
