@@ -132,7 +132,7 @@ def test_own_labels_are_in_no_figure_of_accuracy_between_runs() -> None:
     ordinal = collect_scores(replace(o, own_label=True) for o in [call("i", 3, 3, scale="1-6")])
     found = {e.metric: e for e in ordinal_figures(Heading("j", "p", {}, 7), ordinal)}
     told = {metric: e.note for metric, e in found.items() if e.value is None}
-    assert told == dict.fromkeys(["within_one", *ORDINAL], OWN_LABELS)
+    assert told == dict.fromkeys(["within_one", *(metric.id for metric in ORDINAL)], OWN_LABELS)
 
 
 def test_the_reference_shows_no_self_preference_on_its_own_labels() -> None:
