@@ -12,6 +12,7 @@ import steelyard
 from steelyard.errors import ConfigError
 from steelyard.lab.run.prices import price_of
 from steelyard.lab.study.judge_config import JudgeConfig, parse_judge
+from steelyard.lab.study.role_config import parse_roles
 from steelyard.providers import Options, Provider, Traits
 from steelyard.providers.provider import PROVIDERS, connect, examples_of, provider_traits, traits_of
 from steelyard.tasks.scale import Binary, Pairwise
@@ -153,6 +154,17 @@ def test_values_of_a_query_have_the_type_of_their_key() -> None:
         parse_judge("loose/x?loud=very", Path(), Pairwise())
     likelihood = parse_judge("embedded/smollm2-135m-likelihood?relative=false", Path(), Pairwise())
     assert likelihood.options == {"relative": False}
+
+
+def test_options_of_an_author_tell_writers_apart() -> None:
+    quiet, loud = (
+        parse_roles({"model": "loose/writer", "loud": loud}, "vllm/checker") for loud in (False, True)
+    )
+    assert quiet.author.options == {"loud": False}
+    assert quiet.hash != loud.hash
+    assert parse_roles("loose/writer?loud=true", "vllm/checker").hash == loud.hash
+    with pytest.raises(ConfigError, match="author: loud: found 1, expected true or false; correct it"):
+        parse_roles({"model": "loose/writer", "loud": 1}, "vllm/checker")
 
 
 def test_the_common_prompt_reaches_those_that_read_it(tmp_path: Path) -> None:
