@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from steelyard.lab.decide.decide import decide
+from steelyard.lab.decide.decision_rule import parse_rule
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.measure import measure
 from steelyard.lab.run.limits import RunLimits
@@ -119,3 +121,20 @@ def test_a_resumed_run_parses_only_what_it_has_not_seen(
     again = measure(study, folder, RunLimits())
     assert again.errors == ()
     assert wanted(statements) == {key: 2 if key in lost else 1 for key in keys}
+
+
+def test_a_decision_parses_and_reads_each_reply_once(
+    study: Study, tmp_path: Path, statements: list[str]
+) -> None:
+    """Every look takes the replies since the one before; the last lines of the sitting take none again."""
+    folder, rule = RunFolder(tmp_path / "run"), parse_rule("dark_current<0.1")
+    coin = replace(study, judges=study.judges[:1])
+    made = decide(coin, folder, rule, None, RunLimits())
+    assert CountingReader.count == made.sitting.calls == made.decisions[0].last.calls
+    statements.clear()
+    again = decide(coin, folder, rule, None, RunLimits())
+    assert again.decisions == made.decisions
+    with folder.store(read_only=True) as store:
+        answered = store.answered()
+    assert len(answered) == made.sitting.calls
+    assert {wanted(statements)[key] for key in answered} == {1}

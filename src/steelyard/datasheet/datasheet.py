@@ -221,6 +221,11 @@ class Datasheet:
         read_fields(RunFacts, body.get("run", {}), "run")
         return cls(**{**values, "reference": _named_in(values.get("reference"))})
 
+    @classmethod
+    def loads(cls, text: str) -> Datasheet:
+        """The datasheet that `datasheet.json` holds."""
+        return cls.from_json(json.loads(text))
+
     def dumps(self) -> str:
         """`datasheet.json` as text, one spelling per content."""
         return json.dumps(self.to_json(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"

@@ -22,6 +22,7 @@ from steelyard.lab.recorded.styles import read_calls
 from steelyard.lab.run.shortfalls import speechless, warnings
 from steelyard.probes.probe import PROBES, Probe
 from steelyard.registry import Spec
+from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.recorded_observations import RecordedObservations, among, protocols_of
 
 PROFILE = "recorded"
@@ -102,17 +103,27 @@ class ImportFolder:
 
 def import_verdicts(paths: Sequence[Path], name: str | None = None, seed: int = SEED) -> Imported:
     """Read recorded verdicts and build their datasheet; no call is made."""
+    name = name or paths[0].stem
     if holds_scores(paths[0]):
-        return _import_scores(paths, name or paths[0].stem, seed)
+        scores, remarks = read_scores(paths)
+        table = ScoreTable(scores)
+        return _imported(table, table.observations(), table.probes(), name, seed, remarks)
     calls = read_table(paths)
     if calls is None:
         calls = CallTable.of(checked(call for path in paths for call in read_calls(path)))
-    return datasheet_of(calls, name or paths[0].stem, seed)
-
-
-def datasheet_of(calls: CallTable, name: str, seed: int = SEED) -> Imported:
-    """The datasheet of recorded calls."""
     observations = calls.observations()
+    return _imported(calls, observations, _probes(observations), name, seed)
+
+
+def _imported(
+    calls: CallTable | ScoreTable,
+    observations: Sequence[Observation],
+    probes: Sequence[Probe],
+    name: str,
+    seed: int,
+    remarks: Sequence[str] = (),
+) -> Imported:
+    """The datasheet of recorded calls, with what is missing in them."""
     entries = _entries(calls)
     datasheet = assemble(
         name=name,
@@ -120,30 +131,12 @@ def datasheet_of(calls: CallTable, name: str, seed: int = SEED) -> Imported:
         profile=PROFILE,
         stimulus_set=calls.stimulus_set(),
         judges=entries,
-        probes=_probes(observations),
+        probes=probes,
         observations=observations,
         run={"calls": len(calls)},
     )
-    speech = speechless([entry.name for entry in entries], observations, recorded=True)
-    return Imported(calls, datasheet, tuple(speech), tuple(warnings(observations)))
-
-
-def _import_scores(paths: Sequence[Path], name: str, seed: int) -> Imported:
-    scores, remarks = read_scores(paths)
-    table = ScoreTable(scores)
-    observations, entries = table.observations(), _entries(table)
-    datasheet = assemble(
-        name=name,
-        seed=seed,
-        profile=PROFILE,
-        stimulus_set=table.stimulus_set(),
-        judges=entries,
-        probes=table.probes(),
-        observations=observations,
-        run={"calls": len(observations)},
-    )
-    speech = speechless([entry.name for entry in entries], observations, recorded=True)
-    return Imported(table, datasheet, tuple(speech), (*remarks, *warnings(observations)))
+    silence = speechless([entry.name for entry in entries], observations, recorded=True)
+    return Imported(calls, datasheet, tuple(silence), (*remarks, *warnings(observations)))
 
 
 def _same(path: Path, chunks: Iterable[str]) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from steelyard.errors import BudgetError, RunError
+from steelyard.errors import RunError
 from steelyard.lab.folder.frozen_run import check_replies
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.run.budget import check_prices
@@ -17,7 +17,7 @@ from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.run.progress import Progress
 from steelyard.lab.run.record import Record
 from steelyard.lab.run.runner import Runner
-from steelyard.lab.run.shortfalls import WORTH_ANOTHER_TRY, cause
+from steelyard.lab.run.shortfalls import WORTH_ANOTHER_TRY, require_end
 from steelyard.lab.run.sitting import Sitting
 from steelyard.lab.run.spending import paid
 from steelyard.lab.study.reference import foretold, labelled, reference_trial
@@ -87,11 +87,7 @@ def _asked(study: Study, items: list[Item], runner: Runner) -> dict[str, str]:
 
 def _require_end(sitting: Sitting, trials: list[Trial], store: RunStore) -> None:
     """Raise what keeps the reference from being known; what was answered is kept."""
-    if sitting.stopped:
-        error = sitting.stopped[0]
-        again = "raise --budget and run again" if isinstance(error, BudgetError) else "run again"
-        reason = cause(error, sitting)
-        raise type(error)(f"data.reference: {reason}; what was answered is kept, {again} to go on.")
+    require_end(sitting, "data.reference", "what was answered")
     failures = store.failures()
     waiting = [failures[t.key] for t in trials if t.key in failures]
     waiting = [failure for failure in waiting if failure.reason in WORTH_ANOTHER_TRY]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from steelyard.errors import BudgetError, RunError
+from steelyard.errors import RunError
 from steelyard.lab.authoring.answers import text_of
 from steelyard.lab.authoring.desk import Desk, StoppedError
 from steelyard.lab.authoring.diversity import Diversity, originals
@@ -14,7 +14,7 @@ from steelyard.lab.authoring.questions import KEEPS_MEANING, author_exchange, br
 from steelyard.lab.authoring.validation import Validation
 from steelyard.lab.folder.authored_stimuli import AuthoredStimulus
 from steelyard.lab.run.runner import Runner
-from steelyard.lab.run.shortfalls import cause
+from steelyard.lab.run.shortfalls import require_end
 from steelyard.lab.run.sitting import Sitting
 from steelyard.lab.study.roles import Roles
 from steelyard.lab.study.study import Study
@@ -58,11 +58,7 @@ class Rounds:
 
     def require_end(self) -> None:
         """Raise what keeps the author from finishing; what was paid for is kept."""
-        if self._runner.sitting.stopped:
-            error = self._runner.sitting.stopped[0]
-            again = "raise --budget and run again" if isinstance(error, BudgetError) else "run again"
-            reason = cause(error, self._runner.sitting)
-            raise type(error)(f"authoring: {reason}; what was written is kept, {again} to go on.")
+        require_end(self._runner.sitting, "authoring", "what was written")
         if self._waiting:
             count, reason = len(self._waiting), self._waiting[0].rstrip(".?")
             raise RunError(

@@ -45,6 +45,13 @@ def cause(error: SteelyardError, sitting: Sitting) -> str:
     return f"{reason} (${sitting.dollars:.4f} spent)" if isinstance(error, BudgetError) else reason
 
 
+def require_end(sitting: Sitting, where: str, kept: str) -> None:
+    """Raise what stopped a sitting from which nothing follows before its end."""
+    for error in sitting.stopped:
+        again = "raise --budget and run again" if isinstance(error, BudgetError) else "run again"
+        raise type(error)(f"{where}: {cause(error, sitting)}; {kept} is kept, {again} to go on.")
+
+
 def unasked(coverage: Coverage) -> Iterator[SteelyardError]:
     """One sentence where calls of the plan were never made."""
     if coverage.partial:
