@@ -16,6 +16,7 @@ from steelyard.lab.study.study_file import build_study, load_config
 from steelyard.metrics.comparison.comparison import Comparison, compare
 from steelyard.metrics.comparison.outcomes import outcomes
 from steelyard.metrics.run.losses import loss_estimates
+from steelyard.probes.catalogue import metrics_of
 from steelyard.stimuli.expectation import Label, Prefers
 from steelyard.trials.reply import Usage
 from steelyard.trials.trial import Trial
@@ -78,7 +79,7 @@ def observed(plan: Plan, answer: Callable[[Trial], Verdict]) -> list[Observation
 
 def compared_with_itself(mine: list[Observation]) -> tuple[Comparison, ...]:
     """Every verdict of the judge is shared, and every lost one is lost on both sides."""
-    events = outcomes(mine, lambda stimulus: stimulus.id)
+    events = outcomes(mine, lambda stimulus: stimulus.id, metrics_of)
     return compare(events, events).rows
 
 

@@ -28,6 +28,7 @@ from steelyard.metrics.run.losses import loss_rate
 from steelyard.metrics.run.run_cost import run_costs
 from steelyard.metrics.run.volatility import volatility_estimates
 from steelyard.probes.answer_ambiguity import AnswerAmbiguity
+from steelyard.probes.catalogue import metrics_of
 from steelyard.probes.ladder import Ladder
 from steelyard.probes.position import Position
 from steelyard.probes.self_preference import SelfPreference
@@ -168,7 +169,7 @@ def _dollars(usage: Usage) -> float:
 def pairs_compared(tasks: int, correlation: float, chance: np.random.Generator) -> list[Figure]:
     """Two judges of pairs on the same stimuli."""
     first, second = (
-        outcomes(list(_base(pair_world.observe(j, tasks, correlation, chance))), lambda s: s.id)
+        outcomes(list(_base(pair_world.observe(j, tasks, correlation, chance))), lambda s: s.id, metrics_of)
         for j in (MIDDLING, KEEN)
     )
     return _differences(first, second)
@@ -181,7 +182,7 @@ def _base(seen: RecordedObservations) -> RecordedObservations:
 def scores_compared(tasks: int, correlation: float, chance: np.random.Generator) -> list[Figure]:
     """Two judges of single texts on the same items, alike in law."""
     seen = score_world.observe(BINARY, tasks, correlation, chance)
-    first, second, *_ = (outcomes(rows, lambda s: s.id) for rows in seen.values())
+    first, second, *_ = (outcomes(rows, lambda s: s.id, metrics_of) for rows in seen.values())
     return _differences(first, second)
 
 

@@ -17,6 +17,7 @@ from steelyard.lab.run.record import Record
 from steelyard.metrics.comparison.comparison import compare
 from steelyard.metrics.comparison.outcomes import outcomes
 from steelyard.metrics.findings import MARGIN
+from steelyard.probes.catalogue import metrics_of, reading_order
 from steelyard.verdicts.observation import Observation
 from steelyard.version import __version__
 from steelyard.wording import counted
@@ -123,9 +124,10 @@ def compare_judges(
     mine, other = left.of(first.name), right.of(second.name)
     _check_shared(left, mine, right, other, by_name=by_name)
     family = compare(
-        outcomes(mine, lambda s: s.id if by_name else s.shown_hash),
-        outcomes(other, lambda s: s.id if by_name else s.shown_hash),
+        outcomes(mine, lambda s: s.id if by_name else s.shown_hash, metrics_of),
+        outcomes(other, lambda s: s.id if by_name else s.shown_hash, metrics_of),
         margin,
+        reading_order(),
     )
     matched = "name" if by_name else "content"
     sides = _side(left, first), _side(right, second)

@@ -33,6 +33,8 @@ class Position:
     title = "Natural pairs"
     question = "Does the winner stay the same when the order is reversed, and is it the one people chose?"
     metrics = (
+        ACCURACY,
+        ACCURACY_BOTH,
         ORDER_CONSISTENCY,
         FLIP_FIRST,
         FLIP_SECOND,
@@ -43,12 +45,11 @@ class Position:
         SWAP_FLIP_RATE,
         FLIP_EXCESS,
         TIE_RATE,
-        ACCURACY,
-        ACCURACY_BOTH,
         UNREADABLE_RATE,
         FAILED_RATE,
     )
     levels = (PAIRWISE,)
+    needs = "data with two responses a row"
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
         """Every pair of the data in both orders; the built-in catalogue holds no natural pairs."""

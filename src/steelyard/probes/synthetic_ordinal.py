@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
+from steelyard.metrics.scores.probe import METRICS
 from steelyard.probes.probe import Design, Showing, pointwise
 from steelyard.probes.sample import GivenSample
 from steelyard.probes.written import Written
@@ -19,6 +21,7 @@ class SyntheticOrdinal(Written):
 
     name = "synthetic_ordinal"
     title = "Written levels"
+    metrics = tuple(metric for metric in METRICS if metric not in (INVARIANCE, EXCESS_FLIP))
     keeps_label = False
     whole = True
     question = "Does the judge give each level of the scale to responses written for that level?"

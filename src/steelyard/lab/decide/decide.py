@@ -24,7 +24,7 @@ from steelyard.lab.run.runner import Runner
 from steelyard.lab.run.shortfalls import speechless, stops, warnings
 from steelyard.lab.study.study import Study
 from steelyard.metrics.pairs.columns import collect
-from steelyard.metrics.pairs.decidable import complete
+from steelyard.metrics.pairs.decomposition import complete
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.observation import Observation
@@ -108,7 +108,7 @@ def share_of(rule: DecisionRule, observations: Sequence[Observation]) -> float |
     pairs = collect(observations)
     if not complete(pairs).all():
         return None
-    return float(rule.figure.share(pairs).mean())
+    return float(rule.share(pairs).mean())
 
 
 def draw(plan: Plan, judge: Judge, rule: DecisionRule, cap: int | None) -> list[Unit]:

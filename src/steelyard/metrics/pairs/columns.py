@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steelyard.metrics.pairs.answer import Answer, as_tie, readable
+from steelyard.metrics.pairs.answer import Answer, as_tie, decided, neither, readable
 from steelyard.metrics.stats.arrays import Floats, Ints, Mask
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.recorded_observations import RecordedObservations, better
@@ -53,6 +53,23 @@ class Pairs:
             f.name: getattr(self, f.name)[mask] for f in fields(self) if f.name not in ("clusters", "names")
         }
         return replace(self, **columns)
+
+    @property
+    def calls(self) -> Ints:
+        """Both answers of each row: u first, then v first."""
+        return np.stack([self.u_first, self.v_first], axis=1)
+
+    @property
+    def reports(self) -> Mask:
+        """Calls that name a winner, by row and order."""
+        return decided(self.calls)
+
+    @property
+    def right(self) -> Mask:
+        """Calls that name the better text, by row and order; where neither is better, a tie is right."""
+        first = np.stack([self.better == 1, self.better == 2], axis=1)
+        named = self.calls == np.where(first, Answer.FIRST, Answer.SECOND)
+        return np.where(self.better[:, None] == 0, neither(self.calls), named)
 
     def table(self) -> Ints:
         """The 3×3 table (answer when u first) × (answer when v first) of complete pairs; abstained is tie."""

@@ -7,17 +7,14 @@ import numpy as np
 from steelyard.metrics.common import DARK_CURRENT
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.pairs.answer import decided, readable
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.pairs.counting import count_calls, tally
+from steelyard.metrics.pairs.counting import share_of_calls
 from steelyard.metrics.proportions import proportion
 
 
 def dark_current(heading: Heading, pairs: Pairs) -> Estimate:
     """Vacuum calls that were neither a tie nor a valid abstention, among all with a verdict."""
-    return proportion(
-        heading, DARK_CURRENT, tally(pairs, count_calls(pairs, decided), count_calls(pairs, readable))
-    )
+    return proportion(heading, DARK_CURRENT, share_of_calls(pairs, DARK_CURRENT))
 
 
 def dark_currents(heading: Heading, pairs: Pairs) -> list[Estimate]:

@@ -11,13 +11,14 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import FLAGGED, UNDERPOWERED
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.pairs.answer import decided, neither, readable
+from steelyard.metrics.pairs.answer import neither
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.pairs.counting import count_calls, excluded, tally
+from steelyard.metrics.pairs.counting import excluded, share_of_calls, tally
 from steelyard.metrics.pairs.decomposition import (
     CELLS,
     ONE_SIDED_COMMIT,
     POSITIONAL_FALSE_PREFERENCE,
+    SAME_QUALITY,
     SLOTS,
     STABLE_CROSS_SENSITIVITY,
     Decomposition,
@@ -34,13 +35,21 @@ RAW_FALSE_PREFERENCE = Metric(
     "raw_false_preference",
     "raw false preference",
     "Calls that name a winner between texts of the same quality; a mixture that its parts explain.",
+    event=lambda pairs: pairs.reports,
+    kinds=SAME_QUALITY,
 )
 OTHER_CONFLICT = Metric(
     "other_conflict",
     "other conflict",
     "Commits in pairs whose other order gave no verdict, as a share of all calls; zero in clean runs.",
 )
-TIE_RATE = Metric("tie_rate", "tie rate", "Calls answered with a tie or a valid abstention.")
+TIE_RATE = Metric(
+    "tie_rate",
+    "tie rate",
+    "Calls answered with a tie or a valid abstention.",
+    event=lambda pairs: neither(pairs.calls),
+    by_step=True,
+)
 
 SPLIT = (POSITIONAL_FALSE_PREFERENCE, ONE_SIDED_COMMIT)
 """Cells whose commits went into one slot, which is recorded."""
@@ -60,18 +69,15 @@ def direction_estimates(
 
 def call_rates(heading: Heading, pairs: Pairs) -> list[Estimate]:
     """`raw_false_preference` and `tie_rate`: call by call, so one order is enough."""
-    calls = count_calls(pairs, readable)
     return [
-        proportion(heading, RAW_FALSE_PREFERENCE, tally(pairs, count_calls(pairs, decided), calls)),
-        tie_rate(heading, pairs),
+        proportion(heading, metric, share_of_calls(pairs, metric))
+        for metric in (RAW_FALSE_PREFERENCE, TIE_RATE)
     ]
 
 
-def tie_rate(heading: Heading, pairs: Pairs, metric: Metric = TIE_RATE) -> Estimate:
+def tie_rate(heading: Heading, pairs: Pairs) -> Estimate:
     """Ties and valid abstentions among calls with a verdict."""
-    return proportion(
-        heading, metric, tally(pairs, count_calls(pairs, neither), count_calls(pairs, readable))
-    )
+    return proportion(heading, TIE_RATE, share_of_calls(pairs, TIE_RATE))
 
 
 def _decomposition_estimates(heading: Heading, pairs: Pairs, family: Mapping[str, Tested]) -> list[Estimate]:

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading, step
+from steelyard.metrics.heading import Heading
+from steelyard.metrics.metric import step
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.dprime import dprime_estimates
 from steelyard.metrics.pairs.equals import direction_estimates
@@ -19,7 +20,6 @@ from steelyard.metrics.pairs.padded import padded_preference
 from steelyard.metrics.pairs.sensitivity import (
     by_base_level,
     on_ladder,
-    outcomes,
     sensitivity_estimates,
     steps,
     target_sensitivity,
@@ -77,5 +77,5 @@ def _climb(heading: Heading, pairs: Pairs) -> list[Estimate]:
 
 def _pooled(heading: Heading, ladder: Pairs) -> Estimate:
     """Target sensitivity over all steps, as the design weighs them."""
-    pooled = target_sensitivity(heading, outcomes(ladder))
+    pooled = target_sensitivity(heading, ladder)
     return replace(pooled, note=join(["all steps together", pooled.note]))

@@ -92,6 +92,16 @@ class Scores:
         return np.asarray(self.ending <= Ending.ABSTAINED)
 
     @property
+    def reports(self) -> Mask:
+        """The call gives more than the lowest score."""
+        return np.asarray(self.decided & (self.score > self.low))
+
+    @property
+    def right(self) -> Mask:
+        """The call gives the expected score."""
+        return self.decided & np.equal(self.score, self.expected)
+
+    @property
     def labelled(self) -> Mask:
         """Somebody other than the judge has said which score is right."""
         return ~np.isnan(self.expected) & ~self.own_label

@@ -31,7 +31,10 @@ from steelyard.metrics.stats.power import ALPHA
 from steelyard.metrics.stats.tally import Tally
 
 INVARIANCE = Metric(
-    "invariance", "invariance", "Scores equal to the judge's own score of the unchanged item."
+    "invariance",
+    "invariance",
+    "Scores equal to the judge's own score of the unchanged item.",
+    unit="comparison",
 )
 EXCESS_FLIP = Metric(
     "excess_flip",

@@ -8,8 +8,8 @@ import numpy as np
 
 from steelyard.metrics.common import ACCURACY, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading, step
-from steelyard.metrics.metric import Metric
+from steelyard.metrics.heading import Heading
+from steelyard.metrics.metric import Metric, step
 from steelyard.metrics.scores.against_labels import (
     BALANCED_ACCURACY,
     BIAS,

@@ -43,8 +43,7 @@ def score_vacuum_estimates(
 
 def dark_current(heading: Heading, scores: Scores) -> Estimate:
     """Calls that give more than the lowest score, among all with a verdict: on a binary scale, passes."""
-    above = scores.decided & (scores.score > scores.low)
-    counts = score_tally(scores, above, scores.readable)
+    counts = score_tally(scores, scores.reports, scores.readable)
     notes = abstentions(scores, ABSTAINED)
     return share(heading, DARK_CURRENT, scores, counts, notes=notes)
 
