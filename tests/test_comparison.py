@@ -21,6 +21,7 @@ from steelyard.metrics.comparison.units import Dropped
 from steelyard.metrics.stats import mcnemar
 from steelyard.metrics.stats.intervals import Z, tango, wilson
 from steelyard.metrics.stats.multiplicity import holm
+from steelyard.probes.catalogue import metrics_of
 from steelyard.stimuli.expectation import Expectation, Label, NoPreference, Prefers, Unknown
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.trials.reply import Usage
@@ -68,7 +69,9 @@ def row(rows: Sequence[Comparison], metric: str, probe: str | None = None) -> Co
 
 
 def compared(first: Sequence[Observation], second: Sequence[Observation], margin: float = 0.1):
-    return compare(outcomes(first, lambda s: s.id), outcomes(second, lambda s: s.id), margin).rows
+    return compare(
+        outcomes(first, lambda s: s.id, metrics_of), outcomes(second, lambda s: s.id, metrics_of), margin
+    ).rows
 
 
 # Tests
@@ -254,7 +257,9 @@ def test_each_figure_by_hand() -> None:
 def test_scores_are_compared_with_labels_and_with_the_judges_own() -> None:
     def item(kind: str, probe: str, label: str) -> Stimulus:
         lineage = Lineage(parent="i1", edit="")
-        return Stimulus(f"i1/{probe}", probe, kind, "t", "s", "r", ("x",), Label(label), lineage)
+        return Stimulus(
+            f"i1/{probe}", probe, kind, "t", "s", "r", ("x",), Label(label), lineage, scale="binary"
+        )
 
     original, edited = item("original", "original", "1"), item("perturbed", "format_invariance_1", "1")
     first = [Observation("A", "base", s, "uv", 0, Decided("0"), Usage(), "") for s in (original, edited)]
@@ -348,7 +353,7 @@ def graded(number: int, label: str | None, verdict: str, *, own: bool = False) -
 
 
 def by_text(first: Sequence[Observation], second: Sequence[Observation]) -> Sequence[Comparison]:
-    return compare(*(outcomes(side, lambda s: s.shown_hash) for side in (first, second))).rows
+    return compare(*(outcomes(side, lambda s: s.shown_hash, metrics_of) for side in (first, second))).rows
 
 
 def test_texts_with_other_references_are_told_as_such() -> None:
@@ -385,10 +390,10 @@ def test_the_reason_why_no_unit_is_paired_is_told() -> None:
 
     labelled = [graded(0, "1", "1")]
     assert told([graded(0, "0", "1")], labelled) == [
-        "original, base: held against different references (1 figure)"
+        "unchanged items, base: held against different references (1 figure)"
     ]
     assert told(labelled, [graded(0, "1", "1", own=True)]) == [
-        "original, base: B has no reference but its own verdicts, or none (1 figure)"
+        "unchanged items, base: B has no reference but its own verdicts, or none (1 figure)"
     ]
     assert told([graded(1, "1", "1")], labelled)[0].endswith("base: nothing that both were shown (1 figure)")
     assert told([], labelled)[0].endswith("base: shown to B only (1 figure)")

@@ -105,7 +105,7 @@ SHEETS = st.builds(
 def test_any_datasheet_comes_back_whole(sheet: Datasheet) -> None:
     assert Datasheet.from_json(sheet.to_json()) == sheet
     text = sheet.dumps()
-    again = Datasheet.from_json(json.loads(text))
+    again = Datasheet.loads(text)
     assert again == sheet
     assert again.dumps() == text
 
@@ -122,7 +122,7 @@ def check_whole(sheet: Datasheet) -> None:
     """Equal in every field, in its bytes, and in everything that is shown of it."""
     assert Datasheet.from_json(sheet.to_json()) == sheet
     text = sheet.dumps()
-    again = Datasheet.from_json(json.loads(text))
+    again = Datasheet.loads(text)
     assert again == sheet
     assert again.dumps() == text
     assert markdown.render(again) == markdown.render(sheet)

@@ -17,6 +17,7 @@ from steelyard.metrics.comparison.outcomes import outcomes
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.stats.joint_flips import JointFlips
 from steelyard.metrics.stats.multiplicity import holm
+from steelyard.probes.catalogue import metrics_of
 from steelyard.providers.planted_model import Parameters
 from steelyard.stimuli.expectation import NoPreference, Prefers
 from steelyard.stimuli.stimulus import Lineage, Stimulus
@@ -97,7 +98,7 @@ def observed(pairs: Pairs) -> list[Observation]:
 
 def family(other: Parameters, seed: int) -> Family:
     first, second = (
-        outcomes(observed(simulate(planted, number)), lambda stimulus: stimulus.id)
+        outcomes(observed(simulate(planted, number)), lambda stimulus: stimulus.id, metrics_of)
         for planted, number in ((BASE, seed), (other, seed + 10_000))
     )
     return compare(first, second)

@@ -67,7 +67,10 @@ def complaint_of(given: str | dict[str, Any]) -> str:
             "{model: openai/x, max_tokens: 1000000000000}",
             "max_tokens: found 1000000000000, expected a number up to 1000000000",
         ),
-        ("{model: openai/x, seed: 0x" + "f" * 5000 + "}", "seed: found a int, expected a number below"),
+        (
+            "{model: openai/x, seed: 0x" + "f" * 5000 + "}",
+            "found something of type int, expected a number below",
+        ),
         (
             "{model: openai/x, extra: {a: .inf}}",
             "extra: found {'a': inf}, expected values that JSON can hold",

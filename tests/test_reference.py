@@ -15,11 +15,12 @@ from authoring_server import Cast, true_score
 from commands import Command
 from scores import call
 from servers import Answer, ScriptedServer, fails, says
-from steelyard.metrics.comparison.item_outcomes import item_outcomes
+from steelyard.metrics.comparison.outcomes import outcomes
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.scores.against_labels import ORDINAL, ordinal_figures
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.shares import OWN_LABELS
+from steelyard.probes.catalogue import metrics_of
 from steelyard.probes.self_preference import SelfPreference
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.store.run_store import RunStore
@@ -124,11 +125,17 @@ def test_a_judge_is_not_held_against_its_own_verdicts(
 def test_own_labels_are_in_no_figure_of_accuracy_between_runs() -> None:
     graded = [call("i1", 1, 1, probe=ORIGINAL), call("i1", 1, 1, probe="typos")]
     own = [replace(graded[0], own_label=True), graded[1]]
-    metrics = [
-        [question.metric for question, _, _ in item_outcomes(rows, lambda shown: shown.id)]
+    asked = [
+        sorted((question.probe, question.metric) for question in outcomes(rows, lambda s: s.id, metrics_of))
         for rows in (graded, own)
     ]
-    assert metrics == [["accuracy", "accuracy", "invariance"], ["accuracy", "invariance"]]
+    edited = [
+        ("run", "failed_rate"),
+        ("run", "unreadable_rate"),
+        ("typos", "accuracy"),
+        ("typos", "invariance"),
+    ]
+    assert asked == [[(ORIGINAL, "accuracy"), *edited], edited]
     ordinal = collect_scores(replace(o, own_label=True) for o in [call("i", 3, 3, scale="1-6")])
     found = {e.metric: e for e in ordinal_figures(Heading("j", "p", {}, 7), ordinal)}
     told = {metric: e.note for metric, e in found.items() if e.value is None}

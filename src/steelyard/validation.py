@@ -68,8 +68,8 @@ def checked(
 
 def complaint(error: ValidationError, kind: type[BaseModel], under: str = "") -> str:
     """What is wrong first and what to do about it, without the file."""
-    reason, step = _fault(error, kind, under)
-    return f"{reason}; {step}." if step else f"{reason}."
+    fault, step = _fault(error, kind, under)
+    return f"{fault}; {step}." if step else f"{fault}."
 
 
 def reason(error: ValidationError, kind: type[BaseModel]) -> str:
@@ -116,7 +116,7 @@ def shown(value: object) -> str:
     try:
         return shortener.repr(value)
     except (ValueError, RecursionError):
-        return f"a {type(value).__name__}"
+        return f"something of type {type(value).__name__}"
 
 
 def takes_text(field: FieldInfo) -> bool:

@@ -56,7 +56,7 @@ def _study(rule: DecisionRule, options: dict[str, Any]) -> tuple[Study, RunFolde
         raise ConfigError("--probe: the rule of --decide names what is shown; leave --probe out.")
     if options["profile"] not in (None, PROFILE):
         raise ConfigError("--profile: --decide draws from the whole catalogue; leave --profile out.")
-    study, _, _ = open_study({**options, "probes": [rule.figure.probe], "profile": PROFILE})
+    study, _, _ = open_study({**options, "probes": [rule.probe], "profile": PROFILE})
     if study.source is not None:
         raise ConfigError("--decide: draws from the built-in catalogue, found data; leave the data out.")
     study = replace(study, judges=tuple(judge for judge in study.judges if not judge.baseline))

@@ -10,9 +10,14 @@ DARK_CURRENT = Metric(
     "Calls that name a winner between two equal texts, or give a response without content more than "
     "the lowest score.",
     limit=Limit(0.10),
+    event=lambda columns: columns.reports,
 )
 ACCURACY = Metric(
-    "accuracy", "accuracy", "Verdicts equal to the expected one; with a slot: where the better text stood."
+    "accuracy",
+    "accuracy",
+    "Verdicts equal to the expected one; with a slot: where the better text stood.",
+    event=lambda columns: columns.right,
+    labelled=True,
 )
 UNREADABLE_RATE = Metric(
     "unreadable_rate",

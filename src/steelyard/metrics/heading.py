@@ -48,8 +48,3 @@ class Heading:
         """A figure that cannot be given, with the reason."""
         counts = dict(excluded or {"unreadable": 0, "failed": 0})
         return self.estimate(metric, unit=unit, value=None, excluded=counts, note=reason)
-
-
-def step(value: float) -> int | float:
-    """A group value for a quality step: whole numbers as integers."""
-    return int(value) if float(value).is_integer() else float(value)

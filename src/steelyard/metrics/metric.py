@@ -67,12 +67,18 @@ class Metric:
     unit: str = "call"
     """What has the event or not: `call`, `pair` or `comparison`."""
     event: Callable[[Any], Mask] | None = None
-    """Columns to which of their units show the event: one entry a row, or for calls on pairs one for each
-    order; None where the figure is no share of units."""
-    among: Callable[[str, float | None], Sequence[Group]] | None = None
-    """Kind and quality step of a stimulus to the conditions that it counts in; None pools all."""
+    """Columns (`Pairs` or `Scores`) to which of their units show the event: one entry a row, or for calls on
+    pairs one for each order; None where the figure is no share of units."""
+    labelled: bool = False
+    """True where the event is held against a reference; stimuli without one do not count."""
+    kinds: tuple[str, ...] = ()
+    """Kinds of stimuli whose units count, each a condition of its own; empty for all, pooled."""
+    by_step: bool = False
+    """True where each quality step above zero is a condition of its own."""
+    over_steps: bool = False
+    """True where all steps together are one condition more."""
     compared: bool = True
-    """False where two judges are not compared on its event: another metric says the same."""
+    """False where two judges are not compared on the event: another metric says the same."""
 
     def limit_in(self, group: Group) -> Limit | None:
         """The limit of a figure in this condition; parts (one slot, one base level) have none."""
@@ -81,9 +87,31 @@ class Metric:
         matches = all(group.get(key) == value for key, value in self.limit.group.items())
         return self.limit if matches else None
 
+    def events(self, columns: Any) -> Mask:
+        """Which units of these columns show the event."""
+        if self.event is None:
+            raise ValueError(f"{self.id} is no share of units")
+        return self.event(columns)
+
     def conditions(self, kind: str, delta: float | None) -> Sequence[Group]:
         """The conditions that a stimulus of this kind and quality step counts in."""
-        return ({},) if self.among is None else self.among(kind, delta)
+        if self.kinds and kind not in self.kinds:
+            return ()
+        at: Group = {} if delta is None else {"delta": step(delta)}
+        if self.by_step:
+            return ({},) if delta is None else _steps(at, delta, self.over_steps)
+        return ({**at, "kind": kind},) if self.kinds else ({},)
+
+
+def _steps(at: Group, delta: float, over_steps: bool) -> Sequence[Group]:
+    if delta <= 0:
+        return ()
+    return ({}, at) if over_steps else (at,)
+
+
+def step(value: float) -> int | float:
+    """A group value for a quality step: whole numbers as integers."""
+    return int(value) if float(value).is_integer() else float(value)
 
 
 _PARTS = ("slot", "base_level")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
 from steelyard.metrics.metric import Metric
+from steelyard.metrics.scores.probe import METRICS as OF_SCORES
 from steelyard.probes.probe import EDITS, PROBES, Probe
+from steelyard.stimuli.original import ORIGINAL
 
 
 @cache
@@ -63,3 +65,16 @@ def probed_metrics() -> tuple[Metric, ...]:
             if isinstance(metric, Metric):
                 found.setdefault(metric.id, metric)
     return tuple(found.values())
+
+
+def metrics_of(name: str) -> Sequence[Metric]:
+    """What a probe declares; items as they are, and probes not installed, are measured as edits are."""
+    probe = installed().get(name)
+    return OF_SCORES if probe is None else getattr(probe, "metrics", ())
+
+
+def reading_order() -> tuple[str, ...]:
+    """Names of probes as a reader meets them, items as they are before their edits."""
+    names = list(installed())
+    first = next((place for place, name in enumerate(names) if section_of(name)), len(names))
+    return (*names[:first], ORIGINAL, *names[first:])

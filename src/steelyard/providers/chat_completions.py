@@ -14,7 +14,13 @@ from typing import Any, ClassVar
 import aiohttp
 from yarl import URL
 
-from steelyard.errors import CallError, ProviderRefusedError, TransientError, UnreachableError
+from steelyard.errors import (
+    CallError,
+    ConfigError,
+    ProviderRefusedError,
+    TransientError,
+    UnreachableError,
+)
 from steelyard.providers.chat_endpoint import OPENAI, Endpoint, Server
 from steelyard.providers.chat_errors import excerpt, failure, is_filtered, parse_error, sent_at
 from steelyard.providers.chat_reply import garbled, parse_body, read_embedding, read_reply
@@ -62,6 +68,11 @@ class ChatCompletions:
 
     def __init__(self, judge: Judge) -> None:
         """Check the options; nothing is sent yet."""
+        known = self.traits.options.model_fields
+        for option in sorted(set(judge.options) - set(known)):
+            raise ConfigError(
+                f"judge {judge.address}: unknown option {option!r}; known here: {', '.join(known)}."
+            )
         self._judge = judge
         self._endpoint = Endpoint.of(judge, server=self.server)
         self._where = f"judge {judge.address} at {self._endpoint.place}"

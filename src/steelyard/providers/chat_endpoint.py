@@ -11,7 +11,7 @@ from typing import Any
 from yarl import URL
 
 from steelyard.errors import ConfigError, ProviderRefusedError
-from steelyard.trials.judge import TRANSPORT_OPTIONS, Judge
+from steelyard.trials.judge import Judge
 
 
 @dataclass(frozen=True)
@@ -54,10 +54,6 @@ class Endpoint:
     def of(cls, judge: Judge, environ: Mapping[str, str] = os.environ, server: Server = OPENAI) -> Endpoint:
         """The endpoint that a judge's options, the environment and its server describe."""
         where = f"judge {judge.address}"
-        unknown = sorted(set(judge.options) - TRANSPORT_OPTIONS)
-        if unknown:
-            known = ", ".join(sorted(TRANSPORT_OPTIONS))
-            raise ConfigError(f"{where}: unknown option {unknown[0]!r}; known here: {known}.")
         base = _url(judge.options.get("base_url") or environ.get(server.url_variable) or server.url, where)
         named = judge.options.get("api_key_env")
         required = named is not None or (bool(server.key_variable) and base == URL(server.url))

@@ -24,7 +24,7 @@ from steelyard.lab.run.runner import Runner
 from steelyard.lab.run.shortfalls import speechless, stops, warnings
 from steelyard.lab.study.study import Study
 from steelyard.metrics.pairs.columns import collect
-from steelyard.metrics.pairs.decidable import complete
+from steelyard.metrics.pairs.decomposition import complete
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.observation import Observation
@@ -85,7 +85,7 @@ class Course:
             still = [trial for unit in drawn for trial in unit if trial.key not in answered]
             if still:
                 yield still
-            seen = record.observations([trial for unit in drawn for trial in unit])
+            seen = record.by_trial([trial for unit in drawn for trial in unit])
             heard = heard or any(_readable(observation) for observation in seen.values())
             for unit in drawn:
                 known = [seen[trial.key] for trial in unit if trial.key in seen]
@@ -108,7 +108,7 @@ def share_of(rule: DecisionRule, observations: Sequence[Observation]) -> float |
     pairs = collect(observations)
     if not complete(pairs).all():
         return None
-    return float(rule.figure.share(pairs).mean())
+    return float(rule.share(pairs).mean())
 
 
 def draw(plan: Plan, judge: Judge, rule: DecisionRule, cap: int | None) -> list[Unit]:
@@ -173,7 +173,7 @@ def _run(
     sitting = conduct(runner, lambda runner: runner.follow(agendas))
     log()
     trials = [trial for course in courses for trial in course.trials]
-    observations = list(record.observations(trials).values())
+    observations = record.observations(trials)
     early = stops(sitting, record.coverage(trials).headline) if sitting.stopped else ()
     names = [judge.name for judge in judges]
     errors = (*early, *speechless(names, observations, sitting.given_up))

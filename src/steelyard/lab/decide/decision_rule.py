@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
 
 from steelyard.errors import ConfigError
-from steelyard.metrics.pairs.decidable import DECIDABLE, Decidable
+from steelyard.metrics.metric import Metric
+from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.stats.arrays import Floats
+from steelyard.probes.catalogue import installed, metrics_of
+from steelyard.probes.probe import PAIRWISE
 from steelyard.stimuli.stimulus import Stimulus
 
 FORM = re.compile(
@@ -32,21 +40,44 @@ class DecisionRule:
         return f"{self.metric}{step}{self.side}{self.limit:g}"
 
     @property
-    def figure(self) -> Decidable:
-        """What the metric counts."""
-        return DECIDABLE[self.metric]
+    def probe(self) -> str:
+        """The probe whose pairs show the figure."""
+        return decidable()[self.metric][0]
+
+    @property
+    def figure(self) -> Metric:
+        """What is counted."""
+        return decidable()[self.metric][1]
 
     def concerns(self, stimulus: Stimulus) -> bool:
         """True for the stimuli that the figure is about."""
+        conditions = self.figure.conditions(stimulus.kind, stimulus.delta)
         return (
-            stimulus.probe == self.figure.probe
-            and stimulus.kind in self.figure.kinds
+            stimulus.probe == self.probe
+            and bool(conditions)
             and (self.delta is None or stimulus.delta == self.delta)
         )
+
+    def share(self, pairs: Pairs) -> Floats:
+        """What each complete pair contributes: its event, or the share of its calls with the event."""
+        events = self.figure.events(pairs).astype(np.float64)
+        return np.asarray(events.reshape(len(pairs), -1).mean(axis=1))
 
     def holds(self, side: str) -> bool:
         """Whether a figure found `above` or `below` the limit is as the rule wants it."""
         return side == {"<": "below", ">": "above"}[self.side]
+
+
+@cache
+def decidable() -> Mapping[str, tuple[str, Metric]]:
+    """Metrics by their ids, with the probe: shares of pairs or their calls that the catalogue can show."""
+    shares: dict[str, tuple[str, Metric]] = {}
+    for name, probe in installed().items():
+        if PAIRWISE in getattr(probe, "levels", (PAIRWISE,)) and not getattr(probe, "needs", ""):
+            for metric in metrics_of(name):
+                if metric.event is not None:
+                    shares.setdefault(metric.id, (name, metric))
+    return shares
 
 
 def parse_rule(text: str) -> DecisionRule:
@@ -55,15 +86,16 @@ def parse_rule(text: str) -> DecisionRule:
     if match is None:
         raise _wrong(text, "expected metric<limit or metric>limit, such as dark_current<0.10")
     metric, delta = match["metric"], match["delta"]
-    if metric not in DECIDABLE:
-        raise _wrong(text, f"unknown metric {metric!r}; known: {', '.join(DECIDABLE)}")
+    known = decidable()
+    if metric not in known:
+        raise _wrong(text, f"unknown metric {metric!r}; known: {', '.join(known)}")
     limit = _number(match["limit"])
     if limit is None or not 0 < limit < 1:
         raise _wrong(text, f"found the limit {match['limit']}, expected a number between 0 and 1")
     step = None if delta is None else _number(delta)
-    if DECIDABLE[metric].by_step and not step:
+    if known[metric][1].by_step and not step:
         raise _wrong(text, f"{metric} belongs to a quality step; write {metric}@delta=1")
-    if delta is not None and not DECIDABLE[metric].by_step:
+    if delta is not None and not known[metric][1].by_step:
         raise _wrong(text, f"{metric} has no quality step; leave @delta out")
     return DecisionRule(metric, match["side"], limit, step)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -28,7 +27,7 @@ def read_datasheet(folder: Path) -> Datasheet:
             f"{folder}: no datasheet.json found, expected a folder that `measure` or `import` wrote."
         )
     try:
-        return Datasheet.from_json(json.loads(path.read_text(encoding="utf-8")))
+        return Datasheet.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         reason = str(error).splitlines()[0]
         raise ConfigError(

@@ -17,7 +17,7 @@ from steelyard.lab.study.role_prompts import author_protocols, embedder_protocol
 from steelyard.lab.study.roles import EXAMPLES, Roles
 from steelyard.providers.house_judges import EXAMPLE_SERVER
 from steelyard.providers.provider import connect
-from steelyard.tasks.scale import Binary
+from steelyard.tasks.scale import Binary, Pairwise
 from steelyard.trials.judge import Judge, Protocol
 from steelyard.validation import Expected, checked
 
@@ -137,9 +137,8 @@ def _role(
     settings = {key: value for key, value in config.model_dump().items() if key in TAKEN}
     reached = {key: value for key, value in body.items() if key in traits.options.model_fields}
     try:
-        judge = replace(
-            parse_judge({**reached, **settings}, Path(), Binary()), name=name or where, protocols=protocols
-        )
+        judge = parse_judge({**reached, **settings}, Path(), Binary() if traits.scores else Pairwise())
+        judge = replace(judge, name=name or where, protocols=protocols)
         connect(judge)
     except UsageError as error:
         raise type(error)(f"{where}: {error}") from error

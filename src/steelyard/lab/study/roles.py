@@ -9,7 +9,7 @@ from typing import Any
 
 from steelyard.identity import content_hash
 from steelyard.stimuli.authored.similarity import EMBEDDED_LIMIT, LOCAL_LIMIT
-from steelyard.trials.judge import Judge
+from steelyard.trials.judge import TRANSPORT_OPTIONS, Judge
 from steelyard.trials.presentation import Decoding
 
 EXAMPLES = 2
@@ -117,7 +117,9 @@ class Roles:
 
 
 def _identity(model: Judge) -> list[object]:
-    return [model.address, model.options.get("base_url"), model.decoding]
+    """Who is asked and how; options of the provider's own only where there are any."""
+    own = {name: value for name, value in model.options.items() if name not in TRANSPORT_OPTIONS}
+    return [model.address, model.options.get("base_url"), model.decoding, *([own] if own else [])]
 
 
 def _settings(model: Judge) -> dict[str, Any]:

@@ -24,12 +24,6 @@ from steelyard.metrics.stats.power import ALPHA
 THESE_TASKS = "these tasks only"
 NO_SHARED = "no unit has a verdict of both judges"
 WITHIN, BEYOND = "within", "beyond"
-_PROBES = ("vacuum", "ladder", "position")
-_METRICS = (
-    *("dark_current", "raw_false_preference", "stable_cross_sensitivity", "positional_false_preference"),
-    *("target_sensitivity", "accuracy", "invariance", "order_consistency", "flip_first", "flip_second"),
-    "tie_rate",
-)
 
 
 @dataclass(frozen=True)
@@ -130,13 +124,14 @@ class Family:
         return self.p is not None and self.p <= ALPHA
 
 
-def compare(first: Outcomes, second: Outcomes, margin: float = MARGIN) -> Family:
+def compare(first: Outcomes, second: Outcomes, margin: float = MARGIN, order: Sequence[str] = ()) -> Family:
     """Every question that either judge was asked; words and q over the whole family.
 
-    A figure that can not be computed is undefined, and the others stand.
+    `order` are names of probes as a reader meets them. A figure that can not be computed is undefined, and
+    the others stand.
     """
     faults = Faults()
-    questions = sorted({*first, *second}, key=_place)
+    questions = sorted({*first, *second}, key=lambda question: _place(question, order))
     rows = [_guarded(faults, question, first, second) for question in questions]
     family = faults.guarded(
         "", "all figures together", lambda: read_together(rows, margin), lambda _: Family(tuple(rows), None)
@@ -279,19 +274,17 @@ def _reach(outcome: Outcome) -> tuple[int, int]:
     return (0, 1) if outcome.event is None else (int(outcome.event), int(outcome.event))
 
 
-def _place(question: Question) -> tuple[Any, ...]:
+def _place(question: Question, order: Sequence[str]) -> tuple[Any, ...]:
     """Base before other protocols, probes and metrics as a reader meets them, losses last."""
     group = question.condition
     protocol = str(group.get("protocol", ""))
-    known = _PROBES.index(question.probe) if question.probe in _PROBES else len(_PROBES)
-    metric = _METRICS.index(question.metric) if question.metric in _METRICS else len(_METRICS)
     return (
         question.probe == "run",
         protocol != "base",
         protocol,
-        known,
+        order.index(question.probe) if question.probe in order else len(order),
         question.probe,
-        metric,
+        question.place,
         float(group.get("delta", inf)),
         question.metric,
         repr(question.group),

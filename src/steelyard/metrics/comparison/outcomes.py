@@ -1,71 +1,49 @@
 """What a judge did with each unit, as events on which two judges can be paired.
 
-A question is a figure of the datasheet that is a share of events: calls, pairs or items either show the
-event or do not. Figures that are no such share (thresholds, d′, correlations) have no unit to be paired on.
+A question is a figure of the datasheet that is a share of units: calls, pairs or comparisons either show the
+metric's event or do not. Figures that are no such share (thresholds, d′, correlations) have no unit to be
+paired on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
-from steelyard.metrics.comparison.item_outcomes import item_outcomes
-from steelyard.metrics.comparison.question import Group, Key, Outcome, Question, outcome_of, question_of
-from steelyard.metrics.heading import step
-from steelyard.stimuli.expectation import NoPreference, Prefers, Unknown
+from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
+from steelyard.metrics.comparison.kept import kept_outcomes
+from steelyard.metrics.comparison.question import Key, Outcome, Question, outcome_of, question_of
+from steelyard.metrics.metric import Metric
+from steelyard.metrics.pairs.columns import collect
+from steelyard.metrics.scores.columns import collect_scores
+from steelyard.metrics.scores.original_range import on_original_range
+from steelyard.stimuli.expectation import Unknown
 from steelyard.stimuli.stimulus import Stimulus
+from steelyard.trials.trial import ORDERS
 from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
+from steelyard.verdicts.verdict import Failed, Unreadable
 
 Identity = Callable[[Stimulus], str]
 """What makes two stimuli the same: the content hash, or the name where texts are not known."""
+MetricsOf = Callable[[str], Sequence[Metric]]
+"""A probe's name to the metrics that it declares."""
 Outcomes = dict[Question, dict[Key, Outcome]]
-
-
-@dataclass(frozen=True)
-class _CallFigure:
-    probe: str
-    metric: str
-    groups: Callable[[Stimulus], Sequence[Group]]
-    event: Callable[[Observation], bool]
-    labelled: bool = False
-    """The event is held against a reference."""
-
-
-@dataclass(frozen=True)
-class _PairFigure:
-    probe: str
-    metric: str
-    groups: Callable[[Stimulus], Sequence[Group]]
-    event: Callable[[str | None, str | None], bool]
-
-
-def outcomes(observations: Sequence[Observation], identity: Identity) -> Outcomes:
-    """Every unit of one judge, by question."""
-    found: Outcomes = {}
-    for question, key, outcome in _all(observations, identity):
-        found.setdefault(question, {})[key] = outcome
-    return found
-
-
-def _all(observations: Sequence[Observation], identity: Identity) -> Iterator[tuple[Question, Key, Outcome]]:
-    for observation in observations:
-        name, stimulus = identity(observation.stimulus), observation.stimulus
-        key = (name, observation.order, observation.replicate)
-        for question, event, labelled in _of_call(observation):
-            yield question, key, outcome_of(stimulus, [observation.verdict], event, labelled=labelled)
-        for question, kind in LOSSES.items():
-            event = isinstance(observation.verdict, kind)
-            yield question, call_key(observation.protocol, key), outcome_of(stimulus, [], event)
-    yield from _of_pairs(observations, identity)
-    yield from item_outcomes(observations, identity)
-
+Events = Iterator[tuple[Sequence[Observation], bool]]
+"""The calls of a unit, and whether they show the event."""
+Units = Iterator[tuple[Question, Key, Outcome]]
 
 LOSSES = {
-    Question("run", "unreadable_rate", (), "call"): Unreadable,
-    Question("run", "failed_rate", (), "call"): Failed,
+    Question("run", UNREADABLE_RATE.id, (), "call"): Unreadable,
+    Question("run", FAILED_RATE.id, (), "call"): Failed,
 }
 """Questions of every call that a judge was asked."""
+
+
+def outcomes(observations: Sequence[Observation], identity: Identity, metrics_of: MetricsOf) -> Outcomes:
+    """Every unit of one judge, by question."""
+    found: Outcomes = {}
+    for question, key, outcome in _all(observations, identity, metrics_of):
+        found.setdefault(question, {})[key] = outcome
+    return found
 
 
 def call_key(protocol: str, key: Key) -> Key:
@@ -74,111 +52,65 @@ def call_key(protocol: str, key: Key) -> Key:
     return name, f"{protocol} {order}", replicate
 
 
-def _of_call(observation: Observation) -> Iterator[tuple[Question, bool, bool]]:
-    """Each question with its event, and whether that is held against a reference."""
-    stimulus = observation.stimulus
-    for figure in _CALLS:
-        if figure.probe == stimulus.probe and len(stimulus.texts) == 2:
-            for group in figure.groups(stimulus):
-                question = question_of(observation, figure.metric, group, "call")
-                yield question, figure.event(observation), figure.labelled
+def _all(observations: Sequence[Observation], identity: Identity, metrics_of: MetricsOf) -> Units:
+    yield from _lost(observations, identity)
+    pairs = [o for o in observations if len(o.stimulus.texts) == 2]
+    scores = on_original_range([o for o in observations if len(o.stimulus.texts) == 1])
+    for make, rows in ((_of_pairs, pairs), (_of_scores, scores)):
+        for probe, mine in _by_probe(rows):
+            for place, metric in enumerate(metrics_of(probe)):
+                if metric.event is not None and metric.compared:
+                    yield from _placed(place, metric, make(metric, mine), identity)
+    yield from kept_outcomes(scores, identity, metrics_of)
 
 
-def _of_pairs(
-    observations: Iterable[Observation], identity: Identity
-) -> Iterator[tuple[Question, Key, Outcome]]:
-    """Pairs that were shown in both orders."""
-    rows: dict[tuple[str, str, int], dict[str, Observation]] = {}
+def _lost(observations: Iterable[Observation], identity: Identity) -> Units:
     for observation in observations:
-        if len(observation.stimulus.texts) == 2:
-            row = (observation.protocol, identity(observation.stimulus), observation.replicate)
-            rows.setdefault(row, {})[observation.order] = observation
-    for (_, name, replicate), orders in rows.items():
-        if len(orders) == 2:
-            for question, outcome in _of_pair(orders["uv"], orders["vu"]):
-                yield question, (name, "", replicate), outcome
+        key = (identity(observation.stimulus), observation.order, observation.replicate)
+        for question, kind in LOSSES.items():
+            event = isinstance(observation.verdict, kind)
+            yield question, call_key(observation.protocol, key), outcome_of(observation.stimulus, [], event)
 
 
-def _of_pair(u_first: Observation, v_first: Observation) -> Iterator[tuple[Question, Outcome]]:
-    stimulus, verdicts = u_first.stimulus, [u_first.verdict, v_first.verdict]
-    slots = _slot(u_first.verdict), _slot(v_first.verdict)
-    for figure in _PAIRS:
-        if figure.probe == stimulus.probe:
-            for group in figure.groups(stimulus):
-                question = question_of(u_first, figure.metric, group, "pair")
-                yield question, outcome_of(stimulus, verdicts, figure.event(*slots))
+def _by_probe(observations: Iterable[Observation]) -> Iterator[tuple[str, list[Observation]]]:
+    """The observations of each probe under each protocol."""
+    parts: dict[tuple[str, str], list[Observation]] = {}
+    for observation in observations:
+        parts.setdefault((observation.stimulus.probe, observation.protocol), []).append(observation)
+    return ((probe, mine) for (probe, _), mine in parts.items())
 
 
-def _decided(observation: Observation) -> bool:
-    return isinstance(observation.verdict, Decided)
+def _of_pairs(metric: Metric, observations: Sequence[Observation]) -> Events:
+    """The metric's event call by call, or on pairs that were shown in both orders."""
+    pairs = collect(observations)
+    calls = {(o.stimulus.id, o.replicate, o.order): o for o in observations}
+    units = [(order,) for order in ORDERS] if metric.unit == "call" else [ORDERS]
+    events = metric.events(pairs).reshape(len(pairs), len(units))
+    names = [pairs.names[number] for number in pairs.pair]
+    for row, (name, replicate) in enumerate(zip(names, pairs.replicate.tolist(), strict=True)):
+        for unit, orders in enumerate(units):
+            shown = [calls[name, replicate, order] for order in orders if (name, replicate, order) in calls]
+            if len(shown) == len(orders):
+                yield shown, bool(events[row, unit])
 
 
-def _neither(observation: Observation) -> bool:
-    return isinstance(observation.verdict, (Tie, Abstained))
+def _of_scores(metric: Metric, observations: Sequence[Observation]) -> Events:
+    """The metric's event call by call."""
+    scores = collect_scores(observations)
+    calls = {(o.stimulus.id, o.replicate): o for o in observations}
+    names = [scores.stimuli[number] for number in scores.stimulus]
+    events = metric.events(scores).tolist()
+    for name, replicate, event in zip(names, scores.replicate.tolist(), events, strict=True):
+        yield [calls[name, replicate]], event
 
 
-def _agrees(observation: Observation) -> bool:
-    """The call names the better text; where neither is better, a tie agrees."""
-    expectation = observation.stimulus.expectation
-    if isinstance(expectation, Prefers):
-        return observation.winner == expectation.content
-    return isinstance(expectation, NoPreference) and _neither(observation)
-
-
-def _slot(verdict: Verdict) -> str | None:
-    return verdict.value if isinstance(verdict, Decided) else None
-
-
-def _any(stimulus: Stimulus) -> Sequence[Group]:
-    del stimulus
-    return ({},)
-
-
-def _equals(stimulus: Stimulus) -> Sequence[Group]:
-    same = stimulus.kind == "same_subset" and not stimulus.delta
-    return ({"delta": 0, "kind": "same_subset"},) if same else ()
-
-
-def _step(stimulus: Stimulus) -> Sequence[Group]:
-    better = isinstance(stimulus.expectation, Prefers) and stimulus.delta is not None and stimulus.delta > 0
-    return ({"delta": step(stimulus.delta or 0)},) if better else ()
-
-
-def _steps(stimulus: Stimulus) -> Sequence[Group]:
-    """Each step by itself, and all of them together."""
-    own = _step(stimulus)
-    return ({}, *own) if own else ()
-
-
-def _labelled(stimulus: Stimulus) -> Sequence[Group]:
-    return () if isinstance(stimulus.expectation, Unknown) else ({},)
-
-
-def _same_content(u_first: str | None, v_first: str | None) -> bool:
-    return u_first is not None and v_first is not None and u_first != v_first
-
-
-def _both(slot: str | None) -> Callable[[str | None, str | None], bool]:
-    """Both orders commit to the same slot; to this one where it is named."""
-
-    def same_slot(u_first: str | None, v_first: str | None) -> bool:
-        return u_first is not None and u_first == v_first and slot in (None, u_first)
-
-    return same_slot
-
-
-_CALLS = (
-    _CallFigure("vacuum", "dark_current", _any, _decided),
-    _CallFigure("ladder", "raw_false_preference", _equals, _decided),
-    _CallFigure("ladder", "target_sensitivity", _steps, _agrees, labelled=True),
-    _CallFigure("ladder", "tie_rate", _step, _neither),
-    _CallFigure("position", "accuracy", _labelled, _agrees, labelled=True),
-    _CallFigure("position", "tie_rate", _any, _neither),
-)
-_PAIRS = (
-    _PairFigure("ladder", "stable_cross_sensitivity", _equals, _same_content),
-    _PairFigure("ladder", "positional_false_preference", _equals, _both(None)),
-    _PairFigure("position", "order_consistency", _any, _same_content),
-    _PairFigure("position", "flip_first", _any, _both("1")),
-    _PairFigure("position", "flip_second", _any, _both("2")),
-)
+def _placed(place: int, metric: Metric, events: Events, identity: Identity) -> Units:
+    """Each unit in every condition that it counts in; none without the reference that it needs."""
+    for calls, event in events:
+        call, stimulus = calls[0], calls[0].stimulus
+        if metric.labelled and (isinstance(stimulus.expectation, Unknown) or call.own_label):
+            continue
+        outcome = outcome_of(stimulus, [c.verdict for c in calls], event, labelled=metric.labelled)
+        key = (identity(stimulus), call.order if metric.unit == "call" else "", call.replicate)
+        for group in metric.conditions(stimulus.kind, stimulus.delta):
+            yield question_of(call, metric, group, place), key, outcome

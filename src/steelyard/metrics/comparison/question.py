@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
+from steelyard.metrics.metric import Group, Metric
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.verdict import Failed, Unreadable, Verdict
 
 Key = tuple[str, str, int]
 """Which unit: what was shown, in which order (empty where both make one unit), which replicate."""
-Group = Mapping[str, str | float]
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,8 @@ class Question:
     """Condition, as sorted items."""
     unit: str
     """What is counted: `call`, `pair` or `comparison`."""
+    place: int = field(default=0, compare=False)
+    """Where the probe names the metric among its own."""
 
     @property
     def condition(self) -> dict[str, str | float]:
@@ -49,10 +51,10 @@ class Outcome:
     """The reference that the event is held against, where it is held against one."""
 
 
-def question_of(observation: Observation, metric: str, group: Group, unit: str) -> Question:
+def question_of(observation: Observation, metric: Metric, group: Group, place: int) -> Question:
     """The question that an observation answers, under its own probe and protocol."""
     items = tuple(sorted({**group, "protocol": observation.protocol}.items()))
-    return Question(observation.stimulus.probe, metric, items, unit)
+    return Question(observation.stimulus.probe, metric.id, items, metric.unit, place)
 
 
 def outcome_of(

@@ -22,25 +22,78 @@ from steelyard.metrics.pairs.counting import count_calls
 from steelyard.metrics.stats.arrays import Ints, Mask
 from steelyard.wording import counted
 
+SAME_QUALITY = ("same_subset",)
+"""Kinds of pairs that are the same in quality and differ in nothing but words."""
 DECLARED = {"kind": "same_subset", "protocol": "base"}
 """Where position and wording are tested, declared before the data."""
+
+
+def stable(pairs: Pairs) -> Mask:
+    """The same content won in both orders."""
+    return two_sided(pairs) & np.not_equal(pairs.u_first, pairs.v_first)
+
+
+def positional(pairs: Pairs) -> Mask:
+    """The same slot won in both orders."""
+    return two_sided(pairs) & np.equal(pairs.u_first, pairs.v_first)
+
+
+def one_sided(pairs: Pairs) -> Mask:
+    """Exactly one order was decided; the other was a tie."""
+    return complete(pairs) & (decided(pairs.u_first) ^ decided(pairs.v_first))
+
+
+def undecided(pairs: Pairs) -> Mask:
+    """Tie in both orders."""
+    return neither(pairs.u_first) & neither(pairs.v_first)
+
+
+def two_sided(pairs: Pairs) -> Mask:
+    """Both orders name a winner."""
+    return decided(pairs.u_first) & decided(pairs.v_first)
+
+
+def complete(pairs: Pairs) -> Mask:
+    """Both orders ended in a verdict."""
+    return readable(pairs.u_first) & readable(pairs.v_first)
+
 
 STABLE_CROSS_SENSITIVITY = Metric(
     "stable_cross_sensitivity",
     "stable cross-sensitivity",
     "Same-quality pairs where the same text wins in both orders: the judge responds to surface form.",
     limit=Limit(0.10, group=DECLARED),
+    unit="pair",
+    event=stable,
+    kinds=SAME_QUALITY,
 )
 POSITIONAL_FALSE_PREFERENCE = Metric(
     "positional_false_preference",
     "positional false preference",
     "Same-quality pairs where the same slot wins in both orders: the judge responds to position.",
     limit=Limit(0.10, group=DECLARED),
+    unit="pair",
+    event=positional,
+    kinds=SAME_QUALITY,
 )
 ONE_SIDED_COMMIT = Metric(
-    "one_sided_commit", "one-sided commit", "Pairs with a winner in exactly one of the two orders."
+    "one_sided_commit",
+    "one-sided commit",
+    "Pairs with a winner in exactly one of the two orders.",
+    unit="pair",
+    event=one_sided,
+    kinds=SAME_QUALITY,
+    compared=False,
 )
-NO_PREFERENCE = Metric("no_preference", "no preference", "Pairs that are a tie in both orders.")
+NO_PREFERENCE = Metric(
+    "no_preference",
+    "no preference",
+    "Pairs that are a tie in both orders.",
+    unit="pair",
+    event=undecided,
+    kinds=SAME_QUALITY,
+    compared=False,
+)
 
 CELLS = (STABLE_CROSS_SENSITIVITY, POSITIONAL_FALSE_PREFERENCE, ONE_SIDED_COMMIT, NO_PREFERENCE)
 ONE_ORDER = "shown in one order only: not decomposed"
@@ -116,16 +169,13 @@ class Decomposition:
 def decompose(pairs: Pairs) -> Decomposition:
     """Sort the pairs that were shown in both orders into cells; the identity is asserted."""
     rows = pairs.where(shown(pairs.u_first) & shown(pairs.v_first))
-    u, v = rows.u_first, rows.v_first
-    complete = readable(u) & readable(v)
-    two_sided = decided(u) & decided(v)
     result = Decomposition(
         pairs=rows,
-        stable=two_sided & (u != v),
-        positional=two_sided & (u == v),
-        one_sided=complete & (decided(u) ^ decided(v)),
-        no_preference=neither(u) & neither(v),
-        complete=complete,
+        stable=stable(rows),
+        positional=positional(rows),
+        one_sided=one_sided(rows),
+        no_preference=undecided(rows),
+        complete=complete(rows),
         # Counted by code and not by `decided`, so that the identity can fail.
         commits=count_calls(rows, lambda codes: np.isin(codes, (Answer.FIRST, Answer.SECOND))),
     )

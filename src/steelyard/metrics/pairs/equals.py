@@ -1,8 +1,13 @@
-"""Figures of pairs whose candidates are equally good."""
+"""Figures of pairs whose candidates are equally good, and the tests between equals.
+
+The tests are one family, declared before the data. Each of them holds its level of .05, and a judge without
+any preference would be flagged by one of three in a sheet of eight. Holm's correction over the family keeps
+that to one sheet in twenty.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,13 +16,14 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import FLAGGED, UNDERPOWERED
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.pairs.answer import decided, neither, readable
+from steelyard.metrics.pairs.answer import neither
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.pairs.counting import count_calls, excluded, tally
+from steelyard.metrics.pairs.counting import excluded, share_of_calls, tally
 from steelyard.metrics.pairs.decomposition import (
     CELLS,
     ONE_SIDED_COMMIT,
     POSITIONAL_FALSE_PREFERENCE,
+    SAME_QUALITY,
     SLOTS,
     STABLE_CROSS_SENSITIVITY,
     Decomposition,
@@ -25,23 +31,34 @@ from steelyard.metrics.pairs.decomposition import (
     decompose,
     undecomposed,
 )
-from steelyard.metrics.pairs.slot_test import position_test
+from steelyard.metrics.pairs.flip_estimates import order_test
+from steelyard.metrics.pairs.slot_test import position_test, two_sided_counts
 from steelyard.metrics.proportions import join, proportion
-from steelyard.metrics.tested import Tested, alone
+from steelyard.metrics.tested import Tested, alone, family_of
 from steelyard.wording import counted, plural
 
 RAW_FALSE_PREFERENCE = Metric(
     "raw_false_preference",
     "raw false preference",
     "Calls that name a winner between texts of the same quality; a mixture that its parts explain.",
+    event=lambda pairs: pairs.reports,
+    kinds=SAME_QUALITY,
 )
 OTHER_CONFLICT = Metric(
     "other_conflict",
     "other conflict",
     "Commits in pairs whose other order gave no verdict, as a share of all calls; zero in clean runs.",
 )
-TIE_RATE = Metric("tie_rate", "tie rate", "Calls answered with a tie or a valid abstention.")
+TIE_RATE = Metric(
+    "tie_rate",
+    "tie rate",
+    "Calls answered with a tie or a valid abstention.",
+    event=lambda pairs: neither(pairs.calls),
+    by_step=True,
+)
 
+POSITION, STABLE, ORDER = "position", "stable", "order"
+"""The tests between equals."""
 SPLIT = (POSITIONAL_FALSE_PREFERENCE, ONE_SIDED_COMMIT)
 """Cells whose commits went into one slot, which is recorded."""
 BY_CHANCE = "by chance"
@@ -60,18 +77,15 @@ def direction_estimates(
 
 def call_rates(heading: Heading, pairs: Pairs) -> list[Estimate]:
     """`raw_false_preference` and `tie_rate`: call by call, so one order is enough."""
-    calls = count_calls(pairs, readable)
     return [
-        proportion(heading, RAW_FALSE_PREFERENCE, tally(pairs, count_calls(pairs, decided), calls)),
-        tie_rate(heading, pairs),
+        proportion(heading, metric, share_of_calls(pairs, metric))
+        for metric in (RAW_FALSE_PREFERENCE, TIE_RATE)
     ]
 
 
-def tie_rate(heading: Heading, pairs: Pairs, metric: Metric = TIE_RATE) -> Estimate:
+def tie_rate(heading: Heading, pairs: Pairs) -> Estimate:
     """Ties and valid abstentions among calls with a verdict."""
-    return proportion(
-        heading, metric, tally(pairs, count_calls(pairs, neither), count_calls(pairs, readable))
-    )
+    return proportion(heading, TIE_RATE, share_of_calls(pairs, TIE_RATE))
 
 
 def _decomposition_estimates(heading: Heading, pairs: Pairs, family: Mapping[str, Tested]) -> list[Estimate]:
@@ -158,3 +172,19 @@ def _other_conflict(heading: Heading, parts: Decomposition) -> Estimate:
     rows = np.where(parts.complete, 0, parts.commits)
     counts = tally(parts.pairs, rows, np.full(len(rows), 2, dtype=np.int64), missing=False)
     return proportion(heading, OTHER_CONFLICT, counts)
+
+
+def equals_tests(
+    heading: Heading, pairs: Pairs, members: Sequence[str] = (POSITION, STABLE, ORDER)
+) -> Mapping[str, Tested]:
+    """The position test, the test for stable preferences, and with replicates order against noise.
+
+    A test that has nothing to count is none: stable preferences need a pair that was decided in both orders.
+    """
+    parts = decompose(pairs)
+    if not parts.complete.any():
+        return {}
+    position = position_test(parts)
+    stable = position.stable_p if any(two_sided_counts(parts.pairs.where(parts.complete))) else None
+    found = {POSITION: position.p, STABLE: stable, ORDER: order_test(heading, pairs)}
+    return family_of({name: p for name in members if (p := found[name]) is not None})

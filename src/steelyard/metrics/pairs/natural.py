@@ -17,9 +17,9 @@ from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.pairs.answer import Answer, neither, readable
+from steelyard.metrics.pairs.answer import Answer, readable
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.pairs.counting import excluded, tally
+from steelyard.metrics.pairs.counting import excluded, share_of_calls, tally
 from steelyard.metrics.pairs.decomposition import (
     NO_PREFERENCE,
     ONE_SIDED_COMMIT,
@@ -27,33 +27,49 @@ from steelyard.metrics.pairs.decomposition import (
     SLOTS,
     STABLE_CROSS_SENSITIVITY,
     decompose,
+    positional,
+    stable,
     undecomposed,
 )
-from steelyard.metrics.pairs.equals import cell_estimate, left_out, tie_rate
-from steelyard.metrics.pairs.equals_tests import ORDER, POSITION, equals_tests
+from steelyard.metrics.pairs.equals import ORDER, POSITION, cell_estimate, equals_tests, left_out, tie_rate
 from steelyard.metrics.pairs.flip_estimates import flip_estimates
 from steelyard.metrics.pairs.missing import missing_rates
-from steelyard.metrics.pairs.net_slot import DECLARED_PROTOCOL, net_slot_preference
+from steelyard.metrics.pairs.slot import DECLARED_PROTOCOL, net_slot_preference
 from steelyard.metrics.pairs.slot_test import position_test
 from steelyard.metrics.pairs.uneven_slots import over_slots
 from steelyard.metrics.proportions import proportion
-from steelyard.metrics.stats.arrays import Ints, Mask
+from steelyard.metrics.stats.arrays import Ints
 from steelyard.metrics.stats.multiplicity import holm
-from steelyard.metrics.stats.tally import Tally
 
 ORDER_CONSISTENCY = Metric(
     "order_consistency",
     "order consistency",
     "Pairs whose winner stays the same text when the order is reversed.",
+    unit="pair",
+    event=stable,
 )
 FLIP_FIRST = Metric(
-    "flip_first", "flips to slot 1", "Pairs whose winner changes with the order, to the first slot."
+    "flip_first",
+    "flips to slot 1",
+    "Pairs whose winner changes with the order, to the first slot.",
+    unit="pair",
+    event=lambda pairs: positional(pairs) & (pairs.u_first == Answer.FIRST),
 )
 FLIP_SECOND = Metric(
-    "flip_second", "flips to slot 2", "Pairs whose winner changes with the order, to the second slot."
+    "flip_second",
+    "flips to slot 2",
+    "Pairs whose winner changes with the order, to the second slot.",
+    unit="pair",
+    event=lambda pairs: positional(pairs) & (pairs.u_first == Answer.SECOND),
 )
 ACCURACY_BOTH = Metric(
-    "accuracy_both", "accuracy in both orders", "Pairs whose verdict is the expected one in both orders."
+    "accuracy_both",
+    "accuracy in both orders",
+    "Pairs whose verdict is the expected one in both orders.",
+    unit="pair",
+    event=lambda pairs: pairs.right.all(axis=1),
+    labelled=True,
+    compared=False,
 )
 
 CELLS: dict[Metric, tuple[Metric, int | None]] = {
@@ -115,28 +131,10 @@ def _cells(heading: Heading, pairs: Pairs) -> list[Estimate]:
     ]
 
 
-def right(pairs: Pairs) -> tuple[Mask, Mask]:
-    """Calls that agree with people, u first and v first; where they found neither better, a tie agrees."""
-    u_first = np.where(pairs.better == 1, pairs.u_first == Answer.FIRST, pairs.u_first == Answer.SECOND)
-    v_first = np.where(pairs.better == 1, pairs.v_first == Answer.SECOND, pairs.v_first == Answer.FIRST)
-    tied = pairs.better == 0
-    return (
-        np.where(tied, neither(pairs.u_first), u_first),
-        np.where(tied, neither(pairs.v_first), v_first),
-    )
-
-
 def _accuracy(heading: Heading, pairs: Pairs) -> Estimate:
     reason = None if len(pairs) else NO_GOLD
-    estimate = proportion(heading, ACCURACY, _agreeing(pairs), reason=reason)
-    return over_slots(estimate, None, pairs, _agreeing)
-
-
-def _agreeing(pairs: Pairs) -> Tally:
-    """Calls that agree with people, among those with a verdict."""
-    u, v = right(pairs)
-    calls = readable(pairs.u_first).astype(np.int64) + readable(pairs.v_first)
-    return tally(pairs, u.astype(np.int64) + v, calls)
+    estimate = proportion(heading, ACCURACY, share_of_calls(pairs, ACCURACY), reason=reason)
+    return over_slots(estimate, None, pairs, lambda part: share_of_calls(part, ACCURACY))
 
 
 def _accuracy_in_slot(heading: Heading, pairs: Pairs, slot: int) -> Estimate:
@@ -158,7 +156,7 @@ def _accuracy_both(heading: Heading, pairs: Pairs) -> Estimate:
     if not parts.complete.any():
         why = undecomposed(pairs, parts) if len(pairs) else NO_GOLD
         return heading.undefined(ACCURACY_BOTH, why, "pair", excluded(pairs))
-    u, v = right(parts.pairs)
+    u, v = parts.pairs.right.T
     counts = tally(parts.pairs, u & v, parts.complete, calls_per_trial=2)
     lost_u, lost_v = ~readable(parts.pairs.u_first), ~readable(parts.pairs.v_first)
     possible = int(np.count_nonzero(~parts.complete & (u | lost_u) & (v | lost_v)))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading, step
-from steelyard.metrics.metric import Limit, Metric
-from steelyard.metrics.pairs.answer import decided, readable
+from steelyard.metrics.heading import Heading
+from steelyard.metrics.metric import Limit, Metric, step
+from steelyard.metrics.pairs.answer import decided, neither, readable
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.pairs.counting import count_calls, count_wins, tally
+from steelyard.metrics.pairs.counting import count_calls, share_of_calls, tally
 from steelyard.metrics.pairs.equals import tie_rate
 from steelyard.metrics.pairs.uneven_slots import Count, over_slots
 from steelyard.metrics.proportions import proportion
@@ -23,12 +24,31 @@ TARGET_SENSITIVITY = Metric(
     "target sensitivity",
     "Calls that choose the better of two texts a known number of quality steps apart; a tie is a miss.",
     limit=Limit(0.80, "min", {"delta": 1}),
+    event=lambda pairs: pairs.right,
+    labelled=True,
+    by_step=True,
+    over_steps=True,
 )
 NONTIE_ACCURACY = Metric(
     "nontie_accuracy", "accuracy without ties", "Correct calls among those that name a winner."
 )
-MISS_BY_TIE = Metric("miss_by_tie", "miss by tie", "Calls that answer tie although one text is better.")
-WRONG_CHOICE = Metric("wrong_choice", "wrong choice", "Calls that choose the worse text.")
+MISS_BY_TIE = Metric(
+    "miss_by_tie",
+    "miss by tie",
+    "Calls that answer tie although one text is better.",
+    event=lambda pairs: neither(pairs.calls),
+    by_step=True,
+    compared=False,
+)
+WRONG_CHOICE = Metric(
+    "wrong_choice",
+    "wrong choice",
+    "Calls that choose the worse text.",
+    event=lambda pairs: pairs.reports & ~pairs.right,
+    labelled=True,
+    by_step=True,
+    compared=False,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +72,7 @@ def on_ladder(pairs: Pairs) -> Pairs:
 
 def outcomes(pairs: Pairs) -> Outcomes:
     """Compare each answer with the slot in which the better candidate stood."""
-    correct = np.where(pairs.better == 1, count_wins(pairs, "u"), count_wins(pairs, "v"))
-    return Outcomes(pairs, correct, count_calls(pairs, decided), count_calls(pairs, readable))
+    return Outcomes(pairs, pairs.right.sum(axis=1), count_calls(pairs, decided), count_calls(pairs, readable))
 
 
 def steps(pairs: Pairs) -> list[float]:
@@ -63,30 +82,19 @@ def steps(pairs: Pairs) -> list[float]:
 
 def sensitivity_estimates(heading: Heading, pairs: Pairs) -> list[Estimate]:
     """All rates of one step; `pairs` hold that step alone."""
-    seen = outcomes(pairs)
+    undecided = "no call of this condition was decided"
     return [
-        target_sensitivity(heading, seen),
-        _share(
-            heading,
-            NONTIE_ACCURACY,
-            pairs,
-            _right_of_decided,
-            reason="no call of this condition was decided",
-        ),
-        tie_rate(heading, pairs, MISS_BY_TIE),
-        _share(heading, WRONG_CHOICE, pairs, _wrong),
+        target_sensitivity(heading, pairs),
+        _share(heading, NONTIE_ACCURACY, pairs, _right_of_decided, reason=undecided),
+        proportion(heading, MISS_BY_TIE, share_of_calls(pairs, MISS_BY_TIE)),
+        _share(heading, WRONG_CHOICE, pairs),
         tie_rate(heading, pairs),
     ]
 
 
-def target_sensitivity(heading: Heading, seen: Outcomes) -> Estimate:
+def target_sensitivity(heading: Heading, pairs: Pairs) -> Estimate:
     """Calls choosing the better candidate among all with a verdict; ties are not correct."""
-    return _share(heading, TARGET_SENSITIVITY, seen.pairs, _right)
-
-
-def _right(pairs: Pairs) -> Tally:
-    seen = outcomes(pairs)
-    return tally(pairs, seen.correct, seen.readable)
+    return _share(heading, TARGET_SENSITIVITY, pairs)
 
 
 def _right_of_decided(pairs: Pairs) -> Tally:
@@ -94,15 +102,11 @@ def _right_of_decided(pairs: Pairs) -> Tally:
     return tally(pairs, seen.correct, seen.decided)
 
 
-def _wrong(pairs: Pairs) -> Tally:
-    seen = outcomes(pairs)
-    return tally(pairs, seen.decided - seen.correct, seen.readable)
-
-
 def _share(
-    heading: Heading, metric: Metric, pairs: Pairs, count: Count, reason: str | None = None
+    heading: Heading, metric: Metric, pairs: Pairs, count: Count | None = None, reason: str | None = None
 ) -> Estimate:
     """A share of right or wrong choices; where slots are uneven, it says what the other one could change."""
+    count = count or partial(share_of_calls, metric=metric)
     estimate = proportion(heading, metric, count(pairs), reason=reason)
     return over_slots(estimate, metric.limit_in(heading.group), pairs, count)
 
@@ -111,8 +115,6 @@ def by_base_level(heading: Heading, pairs: Pairs) -> list[Estimate]:
     """Target sensitivity of one step, apart for each quality of the worse text."""
     levels = np.unique(pairs.base_level[~np.isnan(pairs.base_level)])
     return [
-        target_sensitivity(
-            heading.within(base_level=step(level)), outcomes(pairs.where(pairs.base_level == level))
-        )
+        target_sensitivity(heading.within(base_level=step(level)), pairs.where(pairs.base_level == level))
         for level in levels
     ]

@@ -12,8 +12,8 @@ from math import inf, isinf
 import numpy as np
 
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading, step
-from steelyard.metrics.metric import Metric, ShownAs
+from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
+from steelyard.metrics.metric import Metric, ShownAs, step
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import by_task, distinct_pairs, excluded, tally
 from steelyard.metrics.pairs.sensitivity import Outcomes, on_ladder, outcomes, steps

@@ -83,9 +83,8 @@ def share(
 def accuracy(heading: Heading, scores: Scores) -> Estimate:
     """Calls that give the expected label; an abstention is not correct, a lost call is not counted."""
     rows = scores.where(scores.labelled)
-    right = rows.decided & np.equal(rows.score, rows.expected)
     reason = None if len(rows) else unlabelled(scores) if len(scores) else NO_CALLS
-    return _of_calls(heading, ACCURACY, rows, right, chance=_guess(rows), reason=reason)
+    return _of_calls(heading, ACCURACY, rows, rows.right, chance=_guess(rows), reason=reason)
 
 
 def within_one(heading: Heading, scores: Scores) -> Estimate:

@@ -1,0 +1,44 @@
+"""Verdicts on edited items beside those on the items as they are: kept or not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from steelyard.metrics.comparison.question import Key, Outcome, Question, outcome_of, question_of
+from steelyard.metrics.metric import Metric
+from steelyard.metrics.scores.invariance import INVARIANCE
+from steelyard.stimuli.expectation import Label
+from steelyard.stimuli.original import ORIGINAL, PERTURBED
+from steelyard.stimuli.stimulus import Stimulus
+from steelyard.verdicts.observation import Observation
+
+
+def kept_outcomes(
+    scores: Sequence[Observation],
+    identity: Callable[[Stimulus], str],
+    metrics_of: Callable[[str], Sequence[Metric]],
+) -> Iterator[tuple[Question, Key, Outcome]]:
+    """Every edit that keeps the label beside every call on the item, of probes that report invariance."""
+    originals: dict[tuple[str, str], list[Observation]] = {}
+    for observation in scores:
+        if observation.stimulus.kind == ORIGINAL:
+            originals.setdefault(_item(observation), []).append(observation)
+    for edit in scores:
+        if edit.stimulus.kind != PERTURBED or INVARIANCE not in metrics_of(edit.stimulus.probe):
+            continue
+        place = metrics_of(edit.stimulus.probe).index(INVARIANCE)
+        for own in originals.get(_item(edit), ()):
+            if keeps_label(edit.stimulus, own.stimulus):
+                key = (identity(edit.stimulus), f"beside {own.replicate}", edit.replicate)
+                outcome = outcome_of(edit.stimulus, [edit.verdict, own.verdict], edit.verdict == own.verdict)
+                yield question_of(edit, INVARIANCE, {}, place), key, outcome
+
+
+def _item(observation: Observation) -> tuple[str, str]:
+    return observation.protocol, observation.stimulus.lineage.parent
+
+
+def keeps_label(edited: Stimulus, original: Stimulus) -> bool:
+    """The edit expects the label of the unchanged item; without a label on either side it is taken to."""
+    mine, own = edited.expectation, original.expectation
+    return mine == own or not (isinstance(mine, Label) and isinstance(own, Label))
