@@ -30,9 +30,8 @@ from steelyard.metrics.proportions import join
 SAME, DIFFERENT, FILLER = "same_subset", "different_subset", "filler"
 
 
-def ladder_estimates(judge: str, protocol: str, pairs: Pairs, seed: int) -> list[Estimate]:
+def ladder_estimates(heading: Heading, pairs: Pairs) -> list[Estimate]:
     """Decomposition of equals, sensitivity by step, threshold, position, and calls without a verdict."""
-    heading = Heading(judge, "ladder", {"protocol": protocol}, seed)
     return [
         *_equals(heading, pairs),
         *_climb(heading, pairs),

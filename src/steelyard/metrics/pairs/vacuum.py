@@ -9,7 +9,6 @@ from steelyard.metrics.pairs.dark_current import dark_currents
 from steelyard.metrics.pairs.missing import missing_rates
 
 
-def vacuum_estimates(judge: str, protocol: str, pairs: Pairs, seed: int) -> list[Estimate]:
+def vacuum_estimates(heading: Heading, pairs: Pairs) -> list[Estimate]:
     """Dark current, pooled and per kind, and the rates of calls without a verdict."""
-    heading = Heading(judge, "vacuum", {"protocol": protocol}, seed)
     return [*dark_currents(heading, pairs), *missing_rates(heading, pairs)]
