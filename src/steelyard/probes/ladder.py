@@ -17,10 +17,9 @@ from steelyard.metrics.pairs.decomposition import (
 from steelyard.metrics.pairs.dprime import DPRIME, DPRIME_2AFC
 from steelyard.metrics.pairs.equals import OTHER_CONFLICT, RAW_FALSE_PREFERENCE, TIE_RATE
 from steelyard.metrics.pairs.flip_estimates import FLIP_EXCESS, REPEAT_FLIP_RATE, SWAP_FLIP_RATE
-from steelyard.metrics.pairs.ladder import ladder_estimates
-from steelyard.metrics.pairs.net_slot import NET_SLOT_PREFERENCE
-from steelyard.metrics.pairs.padded import PADDED_PREFERENCE
+from steelyard.metrics.pairs.ladder import PADDED_PREFERENCE, ladder_estimates
 from steelyard.metrics.pairs.sensitivity import MISS_BY_TIE, NONTIE_ACCURACY, TARGET_SENSITIVITY, WRONG_CHOICE
+from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
 from steelyard.metrics.pairs.threshold import DELTA75
 from steelyard.probes.probe import PAIRWISE, Design, Showing, both_orders, catalogued
 from steelyard.stimuli.ladder import different_subset_pair, filler_pair, prefix_pair, same_subset_pair

@@ -20,7 +20,7 @@ from steelyard.metrics.pairs.natural import (
     natural_estimates,
     prompt_family,
 )
-from steelyard.metrics.pairs.net_slot import NET_SLOT_PREFERENCE
+from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
 from steelyard.probes.probe import PAIRWISE, Design, Showing, both_orders
 from steelyard.stimuli.natural import natural_pair
 from steelyard.verdicts.observations import Observations
