@@ -9,7 +9,7 @@ from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from steelyard.providers.provider import PROVIDERS, traits_of
+from steelyard.providers.provider import traits_of
 from steelyard.trials.judge import PRICE_OPTIONS, Judge
 from steelyard.trials.reply import Usage
 
@@ -69,14 +69,11 @@ def price_of(judge: Judge) -> Price | None:
 
 
 def price_at(provider: str, model: str, options: Mapping[str, Any]) -> Price | None:
-    """The price of a model by its name, or what is stated among its options.
-
-    What was paid is reckoned from a run file too, where the provider may not be installed any more.
-    """
+    """The price of a model by its name, or what is stated among its options."""
     if all(name in options for name in PRICE_OPTIONS):
         stated = [float(options[name]) / MILLION for name in PRICE_OPTIONS]
         return Price(stated[0], stated[1], "stated with the judge")
-    if provider in PROVIDERS.names() and traits_of(f"{provider}/{model}").free:
+    if traits_of(f"{provider}/{model}").free:
         return Price(0.0, 0.0, "runs on this machine")
     return _listed(provider, model)
 
