@@ -44,6 +44,7 @@ _FEW_LOSSES = (
     "over a whole run so few tasks lose a call that the spread between them seldom shows; rates of single "
     "probes fare better."
 )
+FITTED = (*(metric.id for metric in NAMES), "limit_of_detection")
 REMARKS = {
     ("binary", "accuracy_mean"): _PERCENTILES,
     ("binary", "cost_per_point"): _BELOW_THE_LINE,
@@ -60,7 +61,9 @@ REMARKS = {
     ("pairs", "failed_rate"): _FEW_LOSSES,
     ("pairs", "unreadable_rate"): _FEW_LOSSES,
     ("binary", "unreadable_rate"): _FEW_LOSSES,
-    **{("instrument", metric): _PAIRS_ALIKE for metric in (*NAMES, "limit_of_detection")},
+    ("ordinal", "unreadable_rate"): _FEW_LOSSES,
+    ("pairs", "delta75"): "percentiles of four tasks drawn again, which cross 75 % at few places.",
+    **{("instrument", metric): _PAIRS_ALIKE for metric in FITTED},
 }
 """Sheet and metric of a row below the floor to the reason, in a sentence."""
 
