@@ -9,8 +9,7 @@ import pytest
 from scipy.stats import norm, t
 
 from clustered import CORRELATIONS, TASKS, cell_counts, slot_answers, tallies
-from steelyard.metrics.pairs.dprime import separation
-from steelyard.metrics.pairs.dprime_limits import from_shares
+from steelyard.metrics.pairs.dprime import from_shares, separation
 from steelyard.metrics.stats.clusters import goodman_cluster, percentile_limits, resample
 from steelyard.metrics.stats.intervals import goodman
 from steelyard.metrics.stats.tally import Tally

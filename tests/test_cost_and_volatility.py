@@ -27,6 +27,7 @@ from steelyard.probes.probe import Design, Showing
 from steelyard.probes.score_range import ScoreRange
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
 
 # RAND harness, Appendix B: dollars per point on Fortress, Persuade, HarmBench, AgentHarm, and overall.
 APPENDIX_B = {
@@ -88,7 +89,9 @@ def test_the_two_published_tables_are_margins_of_one(benchmark: str) -> None:
 def test_cost_per_point_by_hand() -> None:
     # Four labelled calls at 100 and 10 tokens: 4 · (100 · $1 + 10 · $2) per million = $0.00048; 3 of 4 right.
     rows = calls([1, 1, 1, 0], [1, 1, 1, 1])
-    per_call, per_point, total = cost_estimates("j", "stability", "base", rows, price, 7, unchanged=True)
+    per_call, per_point, total = cost_estimates(
+        "j", "stability", "base", Observations.of(rows), price, 7, unchanged=True
+    )
     assert total.value == pytest.approx(0.00048)
     assert per_call.value == pytest.approx(0.00012)
     assert per_point.value == pytest.approx(0.00048 / 75)
@@ -102,7 +105,7 @@ def price(usage: Usage) -> float:
 
 def test_an_unreadable_call_is_paid_and_buys_nothing() -> None:
     rows = calls([1, 1, "unreadable"], [1, 1, 1])
-    per_point = cost_estimates("j", "stability", "base", rows, price, 7, unchanged=True)[1]
+    per_point = cost_estimates("j", "stability", "base", Observations.of(rows), price, 7, unchanged=True)[1]
     # Accuracy 2/2 on verdicts, three calls paid.
     assert per_point.value == pytest.approx(3 * 0.00012 / 100)
     assert per_point.excluded["unreadable"] == 1
@@ -110,7 +113,7 @@ def test_an_unreadable_call_is_paid_and_buys_nothing() -> None:
 
 def test_cost_counts_the_edits_whose_accuracy_it_divides_by() -> None:
     rows = [*calls([1, 1], [1, 1]), *calls([0, 1], [1, 1], probe="typos")]
-    per_point = cost_estimates("j", "typos", "base", rows, price, 7)[1]
+    per_point = cost_estimates("j", "typos", "base", Observations.of(rows), price, 7)[1]
     assert per_point.value == pytest.approx(2 * 0.00012 / 50)
 
 
@@ -122,7 +125,9 @@ def test_cost_counts_the_edits_whose_accuracy_it_divides_by() -> None:
     ],
 )
 def test_no_accuracy_has_no_cost_per_point(answers: list[int | str], reason: str) -> None:
-    per_point = cost_estimates("j", "stability", "base", calls(answers, [1, 1]), price, 7, unchanged=True)[1]
+    per_point = cost_estimates(
+        "j", "stability", "base", Observations.of(calls(answers, [1, 1])), price, 7, unchanged=True
+    )[1]
     assert (per_point.value, per_point.note) == (None, reason)
     assert CostRow("x", 1.0, 0.0).per_point is None
     assert overall_cost([CostRow("x", 1.0, 0.0), CostRow("y", 1.0, 0.5)]).mean_of_rows is None
@@ -147,15 +152,19 @@ def test_probes_that_a_judge_fails_altogether_are_paid_for_too() -> None:
         call(f"i{n}", int(n < right.get(probe, 0)), 1, probe=probe) for probe in probes for n in range(10)
     ]
     figures = [accuracy_of("j", probe, right.get(probe, 0)) for probe in probes]
-    found = {e.metric: e for e in run_costs("j", rows, figures, price, 7) if e.probe == "cost"}
+    found = {
+        e.metric: e for e in run_costs("j", Observations.of(rows), figures, price, 7) if e.probe == "cost"
+    }
     pooled, mean = found["cost_per_point_pooled"], found["cost_per_point_mean"]
     assert pooled.value == pytest.approx(0.0108 / (100 * 28 / 90))
     assert pooled.note == "all dollars over 100 times the mean accuracy of 9 probes"
     assert mean.value is None
     assert (mean.note or "").startswith("a point has no cost where no call is right: injection, bandwagon")
-    assert sum(e.value or 0 for e in run_costs("j", rows, figures, price, 7) if e.metric == "cost_total") == (
-        pytest.approx(0.0108)
-    )
+    assert sum(
+        e.value or 0
+        for e in run_costs("j", Observations.of(rows), figures, price, 7)
+        if e.metric == "cost_total"
+    ) == (pytest.approx(0.0108))
 
 
 def test_a_judge_that_is_never_right_has_no_overall_cost_per_point() -> None:
@@ -166,7 +175,9 @@ def test_a_judge_that_is_never_right_has_no_overall_cost_per_point() -> None:
         accuracy_of("j", "markdown", 0),
         accuracy_of("j", "injection", None),
     ]
-    found = {e.metric: e for e in run_costs("j", rows, figures, price, 7) if e.probe == "cost"}
+    found = {
+        e.metric: e for e in run_costs("j", Observations.of(rows), figures, price, 7) if e.probe == "cost"
+    }
     pooled = found["cost_per_point_pooled"]
     assert (pooled.value, found["cost_per_point_mean"].value) == (None, None)
     assert pooled.note == (
@@ -185,7 +196,7 @@ def test_a_long_prompt_costs_what_is_listed_for_long_prompts() -> None:
     def dollars(usage: Usage) -> float:
         return listed.dollars(usage.input_tokens, usage.output_tokens)
 
-    found = {e.metric: e.value for e in run_costs("j", rows, [], dollars, 7)}
+    found = {e.metric: e.value for e in run_costs("j", Observations.of(rows), [], dollars, 7)}
     assert found["cost_input"] == pytest.approx(1.8 + 100 * 3e-6)
     assert found["cost_output"] == pytest.approx(0.0225 + 10 * 15e-6)
 
@@ -213,7 +224,9 @@ def test_listed_prices_are_those_of_short_prompts(provider: str, model: str) -> 
 
 
 def test_an_unknown_price_is_said() -> None:
-    found = cost_estimates("j", "stability", "base", [call("i", 1, 1)], None, 7, unchanged=True)
+    found = cost_estimates(
+        "j", "stability", "base", Observations.of([call("i", 1, 1)]), None, 7, unchanged=True
+    )
     assert [(e.value, e.note) for e in found] == [(None, NO_PRICE)] * 3
 
 
@@ -378,17 +391,20 @@ def test_an_amount_below_a_cent_keeps_two_digits() -> None:
 
 def test_tokens_that_were_not_counted_have_no_cost() -> None:
     rows = [replace(row, usage=Usage()) for row in calls([1, 1], [1, 1])]
-    found = cost_estimates("j", "stability", "base", rows, price, 7, unchanged=True)
+    found = cost_estimates("j", "stability", "base", Observations.of(rows), price, 7, unchanged=True)
     assert [(e.value, e.note) for e in found] == [(None, "the server counted no tokens")] * 3
     # A model that costs nothing needs no tokens to say so.
     assert (
-        cost_estimates("j", "stability", "base", rows, lambda usage: 0.0, 7, unchanged=True)[1].value == 0.0
+        cost_estimates("j", "stability", "base", Observations.of(rows), lambda usage: 0.0, 7, unchanged=True)[
+            1
+        ].value
+        == 0.0
     )
 
 
-def renumbered(judge: str = "j") -> list[Observation]:
+def renumbered(judge: str = "j") -> Observations:
     """Four items of label 4 on 1–6, which is 6 on 0–10; a 5 there is the middle, which goes back to 4."""
-    return [
+    return Observations.of(
         observation
         for number in range(4)
         for observation in (
@@ -396,7 +412,7 @@ def renumbered(judge: str = "j") -> list[Observation]:
             call(f"i{number}", 5, 6, scale="0-10", probe="score_range", judge=judge),
             call(f"i{number}", number, 4, scale="1-6", probe="typos", judge=judge),
         )
-    ]
+    )
 
 
 def test_an_answer_on_another_range_is_right_where_it_is_right_on_the_items_own() -> None:

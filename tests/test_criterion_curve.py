@@ -20,8 +20,8 @@ from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.study.judge_config import parse_judge
 from steelyard.lab.study.study_file import StudyConfig, build_study
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.pairs.arm_shift import arm_shift
 from steelyard.metrics.pairs.criterion import CORRECT, TIES
+from steelyard.metrics.pairs.shift import arm_shift
 from steelyard.probes.criterion import Criterion
 from steelyard.probes.probe import Design
 from steelyard.providers.chat_completions import ChatCompletions

@@ -20,7 +20,7 @@ from steelyard.metrics.pairs.decomposition import (
     chance_lines,
     decompose,
 )
-from steelyard.metrics.pairs.equals_tests import equals_tests
+from steelyard.metrics.pairs.equals import equals_tests
 from steelyard.metrics.pairs.flip_estimates import order_test
 from steelyard.metrics.pairs.ladder import ladder_estimates
 from steelyard.metrics.pairs.slot_test import _convolve, _transform, position_test, sign_flip, stable_excess

@@ -13,11 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recorded_calls import observations_of
 from steelyard.datasheet.render import html
 from steelyard.errors import DataError
 from steelyard.lab.import_verdicts import import_verdicts
 from steelyard.lab.recorded.call import VERDICTS
-from steelyard.lab.recorded.observations import checked, observations_of
+from steelyard.lab.recorded.observations import checked
 from steelyard.lab.recorded.styles import CallLine, read_calls
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.criterion import criterion_estimates

@@ -13,20 +13,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from recorded_calls import observations_of
 from steelyard.datasheet.assemble import assemble
 from steelyard.errors import DataError
 from steelyard.identity import content_hash
 from steelyard.lab.import_verdicts import import_verdicts
 from steelyard.lab.recorded.call_table import CallTable
 from steelyard.lab.recorded.fragments import read_table
-from steelyard.lab.recorded.observations import checked, observations_of
+from steelyard.lab.recorded.observations import checked
 from steelyard.lab.recorded.styles import read_calls
 from steelyard.lab.run.shortfalls import speechless, warnings
 from steelyard.metrics.pairs.columns import Pairs, collect
 from steelyard.probes.probe import PROBES
 from steelyard.registry import Spec
 from steelyard.stimuli.stimulus_set import StimulusSet
-from steelyard.verdicts.recorded_observations import among, extent, protocols_of, verdict_counts
+from steelyard.verdicts.observations import Observations
 
 NAMES = st.sampled_from(["a", "b", "é-1", 'q"uote', "back\\slash", 'x, "first": ', "z"])
 
@@ -133,29 +134,18 @@ def test_the_fast_way_reads_what_the_careful_way_reads(
 
 @many
 @given(recorded())
-def test_columns_count_as_objects_count(tmp_path: Path, lines: list[dict[str, Any]]) -> None:
-    objects = observations_of(checked(read_calls(written(tmp_path, lines))))
-    columns = CallTable.of(checked(read_calls(tmp_path / "calls.jsonl"))).observations()
-    assert protocols_of(columns) == protocols_of(objects)
-    assert verdict_counts(columns) == verdict_counts(objects)
-    assert extent(columns) == extent(objects)
+def test_a_table_makes_the_collection_of_its_calls(tmp_path: Path, lines: list[dict[str, Any]]) -> None:
+    calls = checked(read_calls(written(tmp_path, lines)))
+    table, objects = CallTable.of(calls).observations(), Observations.of(observations_of(calls))
+    assert list(table) == list(objects)
+    assert table.counts() == objects.counts()
     judges = sorted({line["judge"] for line in lines})
-    assert list(warnings(columns)) == list(warnings(objects))
-    assert list(map(str, speechless(judges, columns))) == list(map(str, speechless(judges, objects)))
+    assert list(warnings(table)) == list(warnings(objects))
+    assert list(map(str, speechless(judges, table))) == list(map(str, speechless(judges, objects)))
     for judge in judges:
-        mine = [o for o in objects if o.judge == judge]
-        for conditions in (
-            {"probe": "ladder", "protocol": "base"},
-            {"kinds": {"prefix"}},
-            {"labelled": True},
-            {"protocol": "none"},
-        ):
-            chosen = among(columns.of_judge(judge), **conditions)
-            assert list(chosen) == list(among(mine, **conditions))
-            for protocol in protocols_of(chosen):
-                assert same_pairs(
-                    collect(among(chosen, protocol=protocol)), collect(among(list(chosen), protocol=protocol))
-                )
+        for protocol in ("base", "strict"):
+            mine = table.of_judge(judge).among("ladder", protocol)
+            assert same_pairs(collect(mine), collect(reversed(list(mine))))
 
 
 def test_the_datasheet_is_that_of_the_objects(tmp_path: Path) -> None:

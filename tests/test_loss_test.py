@@ -17,8 +17,7 @@ from steelyard.stimuli.expectation import NoPreference
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.recorded_observations import RecordedObservations, StimulusColumns
-from steelyard.verdicts.verdict import Failed, Tie, Unreadable
+from steelyard.verdicts.verdict import Decided, Failed, Tie, Unreadable
 
 LOST = Unreadable("no answer found")
 
@@ -109,24 +108,19 @@ def test_even_losses_are_flagged_in_at_most_five_percent() -> None:
     assert flagged / runs <= 0.11
 
 
-def test_columns_give_the_same_as_objects() -> None:
-    observations = calls({"blank": 4, "empty": 1, "identical": 0}, 15)
-    shown = tuple(sorted({o.stimulus.id: o.stimulus for o in observations}.values(), key=lambda s: s.id))
-    number = {s.id: index for index, s in enumerate(shown)}
-    size = len(observations)
-    columns = RecordedObservations(
-        judges=("J",),
-        protocols=("base",),
-        verdicts=(Tie(), LOST),
-        shown=StimulusColumns(shown),
-        judge=np.zeros(size, dtype=np.int64),
-        protocol=np.zeros(size, dtype=np.int64),
-        stimulus=np.array([number[o.stimulus.id] for o in observations]),
-        order=np.array([int(o.order == "vu") for o in observations]),
-        replicate=np.zeros(size, dtype=np.int64),
-        verdict=np.array([int(o.verdict == LOST) for o in observations]),
-    )
-    assert loss_test(columns, Unreadable, 7) == loss_test(observations, Unreadable, 7)
+def test_edits_of_one_item_are_lost_each_by_itself() -> None:
+    # 20 items, each shown as it is and edited; the judge answers no edit. Of all ways to choose 20 of the 40
+    # texts only two are as uneven, so no deal comes near: p is the least that 1999 deals can show.
+    shown = [
+        replace(stimulus(kind, n), probe=probe, texts=("",), lineage=Lineage(f"i{n}", "none"), scale="binary")
+        for n in range(20)
+        for probe, kind in (("original", "original"), ("typos", "perturbed"))
+    ]
+    verdicts = {"original": Decided("1"), "perturbed": LOST}
+    rows = [Observation("J", "base", s, "uv", 0, verdicts[s.kind], Usage(), "") for s in shown]
+    test = loss_test(rows, Unreadable, 7)
+    assert test is not None
+    assert (test.p, test.worst, test.lost, test.calls) == (1 / 2000, "typos, perturbed", 20, 20)
 
 
 def test_calls_are_independent_until_tasks_differ() -> None:

@@ -106,10 +106,14 @@ def test_a_figure_of_a_plugin_stands_on_the_page(steelyard, installed: str, tmp_
     assert "zero_points" not in (tmp_path / "run" / "datasheet.html").read_text()
 
 
+FACE = "from steelyard.errors import ConfigError\nfrom steelyard.figures import Figure\n"
 BROKEN = {
     "raises": "def draw(summary):\n    raise LookupError('no ink')\n",
     "answers": "def draw(summary):\n    return 'a drawing'\n",
     "missing": "import nothing_of_this_name\n",
+    "uneven": f"{FACE}def draw(summary):\n    return Figure('t', 'c', [], ['a', 'b'], [[1, 2], [3]])\n",
+    "panels": f"{FACE}def draw(summary):\n    return Figure('t', 'c', ['<svg/>'], ['a'], [['x']])\n",
+    "refuses": f"{FACE}def draw(summary):\n    raise ConfigError('no such colour')\n",
 }
 
 
@@ -132,6 +136,9 @@ def test_figures_that_can_not_be_drawn_are_told_and_the_page_stands(
         "figure answers": "TypeError: found str, expected a Figure or None",
         "figure missing": "ModuleNotFoundError: No module named 'nothing_of_this_name'",
         "figure raises": "LookupError: no ink",
+        "figure uneven": "ValueError: found 1 cell in a row, expected 2 as in the header",
+        "figure panels": "TypeError: found something else among the panels, expected each to be a Panel",
+        "figure refuses": "RuntimeError: no such colour",
     }
     faults = json.loads((tmp_path / "run" / "datasheet.json").read_text())["faults"]
     assert {fault["figure"]: fault["cause"] for fault in faults} == causes

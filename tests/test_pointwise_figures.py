@@ -33,6 +33,7 @@ from steelyard.metrics.scores.shares import accuracy
 from steelyard.metrics.stats.intervals import AGREEMENT, SHARE, wilson
 from steelyard.metrics.stats.jackknife import jackknife
 from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
 
 HEADING = Heading("j", "format_invariance_1", {"protocol": "base"}, 7)
 
@@ -455,7 +456,7 @@ def test_items_as_they_are_never_stand_in_for_texts_that_could_not_be_made() -> 
         figures = [
             *pointwise_estimates("j", probe, "base", rows, 7),
             *border_estimates("j", probe, "base", rows, 7),
-            *cost_estimates("j", probe, "base", rows, lambda usage: 1.0, 7),
+            *cost_estimates("j", probe, "base", Observations.of(rows), lambda usage: 1.0, 7),
         ]
         assert [e for e in figures if e.value is not None] == []
         assert {e.note for e in figures} == {"no text of this probe was shown"}

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from recorded_calls import observations_of
 from steelyard.lab.recorded.call import Call
-from steelyard.lab.recorded.observations import checked, observations_of
+from steelyard.lab.recorded.observations import checked
 from steelyard.lab.recorded.styles import read_calls
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.pairs.answer import Answer
@@ -23,6 +24,7 @@ from steelyard.metrics.pairs.decomposition import POSITIONAL_FALSE_PREFERENCE, d
 from steelyard.metrics.pairs.flips import count_flips
 from steelyard.metrics.stats.arrays import Ints
 from steelyard.probes.position import Position
+from steelyard.verdicts.observations import Observations
 from strategies import find
 
 SHARED = Path(os.environ.get("STEELYARD_SHARED") or Path(__file__).resolve().parents[1].parent / "shared")
@@ -55,7 +57,7 @@ def llmbar() -> dict[tuple[str, str, str], list[Call]]:
 
 
 def figures(calls: list[Call]) -> list[Estimate]:
-    return Position().estimates(calls[0].judge, observations_of(calls), 7)
+    return Position().estimates(calls[0].judge, Observations.of(observations_of(calls)), 7)
 
 
 @needs_llmbar

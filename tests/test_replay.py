@@ -25,7 +25,7 @@ def record(folder: Path, path: Path, judge: str | None = None) -> list[dict[str,
     run = RunFolder(folder)
     plan = load_plan(run)
     with run.store(read_only=True) as store:
-        observations = list(Record(store).observations(plan.trials).values())
+        observations = Record(store).observations(plan.trials)
     path.write_text(recording_of(o for o in observations if judge in (None, o.judge)))
     return [json.loads(line) for line in path.read_text().splitlines()]
 

@@ -21,6 +21,7 @@ from steelyard.stimuli.expectation import Label, Prefers
 from steelyard.trials.reply import Usage
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
 
 NATURAL = "request,first,second,label\n" + "".join(
@@ -70,14 +71,14 @@ def perfect(trial: Trial) -> Verdict:
     return Tie() if len(trial.stimulus.texts) == 2 else Decided(trial.asked.scale.answers[0])
 
 
-def observed(plan: Plan, answer: Callable[[Trial], Verdict]) -> list[Observation]:
-    return [
+def observed(plan: Plan, answer: Callable[[Trial], Verdict]) -> Observations:
+    return Observations.of(
         Observation("j", t.protocol, t.stimulus, t.order, t.replicate, answer(t), Usage(1, 1), t.prompt_hash)
         for t in plan.trials
-    ]
+    )
 
 
-def compared_with_itself(mine: list[Observation]) -> tuple[Comparison, ...]:
+def compared_with_itself(mine: Observations) -> tuple[Comparison, ...]:
     """Every verdict of the judge is shared, and every lost one is lost on both sides."""
     events = outcomes(mine, lambda stimulus: stimulus.id, metrics_of)
     return compare(events, events).rows

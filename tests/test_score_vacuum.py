@@ -22,6 +22,7 @@ from steelyard.tasks.scale import Binary, Ordinal, Scale
 from steelyard.tasks.task import Task
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Unreadable, Verdict
 
 SIX = Task("Score it.", "More is better.", Ordinal(1, 6))
@@ -35,7 +36,7 @@ def items(count: int) -> tuple[Item, ...]:
     )
 
 
-def observed(task: Task, rows: list[tuple[int, str, Verdict]]) -> list[Observation]:
+def observed(task: Task, rows: list[tuple[int, str, Verdict]]) -> Observations:
     """One call per (item, kind, verdict)."""
     source, seen = items(40), dict[tuple[int, str], int]()
     observations = []
@@ -43,7 +44,7 @@ def observed(task: Task, rows: list[tuple[int, str, Verdict]]) -> list[Observati
         replicate = seen[number, kind] = seen.get((number, kind), -1) + 1
         stimulus = vacuum_response(source[number], task, kind, 0)
         observations.append(Observation("j", "base", stimulus, "uv", replicate, verdict, Usage(), "p"))
-    return observations
+    return Observations.of(observations)
 
 
 def figures(task: Task, rows: list[tuple[int, str, Verdict]]) -> list[Estimate]:

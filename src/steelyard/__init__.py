@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from steelyard.stimuli.stimulus import Stimulus
     from steelyard.trials.judge import Judge
     from steelyard.verdicts.observation import Observation
+    from steelyard.verdicts.observations import Observations
 
 __all__ = [
     "Datasheet",
@@ -31,6 +32,7 @@ __all__ = [
     "Interval",
     "Judge",
     "Observation",
+    "Observations",
     "Probe",
     "Provider",
     "Showing",
@@ -47,6 +49,7 @@ _HOMES = {
     "Interval": "steelyard.metrics.estimate",
     "Judge": "steelyard.trials.judge",
     "Observation": "steelyard.verdicts.observation",
+    "Observations": "steelyard.verdicts.observations",
     "Probe": "steelyard.probes.probe",
     "Provider": "steelyard.providers.provider",
     "Showing": "steelyard.probes.probe",

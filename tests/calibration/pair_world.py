@@ -17,7 +17,8 @@ from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.checklist import Checklist
 from steelyard.tasks.item import Item
 from steelyard.trials.trial import ORDERS
-from steelyard.verdicts.recorded_observations import RecordedObservations, StimulusColumns
+from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.stimulus_columns import StimulusColumns
 from steelyard.verdicts.verdict import Decided, Failed, Tie, Unreadable
 
 PROTOCOLS = ("base", "strict")
@@ -145,7 +146,7 @@ def layout(tasks: int) -> Layout:
 
 def observe(
     judge: PairJudge, tasks: int, correlation: float, chance: np.random.Generator, name: str = "judge"
-) -> RecordedObservations:
+) -> Observations:
     """One run of the judge on so many tasks, drawn at random from all that there could be."""
     shown = layout(tasks)
     own = shared(chance, _behaviours(chance, tasks, shown.units), correlation)
@@ -155,7 +156,7 @@ def observe(
     rows = np.arange(tasks)[:, None]
     surface, noise, lapse, lost = own[rows, unit, 0], *(own[rows, unit, k + place] for k in (1, 5, 9))
     verdict = _answers(judge, shown, surface, noise, lapse, lost)
-    return RecordedObservations(
+    return Observations.recorded(
         judges=(name,),
         protocols=PROTOCOLS,
         verdicts=VERDICTS,

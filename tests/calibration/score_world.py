@@ -18,6 +18,7 @@ from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Decided, Failed, Unreadable, Verdict
 
 ITEMS = 4
@@ -130,14 +131,14 @@ def _decided(score: int) -> Verdict:
 
 def observe(
     world: ScoreWorld, tasks: int, correlation: float, chance: np.random.Generator
-) -> dict[str, list[Observation]]:
+) -> dict[str, Observations]:
     """One run of all judges on so many tasks, drawn at random from all that there could be."""
     labels = _labels(world, tasks, chance)
     rule, uniform, lost = _behaviours(world, tasks, correlation, chance)
     item = np.array([call.item for call in CALLS])
     empty = np.array([call.probe == EMPTY for call in CALLS])
     low, second = world.rules.min(), np.unique(world.rules)[1]
-    found: dict[str, list[Observation]] = {}
+    found: dict[str, Observations] = {}
     for column, judge in enumerate(world.judges):
         given = world.rules[rule[:, :, column], labels[:, item]]
         given = np.where(empty, np.where(uniform[:, :, column] < world.vacuum, second, low), given)
@@ -187,7 +188,7 @@ def _rules(world: ScoreWorld, chance: np.random.Generator, shape: tuple[int, int
 
 def _observations(
     world: ScoreWorld, judge: str, labels: np.ndarray, given: np.ndarray, other: np.ndarray
-) -> list[Observation]:
+) -> Observations:
     """Score, length and loss of every call as an observation."""
     low = int(world.rules.min())
     rows = []
@@ -198,7 +199,7 @@ def _observations(
             usage = Usage(round(100 + 100 * size), 10)
             verdict = _verdict(score, loss)
             rows.append(Observation(judge, "base", shown, "uv", call.replicate, verdict, usage, ""))
-    return rows
+    return Observations.of(rows)
 
 
 def _verdict(score: int, loss: float) -> Verdict:

@@ -36,8 +36,7 @@ from steelyard.probes.stochastic_stability import StochasticStability
 from steelyard.probes.typos import Typos
 from steelyard.probes.vacuum import Vacuum
 from steelyard.trials.reply import Usage
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.recorded_observations import RecordedObservations, among
+from steelyard.verdicts.observations import Observations
 
 SEED = 7
 TASKS = (4, 10, 24)
@@ -134,12 +133,12 @@ def pairs_of(judge: PairJudge) -> Run:
     return run
 
 
-def _arm(seen: RecordedObservations, protocol: str) -> tuple[Pairs, Pairs]:
-    ladder = among(seen, "ladder", protocol, ("same_subset", "prefix"))
-    return collect(among(seen, "vacuum", protocol)), collect(ladder)
+def _arm(seen: Observations, protocol: str) -> tuple[Pairs, Pairs]:
+    ladder = seen.among("ladder", protocol, ("same_subset", "prefix"))
+    return collect(seen.among("vacuum", protocol)), collect(ladder)
 
 
-def _losses(seen: RecordedObservations | list[Observation]) -> list[Estimate]:
+def _losses(seen: Observations) -> list[Estimate]:
     # Without the test of even losses, which takes longer than all intervals together.
     return [loss_rate("judge", metric, kind, seen) for metric, kind in LOSSES.items()]
 
@@ -175,7 +174,7 @@ def pairs_compared(tasks: int, correlation: float, chance: np.random.Generator) 
     return _differences(first, second)
 
 
-def _base(seen: RecordedObservations) -> RecordedObservations:
+def _base(seen: Observations) -> Observations:
     return seen.where(seen.protocol == 0)
 
 
@@ -197,7 +196,7 @@ def _differences(first: Outcomes, second: Outcomes) -> list[Figure]:
 def instrument(tasks: int, correlation: float, chance: np.random.Generator) -> list[Figure]:
     """The joint fit of a judge of pairs, without its test of fit, which sets no interval."""
     seen = pair_world.observe(MIDDLING, tasks, correlation, chance)
-    pairs = collect(among(seen, "ladder", "base"))
+    pairs = collect(seen.among("ladder", "base"))
     found = fit_instrument(pairs, SEED, refits=0)
     return _figures(arm_estimates(Heading("judge", "ladder", {"protocol": "base"}, SEED), pairs, found))
 

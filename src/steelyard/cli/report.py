@@ -52,7 +52,7 @@ def report(folder: Path, form: str | None, verify: bool) -> None:
         if not coverage.own.answered:
             raise RunError(f"{folder}: no call has a reply yet, so there is no datasheet; measure first.")
         datasheet = build_datasheet(plan, record)
-        observations = list(record.observations(plan.trials).values())
+        observations = record.observations(plan.trials)
         losses = [*warnings(observations), *untaken(datasheet), *unasked(coverage.headline)]
     _publish(run, datasheet, [str(loss) for loss in losses], form)
 

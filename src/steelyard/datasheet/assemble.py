@@ -34,7 +34,7 @@ from steelyard.metrics.scores.pooled import PROBE as POOLED
 from steelyard.metrics.scores.pooled import pooled_estimates
 from steelyard.probes.probe import PAIRWISE, POINTWISE, Probe, shows_unchanged
 from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.recorded_observations import RecordedObservations
+from steelyard.verdicts.observations import Observations
 from steelyard.version import __version__
 
 
@@ -51,15 +51,14 @@ def assemble(
     prices: Mapping[str, Dollars | None] | None = None,
 ) -> Datasheet:
     """Every probe's figures for every judge, in a fixed order; costs where prices are given."""
-    by_judge = _by_judge(observations, judges)
-    shown = next((mine[0].stimulus for mine in by_judge.values() if mine), None)
-    level = POINTWISE if shown is not None and len(shown.texts) == 1 else PAIRWISE
+    seen = Observations.of(observations)
+    level = POINTWISE if seen.pointwise else PAIRWISE
     ordered = tuple(sorted(judges, key=lambda judge: judge.baseline))
     unchanged = {probe.name for probe in probes if shows_unchanged(probe)}
     faults = Faults()
     estimates: list[Estimate] = []
     for judge in ordered:
-        bench = _Bench(judge.name, by_judge[judge.name], seed, faults)
+        bench = _Bench(judge.name, seen.of_judge(judge.name), seed, faults)
         estimates += bench.together(bench.probed(probes), EDITS, "edits")
         if not judge.baseline:
             estimates += bench.together(bench.instrument(), RATIO, "protocols")
@@ -68,7 +67,7 @@ def assemble(
         estimates += bench.pooled(estimates, level)
         estimates += bench.volatility(estimates, level)
         estimates += bench.losses()
-    measured = {judge.name: by_judge[judge.name] for judge in ordered if not judge.baseline}
+    measured = {judge.name: seen.of_judge(judge.name) for judge in ordered if not judge.baseline}
     panel = _panel(measured, estimates, seed, faults) if level == POINTWISE else []
     return Datasheet(
         name=name,
@@ -91,7 +90,7 @@ class _Bench:
     """One judge's observations, and the figures that are made from them; a fault stays with its figure."""
 
     judge: str
-    observations: Sequence[Observation]
+    observations: Observations
     seed: int
     faults: Faults
 
@@ -147,19 +146,8 @@ class _Bench:
 
 
 def _panel(
-    measured: Mapping[str, Sequence[Observation]], estimates: Sequence[Estimate], seed: int, faults: Faults
+    measured: Mapping[str, Observations], estimates: Sequence[Estimate], seed: int, faults: Faults
 ) -> list[Estimate]:
     heading = Heading(PANEL, PANEL, {"protocol": "base"}, seed)
     make = partial(panel_estimates, measured, estimates, seed)
     return faults.estimates(heading, "judges together", [undeclared(PANEL)], make)
-
-
-def _by_judge(
-    observations: Iterable[Observation], judges: Sequence[JudgeEntry]
-) -> Mapping[str, Sequence[Observation]]:
-    if isinstance(observations, RecordedObservations):
-        return {judge.name: observations.of_judge(judge.name) for judge in judges}
-    by_judge: dict[str, list[Observation]] = {judge.name: [] for judge in judges}
-    for observation in observations:
-        by_judge[observation.judge].append(observation)
-    return by_judge

@@ -155,11 +155,11 @@ class Datasheet:
 
     @property
     def partial_told(self) -> str:
-        """The same as reports begin with it; empty for a whole run."""
+        """The sentence that the reports of a partial run begin with; empty for a whole run."""
         return f"{self.partial}; the others were never asked" if self.partial else ""
 
     def unfinished(self, judge: str) -> str | None:
-        """The same for the calls of one judge."""
+        """`Partial: …` for the calls of one judge; None where all were asked."""
         behind = self.facts.unfinished.get(judge)
         return partial_words(behind.asked, behind.planned) if behind else None
 

@@ -18,7 +18,7 @@ from steelyard.metrics.comparison.comparison import compare
 from steelyard.metrics.comparison.outcomes import outcomes
 from steelyard.metrics.findings import MARGIN
 from steelyard.probes.catalogue import metrics_of, reading_order
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
 from steelyard.version import __version__
 from steelyard.wording import counted
 
@@ -51,7 +51,7 @@ class Verdicts:
     """Where it lies."""
     judges: tuple[JudgeEntry, ...]
     """Who was asked."""
-    observations: tuple[Observation, ...]
+    observations: Observations
     """What was read."""
     stimulus_set: str
     """Hash of the stimulus set."""
@@ -75,9 +75,9 @@ class Verdicts:
                 return entry
         raise ConfigError(f"{self.folder}: no judge {judge!r}, expected one of {_names(self.judges)}.")
 
-    def of(self, judge: str) -> list[Observation]:
+    def of(self, judge: str) -> Observations:
         """The observations of one judge."""
-        return [observation for observation in self.observations if observation.judge == judge]
+        return self.observations.of_judge(judge)
 
     def partial(self, judge: str) -> str | None:
         """`Partial: 183 of 660 calls` where some calls of a judge were never asked."""
@@ -95,12 +95,12 @@ def load_verdicts(folder: Path) -> Verdicts:
     if imported.observations.exists() and not run.study.exists():
         recorded = imported.load()
         sheet = recorded.datasheet
-        observations = tuple(recorded.calls.observations())
+        observations = recorded.calls.observations()
         return Verdicts(folder, sheet.judges, observations, sheet.stimulus_set, recorded=True)
     plan = load_plan(run)
     with run.store(read_only=True) as store:
         record = Record(store, plan.study.reference)
-        observations = tuple(record.observations(plan.trials).values())
+        observations = record.observations(plan.trials)
         coverage = record.coverage(plan.trials)
     judges = tuple(JudgeEntry(j.name, j.address, j.baseline, {}) for j in plan.study.judges)
     return Verdicts(folder, judges, observations, plan.stimuli.hash, recorded=False, coverage=coverage)
@@ -136,14 +136,14 @@ def compare_judges(
 
 def _check_shared(
     left: Verdicts,
-    mine: Sequence[Observation],
+    mine: Observations,
     right: Verdicts,
-    other: Sequence[Observation],
+    other: Observations,
     *,
     by_name: bool,
 ) -> None:
     shown, compared = (
-        {o.stimulus.id if by_name else o.stimulus.shown_hash for o in side} for side in (mine, other)
+        {s.id if by_name else s.shown_hash for s in side.stimuli_seen} for side in (mine, other)
     )
     if not shown & compared:
         what = "pair names" if by_name else "contents"

@@ -22,8 +22,7 @@ from steelyard.lab.recorded.styles import read_calls
 from steelyard.lab.run.shortfalls import speechless, warnings
 from steelyard.probes.probe import PROBES, Probe
 from steelyard.registry import Spec
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.recorded_observations import RecordedObservations, among, protocols_of
+from steelyard.verdicts.observations import Observations
 
 PROFILE = "recorded"
 SEED = 7
@@ -117,7 +116,7 @@ def import_verdicts(paths: Sequence[Path], name: str | None = None, seed: int = 
 
 def _imported(
     calls: CallTable | ScoreTable,
-    observations: Sequence[Observation],
+    observations: Observations,
     probes: Sequence[Probe],
     name: str,
     seed: int,
@@ -154,12 +153,12 @@ def _entries(calls: CallTable | ScoreTable) -> tuple[JudgeEntry, ...]:
     return tuple(JudgeEntry(judge, "recorded", False, verdicts) for judge, verdicts in sorted(arms.items()))
 
 
-def _probes(observations: RecordedObservations) -> list[Probe]:
+def _probes(observations: Observations) -> list[Probe]:
     """The probes that have verdicts, and the criterion for every further protocol of vacuum and ladder."""
     shown = {
         (name, arm)
         for name in ("vacuum", "ladder", "position")
-        for arm in protocols_of(among(observations, name))
+        for arm in observations.among(name).protocols_seen
     }
     names = [name for name in ("vacuum", "ladder", "position") if any(probe == name for probe, _ in shown)]
     arms = sorted({arm for probe, arm in shown if probe != "position" and arm != "base"})

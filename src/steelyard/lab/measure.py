@@ -59,7 +59,7 @@ def measure(
             sitting = conduct(runner, lambda runner: runner.run(plan.trials))
             datasheet = publish(folder, plan, record)
             coverage = record.coverage(plan.trials).headline
-            observations = list(record.observations(plan.trials).values())
+            observations = record.observations(plan.trials)
     names = [judge.name for judge in study.judges]
     errors = [*stops(sitting, coverage), *speechless(names, observations, sitting.given_up)]
     if datasheet is None:

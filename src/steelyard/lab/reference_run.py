@@ -70,7 +70,7 @@ def _asked(study: Study, items: list[Item], runner: Runner) -> dict[str, str]:
     """Verdicts on items without one; a reply is filed under the item as its verdict labels it."""
     store, trials = runner.store, [reference_trial(study, item) for item in items]
     sitting = conduct(runner, lambda runner: runner.run(trials))
-    verdicts = {key: seen.verdict for key, seen in runner.record.observations(trials).items()}
+    verdicts = {key: seen.verdict for key, seen in runner.record.by_trial(trials).items()}
     labels = {
         item.id: verdict.value
         for item, trial in zip(items, trials, strict=True)

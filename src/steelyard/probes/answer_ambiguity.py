@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from steelyard.metrics.estimate import Estimate
@@ -12,7 +12,7 @@ from steelyard.probes.sample import GivenSample
 from steelyard.probes.stochastic_stability import REPLICATES, checked_replicates
 from steelyard.probes.written import Written
 from steelyard.stimuli.authored.brief import Brief
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
 
 
 class AnswerAmbiguity(Written):
@@ -41,6 +41,6 @@ class AnswerAmbiguity(Written):
             replace(design, replicates=max(self.replicates, design.replicates)), protocols
         )
 
-    def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
+    def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """Agreement of repeats at the border against that on the unchanged items."""
         return border_estimates(judge, self.name, "base", observations, seed)

@@ -14,10 +14,9 @@ from steelyard.metrics.pairs.criterion import (
     sensitivity_shifts,
 )
 from steelyard.probes import ladder, vacuum
-from steelyard.probes.probe import PAIRWISE, Design, Showing, select
+from steelyard.probes.probe import PAIRWISE, Design, Showing
 from steelyard.trials.builtin_prompts import GRADED
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.recorded_observations import among
+from steelyard.verdicts.observations import Observations
 
 LEVELS = {2: GRADED[1:3], 3: GRADED[:3], 4: GRADED}
 """Number of tie instructions to their names, from lenient to strict."""
@@ -55,15 +54,15 @@ class Criterion:
             yield from vacuum.arm(design, protocol)
             yield from ladder.arm(design, protocol)
 
-    def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
+    def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """Each arm's own figures, and its shifts against base."""
         base = _arm_pairs(observations, "base")
         return [row for arm in self.arms for row in self._arm(judge, observations, base, arm, seed)]
 
     def _arm(
-        self, judge: str, observations: Sequence[Observation], base: tuple[Pairs, Pairs], arm: str, seed: int
+        self, judge: str, observations: Observations, base: tuple[Pairs, Pairs], arm: str, seed: int
     ) -> list[Estimate]:
-        seen = among(observations, protocol=arm)
+        seen = observations.among(protocol=arm)
         if not seen:
             groups: list[Mapping[str, str | float]] = [{"kind": "vacuum"}, {"delta": 0}, {"delta": 1}]
             return [self._undefined(judge, arm, group) for group in groups]
@@ -87,11 +86,11 @@ class Criterion:
         )
 
 
-def _arm_pairs(observations: Sequence[Observation], protocol: str) -> tuple[Pairs, Pairs]:
+def _arm_pairs(observations: Observations, protocol: str) -> tuple[Pairs, Pairs]:
     """Vacuum and ladder of one arm, controls left out: other arms do not show them."""
     return (
-        collect(select(observations, "vacuum", protocol)),
-        collect(among(observations, "ladder", protocol, ("same_subset", "prefix"))),
+        collect(observations.among("vacuum", protocol)),
+        collect(observations.among("ladder", protocol, ("same_subset", "prefix"))),
     )
 
 

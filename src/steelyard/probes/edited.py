@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import Metric
@@ -14,7 +14,7 @@ from steelyard.stimuli.original import original_of
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.item import Item
 from steelyard.tasks.sources.sampling import Sample
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
 
 
 class Edited(ABC):
@@ -48,6 +48,6 @@ class Edited(ABC):
             if edits:
                 yield from pointwise([original_of(item, design.task), *edits], "base", design.replicates)
 
-    def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
+    def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """Accuracy on the edits, and whether the judge's verdict on the item stays."""
         return pointwise_estimates(judge, self.name, "base", observations, seed)

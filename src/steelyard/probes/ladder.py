@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
@@ -16,16 +16,15 @@ from steelyard.metrics.pairs.decomposition import (
 from steelyard.metrics.pairs.dprime import DPRIME, DPRIME_2AFC
 from steelyard.metrics.pairs.equals import OTHER_CONFLICT, RAW_FALSE_PREFERENCE, TIE_RATE
 from steelyard.metrics.pairs.flip_estimates import FLIP_EXCESS, REPEAT_FLIP_RATE, SWAP_FLIP_RATE
-from steelyard.metrics.pairs.ladder import ladder_estimates
-from steelyard.metrics.pairs.net_slot import NET_SLOT_PREFERENCE
-from steelyard.metrics.pairs.padded import PADDED_PREFERENCE
+from steelyard.metrics.pairs.ladder import PADDED_PREFERENCE, ladder_estimates
 from steelyard.metrics.pairs.sensitivity import MISS_BY_TIE, NONTIE_ACCURACY, TARGET_SENSITIVITY, WRONG_CHOICE
+from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
 from steelyard.metrics.pairs.threshold import DELTA75
-from steelyard.probes.probe import PAIRWISE, Design, Showing, both_orders, catalogued, select
+from steelyard.probes.probe import PAIRWISE, Design, Showing, both_orders, catalogued
 from steelyard.stimuli.ladder import different_subset_pair, filler_pair, prefix_pair, same_subset_pair
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.checklist import ELEMENTS
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
 
 QUICK_SAME_LEVELS = ((0, 3), (1, 4), (2, 5), (1, 3))
 """Levels of the same-quality pairs of each quick task."""
@@ -70,7 +69,7 @@ class Ladder:
         yield from arm(design, "base")
         yield from both_orders(catalogued(controls(design), design), "base", design.replicates)
 
-    def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
+    def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """Every ladder figure of the base protocol."""
         return arm_estimates(judge, observations, "base", seed)
 
@@ -114,8 +113,6 @@ def controls(design: Design) -> Iterable[Stimulus]:
                 yield filler_pair(task, level, design.seed)
 
 
-def arm_estimates(
-    judge: str, observations: Sequence[Observation], protocol: str, seed: int
-) -> list[Estimate]:
+def arm_estimates(judge: str, observations: Observations, protocol: str, seed: int) -> list[Estimate]:
     """The figures of one arm."""
-    return ladder_estimates(judge, protocol, collect(select(observations, "ladder", protocol)), seed)
+    return ladder_estimates(judge, protocol, collect(observations.among("ladder", protocol)), seed)

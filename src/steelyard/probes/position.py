@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 
 from steelyard.errors import ConfigError
 from steelyard.metrics.common import ACCURACY, FAILED_RATE, UNREADABLE_RATE
@@ -19,11 +19,10 @@ from steelyard.metrics.pairs.natural import (
     natural_estimates,
     prompt_family,
 )
-from steelyard.metrics.pairs.net_slot import NET_SLOT_PREFERENCE
-from steelyard.probes.probe import PAIRWISE, Design, Showing, both_orders, select
+from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
+from steelyard.probes.probe import PAIRWISE, Design, Showing, both_orders
 from steelyard.stimuli.natural import natural_pair
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.recorded_observations import among, protocols_of
+from steelyard.verdicts.observations import Observations
 
 
 class Position:
@@ -62,16 +61,16 @@ class Position:
         pairs = [natural_pair(item, self.name) for item in design.items]
         return both_orders(pairs, "base", design.replicates)
 
-    def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
+    def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """The figures of every protocol under which natural pairs were judged."""
-        mine = among(observations, self.name)
-        protocols = sorted(protocols_of(mine), key=lambda name: (name != "base", name))
-        chosen = {protocol: select(mine, self.name, protocol) for protocol in protocols}
+        mine = observations.among(self.name)
+        protocols = sorted(mine.protocols_seen, key=lambda name: (name != "base", name))
+        chosen = {protocol: mine.among(protocol=protocol) for protocol in protocols}
         pairs = {protocol: collect(rows) for protocol, rows in chosen.items()}
         corrected = prompt_family(pairs)
         estimates: list[Estimate] = []
         for protocol, rows in chosen.items():
-            labelled = collect(among(rows, labelled=True))
+            labelled = collect(rows.among(labelled=True))
             p = corrected.get(protocol)
             estimates += natural_estimates(judge, protocol, pairs[protocol], labelled, seed, p)
         return estimates

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
@@ -19,7 +19,7 @@ from steelyard.tasks.scale import Pairwise
 from steelyard.tasks.task import CHECKLIST_TASK, Task
 from steelyard.trials.trial import ORDERS
 from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.recorded_observations import among
+from steelyard.verdicts.observations import Observations
 
 PAIRWISE, POINTWISE = "pairwise", "pointwise"
 """Levels of measurement: two texts compared, or one text scored."""
@@ -95,7 +95,7 @@ class Probe(Protocol):
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
         """What to show to a judge that has these protocols."""
 
-    def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
+    def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """The figures, from all observations of one judge."""
 
 
@@ -195,6 +195,6 @@ def covers(spec: Spec, held: Spec) -> bool:
     return bool(arms) and set(arms) <= set(arms_of(PROBES.build(spec)))
 
 
-def select(observations: Iterable[Observation], probe: str, protocol: str) -> Sequence[Observation]:
+def select(observations: Iterable[Observation], probe: str, protocol: str) -> Observations:
     """The observations of one probe's stimuli under one protocol."""
-    return among(observations, probe, protocol)
+    return Observations.of(observations).among(probe, protocol)

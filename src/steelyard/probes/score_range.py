@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 from steelyard.errors import ConfigError
@@ -16,7 +16,7 @@ from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.surface.score_range import range_table, rescale, rewrite_range
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Ordinal, parse_scale
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
 
 
 class ScoreRange(Edited):
@@ -44,7 +44,7 @@ class ScoreRange(Edited):
         label = None if item.label is None else rescale(item.label, source, target)
         yield perturbed(moved, design.task, self.name, 0, item.responses[0], edit, label=label)
 
-    def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
+    def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """The figures of items that were shown unchanged too: their range is what answers are brought to."""
         items = {o.stimulus.lineage.parent for o in observations if o.stimulus.probe == ORIGINAL}
         mine = [o for o in observations if o.stimulus.lineage.parent in items]

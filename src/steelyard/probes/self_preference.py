@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
@@ -19,7 +19,7 @@ from steelyard.metrics.scores.shares import OWN_LABELS
 from steelyard.probes.probe import PAIRWISE, POINTWISE, Design, Showing, both_orders, pointwise
 from steelyard.stimuli.natural import NATURAL, natural_pair
 from steelyard.stimuli.original import ORIGINAL, original_of
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
 
 
 class SelfPreference:
@@ -56,7 +56,7 @@ class SelfPreference:
             return both_orders(pairs, "base", design.replicates)
         return pointwise([original_of(item, design.task) for item in items], "base", design.replicates)
 
-    def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
+    def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """The difference between own and other texts at equal references."""
         mine = [
             o

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
 from steelyard.probes.probe import POINTWISE, REPEATS, Design, Showing, pointwise
 from steelyard.stimuli.original import ORIGINAL
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
 
 REPLICATES = 5
 """How often an input is shown where repeats are the question."""
@@ -36,9 +36,9 @@ class StochasticStability:
         del protocols
         return pointwise(design.originals, "base", max(self.replicates, design.replicates))
 
-    def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
+    def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """Agreement of repeats, and accuracy beside it, named as such."""
-        mine = [o for o in observations if o.stimulus.probe == ORIGINAL]
+        mine = observations.among(ORIGINAL)
         return pointwise_estimates(judge, self.name, "base", mine, seed, unchanged=True)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
@@ -13,7 +13,7 @@ from steelyard.probes.sample import GivenSample
 from steelyard.probes.written import Written
 from steelyard.stimuli.authored.brief import Brief
 from steelyard.tasks.scale import Ordinal
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
 
 
 class SyntheticOrdinal(Written):
@@ -48,7 +48,6 @@ class SyntheticOrdinal(Written):
         texts = [stimulus for stimulus in design.authored.get(self.name, ()) if stimulus.judged]
         return pointwise(texts, "base", design.replicates)
 
-    def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
+    def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """Accuracy on the texts, and how well the judge uses the scale."""
-        mine = [o for o in observations if o.stimulus.probe == self.name]
-        return super().estimates(judge, mine, seed)
+        return super().estimates(judge, observations.among(self.name), seed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from steelyard.metrics.common import DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE
@@ -18,15 +18,13 @@ from steelyard.probes.probe import (
     both_orders,
     catalogued,
     pointwise,
-    select,
 )
 from steelyard.stimuli.score_vacuum import TEXTS, vacuum_response
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.vacuum import KINDS, vacuum_pair
 from steelyard.tasks.item import Item
 from steelyard.tasks.sources.items import drawn
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.recorded_observations import RecordedObservations
+from steelyard.verdicts.observations import Observations
 from steelyard.wording import counted, plural
 
 ITEMS = {"quick": 4, "standard": 12, "full": 24}
@@ -49,7 +47,7 @@ class Vacuum:
         del protocols
         return arm(design, "base")
 
-    def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
+    def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """Dark current, pooled and per kind; the mean score on an ordinal scale."""
         return arm_estimates(judge, observations, "base", seed)
 
@@ -93,24 +91,20 @@ def stimuli(design: Design) -> Iterable[Stimulus]:
                 yield vacuum_pair(task, kind, which, design.seed)
 
 
-def arm_estimates(
-    judge: str, observations: Sequence[Observation], protocol: str, seed: int
-) -> list[Estimate]:
+def arm_estimates(judge: str, observations: Observations, protocol: str, seed: int) -> list[Estimate]:
     """The figures of one arm; the note counts distinct prompts, since equal prompts repeat themselves."""
-    chosen = select(observations, "vacuum", protocol)
-    if chosen and len(chosen[0].stimulus.texts) == 1:
+    chosen = observations.among("vacuum", protocol)
+    if chosen.pointwise:
         return score_vacuum_estimates(judge, protocol, chosen, seed)
     rows = vacuum_estimates(judge, protocol, collect(chosen), seed)
     return [_with_prompts(row, chosen) for row in rows]
 
 
-def _with_prompts(row: Estimate, observations: Sequence[Observation]) -> Estimate:
+def _with_prompts(row: Estimate, observations: Observations) -> Estimate:
     if row.metric != DARK_CURRENT.id or row.value is None:
         return row
     kind = row.group.get("kind")
-    if isinstance(observations, RecordedObservations):  # the prompts are not known
-        return row
-    prompts = {o.prompt for o in observations if kind in (None, o.stimulus.kind)}
+    prompts = (observations if kind is None else observations.among(kinds=(str(kind),))).prompts_seen
     if "" in prompts:
         return row
     show = plural(row.n_calls, "shows", "show")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import Metric
@@ -12,7 +12,7 @@ from steelyard.probes.sample import GivenSample, checked_sample, shown_items
 from steelyard.stimuli.authored.brief import Brief
 from steelyard.tasks.item import Item
 from steelyard.tasks.sources.sampling import Sample
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
 
 
 class Written:
@@ -49,6 +49,6 @@ class Written:
         originals = [o for o in design.originals if o.lineage.parent in parents]
         return pointwise([*originals, *texts], "base", design.replicates)
 
-    def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
+    def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """Accuracy on the texts, and whether the judge's verdict on the item stays."""
         return pointwise_estimates(judge, self.name, "base", observations, seed)

@@ -46,7 +46,7 @@ class Section:
 
 
 class Index:
-    """Estimates by address."""
+    """Rows of a report by the address of their estimates."""
 
     def __init__(self, datasheet: Datasheet) -> None:
         self.level = datasheet.level

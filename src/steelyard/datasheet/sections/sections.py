@@ -25,10 +25,10 @@ from steelyard.metrics.pairs.decomposition import (
 )
 from steelyard.metrics.pairs.equals import OTHER_CONFLICT, RAW_FALSE_PREFERENCE
 from steelyard.metrics.pairs.flip_estimates import FLIP_EXCESS, REPEAT_FLIP_RATE, SWAP_FLIP_RATE
+from steelyard.metrics.pairs.ladder import PADDED_PREFERENCE
 from steelyard.metrics.pairs.natural import ACCURACY_BOTH, FLIP_FIRST, FLIP_SECOND, ORDER_CONSISTENCY
-from steelyard.metrics.pairs.net_slot import NET_SLOT_PREFERENCE
-from steelyard.metrics.pairs.padded import PADDED_PREFERENCE
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
+from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
 from steelyard.metrics.pairs.threshold import DELTA75
 from steelyard.metrics.run.losses import PROBE as RUN
 from steelyard.metrics.run.run_cost import PROBE as COST

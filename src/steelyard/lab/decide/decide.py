@@ -85,7 +85,7 @@ class Course:
             still = [trial for unit in drawn for trial in unit if trial.key not in answered]
             if still:
                 yield still
-            seen = record.observations([trial for unit in drawn for trial in unit])
+            seen = record.by_trial([trial for unit in drawn for trial in unit])
             heard = heard or any(_readable(observation) for observation in seen.values())
             for unit in drawn:
                 known = [seen[trial.key] for trial in unit if trial.key in seen]
@@ -173,7 +173,7 @@ def _run(
     sitting = conduct(runner, lambda runner: runner.follow(agendas))
     log()
     trials = [trial for course in courses for trial in course.trials]
-    observations = list(record.observations(trials).values())
+    observations = record.observations(trials)
     early = stops(sitting, record.coverage(trials).headline) if sitting.stopped else ()
     names = [judge.name for judge in judges]
     errors = (*early, *speechless(names, observations, sitting.given_up))

@@ -37,7 +37,7 @@ def build_datasheet(plan: Plan, record: Record) -> Datasheet:
         stimulus_set=plan.stimuli.hash,
         judges=entries,
         probes=study.build_probes(),
-        observations=record.observations(plan.trials).values(),
+        observations=record.observations(plan.trials),
         run=run_facts(plan, record),
         prices={judge.name: dollars_of(judge) for judge in study.judges if not judge.baseline},
     )

@@ -17,7 +17,8 @@ import numpy as np
 from steelyard.identity import canonical_json, content_hash
 from steelyard.lab.recorded.call import VERDICTS, Call, Pair
 from steelyard.lab.recorded.observations import stimulus_of
-from steelyard.verdicts.recorded_observations import Ints, RecordedObservations, StimulusColumns
+from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.stimulus_columns import Ints, StimulusColumns
 
 ANSWERS = tuple(VERDICTS)
 FIRSTS = ("u", "v")
@@ -87,9 +88,9 @@ class CallTable:
             same &= column[1:] == column[:-1]
         return bool(same.any())
 
-    def observations(self) -> RecordedObservations:
+    def observations(self) -> Observations:
         """The calls as observations; texts, tokens and prompts are not known."""
-        return RecordedObservations(
+        return Observations.recorded(
             judges=self.judges,
             protocols=self.protocols,
             verdicts=tuple(VERDICTS.values()),

@@ -6,11 +6,9 @@ from collections.abc import Iterable
 from dataclasses import fields
 
 from steelyard.errors import DataError
-from steelyard.lab.recorded.call import VERDICTS, Call, Pair
+from steelyard.lab.recorded.call import Call, Pair
 from steelyard.stimuli.expectation import Expectation, NoPreference, Prefers, Unknown
 from steelyard.stimuli.stimulus import Lineage, Stimulus
-from steelyard.trials.reply import Usage
-from steelyard.verdicts.observation import Observation
 
 
 def checked(calls: Iterable[Call]) -> tuple[Call, ...]:
@@ -35,28 +33,6 @@ def _difference(first: Call, call: Call) -> str:
     return (
         f"pair {call.pair.pair!r} has {name} {getattr(call.pair, name)!r}, expected "
         f"{getattr(first.pair, name)!r} as in {first.where}; name the pairs apart, or correct one."
-    )
-
-
-def observations_of(calls: Iterable[Call]) -> list[Observation]:
-    """One observation per call; calls on one pair share its stimulus."""
-    stimuli: dict[str, Stimulus] = {}
-    return [_observation(call, stimuli) for call in calls]
-
-
-def _observation(call: Call, stimuli: dict[str, Stimulus]) -> Observation:
-    name = call.pair.pair
-    if name not in stimuli:
-        stimuli[name] = stimulus_of(call.pair)
-    return Observation(
-        judge=call.judge,
-        protocol=call.protocol,
-        stimulus=stimuli[name],
-        order=call.order,
-        replicate=call.replicate,
-        verdict=VERDICTS[call.answer],
-        usage=Usage(),
-        prompt="",
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,6 +23,7 @@ from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.tasks.scale import parse_scale
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,10 +68,10 @@ class ScoreTable:
         """Hash of what was shown."""
         return StimulusSet.of(self.stimuli.values()).hash
 
-    def observations(self) -> list[Observation]:
+    def observations(self) -> Observations:
         """One per call, however many probes tell of it; texts, tokens and prompts are not known."""
         once = {call.trial: call for call in reversed(self.calls)}
-        return [
+        return Observations.of(
             Observation(
                 judge=call.judge,
                 protocol=call.protocol,
@@ -81,8 +82,8 @@ class ScoreTable:
                 usage=Usage(),
                 prompt="",
             )
-            for call in reversed(once.values())
-        ]
+            for call in once.values()
+        )
 
     def probes(self) -> list[Probe]:
         """Registered probes for the base protocol, pooled figures for other names and other protocols."""
@@ -115,7 +116,7 @@ class RecordedProbe:
         del design, protocols
         return ()
 
-    def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
+    def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """The figures of the calls under this name."""
         if self.name == "vacuum":
             return vacuum.arm_estimates(judge, observations, self.protocol, seed)

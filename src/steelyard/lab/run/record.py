@@ -13,6 +13,7 @@ from steelyard.store.run_store import RunStore
 from steelyard.trials.reply import Usage
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.readers import READERS, Reader
 from steelyard.verdicts.verdict import Failed, Verdict
 
@@ -40,7 +41,11 @@ class Record:
             self._replies |= self.store.replies(unread)
         return {key: self._replies[key] for key in keys if key in self._replies}
 
-    def observations(self, trials: Sequence[Trial]) -> dict[str, Observation]:
+    def observations(self, trials: Sequence[Trial]) -> Observations:
+        """What was read; a trial that was never asked has no observation."""
+        return Observations.of(self.by_trial(trials).values())
+
+    def by_trial(self, trials: Sequence[Trial]) -> dict[str, Observation]:
         """By key, in the order given; a trial that was never asked has no observation."""
         replies, failures = self.replies(trials), self.store.failures()
         observations: dict[str, Observation] = {}

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.errors import BudgetError, InterruptedRunError, RunError, SteelyardError
 from steelyard.lab.run.coverage import Coverage
 from steelyard.lab.run.sitting import Sitting
 from steelyard.metrics.faults import Fault
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.recorded_observations import verdict_counts
+from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
 from steelyard.wording import counted, plural
 
@@ -68,13 +67,13 @@ def _done(coverage: Coverage) -> str:
 
 def speechless(
     judges: Iterable[str],
-    observations: Sequence[Observation],
+    observations: Observations,
     given_up: Collection[str] = (),
     *,
     recorded: bool = False,
 ) -> Iterator[SteelyardError]:
     """Judges from whom nothing readable came; one that was given up without a reply is told of elsewhere."""
-    counts = verdict_counts(observations)
+    counts = observations.counts()
     for judge in judges:
         tried = {verdict: number for (name, verdict), number in counts.items() if name == judge}
         replied = not all(isinstance(verdict, Failed) for verdict in tried)
@@ -112,11 +111,11 @@ def _whose(judges: Iterable[str]) -> str:
     return f" of {' and '.join(names)}" if names else ""
 
 
-def warnings(observations: Sequence[Observation]) -> Iterator[str]:
+def warnings(observations: Observations) -> Iterator[str]:
     """Calls that failed or could not be read, by judge and reason; however many, they end no run."""
     counts: dict[tuple[str, str], Counter[str]] = {}
     asked: Counter[str] = Counter()
-    for (judge, verdict), number in verdict_counts(observations).items():
+    for (judge, verdict), number in observations.counts().items():
         asked[judge] += number
         if isinstance(verdict, (Unreadable, Failed)):
             word = "unreadable" if isinstance(verdict, Unreadable) else "failed"
@@ -135,4 +134,5 @@ def untaken(datasheet: Datasheet) -> Iterator[str]:
 
 
 def _listed(reasons: Counter[str]) -> str:
-    return ", ".join(f"{reason} {count}" for reason, count in reasons.most_common())
+    ordered = sorted(reasons.items(), key=lambda counted_reason: (-counted_reason[1], counted_reason[0]))
+    return ", ".join(f"{reason} {count}" for reason, count in ordered)

@@ -6,7 +6,6 @@ is undefined. Fits cost more than counting, so they are made for judges under te
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from steelyard.metrics.estimate import Estimate, Interval
@@ -23,8 +22,7 @@ from steelyard.metrics.pairs.columns import Pairs, collect
 from steelyard.metrics.pairs.counting import excluded
 from steelyard.metrics.proportions import ONE_TASK, join
 from steelyard.metrics.stats.intervals import t_quantile
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.recorded_observations import among, protocols_of
+from steelyard.verdicts.observations import Observations
 
 GOODNESS_OF_FIT = Metric(
     "goodness_of_fit",
@@ -68,10 +66,10 @@ _HELD = {
 class Arms:
     """Every protocol under which one judge was shown the ladder; each is fitted when it is asked for."""
 
-    def __init__(self, judge: str, observations: Sequence[Observation], seed: int) -> None:
+    def __init__(self, judge: str, observations: Observations, seed: int) -> None:
         self.judge, self.seed = judge, seed
-        self.shown = among(observations, PROBE)
-        self.protocols = sorted(protocols_of(self.shown), key=lambda name: (name != "base", name))
+        self.shown = observations.among(PROBE)
+        self.protocols = sorted(self.shown.protocols_seen, key=lambda name: (name != "base", name))
         """Names of the protocols, base first."""
         self._fits: dict[str, tuple[Pairs, InstrumentFit | None]] = {}
 
@@ -92,7 +90,7 @@ class Arms:
 
     def _fitted(self, protocol: str) -> tuple[Pairs, InstrumentFit | None]:
         if protocol not in self._fits:
-            pairs = collect(among(self.shown, protocol=protocol))
+            pairs = collect(self.shown.among(protocol=protocol))
             seed = self.heading(protocol).bootstrap_seed("instrument_model")
             self._fits[protocol] = pairs, fit_instrument(pairs, seed)
         return self._fits[protocol]

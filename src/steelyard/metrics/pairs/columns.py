@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from steelyard.metrics.pairs.answer import Answer, as_tie, decided, neither, readable
 from steelyard.metrics.stats.arrays import Floats, Ints, Mask
 from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.recorded_observations import RecordedObservations, better
+from steelyard.verdicts.observations import Observations
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,54 +80,16 @@ class Pairs:
 
 def collect(observations: Iterable[Observation]) -> Pairs:
     """Bring the two orders of each pair together; sorted, so that arrival order does not matter."""
-    if isinstance(observations, RecordedObservations):
-        return _from_columns(observations)
-    rows: dict[tuple[str, int], dict[str, Observation]] = {}
-    for observation in observations:
-        pair = (observation.stimulus.id, observation.replicate)
-        rows.setdefault(pair, {})[observation.order] = observation
-    keys = sorted(rows)
-    ordered = [rows[key] for key in keys]
-    stimuli = [next(iter(orders.values())).stimulus for orders in ordered]
-    names = tuple(sorted({stimulus.cluster for stimulus in stimuli}))
-    number = {name: index for index, name in enumerate(names)}
-    pair_names = tuple(sorted({name for name, _ in keys}))
-    pair_number = {name: index for index, name in enumerate(pair_names)}
-
-    def answers(order: str) -> Ints:
-        codes = [Answer.of(orders[order].verdict) if order in orders else Answer.ABSENT for orders in ordered]
-        return np.array(codes, dtype=np.int64)
-
-    def level(value: float | None) -> float:
-        return float("nan") if value is None else value
-
-    return Pairs(
-        pair=np.array([pair_number[name] for name, _ in keys], dtype=np.int64),
-        replicate=np.array([replicate for _, replicate in keys], dtype=np.int64),
-        cluster=np.array([number[s.cluster] for s in stimuli], dtype=np.int64),
-        kind=np.array([s.kind for s in stimuli], dtype=np.str_),
-        stratum=np.array([s.stratum for s in stimuli], dtype=np.str_),
-        delta=np.array([level(s.delta) for s in stimuli], dtype=np.float64),
-        base_level=np.array([level(s.base_level) for s in stimuli], dtype=np.float64),
-        better=np.array([better(s) for s in stimuli], dtype=np.int64),
-        u_first=answers("uv"),
-        v_first=answers("vu"),
-        clusters=names,
-        names=pair_names,
-    )
-
-
-def _from_columns(observations: RecordedObservations) -> Pairs:
-    """The same from columns; numbers of stimuli and tasks are in the order of their names."""
-    shown, orders = observations.shown, observations.order
-    repeats = int(observations.replicate.max(initial=0)) + 1
-    rows, row = np.unique(observations.stimulus * repeats + observations.replicate, return_inverse=True)
+    seen = Observations.of(observations)
+    shown, orders = seen.shown, seen.order
+    repeats = int(seen.replicate.max(initial=0)) + 1
+    rows, row = np.unique(seen.stimulus * repeats + seen.replicate, return_inverse=True)
     stimulus = rows // repeats
-    codes = np.array([Answer.of(verdict) for verdict in observations.verdicts], dtype=np.int64)
+    codes = np.array([Answer.of(verdict) for verdict in seen.verdicts], dtype=np.int64)
 
     def answers(order: int) -> Ints:
         column = np.full(len(rows), Answer.ABSENT, dtype=np.int64)
-        column[row[orders == order]] = codes[observations.verdict[orders == order]]
+        column[row[orders == order]] = codes[seen.verdict[orders == order]]
         return column
 
     stimuli, pair = np.unique(stimulus, return_inverse=True)

@@ -6,10 +6,10 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric, step
 from steelyard.metrics.pairs.answer import neither
-from steelyard.metrics.pairs.arm_shift import Rate, aligned, arm_shift
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import count_calls
 from steelyard.metrics.pairs.sensitivity import on_ladder, outcomes, steps
+from steelyard.metrics.pairs.shift import Rate, aligned, arm_shift
 
 CRITERION_SHIFT = Metric(
     "criterion_shift",

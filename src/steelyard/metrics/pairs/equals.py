@@ -1,8 +1,13 @@
-"""Figures of pairs whose candidates are equally good."""
+"""Figures of pairs whose candidates are equally good, and the tests between equals.
+
+The tests are one family, declared before the data. Each of them holds its level of .05, and a judge without
+any preference would be flagged by one of three in a sheet of eight. Holm's correction over the family keeps
+that to one sheet in twenty.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -26,9 +31,10 @@ from steelyard.metrics.pairs.decomposition import (
     decompose,
     undecomposed,
 )
-from steelyard.metrics.pairs.slot_test import position_test
+from steelyard.metrics.pairs.flip_estimates import order_test
+from steelyard.metrics.pairs.slot_test import position_test, two_sided_counts
 from steelyard.metrics.proportions import join, proportion
-from steelyard.metrics.tested import Tested, alone
+from steelyard.metrics.tested import Tested, alone, family_of
 from steelyard.wording import counted, plural
 
 RAW_FALSE_PREFERENCE = Metric(
@@ -51,6 +57,8 @@ TIE_RATE = Metric(
     by_step=True,
 )
 
+POSITION, STABLE, ORDER = "position", "stable", "order"
+"""The tests between equals."""
 SPLIT = (POSITIONAL_FALSE_PREFERENCE, ONE_SIDED_COMMIT)
 """Cells whose commits went into one slot, which is recorded."""
 BY_CHANCE = "by chance"
@@ -164,3 +172,19 @@ def _other_conflict(heading: Heading, parts: Decomposition) -> Estimate:
     rows = np.where(parts.complete, 0, parts.commits)
     counts = tally(parts.pairs, rows, np.full(len(rows), 2, dtype=np.int64), missing=False)
     return proportion(heading, OTHER_CONFLICT, counts)
+
+
+def equals_tests(
+    heading: Heading, pairs: Pairs, members: Sequence[str] = (POSITION, STABLE, ORDER)
+) -> Mapping[str, Tested]:
+    """The position test, the test for stable preferences, and with replicates order against noise.
+
+    A test that has nothing to count is none: stable preferences need a pair that was decided in both orders.
+    """
+    parts = decompose(pairs)
+    if not parts.complete.any():
+        return {}
+    position = position_test(parts)
+    stable = position.stable_p if any(two_sided_counts(parts.pairs.where(parts.complete))) else None
+    found = {POSITION: position.p, STABLE: stable, ORDER: order_test(heading, pairs)}
+    return family_of({name: p for name in members if (p := found[name]) is not None})

@@ -13,9 +13,8 @@ from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import excluded
-from steelyard.metrics.pairs.flip_bounds import flip_bounds
-from steelyard.metrics.pairs.flips import Flips, count_flips, relabelling_p
-from steelyard.metrics.pairs.net_slot import DECLARED_PROTOCOL
+from steelyard.metrics.pairs.flips import Flips, count_flips, flip_bounds, relabelling_p
+from steelyard.metrics.pairs.slot import DECLARED_PROTOCOL
 from steelyard.metrics.proportions import NO_SPREAD, ONE_TASK, join, proportion
 from steelyard.metrics.stats.arrays import Floats, Ints
 from steelyard.metrics.stats.cluster_mean import ClusterMean

@@ -4,11 +4,16 @@ With replicates, the calls of a pair can be compared two by two: in the same ord
 can make them differ, and across orders (swap). If order makes no difference, the calls of a pair are
 exchangeable whatever their order, and both shares have the same expectation. Otherwise swap exceeds repeat by
 ½ Σ (p − q)², with p and q the chances of each answer in the two orders: never negative, whichever slot gains.
+
+Over missing calls, every comparison counts that they would have been part of. Calls that all name one winner
+differ least from each other, calls spread over the winners most. A comparison across orders is linear in the
+calls of either order: at its extremes the missing calls of an order agree.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from math import lgamma
 
 import numpy as np
@@ -16,9 +21,11 @@ import numpy as np
 from steelyard.metrics.pairs.answer import Answer, as_tie, lost
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.stats.arrays import Floats, Ints, Mask
+from steelyard.metrics.stats.intervals import Limits
 
 DRAWS = 9999
 """Relabellings drawn for the test; p is a multiple of 1/(DRAWS + 1)."""
+_WINNERS = 3
 _BLOCK = 4_000_000
 _CONTENT = {
     "u_first": {Answer.FIRST: 0, Answer.SECOND: 1, Answer.TIE: 2},
@@ -140,3 +147,41 @@ def _deals(won: Ints, first: int) -> tuple[Floats, Floats]:
 
 def _log_choose(n: int, k: int) -> float:
     return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
+
+
+def flip_bounds(flips: Flips) -> tuple[Limits, Limits, Limits]:
+    """Bounds of the repeat flip rate, the swap flip rate and their difference.
+
+    The lower bound of the difference takes the least of one and the most of the other, which no single way to
+    fill in the missing calls may reach.
+    """
+    asked = flips.designed()
+    corners = [_filled(asked, winners) for winners in product(range(_WINNERS), repeat=2)]
+    repeat, swap = corners[0].repeat, corners[0].swap
+    repeats = np.stack([corner.repeat_flips for corner in corners])
+    swaps = np.stack([corner.swap_flips for corner in corners])
+    spread = _spread(asked).repeat_flips
+    excess = (swaps / swap - repeats / repeat).max(axis=0)
+    return (
+        (float(repeats.min(axis=0).sum() / repeat.sum()), float(spread.sum() / repeat.sum())),
+        (float(swaps.min(axis=0).sum() / swap.sum()), float(swaps.max(axis=0).sum() / swap.sum())),
+        (float((swaps.min(axis=0) / swap - spread / repeat).mean()), float(excess.mean())),
+    )
+
+
+def _filled(flips: Flips, winners: tuple[int, ...]) -> Flips:
+    """The missing calls of each order all name one winner."""
+    counts = flips.counts.copy()
+    for order, winner in enumerate(winners):
+        counts[:, order, winner] += flips.lost[:, order]
+    return Flips(counts, flips.cluster, 0 * flips.lost)
+
+
+def _spread(flips: Flips) -> Flips:
+    """Each missing call names the winner that its order has named least."""
+    counts, lost = flips.counts.copy(), flips.lost.copy()
+    while lost.any():
+        pair, order = np.nonzero(lost)
+        counts[pair, order, counts[pair, order].argmin(axis=1)] += 1
+        lost[pair, order] -= 1
+    return Flips(counts, flips.cluster, lost)

@@ -8,15 +8,14 @@ import numpy as np
 
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.metric import step
+from steelyard.metrics.metric import Metric, step
+from steelyard.metrics.pairs.answer import decided
 from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.counting import count_calls, count_wins, tally
 from steelyard.metrics.pairs.dprime import dprime_estimates
-from steelyard.metrics.pairs.equals import direction_estimates
-from steelyard.metrics.pairs.equals_tests import ORDER, equals_tests
+from steelyard.metrics.pairs.equals import ORDER, direction_estimates, equals_tests
 from steelyard.metrics.pairs.flip_estimates import flip_estimates
 from steelyard.metrics.pairs.missing import missing_rates
-from steelyard.metrics.pairs.net_slot import DECLARED_PROTOCOL, net_slot_preference
-from steelyard.metrics.pairs.padded import padded_preference
 from steelyard.metrics.pairs.sensitivity import (
     by_base_level,
     on_ladder,
@@ -24,10 +23,17 @@ from steelyard.metrics.pairs.sensitivity import (
     steps,
     target_sensitivity,
 )
+from steelyard.metrics.pairs.slot import DECLARED_PROTOCOL, net_slot_preference
 from steelyard.metrics.pairs.threshold import delta75
-from steelyard.metrics.proportions import join
+from steelyard.metrics.proportions import join, proportion
 
 SAME, DIFFERENT, FILLER = "same_subset", "different_subset", "filler"
+
+PADDED_PREFERENCE = Metric(
+    "padded_preference",
+    "padded preference",
+    "Decided calls that choose the text padded with filler; a judge blind to padding shows 0.50.",
+)
 
 
 def ladder_estimates(judge: str, protocol: str, pairs: Pairs, seed: int) -> list[Estimate]:
@@ -79,3 +85,15 @@ def _pooled(heading: Heading, ladder: Pairs) -> Estimate:
     """Target sensitivity over all steps, as the design weighs them."""
     pooled = target_sensitivity(heading, ladder)
     return replace(pooled, note=join(["all steps together", pooled.note]))
+
+
+def padded_preference(heading: Heading, pairs: Pairs) -> Estimate:
+    """Decided calls that chose content v, the padded one; a judge blind to padding shows .5."""
+    return proportion(
+        heading,
+        PADDED_PREFERENCE,
+        tally(pairs, count_wins(pairs, "v"), count_calls(pairs, decided)),
+        chance=0.5,
+        reason="no call of this condition was decided",
+        notes=["of decided calls"],
+    )

@@ -31,11 +31,10 @@ from steelyard.metrics.pairs.decomposition import (
     stable,
     undecomposed,
 )
-from steelyard.metrics.pairs.equals import cell_estimate, left_out, tie_rate
-from steelyard.metrics.pairs.equals_tests import ORDER, POSITION, equals_tests
+from steelyard.metrics.pairs.equals import ORDER, POSITION, cell_estimate, equals_tests, left_out, tie_rate
 from steelyard.metrics.pairs.flip_estimates import flip_estimates
 from steelyard.metrics.pairs.missing import missing_rates
-from steelyard.metrics.pairs.net_slot import DECLARED_PROTOCOL, net_slot_preference
+from steelyard.metrics.pairs.slot import DECLARED_PROTOCOL, net_slot_preference
 from steelyard.metrics.pairs.slot_test import position_test
 from steelyard.metrics.pairs.uneven_slots import over_slots
 from steelyard.metrics.proportions import proportion

@@ -26,7 +26,7 @@ from steelyard.metrics.stats.arrays import Floats
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.dawid_skene import dawid_skene
 from steelyard.metrics.stats.intervals import DIFFERENCE
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
 
 JURY_ACCURACY = Metric(
     "jury_accuracy",
@@ -86,7 +86,7 @@ def jury_estimates(scores: Mapping[str, Scores], seed: int) -> list[Estimate]:
 
 
 def jury_by_probe(
-    observations: Mapping[str, Sequence[Observation]], estimates: Sequence[Estimate], seed: int
+    observations: Mapping[str, Observations], estimates: Sequence[Estimate], seed: int
 ) -> Iterator[Estimate]:
     """The majority of all judges on each probe that has an accuracy of every judge."""
     right = [e for e in estimates if e.metric == ACCURACY.id and e.value is not None]

@@ -12,7 +12,7 @@ from steelyard.metrics.run.share_table import accuracy_column, kept_column, samp
 from steelyard.metrics.run.volatility import NO_REFERENCE, share_of, spread
 from steelyard.metrics.scores.invariance import INVARIANCE
 from steelyard.metrics.scores.probe import probe_scores
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
 from steelyard.wording import counted
 
 JUDGES_MEAN = Metric(
@@ -42,7 +42,7 @@ METRICS = (JUDGES_MEAN, JUDGES_SD, JUDGES_SD_SAMPLING, JUDGES_MIN, JUDGES_MAX)
 
 
 def over_judges(
-    estimates: Iterable[Estimate], observations: Mapping[str, Sequence[Observation]], seed: int
+    estimates: Iterable[Estimate], observations: Mapping[str, Observations], seed: int
 ) -> Iterator[Estimate]:
     """Five figures for each share and probe that at least two of these judges have."""
     defined = [e for e in estimates if e.whole and e.value is not None]
@@ -55,7 +55,7 @@ def over_judges(
                 yield from _figures(heading, found, _sampling(found, observations))
 
 
-def _sampling(found: list[Estimate], observations: Mapping[str, Sequence[Observation]]) -> float | None:
+def _sampling(found: list[Estimate], observations: Mapping[str, Observations]) -> float | None:
     """What the judges would differ by were their true shares equal; they saw the same items."""
     column = accuracy_column if found[0].metric == ACCURACY.id else kept_column
     rows = (probe_scores(e.probe, "base", observations[e.judge], unchanged=True) for e in found)

@@ -20,7 +20,7 @@ from steelyard.metrics.stats.arrays import Floats
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.intervals import POSITIVE
 from steelyard.trials.reply import Usage
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Failed
 
 COST_PER_CALL = Metric(
@@ -104,14 +104,14 @@ def cost_estimates(
     judge: str,
     probe: str,
     protocol: str,
-    observations: Iterable[Observation],
+    observations: Observations,
     price: Dollars | None,
     seed: int,
     *,
     unchanged: bool = False,
 ) -> list[Estimate]:
     """Dollars per call of a probe; per point and in all on its labelled calls, lost ones included."""
-    mine = [o for o in observations if o.protocol == protocol]
+    mine = observations.among(protocol=protocol)
     heading = Heading(judge, probe, {"protocol": protocol}, seed)
     why = unpriced(mine, price)
     if price is None or why:
@@ -130,22 +130,26 @@ def cost_estimates(
     ]
 
 
-def dollars_of_rows(scores: Scores, observations: Iterable[Observation], price: Dollars) -> Floats:
+def dollars_of_rows(scores: Scores, observations: Observations, price: Dollars) -> Floats:
     """What each row of the scores cost; all of them are of one protocol."""
-    paid = {(o.stimulus.id, o.replicate): price(o.usage) for o in observations}
-    names = [scores.stimuli[number] for number in scores.stimulus]
-    return np.array([paid[key] for key in zip(names, scores.replicate.tolist(), strict=True)])
+    each = [price(usage) for usage in observations.usages]
+    names = observations.shown.ids[observations.stimulus].tolist()
+    keys = zip(names, observations.replicate.tolist(), strict=True)
+    paid = {key: each[usage] for key, usage in zip(keys, observations.usage.tolist(), strict=True)}
+    rows = zip((scores.stimuli[number] for number in scores.stimulus), scores.replicate.tolist(), strict=True)
+    return np.array([paid[key] for key in rows])
 
 
-def unpriced(observations: Sequence[Observation], price: Dollars | None) -> str | None:
+def unpriced(observations: Observations, price: Dollars | None) -> str | None:
     """Why these calls have no cost; None where they have one."""
     return NO_PRICE if price is None else NO_TOKENS if _uncounted(observations, price) else None
 
 
-def _uncounted(observations: Sequence[Observation], price: Dollars) -> bool:
+def _uncounted(observations: Observations, price: Dollars) -> bool:
     """Calls of a model that costs something have verdicts and no tokens."""
-    read = [o.usage for o in observations if not isinstance(o.verdict, Failed)]
-    return bool(read) and price(Usage(1, 1)) > 0 and not any(u.input_tokens or u.output_tokens for u in read)
+    read = np.unique(observations.usage[~observations.ended(Failed)])
+    used = [observations.usages[number] for number in read]
+    return bool(used) and price(Usage(1, 1)) > 0 and not any(u.input_tokens or u.output_tokens for u in used)
 
 
 def per_call(heading: Heading, scores: Scores, dollars: Floats) -> Estimate:

@@ -7,22 +7,20 @@ of one stimulus staying together, because a text that is refused once is refused
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steelyard.identity import seed_for
+from steelyard.metrics.stats.arrays import Floats, Ints, Mask
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.recorded_observations import RecordedObservations
+from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Failed, Unreadable
 
 DEALS = 1999
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -48,14 +46,14 @@ class _Calls:
     condition: Ints
     unit: Ints
     """Stimulus under a protocol."""
-    lost: NDArray[np.bool_]
+    lost: Mask
 
 
 def loss_test(
-    observations: Sequence[Observation], kind: type[Unreadable | Failed], seed: int
+    observations: Iterable[Observation], kind: type[Unreadable | Failed], seed: int
 ) -> LossTest | None:
     """The test for one kind of loss; None with one condition, or where all or none are lost."""
-    calls = _calls(observations, kind)
+    calls = _calls(Observations.of(observations), kind)
     made = np.bincount(calls.condition, minlength=len(calls.conditions))
     if np.count_nonzero(made) < 2 or calls.lost.all() or not calls.lost.any():
         return None
@@ -94,33 +92,15 @@ def _deals(calls: _Calls, conditions: int, seed: int) -> Floats:
     return dealt
 
 
-def _calls(observations: Sequence[Observation], kind: type[Unreadable | Failed]) -> _Calls:
-    if isinstance(observations, RecordedObservations):
-        return _from_columns(observations, kind)
-    named = [_condition(o.stimulus, o.protocol) for o in observations]
-    conditions = sorted(set(named))
-    number = {name: index for index, name in enumerate(conditions)}
-    units: dict[tuple[str, str], int] = {}
-    unit = [units.setdefault((o.stimulus.unit, o.protocol), len(units)) for o in observations]
-    return _Calls(
-        tuple(conditions),
-        np.array([number[name] for name in named], dtype=np.int64),
-        np.array(unit, dtype=np.int64),
-        np.array([isinstance(o.verdict, kind) for o in observations], dtype=np.bool_),
-    )
-
-
-def _from_columns(rows: RecordedObservations, kind: type[Unreadable | Failed]) -> _Calls:
-    """The same from columns, without an object for each call."""
+def _calls(rows: Observations, kind: type[Unreadable | Failed]) -> _Calls:
     wide = len(rows.protocols)
     unit = rows.stimulus * wide + rows.protocol
     seen, back = np.unique(unit, return_inverse=True)
     named = [_condition(rows.shown.stimuli[u // wide], rows.protocols[u % wide]) for u in seen]
     conditions = sorted(set(named))
     number = {name: index for index, name in enumerate(conditions)}
-    lost = np.array([isinstance(verdict, kind) for verdict in rows.verdicts], dtype=np.bool_)
     home = np.array([number[name] for name in named], dtype=np.int64)
-    return _Calls(tuple(conditions), home[back], unit, lost[rows.verdict])
+    return _Calls(tuple(conditions), home[back], unit, rows.ended(kind))
 
 
 def _condition(stimulus: Stimulus, protocol: str) -> str:

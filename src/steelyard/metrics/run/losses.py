@@ -8,7 +8,7 @@ one that loses 2 %.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from math import ceil, sqrt
 
@@ -23,7 +23,7 @@ from steelyard.metrics.stats.intervals import Limits, normal_quantile, wilson
 from steelyard.metrics.stats.power import ALPHA, POWER, trials_to_exclude
 from steelyard.metrics.stats.tally import Tally
 from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.recorded_observations import calls_by_task, extent
+from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Abstained, Failed, Unreadable
 
 PROBE = "run"
@@ -35,17 +35,14 @@ INDEPENDENT = "over all probes and protocols, calls taken as independent"
 CLUSTERED = "over all probes and protocols, tasks as clusters"
 
 
-def loss_estimates(judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
+def loss_estimates(judge: str, observations: Iterable[Observation], seed: int) -> list[Estimate]:
     """`unreadable_rate` and `failed_rate` among all calls that a judge was asked."""
-    return [_tested(judge, metric, kind, observations, seed) for metric, kind in METRICS.items()]
+    seen = Observations.of(observations)
+    return [_tested(judge, metric, kind, seen, seed) for metric, kind in METRICS.items()]
 
 
 def _tested(
-    judge: str,
-    metric: Metric,
-    kind: type[Unreadable | Failed],
-    observations: Sequence[Observation],
-    seed: int,
+    judge: str, metric: Metric, kind: type[Unreadable | Failed], observations: Observations, seed: int
 ) -> Estimate:
     """The rate, flagged as well where the lost calls are not spread evenly over what is shown."""
     rate = loss_rate(judge, metric, kind, observations)
@@ -59,7 +56,7 @@ def _tested(
 
 
 def loss_rate(
-    judge: str, metric: Metric, kind: type[Unreadable | Failed], observations: Sequence[Observation]
+    judge: str, metric: Metric, kind: type[Unreadable | Failed], observations: Observations
 ) -> Estimate:
     """The rate against its limit, without the test of whether losses are even."""
     if not len(observations):
@@ -90,15 +87,14 @@ def loss_rate(
     )
 
 
-def _tally(observations: Sequence[Observation], kind: type[Unreadable | Failed]) -> Tally:
-    events, calls = calls_by_task(observations, kind)
-    abstained, _ = calls_by_task(observations, Abstained)
+def _tally(observations: Observations, kind: type[Unreadable | Failed]) -> Tally:
+    events, calls = observations.by_task(observations.ended(kind))
     return Tally(
         events,
         calls,
         n_calls=len(observations),
-        n_units=extent(observations)[0],
-        abstained=int(abstained.sum()),
+        n_units=observations.units,
+        abstained=int(observations.ended(Abstained).sum()),
     )
 
 

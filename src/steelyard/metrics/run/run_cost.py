@@ -26,7 +26,7 @@ from steelyard.metrics.run.cost import (
 )
 from steelyard.metrics.scores.columns import Scores, collect_scores
 from steelyard.trials.reply import Usage
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
 from steelyard.wording import counted
 
 TOKENS_INPUT = Metric(
@@ -80,7 +80,7 @@ METRICS = (*TOKENS, *DOLLARS, COST_PER_CALL, *OVERALL)
 
 def run_costs(
     judge: str,
-    observations: Sequence[Observation],
+    observations: Observations,
     estimates: Sequence[Estimate],
     price: Dollars | None,
     seed: int,
@@ -90,7 +90,7 @@ def run_costs(
 
     The probes that show items as they are go by the names in `unchanged`.
     """
-    scored = [o for o in observations if o.stimulus.scale is not None]
+    scored = observations.showing(observations.shown.scored)
     if not scored:
         return []
     probes = [e.probe for e in estimates if _whole_accuracy(e, judge)]
@@ -99,17 +99,17 @@ def run_costs(
         for probe in probes
         for figure in cost_estimates(judge, probe, "base", scored, price, seed, unchanged=probe in unchanged)
     ]
-    totals = total_estimates(judge, [o for o in scored if o.protocol == "base"], price, seed)
+    totals = total_estimates(judge, scored.among(protocol="base"), price, seed)
     return [*costs, *totals, *overall_estimates(judge, [*estimates, *costs], seed)]
 
 
 def total_estimates(
-    judge: str, observations: Sequence[Observation], price: Dollars | None, seed: int
+    judge: str, observations: Observations, price: Dollars | None, seed: int
 ) -> list[Estimate]:
     """Tokens and dollars of all calls, in and out, and dollars per call; each call is counted once."""
     heading = Heading(judge, PROBE, {"protocol": "base"}, seed)
     scores = collect_scores(observations)
-    used = [o.usage for o in observations]
+    used = [observations.usages[number] for number in observations.usage.tolist()]
     tokens = (sum(u.input_tokens for u in used), sum(u.output_tokens for u in used))
     counted = _sums(heading, scores, TOKENS, tokens)
     why = unpriced(observations, price)

@@ -11,11 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steelyard.metrics.stats.arrays import Floats, Ints, Mask
-from steelyard.stimuli.expectation import Label
-from steelyard.stimuli.original import ORIGINAL
-from steelyard.stimuli.stimulus import Stimulus
-from steelyard.tasks.scale import parse_scale
 from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Unreadable, Verdict
 
 _NAMES = ("items", "stimuli", "clusters")
@@ -136,64 +133,44 @@ class Scores:
 
 def collect_scores(observations: Iterable[Observation]) -> Scores:
     """One row per call, sorted by input and repeat, so that arrival order does not matter."""
-    rows = sorted(observations, key=lambda o: (o.stimulus.id, o.replicate))
-    shown = [row.stimulus for row in rows]
-    scales = [_ends(stimulus) for stimulus in shown]
-    items, item = _numbered([stimulus.lineage.parent for stimulus in shown])
-    stimuli, number = _numbered([stimulus.id for stimulus in shown])
-    clusters, cluster = _numbered([stimulus.cluster for stimulus in shown])
-    endings = [_ending(row.verdict, low) for row, (low, _) in zip(rows, scales, strict=True)]
+    seen = Observations.of(observations)
+    order = np.lexsort((seen.replicate, seen.stimulus))
+    shown, row = seen.shown, seen.stimulus[order]
+    stimuli, number = np.unique(row, return_inverse=True)
+    items, item = np.unique(shown.item[row], return_inverse=True)
+    tasks, cluster = np.unique(shown.cluster[row], return_inverse=True)
+    low, high = shown.ends[row].T
+    endings = [_ending(verdict) for verdict in seen.verdicts]
+    ending, score = np.array(endings, dtype=np.int64).reshape(-1, 2)[seen.verdict[order]].T
     return Scores(
-        item=item,
-        stimulus=number,
-        original=np.array([stimulus.kind == ORIGINAL for stimulus in shown], dtype=np.bool_),
-        replicate=_ints(row.replicate for row in rows),
-        cluster=cluster,
-        stratum=np.array([stimulus.stratum for stimulus in shown], dtype=np.str_),
-        score=_ints(score for _, score in endings),
-        ending=_ints(ending for ending, _ in endings),
-        expected=_floats(_expected(stimulus) for stimulus in shown),
-        own_label=np.array([row.own_label for row in rows], dtype=np.bool_),
-        level=_floats(stimulus.level for stimulus in shown),
-        low=_ints(low for low, _ in scales),
-        high=_ints(high for _, high in scales),
-        items=items,
-        stimuli=stimuli,
-        clusters=clusters,
+        item=item.astype(np.int64),
+        stimulus=number.astype(np.int64),
+        original=shown.original[row],
+        replicate=seen.replicate[order],
+        cluster=cluster.astype(np.int64),
+        stratum=shown.stratum[row],
+        score=np.where(ending == Ending.SCORED, score, low),
+        ending=ending,
+        expected=shown.expected[row],
+        own_label=seen.own_label[order],
+        level=shown.level[row],
+        low=low,
+        high=high,
+        items=tuple(shown.items[items].tolist()),
+        stimuli=tuple(shown.ids[stimuli].tolist()),
+        clusters=tuple(shown.clusters[tasks].tolist()),
     )
 
 
-def _numbered(names: list[str]) -> tuple[tuple[str, ...], Ints]:
-    distinct = tuple(sorted(set(names)))
-    number = {name: index for index, name in enumerate(distinct)}
-    return distinct, _ints(number[name] for name in names)
-
-
-def _ints(values: Iterable[int]) -> Ints:
-    return np.array(list(values), dtype=np.int64)
-
-
-def _floats(values: Iterable[float | None]) -> Floats:
-    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
-
-
-def _ends(stimulus: Stimulus) -> tuple[int, int]:
-    answers = parse_scale(stimulus.scale or "").answers
-    return int(answers[0]), int(answers[-1])
-
-
-def _ending(verdict: Verdict, low: int) -> tuple[Ending, int]:
+def _ending(verdict: Verdict) -> tuple[Ending, int]:
+    """How the call ended, and the score where there is one."""
     match verdict:
         case Decided(value=value):
             return Ending.SCORED, int(value)
         case Abstained():
-            return Ending.ABSTAINED, low
+            return Ending.ABSTAINED, 0
         case Unreadable():
-            return Ending.UNREADABLE, low
+            return Ending.UNREADABLE, 0
         case Failed():
-            return Ending.FAILED, low
+            return Ending.FAILED, 0
     raise ValueError(f"not a pointwise verdict: {verdict!r}")
-
-
-def _expected(stimulus: Stimulus) -> float | None:
-    return float(stimulus.expectation.value) if isinstance(stimulus.expectation, Label) else None

@@ -20,7 +20,6 @@ from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Limit, Metric
 from steelyard.metrics.proportions import NO_SPREAD, ONE_TASK, join
 from steelyard.metrics.scores.columns import Scores
-from steelyard.metrics.scores.excess_bounds import excess_bounds
 from steelyard.metrics.scores.repeats import NO_REPEATS, equal_pairs, verdict_counts
 from steelyard.metrics.scores.shares import share, unit_sums
 from steelyard.metrics.stats.arrays import Floats, Ints, Mask
@@ -217,3 +216,36 @@ def _item_counts(scores: Scores, mask: Mask) -> Ints:
 def _floor(rows: Scores) -> Floats:
     equal, pairs = equal_pairs(_item_counts(rows, rows.original))
     return ratio((pairs - equal).astype(np.float64), pairs.astype(np.float64))
+
+
+def excess_bounds(edited: Ints, plain: Ints, lost_edited: Ints, lost_plain: Ints) -> Limits | None:
+    """Bounds of the mean excess over items, from verdicts (items × verdicts) and lost calls of each item.
+
+    A missing call may have given a verdict that nobody else gave, an abstention for one. The excess is convex
+    in the missing calls of the unchanged item, so it is greatest where they agree. The lower bound takes the
+    fewest flips of edits and the most of repeats, which no single way to fill in the calls may reach.
+    """
+    edits, repeats = edited.sum(axis=1) + lost_edited, plain.sum(axis=1) + lost_plain
+    asked = (edits > 0) & (repeats > 1)
+    if not asked.any():
+        return None
+    edits, repeats = edits[asked], repeats[asked]
+    edited, plain = _with_another(edited[asked]), _with_another(plain[asked])
+    flips = (edited.sum(axis=1) * plain.sum(axis=1) - (edited * plain).sum(axis=1)) / (edits * repeats)
+    low = flips - 1 + _alike(plain, repeats)
+    corners = []
+    for verdict in range(plain.shape[1]):
+        filled = plain.copy()
+        filled[:, verdict] += lost_plain[asked]
+        corners.append(_alike(filled, repeats) - (edited * filled).sum(axis=1) / (edits * repeats))
+    return float(low.mean()), float(np.max(corners, axis=0).mean())
+
+
+def _with_another(counts: Ints) -> Ints:
+    """The same with a verdict that was not seen."""
+    return np.pad(counts, ((0, 0), (0, 1)))
+
+
+def _alike(counts: Ints, repeats: Ints) -> Floats:
+    """Share of pairs of repeats with the same verdict."""
+    return np.asarray((counts * (counts - 1)).sum(axis=1) / (repeats * (repeats - 1)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
 from steelyard.stimuli.original import ORIGINAL
@@ -10,13 +10,18 @@ from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.surface.score_range import rescale
 from steelyard.tasks.scale import Ordinal, parse_scale
 from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Decided
 
 
-def on_original_range(observations: Sequence[Observation]) -> list[Observation]:
+def on_original_range(observations: Iterable[Observation]) -> Observations:
     """Every call as if it had been made on the range of its unchanged item, where that was shown."""
-    plain = {o.stimulus.lineage.parent: o.stimulus for o in observations if o.stimulus.kind == ORIGINAL}
-    return [brought_back(o, plain.get(o.stimulus.lineage.parent, o.stimulus)) for o in observations]
+    seen = Observations.of(observations)
+    stimuli = seen.stimuli_seen
+    plain = {s.lineage.parent: s for s in stimuli if s.kind == ORIGINAL}
+    if all(plain.get(s.lineage.parent, s).scale == s.scale for s in stimuli):
+        return seen
+    return Observations.of(brought_back(o, plain.get(o.stimulus.lineage.parent, o.stimulus)) for o in seen)
 
 
 def brought_back(observation: Observation, original: Stimulus) -> Observation:

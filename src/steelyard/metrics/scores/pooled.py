@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.scores.against_labels import CCC, MAE, PEARSON, SPEARMAN
@@ -12,6 +14,7 @@ from steelyard.metrics.scores.original_range import on_original_range
 from steelyard.metrics.scores.probe import by_scale
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
 
 PROBE = "pooled"
 METRICS = (CCC, PEARSON, SPEARMAN, MAE)
@@ -29,12 +32,11 @@ def pooled_estimates(
     probes = {e.probe for e in mine if e.group.get("protocol") == "base"}
     if len(probes) < 2:
         return []
-    base = on_original_range(
-        [o for o in observations if o.protocol == "base" and o.stimulus.scale is not None]
-    )
-    edited = {o.stimulus.probe for o in base}
-    shown = probes if probes <= edited else {*probes, ORIGINAL}
-    scores = collect_scores(o for o in base if o.stimulus.probe in shown)
+    base = Observations.of(observations).among(protocol="base")
+    base = on_original_range(base.showing(base.shown.scored))
+    edited = {shown.probe for shown in base.stimuli_seen}
+    names = probes if probes <= edited else {*probes, ORIGINAL}
+    scores = collect_scores(base.showing(np.isin(base.shown.probe, list(names))))
     heading = Heading(judge, PROBE, {"protocol": "base"}, seed)
     return [
         e

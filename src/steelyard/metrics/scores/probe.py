@@ -53,6 +53,7 @@ from steelyard.metrics.scores.shares import (
 )
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
 
 METRICS = (
     ACCURACY,
@@ -137,10 +138,11 @@ def probe_scores(
 
     Where there is no edit: every item for a probe that shows items `unchanged`, nothing for any other.
     """
-    mine = [o for o in observations if o.protocol == protocol and o.stimulus.probe in (probe, ORIGINAL)]
-    edited = {o.stimulus.lineage.parent for o in mine if o.stimulus.probe != ORIGINAL}
-    everything = unchanged and not edited
-    shown = [o for o in mine if everything or o.stimulus.lineage.parent in edited]
+    seen = Observations.of(observations).among(protocol=protocol)
+    item, plain = seen.shown.item, seen.shown.probe == ORIGINAL
+    mine = seen.showing(plain | (seen.shown.probe == probe))
+    edited = np.isin(item, item[mine.stimulus[~plain[mine.stimulus]]])
+    shown = mine if unchanged and not edited.any() else mine.showing(edited)
     return collect_scores(on_original_range(shown))
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from steelyard.metrics.common import DARK_CURRENT
@@ -16,7 +14,7 @@ from steelyard.metrics.scores.shares import abstentions, lost_rates, score_tally
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.clusters import wilson_cluster
 from steelyard.metrics.stats.intervals import Limits, clipped
-from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
 
 MEAN_SCORE = Metric("mean_score", "mean score", "Mean of the scores given to responses without content.")
 
@@ -25,15 +23,13 @@ NO_SPREAD = "no spread between tasks: limits from the largest share of other sco
 
 
 def score_vacuum_estimates(
-    judge: str, protocol: str, observations: Sequence[Observation], seed: int
+    judge: str, protocol: str, observations: Observations, seed: int
 ) -> list[Estimate]:
     """Dark current and, on ordinal scales, the mean score, pooled and per kind; lost calls."""
     heading = Heading(judge, "vacuum", {"protocol": protocol}, seed)
-    kinds = sorted({o.stimulus.kind for o in observations})
     parts = [(heading, collect_scores(observations))]
-    for kind in kinds:
-        mine = [o for o in observations if o.stimulus.kind == kind]
-        parts.append((heading.within(kind=kind), collect_scores(mine)))
+    for kind in sorted({shown.kind for shown in observations.stimuli_seen}):
+        parts.append((heading.within(kind=kind), collect_scores(observations.among(kinds=(kind,)))))
     return [
         *(dark_current(here, scores) for here, scores in parts),
         *(mean for here, scores in parts for mean in mean_scores(here, scores)),

@@ -12,10 +12,12 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from steelyard.datasheet.render.html.drawing.figure import Figure
+from steelyard.datasheet.render.html.drawing.figure import Figure, Panel
 from steelyard.datasheet.sections.summary import Summary
+from steelyard.errors import SteelyardError
 from steelyard.metrics.faults import Fault, Faults
 from steelyard.registry import Registry
+from steelyard.wording import counted
 
 _HERE = "steelyard.datasheet.render.html.figures"
 FIGURES: Registry[Figure | None] = Registry(
@@ -47,12 +49,25 @@ def figures(summary: Summary, faults: Faults | None = None) -> tuple[Figure, ...
 
 def _drawn(name: str, summary: Summary) -> Figure | None:
     """The figure of a name, which is also its anchor."""
-    figure = FIGURES.factory(name)(summary)
-    if figure is None:
-        return None
+    try:
+        figure = FIGURES.factory(name)(summary)
+    except SteelyardError as error:  # a refusal, which would end the command: here it is a fault like another
+        raise RuntimeError(str(error)) from error
+    return None if figure is None else _checked(figure, name)
+
+
+def _checked(figure: Figure, name: str) -> Figure:
+    """The figure in the form that the page expects, whatever sequences it was made of."""
     if not isinstance(figure, Figure):
         raise TypeError(f"found {type(figure).__name__}, expected a Figure or None")
-    return replace(figure, id=name)
+    rows = tuple(tuple(map(str, row)) for row in figure.rows)
+    for row in rows:
+        if len(row) != len(figure.header):
+            found = counted(len(row), "cell")
+            raise ValueError(f"found {found} in a row, expected {len(figure.header)} as in the header")
+    if not all(isinstance(panel, Panel) for panel in figure.panels):
+        raise TypeError("found something else among the panels, expected each to be a Panel")
+    return replace(figure, rows=rows, id=name)
 
 
 def _undrawn(name: str, fault: Fault) -> Figure:

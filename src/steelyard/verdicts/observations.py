@@ -1,0 +1,257 @@
+"""Observations in columns: a million verdicts without a million objects.
+
+They are a sequence of `Observation`, and an object is made only for who asks for one. What counts takes the
+columns instead: `among` to choose, `metrics.collect` and `metrics.collect_scores` to bring calls together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TypeVar, overload
+
+import numpy as np
+
+from steelyard.stimuli.stimulus import Stimulus
+from steelyard.trials.reply import Usage
+from steelyard.trials.trial import ORDERS
+from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.stimulus_columns import Ints, Mask, StimulusColumns
+from steelyard.verdicts.verdict import Verdict
+
+Value = TypeVar("Value", bound=Hashable)
+
+
+@dataclass(frozen=True, eq=False)
+class Observations(Sequence[Observation]):
+    """Columns of equal length, sorted by judge, protocol, stimulus, replicate and order."""
+
+    judges: tuple[str, ...]
+    """Names that `judge` is an index into, sorted."""
+    protocols: tuple[str, ...]
+    """Names that `protocol` is an index into, sorted."""
+    verdicts: tuple[Verdict, ...]
+    """What `verdict` is an index into."""
+    usages: tuple[Usage, ...]
+    """What `usage` is an index into."""
+    prompts: tuple[str, ...]
+    """Hashes that `prompt` is an index into."""
+    shown: StimulusColumns
+    """What `stimulus` is an index into."""
+    judge: Ints
+    """Who answered."""
+    protocol: Ints
+    """Under which prompt."""
+    stimulus: Ints
+    """What was shown."""
+    order: Ints
+    """Index into `ORDERS`: which content stood first."""
+    replicate: Ints
+    """0, 1, …"""
+    verdict: Ints
+    """What was read."""
+    usage: Ints
+    """Tokens."""
+    prompt: Ints
+    """The prompt as it was sent."""
+    own_label: Mask
+    """The judge's own verdict on the item is the label."""
+
+    @classmethod
+    def of(cls, observations: Iterable[Observation]) -> Observations:
+        """The collection of single observations, whatever order they come in; a collection is itself."""
+        if isinstance(observations, Observations):
+            return observations
+        rows = list(observations)
+        judges, judge = _coded(sorted({row.judge for row in rows}), [row.judge for row in rows])
+        protocols, protocol = _coded(sorted({row.protocol for row in rows}), [row.protocol for row in rows])
+        verdicts, verdict = _coded(sorted({row.verdict for row in rows}, key=repr), [r.verdict for r in rows])
+        usages, usage = _coded(sorted({row.usage for row in rows}, key=repr), [row.usage for row in rows])
+        prompts, prompt = _coded(sorted({row.prompt for row in rows}), [row.prompt for row in rows])
+        shown = StimulusColumns.of(row.stimulus for row in rows)
+        return cls(
+            judges=judges,
+            protocols=protocols,
+            verdicts=verdicts,
+            usages=usages,
+            prompts=prompts,
+            shown=shown,
+            judge=judge,
+            protocol=protocol,
+            stimulus=_coded(shown.ids.tolist(), [row.stimulus.id for row in rows])[1],
+            order=_coded(ORDERS, [row.order for row in rows])[1],
+            replicate=np.array([row.replicate for row in rows], dtype=np.int64),
+            verdict=verdict,
+            usage=usage,
+            prompt=prompt,
+            own_label=np.array([row.own_label for row in rows], dtype=np.bool_),
+        )._sorted()
+
+    @classmethod
+    def recorded(
+        cls,
+        *,
+        judges: tuple[str, ...],
+        protocols: tuple[str, ...],
+        verdicts: tuple[Verdict, ...],
+        shown: StimulusColumns,
+        judge: Ints,
+        protocol: Ints,
+        stimulus: Ints,
+        order: Ints,
+        replicate: Ints,
+        verdict: Ints,
+    ) -> Observations:
+        """Verdicts from elsewhere, sorted already: tokens and prompts are not known."""
+        nothing = np.broadcast_to(np.int64(0), len(judge))
+        return cls(
+            judges=judges,
+            protocols=protocols,
+            verdicts=verdicts,
+            usages=(Usage(),),
+            prompts=("",),
+            shown=shown,
+            judge=judge,
+            protocol=protocol,
+            stimulus=stimulus,
+            order=order,
+            replicate=replicate,
+            verdict=verdict,
+            usage=nothing,
+            prompt=nothing,
+            own_label=np.broadcast_to(np.bool_(False), len(nothing)),
+        )
+
+    def __len__(self) -> int:
+        return len(self.judge)
+
+    @overload
+    def __getitem__(self, index: int) -> Observation: ...
+    @overload
+    def __getitem__(self, index: slice) -> Observations: ...
+    def __getitem__(self, index: int | slice) -> Observation | Observations:
+        if isinstance(index, slice):
+            return self._taken(index)
+        start = range(len(self))[index]
+        return next(iter(self._taken(slice(start, start + 1))))
+
+    def __iter__(self) -> Iterator[Observation]:
+        stimuli = self.shown.stimuli
+        for judge, protocol, stimulus, order, replicate, verdict, usage, prompt, own in zip(
+            *(getattr(self, name).tolist() for name in _COLUMNS), strict=True
+        ):
+            yield Observation(
+                judge=self.judges[judge],
+                protocol=self.protocols[protocol],
+                stimulus=stimuli[stimulus],
+                order=ORDERS[order],
+                replicate=replicate,
+                verdict=self.verdicts[verdict],
+                usage=self.usages[usage],
+                prompt=self.prompts[prompt],
+                own_label=own,
+            )
+
+    def where(self, mask: Mask) -> Observations:
+        """The rows that the mask keeps."""
+        return self._taken(mask)
+
+    def of_judge(self, name: str) -> Observations:
+        """The rows of one judge; none where it was never asked."""
+        return self.where(self.judge == _place(self.judges, name))
+
+    def among(
+        self,
+        probe: str | None = None,
+        protocol: str | None = None,
+        kinds: Collection[str] | None = None,
+        *,
+        labelled: bool = False,
+    ) -> Observations:
+        """The rows that meet every given condition; `labelled` leaves out unknown expectations."""
+        keep = np.ones(len(self.shown.stimuli), dtype=np.bool_)
+        if probe is not None:
+            keep &= self.shown.probe == probe
+        if kinds is not None:
+            keep &= np.isin(self.shown.kind, list(kinds))
+        if labelled:
+            keep &= self.shown.labelled
+        chosen = self.showing(keep)
+        return (
+            chosen if protocol is None else chosen.where(chosen.protocol == _place(self.protocols, protocol))
+        )
+
+    def showing(self, stimuli: Mask) -> Observations:
+        """The rows whose stimulus the mask over `shown` keeps."""
+        return self.where(stimuli[self.stimulus])
+
+    @property
+    def stimuli_seen(self) -> list[Stimulus]:
+        """Stimuli that have rows, by name."""
+        return [self.shown.stimuli[number] for number in np.unique(self.stimulus)]
+
+    @property
+    def protocols_seen(self) -> set[str]:
+        """Protocols that have rows."""
+        return {self.protocols[number] for number in np.unique(self.protocol)}
+
+    @property
+    def prompts_seen(self) -> set[str]:
+        """Prompts that have rows; the empty hash stands for one that is not known."""
+        return {self.prompts[number] for number in np.unique(self.prompt)}
+
+    @property
+    def pointwise(self) -> bool:
+        """True where single texts were shown."""
+        return bool(np.any(~self.shown.paired[self.stimulus]))
+
+    def counts(self) -> Counter[tuple[str, Verdict]]:
+        """Calls by judge and verdict."""
+        kinds = len(self.verdicts)
+        codes, numbers = np.unique(self.judge * kinds + self.verdict, return_counts=True)
+        return Counter(
+            {
+                (self.judges[code // kinds], self.verdicts[code % kinds]): int(number)
+                for code, number in zip(codes, numbers, strict=True)
+            }
+        )
+
+    @property
+    def units(self) -> int:
+        """Distinct pairs or items under each protocol."""
+        unit = self.shown.unit[self.stimulus] * len(self.protocols) + self.protocol
+        return len(np.unique(unit))
+
+    def ended(self, *kinds: type[Verdict]) -> Mask:
+        """The calls that ended in one of these kinds of verdict."""
+        return np.array([isinstance(verdict, kinds) for verdict in self.verdicts], dtype=np.bool_)[
+            self.verdict
+        ]
+
+    def by_task(self, events: Mask) -> tuple[Ints, Ints]:
+        """Events of each task that has calls, and all its calls; tasks in order of names."""
+        task = self.shown.cluster[self.stimulus]
+        calls = np.bincount(task)
+        counted = np.bincount(task[events], minlength=len(calls))
+        return counted[calls > 0], calls[calls > 0]
+
+    def _taken(self, rows: Mask | slice | Ints) -> Observations:
+        return replace(self, **{name: getattr(self, name)[rows] for name in _COLUMNS})
+
+    def _sorted(self) -> Observations:
+        keys = (self.order, self.replicate, self.stimulus, self.protocol, self.judge)
+        return self._taken(np.lexsort(keys))
+
+
+_COLUMNS = tuple(f.name for f in fields(Observations))[6:]
+
+
+def _place(names: tuple[str, ...], name: str) -> int:
+    return names.index(name) if name in names else -1
+
+
+def _coded(known: Sequence[Value], values: Sequence[Value]) -> tuple[tuple[Value, ...], Ints]:
+    """The known values, and the place of each value among them."""
+    place = {value: index for index, value in enumerate(known)}
+    return tuple(known), np.array([place[value] for value in values], dtype=np.int64)
