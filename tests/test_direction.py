@@ -36,7 +36,7 @@ AT_ZERO = {"delta": 0, "kind": "same_subset"}
 
 
 def estimates_of(pairs: Pairs, protocol: str = "base") -> list[Estimate]:
-    return ladder_estimates("J", protocol, pairs, 7)
+    return ladder_estimates(Heading.under("J", "ladder", protocol, 7), pairs)
 
 
 def cells_of(pairs: Pairs) -> tuple[int, ...]:

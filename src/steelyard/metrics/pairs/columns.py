@@ -64,6 +64,11 @@ class Pairs:
         """Calls that name a winner, by row and order."""
         return decided(self.calls)
 
+    def wins(self, content: str) -> Mask:
+        """Calls that choose this content, `u` or `v`, by row and order."""
+        won = (Answer.FIRST, Answer.SECOND) if content == "u" else (Answer.SECOND, Answer.FIRST)
+        return np.equal(self.calls, won)
+
     @property
     def right(self) -> Mask:
         """Calls that name the better text, by row and order; where neither is better, a tie is right."""

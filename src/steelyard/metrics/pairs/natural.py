@@ -98,14 +98,13 @@ def prompt_family(prompts: Mapping[str, Pairs]) -> dict[str, float]:
 
 
 def natural_estimates(
-    judge: str, protocol: str, pairs: Pairs, labelled: Pairs, seed: int, corrected: float | None = None
+    heading: Heading, pairs: Pairs, labelled: Pairs, corrected: float | None = None
 ) -> list[Estimate]:
     """Every figure of natural pairs; `labelled` are those of which people said which text is better.
 
     `corrected` is the position test's p among the judge's prompts, see `prompt_family`.
     """
-    heading = Heading(judge, "position", {"protocol": protocol}, seed)
-    declared = protocol == DECLARED_PROTOCOL
+    declared = heading.protocol == DECLARED_PROTOCOL
     family = equals_tests(heading, pairs, (POSITION, ORDER)) if declared else {}
     return [
         *_cells(heading, pairs),

@@ -72,7 +72,7 @@ def jury_estimates(scores: Mapping[str, Scores], seed: int) -> list[Estimate]:
     votes = _labelled(scores)
     if votes is None:
         return []
-    heading = Heading(PANEL, PROBE, {"protocol": "base"}, seed)
+    heading = Heading.under(PANEL, PROBE, "base", seed)
     everybody, agreed = sitting(votes, votes.judges), weighed(votes, _weighted(votes))
     by_agreement = heading.within(rule="dawid_skene")
     return [
@@ -99,7 +99,7 @@ def jury_by_probe(
         }
         votes = _labelled({name: _subject(scores) for name, scores in rows.items()})
         if votes is not None:
-            heading = Heading(PANEL, probe, {"protocol": "base"}, seed)
+            heading = Heading.under(PANEL, probe, "base", seed)
             jury = sitting(votes, votes.judges)
             yield accuracy(heading, JURY_ACCURACY, jury, TIES)
             yield from error_rates(heading, jury, TIES)

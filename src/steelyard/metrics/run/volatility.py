@@ -74,7 +74,7 @@ def volatility_estimates(
     for protocol in sorted({str(e.group["protocol"]) for e in mine}, key=lambda name: (name != "base", name)):
         arm = [e for e in mine if e.group["protocol"] == protocol]
         if len(arm) > 1:
-            heading = Heading(judge, PROBE, {"protocol": protocol}, seed)
+            heading = Heading.under(judge, PROBE, protocol, seed)
             figures += _over_probes(heading, arm, observations)
     return figures
 

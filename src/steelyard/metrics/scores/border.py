@@ -52,12 +52,9 @@ METRICS = (
 """Ids of the figures at the border, in reading order."""
 
 
-def border_estimates(
-    judge: str, probe: str, protocol: str, observations: Iterable[Observation], seed: int
-) -> list[Estimate]:
+def border_estimates(heading: Heading, observations: Iterable[Observation]) -> list[Estimate]:
     """Agreement of repeats at the border, on the unchanged items, and the difference."""
-    scores = probe_scores(probe, protocol, observations)
-    heading = Heading(judge, probe, {"protocol": protocol}, seed)
+    scores = probe_scores(heading.probe, heading.protocol, observations)
     if not len(scores):
         return untold(heading, SELF_AGREEMENT)
     border, plain = scores.where(~scores.original), scores.where(scores.original)
