@@ -29,8 +29,11 @@ import coverage_tables
 
 from steelyard import errors
 from steelyard.cli.main import COMMANDS, cli
+from steelyard.datasheet.words.glossary import declared
 from steelyard.lab.folder.run_folder import RUNS
 from steelyard.lab.study.study_probes import DEFAULT_PROBES
+from steelyard.metrics.metric import Metric
+from steelyard.probes.catalogue import installed, metrics_of
 from steelyard.providers.house_judges import DEFAULT_JUDGES
 from steelyard.registry import Spec
 from steelyard.tasks.adapters import ADAPTERS, Adapter
@@ -48,6 +51,7 @@ def pages() -> dict[Path, str]:
     made = {
         DOCS / "cli.md": cli_page(),
         DOCS / "adapters.md": adapters_page(),
+        DOCS / "metrics.md": metrics_page(),
         DOCS / "calibration.md": coverage_tables.page(),
         DOCS / "concepts.md": concepts_page(),
     }
@@ -56,6 +60,39 @@ def pages() -> dict[Path, str]:
         if SHOWN.search(text):
             made[path] = SHOWN.sub(_shown, text)
     return made
+
+
+METRICS_HEAD = """\
+# Metrics
+
+<!-- Written by docs/generate.py from the declarations; `make docs` writes it again. -->
+
+Every metric id of `datasheet.json`, with its label in tables and what it means. The limit is what a datasheet
+holds it against unless a policy sets another. Where units are counted, `compare` pairs two judges on them,
+and `--decide` takes those of the built-in pairs.
+
+| metric | label | meaning | limit | of | counted on |
+| :-- | :-- | :-- | :-- | :-- | :-- |
+"""
+
+
+def metrics_page() -> str:
+    """Every declared metric, with the probes that report it."""
+    probes: dict[str, list[str]] = {}
+    for name in installed():
+        for metric in metrics_of(name):
+            probes.setdefault(metric.id, []).append(name)
+    return METRICS_HEAD + "".join(
+        _metric_row(metric, probes.get(metric.id, [])) for metric in declared().values()
+    )
+
+
+def _metric_row(metric: Metric, probes: list[str]) -> str:
+    limit, several = metric.limit, f"{len(probes)} probes"
+    side = "" if limit is None else f"at {'most' if limit.side == 'max' else 'least'} {limit.value:g}"
+    where = "the whole run" if not probes else ", ".join(probes) if len(probes) < 4 else several
+    unit = "" if metric.event is None else metric.unit
+    return f"| `{metric.id}` | {metric.label} | {metric.meaning} | {side} | {where} | {unit} |\n"
 
 
 def concepts_page() -> str:

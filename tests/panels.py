@@ -9,6 +9,7 @@ from scores import call
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.heading import Heading
 from steelyard.metrics.run.cost import Dollars
 from steelyard.metrics.scores import probe as pointwise
 from steelyard.probes.probe import Design, Showing
@@ -53,7 +54,7 @@ class Scored:
     def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
         """Every pointwise figure."""
         return pointwise.pointwise_estimates(
-            judge, self.name, "base", observations, seed, unchanged=self.unchanged
+            Heading.under(judge, self.name, "base", seed), observations, unchanged=self.unchanged
         )
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -111,11 +112,12 @@ def cut(answer: Answer, after: int) -> Answer:
 class ScriptedServer:
     """The server; `requests` holds everything it received."""
 
-    def __init__(self, *answers: Answer | Script) -> None:
+    def __init__(self, *answers: Answer | Script, tls: ssl.SSLContext | None = None) -> None:
         self._script = answers[0] if len(answers) == 1 and callable(answers[0]) else None
         self._answers = [answer for answer in answers if isinstance(answer, Answer)]
         self.requests: list[Received] = []
         self.url = ""
+        self._tls = tls
         self._server: asyncio.Server | None = None
         self._open: dict[asyncio.StreamWriter, asyncio.Task[Any]] = {}
         self._thread: threading.Thread | None = None
@@ -123,8 +125,9 @@ class ScriptedServer:
 
     async def start(self) -> None:
         """Listen on a free port of the loopback interface."""
-        self._server = await asyncio.start_server(self._connection, "127.0.0.1", 0)
-        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/v1"
+        self._server = await asyncio.start_server(self._connection, "127.0.0.1", 0, ssl=self._tls)
+        port = self._server.sockets[0].getsockname()[1]
+        self.url = f"{'https' if self._tls else 'http'}://127.0.0.1:{port}/v1"
 
     async def stop(self) -> None:
         """Stop listening and cut what is still open."""

@@ -84,29 +84,31 @@ def last_try_good(asked: Commission) -> str:
     return obey(asked) if asked.temperature > 1.1 else asked.response or "nothing of the kind"
 
 
-@pytest.mark.parametrize(("kind", "patience"), [("written", 60), ("ordinal", 20)])
+@pytest.mark.parametrize(("kind", "moments"), [("written", (1, 37, 68)), ("ordinal", (20,))])
 def test_kill_9_repeats_only_what_was_in_flight(
-    tmp_path: Path, environment: dict[str, str], kind: str, patience: int
+    tmp_path: Path, environment: dict[str, str], kind: str, moments: tuple[int, ...]
 ) -> None:
-    cast = Cast(write=last_try_good, patience=patience)
+    """Killed in the first round, in a later one and near the end, and each time started again."""
+    cast = Cast(write=last_try_good)
     with ScriptedServer(cast) as server:
         write_study(tmp_path, server, kind)
-        process = start(tmp_path, environment, "killed")
-        for _ in range(CONCURRENCY):
-            assert cast.hanging.acquire(timeout=60)
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-        assert not (tmp_path / "killed" / "stimuli.jsonl").exists()
+        for asked in moments:
+            cast.patience = asked
+            process = start(tmp_path, environment, "killed")
+            for _ in range(CONCURRENCY):
+                assert cast.hanging.acquire(timeout=60)
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+            assert not (tmp_path / "killed" / "stimuli.jsonl").exists()
         cast.patience = None
         assert start(tmp_path, environment, "killed").wait(120) == 0
-        repeated = [key for key, count in cast.keys.items() if count > 1]
-        assert len(repeated) == CONCURRENCY
-        assert max(cast.keys.values()) == 2
+        in_flight = CONCURRENCY * len(moments)
+        assert cast.keys.total() - len(cast.keys) == in_flight
         total = cast.keys.total()
         assert start(tmp_path, environment, "killed").wait(120) == 0
         assert cast.keys.total() == total
         assert start(tmp_path, environment, "undisturbed").wait(120) == 0
-        assert cast.keys.total() == 2 * total - CONCURRENCY
+        assert cast.keys.total() == 2 * total - in_flight
     killed, whole = ((tmp_path / n / "stimuli.jsonl").read_bytes() for n in ("killed", "undisturbed"))
     assert killed == whole
 

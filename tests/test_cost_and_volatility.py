@@ -15,6 +15,7 @@ from steelyard.datasheet.sections.sections import sections
 from steelyard.datasheet.words import glossary, numbers
 from steelyard.lab.run.prices import LongPrompt, Price, price_at
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.heading import Heading
 from steelyard.metrics.panel.panel import panel_estimates
 from steelyard.metrics.run.cost import NO_PRICE, CostRow, cost_estimates, overall_cost, pareto_front
 from steelyard.metrics.run.run_cost import run_costs
@@ -25,6 +26,7 @@ from steelyard.metrics.scores.pooled import pooled_estimates
 from steelyard.metrics.scores.probe import probe_scores
 from steelyard.probes.probe import Design, Showing
 from steelyard.probes.score_range import ScoreRange
+from steelyard.providers.provider import PROVIDERS
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
@@ -90,7 +92,7 @@ def test_cost_per_point_by_hand() -> None:
     # Four labelled calls at 100 and 10 tokens: 4 · (100 · $1 + 10 · $2) per million = $0.00048; 3 of 4 right.
     rows = calls([1, 1, 1, 0], [1, 1, 1, 1])
     per_call, per_point, total = cost_estimates(
-        "j", "stability", "base", Observations.of(rows), price, 7, unchanged=True
+        Heading.under("j", "stability", "base", 7), Observations.of(rows), price, unchanged=True
     )
     assert total.value == pytest.approx(0.00048)
     assert per_call.value == pytest.approx(0.00012)
@@ -105,7 +107,9 @@ def price(usage: Usage) -> float:
 
 def test_an_unreadable_call_is_paid_and_buys_nothing() -> None:
     rows = calls([1, 1, "unreadable"], [1, 1, 1])
-    per_point = cost_estimates("j", "stability", "base", Observations.of(rows), price, 7, unchanged=True)[1]
+    per_point = cost_estimates(
+        Heading.under("j", "stability", "base", 7), Observations.of(rows), price, unchanged=True
+    )[1]
     # Accuracy 2/2 on verdicts, three calls paid.
     assert per_point.value == pytest.approx(3 * 0.00012 / 100)
     assert per_point.excluded["unreadable"] == 1
@@ -113,7 +117,7 @@ def test_an_unreadable_call_is_paid_and_buys_nothing() -> None:
 
 def test_cost_counts_the_edits_whose_accuracy_it_divides_by() -> None:
     rows = [*calls([1, 1], [1, 1]), *calls([0, 1], [1, 1], probe="typos")]
-    per_point = cost_estimates("j", "typos", "base", Observations.of(rows), price, 7)[1]
+    per_point = cost_estimates(Heading.under("j", "typos", "base", 7), Observations.of(rows), price)[1]
     assert per_point.value == pytest.approx(2 * 0.00012 / 50)
 
 
@@ -126,7 +130,10 @@ def test_cost_counts_the_edits_whose_accuracy_it_divides_by() -> None:
 )
 def test_no_accuracy_has_no_cost_per_point(answers: list[int | str], reason: str) -> None:
     per_point = cost_estimates(
-        "j", "stability", "base", Observations.of(calls(answers, [1, 1])), price, 7, unchanged=True
+        Heading.under("j", "stability", "base", 7),
+        Observations.of(calls(answers, [1, 1])),
+        price,
+        unchanged=True,
     )[1]
     assert (per_point.value, per_point.note) == (None, reason)
     assert CostRow("x", 1.0, 0.0).per_point is None
@@ -215,7 +222,8 @@ SHORT = {
 @pytest.mark.parametrize(("provider", "model"), SHORT)
 def test_listed_prices_are_those_of_short_prompts(provider: str, model: str) -> None:
     dollars = SHORT[(provider, model)]
-    for seller in (provider, "openai"):  # another seller that does not list it: the maker's list
+    # Another seller that does not list it: the maker's list.
+    for seller in {provider, "openai"}.intersection(PROVIDERS.names()):
         found = price_at(seller, model, {})
         assert found is not None
         assert (found.input * 1e6, found.output * 1e6) == pytest.approx(dollars)
@@ -225,7 +233,7 @@ def test_listed_prices_are_those_of_short_prompts(provider: str, model: str) -> 
 
 def test_an_unknown_price_is_said() -> None:
     found = cost_estimates(
-        "j", "stability", "base", Observations.of([call("i", 1, 1)]), None, 7, unchanged=True
+        Heading.under("j", "stability", "base", 7), Observations.of([call("i", 1, 1)]), None, unchanged=True
     )
     assert [(e.value, e.note) for e in found] == [(None, NO_PRICE)] * 3
 
@@ -270,7 +278,11 @@ def steady(probes: int, flips: float) -> dict[str, float | None]:
             flipped = probe == 0 and item < 40 * flips
             given = int((item < 30) != flipped)
             rows.append(call(f"i{item:02d}", given, 1, probe=f"p{probe}", cluster=f"t{item // 2:02d}"))
-    figures = [e for p in range(probes) for e in pointwise.pointwise_estimates("j", f"p{p}", "base", rows, 7)]
+    figures = [
+        e
+        for p in range(probes)
+        for e in pointwise.pointwise_estimates(Heading.under("j", f"p{p}", "base", 7), rows)
+    ]
     return {e.metric: e.value for e in volatility_estimates("j", figures, 7, rows)}
 
 
@@ -320,7 +332,7 @@ class Scored:
     def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
         """Every pointwise figure."""
         return pointwise.pointwise_estimates(
-            judge, self.name, "base", observations, seed, unchanged=self.unchanged
+            Heading.under(judge, self.name, "base", seed), observations, unchanged=self.unchanged
         )
 
 
@@ -391,13 +403,18 @@ def test_an_amount_below_a_cent_keeps_two_digits() -> None:
 
 def test_tokens_that_were_not_counted_have_no_cost() -> None:
     rows = [replace(row, usage=Usage()) for row in calls([1, 1], [1, 1])]
-    found = cost_estimates("j", "stability", "base", Observations.of(rows), price, 7, unchanged=True)
+    found = cost_estimates(
+        Heading.under("j", "stability", "base", 7), Observations.of(rows), price, unchanged=True
+    )
     assert [(e.value, e.note) for e in found] == [(None, "the server counted no tokens")] * 3
     # A model that costs nothing needs no tokens to say so.
     assert (
-        cost_estimates("j", "stability", "base", Observations.of(rows), lambda usage: 0.0, 7, unchanged=True)[
-            1
-        ].value
+        cost_estimates(
+            Heading.under("j", "stability", "base", 7),
+            Observations.of(rows),
+            lambda usage: 0.0,
+            unchanged=True,
+        )[1].value
         == 0.0
     )
 
@@ -424,7 +441,7 @@ def test_an_answer_on_another_range_is_right_where_it_is_right_on_the_items_own(
         if e.metric == "accuracy" and set(e.group) == {"protocol"}
     )
     assert (right.numerator, right.denominator) == (4, 4)
-    costs = cost_estimates("j", "score_range", "base", seen, lambda usage: 0.25, 7)
+    costs = cost_estimates(Heading.under("j", "score_range", "base", 7), seen, lambda usage: 0.25)
     assert {e.metric: e.value for e in costs}["cost_per_point"] == pytest.approx(1 / 100)
     column = accuracy_column(probe_scores("score_range", "base", seen))
     assert (int(column.events.sum()), int(column.trials.sum())) == (4, 4)
@@ -439,7 +456,7 @@ def test_pooled_scores_are_on_the_range_of_the_items() -> None:
     seen = renumbered()
     figures = [
         *ScoreRange().estimates("j", seen, 7),
-        *pointwise.pointwise_estimates("j", "typos", "base", seen, 7),
+        *pointwise.pointwise_estimates(Heading.under("j", "typos", "base", 7), seen),
     ]
     pooled = {e.metric: e for e in pooled_estimates("j", seen, figures, 7)}
     assert pooled["mae"].value == pytest.approx(10 / 8)

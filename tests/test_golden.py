@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.heading import Heading
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.criterion import criterion_estimates
 from steelyard.metrics.pairs.ladder import ladder_estimates
@@ -96,8 +97,12 @@ def ladder_of(judge: str) -> Pairs:
 @cache
 def datasheet(judge: str) -> tuple[Estimate, ...]:
     decided = JUDGES[judge][0]
-    vacuum = [] if decided is None else vacuum_estimates(judge, "base", vacuum_of(decided), 7)
-    ladder = ladder_estimates(judge, "base", ladder_of(judge), 7)
+    vacuum = (
+        []
+        if decided is None
+        else vacuum_estimates(Heading.under(judge, "vacuum", "base", 7), vacuum_of(decided))
+    )
+    ladder = ladder_estimates(Heading.under(judge, "ladder", "base", 7), ladder_of(judge))
     rates = ("unreadable_rate", "failed_rate")
     return tuple(e for e in [*vacuum, *ladder] if e.metric not in rates)
 
@@ -140,7 +145,11 @@ def test_nothing_conflicts_in_a_clean_run(judge: str) -> None:
 )
 def test_criterion_shift(delta: int, difference: float, low: float, high: float) -> None:
     estimates = criterion_estimates(
-        "Qwen32B", vacuum_of(0), make([]), ladder_of("Qwen32B"), ladder_of("Qwen32B-strict"), 7
+        Heading.under("Qwen32B", "criterion", "strict", 7),
+        vacuum_of(0),
+        make([]),
+        ladder_of("Qwen32B"),
+        ladder_of("Qwen32B-strict"),
     )
     shift = find(estimates, "criterion_shift", delta=delta)
     assert shift.value == pytest.approx(difference, abs=5e-5)

@@ -20,6 +20,7 @@ from steelyard.lab.import_verdicts import import_verdicts
 from steelyard.lab.recorded.call import VERDICTS
 from steelyard.lab.recorded.observations import checked
 from steelyard.lab.recorded.styles import CallLine, read_calls
+from steelyard.metrics.heading import Heading
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.criterion import criterion_estimates
 from steelyard.metrics.pairs.ladder import ladder_estimates
@@ -89,13 +90,17 @@ def test_the_published_judges_come_out_as_published(steelyard, tmp_path: Path) -
     for judge, (decided, _, _) in JUDGES.items():
         name, _, protocol = judge.partition("-")
         arm = protocol or "base"
-        expected = ladder_estimates(name, arm, ladder_of(judge), 7)
+        expected = ladder_estimates(Heading.under(name, "ladder", arm, 7), ladder_of(judge))
         if decided is not None:
-            expected += vacuum_estimates(name, arm, vacuum_of(decided), 7)
+            expected += vacuum_estimates(Heading.under(name, "vacuum", arm, 7), vacuum_of(decided))
         for address, row in as_read(expected).items():
             assert found[address] == row, address
     shifts = criterion_estimates(
-        "Qwen32B", vacuum_of(0), make([]), ladder_of("Qwen32B"), ladder_of("Qwen32B-strict"), 7
+        Heading.under("Qwen32B", "criterion", "strict", 7),
+        vacuum_of(0),
+        make([]),
+        ladder_of("Qwen32B"),
+        ladder_of("Qwen32B-strict"),
     )
     assert len(shifts) > 2
     for address, row in as_read(shifts).items():

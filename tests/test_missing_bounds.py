@@ -68,7 +68,7 @@ def holds(
 
 
 def equals(rows: list[str]) -> list[Estimate]:
-    return ladder_estimates("J", "base", make(rows, tasks=2), 7)
+    return ladder_estimates(Heading.under("J", "ladder", "base", 7), make(rows, tasks=2))
 
 
 @pytest.mark.parametrize(("metric", "group"), EQUALS)
@@ -90,7 +90,7 @@ def test_cells_slots_and_call_rates(rows: list[str]) -> None:
 def test_natural_pairs_and_agreement_with_people(rows: list[str]) -> None:
     def natural(filled: list[str]) -> list[Estimate]:
         pairs = make(filled, tasks=2, kind="natural", better=1)
-        return natural_estimates("J", "base", pairs, pairs, 7)
+        return natural_estimates(Heading.under("J", "position", "base", 7), pairs, pairs)
 
     made = {tuple(filled): natural(filled) for filled in [rows, *completions(rows)]}
     for metric in (*NATURAL, "accuracy", "accuracy_both", "net_slot_preference"):
@@ -101,7 +101,9 @@ def test_natural_pairs_and_agreement_with_people(rows: list[str]) -> None:
 @given(some_missing())
 def test_ratios_of_decided_calls(rows: list[str]) -> None:
     def ladder(filled: list[str]) -> list[Estimate]:
-        return ladder_estimates("J", "base", make(filled, tasks=2, kind="prefix", delta=1.0, better=1), 7)
+        return ladder_estimates(
+            Heading.under("J", "ladder", "base", 7), make(filled, tasks=2, kind="prefix", delta=1.0, better=1)
+        )
 
     made = {tuple(filled): ladder(filled) for filled in [rows, *completions(rows)]}
     for metric in ("nontie_accuracy", "target_sensitivity", "wrong_choice", "miss_by_tie"):

@@ -67,6 +67,80 @@ def test_the_datasheet_holds_the_plugins_estimate(steelyard, installed: str, tmp
     assert "capitals preference" in (tmp_path / "run" / "datasheet.html").read_text()
 
 
+def test_a_metric_of_a_plugin_stands_wherever_a_built_in_one_does(
+    steelyard, installed: str, tmp_path: Path
+) -> None:
+    judges = ("-j", "planted/first", "-j", "planted/tie", "-j", "planted/coin")
+    done = steelyard("measure", "-p", "example_probe", *judges, "--out", "run", PYTHONPATH=installed)
+    label, meaning = "capitals preference", "Calls that choose the answer printed in capitals."
+    for report in (
+        done.stdout,
+        *((tmp_path / "run" / f"datasheet.{kind}").read_text() for kind in ("md", "html")),
+    ):
+        assert "Capitals" in report
+        assert label in report
+    for report in ("md", "html"):
+        assert meaning in (tmp_path / "run" / f"datasheet.{report}").read_text()
+    rows = json.loads((tmp_path / "run" / "datasheet.json").read_text())["estimates"]
+    words = {r["judge"]: r["finding"] for r in rows if r["metric"] == "capitals_preference"}
+    assert (words["planted/first"], words["planted/tie"]) == ("flagged", "underpowered")
+
+    compared = steelyard("compare", "run:planted/first", "run:planted/tie", "--json", PYTHONPATH=installed)
+    family = json.loads(compared.stdout)["comparisons"]
+    figure = next(row for row in family if row["metric"] == "capitals_preference")
+    assert (figure["first"], figure["second"], figure["n_shared"]) == (0.5, 0.0, 8)
+    assert label in steelyard("compare", "run:planted/first", "run:planted/tie", PYTHONPATH=installed).stdout
+
+    (tmp_path / "policy.yaml").write_text("capitals_preference: {max: 0.9}\n")
+    gate = ("gate", "run", "--policy", "policy.yaml", "-j", "planted/first")
+    passed = steelyard(*gate, PYTHONPATH=installed)
+    assert passed.returncode in (0, 4), passed.stderr
+    assert label in passed.stdout
+    assert "capitals_preference" in steelyard("probes", PYTHONPATH=installed, COLUMNS="300").stdout
+    decided = ("--decide", "capitals_preference<0.1", "--out", "early")
+    early = steelyard("measure", "-j", "planted/first", *decided, PYTHONPATH=installed)
+    assert early.returncode == 0, early.stderr
+    assert "above" in early.stdout
+
+
+SHOUT = '''"""Loud: does the verdict stay when the response ends in an exclamation mark?"""
+
+from steelyard.probes.retouched import Retouched
+
+
+class Loud(Retouched):
+    """Every response with an exclamation mark at its end."""
+
+    name = "loud"
+    title = "Loud end"
+    question = "Does the judge keep its verdict when the response ends loudly?"
+    edit = "an exclamation mark at the end"
+
+    def text(self, text, rng):
+        """The edited response."""
+        return text + "!"
+'''
+
+
+def test_an_edit_of_a_plugin_is_in_the_table_and_in_the_sentence(steelyard, tmp_path: Path) -> None:
+    folder = tmp_path / "site" / "steelyard_loud-1.dist-info"
+    folder.mkdir(parents=True)
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: steelyard-loud\nVersion: 1\n")
+    (folder / "entry_points.txt").write_text("[steelyard.probes]\nloud = steelyard_loud:Loud\n")
+    (tmp_path / "site" / "steelyard_loud.py").write_text(SHOUT)
+    path = str(tmp_path / "site")
+    command = ("measure", "-p", "loud", "-p", "typos", "-j", "planted/rater?noise=0", "--out", "run")
+    done = steelyard(*command, "--scale", "binary", "--replicates", "2", PYTHONPATH=path)
+    assert done.returncode == 0, done.stderr
+    sheet = json.loads((tmp_path / "run" / "datasheet.json").read_text())
+    [said] = [
+        r["sentence"] for r in sheet["readings"] if r["title"] == "Robustness" and "rater" in r["judge"]
+    ]
+    assert "loud end" in said
+    assert "loud end" in done.stdout.partition("Reliability")[2]
+    assert "Loud end" in (tmp_path / "run" / "datasheet.html").read_text()
+
+
 def test_the_run_is_rebuilt_only_where_the_plugin_is_installed(steelyard, installed: str) -> None:
     arguments = ("measure", "-p", "example_probe", "-j", "planted/coin", "--out", "run")
     assert steelyard(*arguments, PYTHONPATH=installed).returncode == 0

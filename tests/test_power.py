@@ -11,6 +11,7 @@ from statsmodels.stats.proportion import proportion_confint
 from steelyard.datasheet.readings.more_data import more_data
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import calls_needed, judge_limit
+from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Limit
 from steelyard.metrics.pairs.ladder import ladder_estimates
 from steelyard.metrics.stats.intervals import Z, score
@@ -71,7 +72,7 @@ AT_ZERO = {"delta": 0, "kind": "same_subset"}
 def equals(answers: list[str], tasks: int, times: int = 1) -> list[Estimate]:
     """Figures of the rows, which go round the tasks; `times` repeats all of it in further tasks."""
     names = [f"t{again}-{row % tasks}" for again in range(times) for row in range(len(answers))]
-    return ladder_estimates("J", "base", make(answers * times, tasks=names), 7)
+    return ladder_estimates(Heading.under("J", "ladder", "base", 7), make(answers * times, tasks=names))
 
 
 def test_an_underpowered_share_says_how_many_calls_would_decide_it() -> None:

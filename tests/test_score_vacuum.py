@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.heading import Heading
 from steelyard.metrics.scores.vacuum import score_vacuum_estimates
 from steelyard.metrics.stats.clusters import wilson_cluster
 from steelyard.metrics.stats.tally import Tally
@@ -48,7 +49,7 @@ def observed(task: Task, rows: list[tuple[int, str, Verdict]]) -> Observations:
 
 
 def figures(task: Task, rows: list[tuple[int, str, Verdict]]) -> list[Estimate]:
-    return score_vacuum_estimates("j", "base", observed(task, rows), 7)
+    return score_vacuum_estimates(Heading.under("j", "vacuum", "base", 7), observed(task, rows))
 
 
 def find(estimates: list[Estimate], metric: str, **group: str) -> Estimate:

@@ -27,7 +27,7 @@ def step(answers: list[str], delta: float = 1, tasks: int = 1, **more: object) -
 
 
 def estimates_of(pairs: Pairs) -> list[Estimate]:
-    return ladder_estimates("J", "base", pairs, 7)
+    return ladder_estimates(Heading.under("J", "ladder", "base", 7), pairs)
 
 
 def test_outcomes_by_hand() -> None:
@@ -222,7 +222,7 @@ def test_arms_without_shared_pairs_are_compared_unpaired() -> None:
 
 def test_a_missing_arm_is_undefined_with_its_name() -> None:
     vacuum, ladder, none = make(["tt"] * 4, kind="empty"), step(["12"] * 4), make([])
-    estimates = criterion_estimates("J", vacuum, none, ladder, none, 7, "careful")
+    estimates = criterion_estimates(Heading.under("J", "criterion", "careful", 7), vacuum, none, ladder, none)
     arm = {"protocol": "careful"}
     assert [e.group for e in estimates] == [
         {**arm, "kind": "vacuum"},
@@ -233,7 +233,9 @@ def test_a_missing_arm_is_undefined_with_its_name() -> None:
         assert estimate.value is None
         assert estimate.probe == "criterion"
     assert estimates[0].note == "nothing was measured in the careful arm"
-    failed = criterion_estimates("J", vacuum, make(["ff"] * 4, kind="empty"), ladder, none, 7)[0]
+    failed = criterion_estimates(
+        Heading.under("J", "criterion", "strict", 7), vacuum, make(["ff"] * 4, kind="empty"), ladder, none
+    )[0]
     assert failed.note == "no call ended in a verdict in the strict arm"
     assert failed.excluded == {"unreadable": 0, "failed": 8}
 
@@ -252,8 +254,12 @@ def test_figures_do_not_depend_on_the_order_of_rows() -> None:
     )
     first = [e.to_json() for e in estimates_of(pairs)]
     assert first == [e.to_json() for e in estimates_of(shuffled(pairs))]
-    one = criterion_estimates("J", pairs, pairs, pairs, shuffled(pairs), 7)
-    assert [e.to_json() for e in one] == [e.to_json() for e in criterion_estimates("J", *[pairs] * 4, 7)]
+    one = criterion_estimates(
+        Heading.under("J", "criterion", "strict", 7), pairs, pairs, pairs, shuffled(pairs)
+    )
+    assert [e.to_json() for e in one] == [
+        e.to_json() for e in criterion_estimates(Heading.under("J", "criterion", "strict", 7), *[pairs] * 4)
+    ]
 
 
 def test_an_answer_that_never_came_makes_dprime_a_bound() -> None:

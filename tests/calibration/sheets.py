@@ -123,8 +123,14 @@ def pairs_of(judge: PairJudge) -> Run:
             [
                 *Vacuum().estimates("judge", seen, SEED),
                 *Ladder().estimates("judge", seen, SEED),
-                *criterion_estimates("judge", base_vacuum, strict_vacuum, base, strict, SEED),
-                *sensitivity_shifts("judge", base, strict, SEED, "strict"),
+                *criterion_estimates(
+                    Heading.under("judge", "criterion", "strict", SEED),
+                    base_vacuum,
+                    strict_vacuum,
+                    base,
+                    strict,
+                ),
+                *sensitivity_shifts(Heading.under("judge", "criterion", "strict", SEED), base, strict),
                 *Position().estimates("judge", seen, SEED),
                 *_losses(seen),
             ]

@@ -9,14 +9,12 @@ from steelyard.metrics import (
     UNREADABLE_RATE,
     Estimate,
     Heading,
+    Limit,
     Metric,
     collect,
-    count_calls,
-    count_wins,
     missing_rates,
     proportion,
-    readable,
-    tally,
+    share_of_calls,
 )
 from steelyard.probes.probe import Design, Showing, both_orders, select
 from steelyard.stimuli.composition import compose
@@ -26,7 +24,11 @@ from steelyard.tasks.checklist import Checklist
 from steelyard.verdicts.observation import Observation
 
 CAPITALS_PREFERENCE = Metric(
-    "capitals_preference", "capitals preference", "Calls that choose the answer printed in capitals."
+    "capitals_preference",
+    "capitals preference",
+    "Calls that choose the answer printed in capitals.",
+    limit=Limit(0.10),
+    event=lambda pairs: pairs.wins("v"),
 )
 
 
@@ -34,6 +36,7 @@ class ExampleProbe:
     """The same answer plain (u) and in capitals (v); a sound judge answers tie."""
 
     name = "example_probe"
+    title = "Capitals"
     question = "Does the judge prefer an answer because it is printed in capitals?"
     metrics = (CAPITALS_PREFERENCE, UNREADABLE_RATE, FAILED_RATE)
 
@@ -50,8 +53,8 @@ class ExampleProbe:
     def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
         """Calls that choose the capitals among all with a verdict, and the calls without one."""
         pairs = collect(select(observations, self.name, "base"))
-        heading = Heading(judge, self.name, {"protocol": "base"}, seed)
-        counts = tally(pairs, count_wins(pairs, "v"), count_calls(pairs, readable))
+        heading = Heading.under(judge, self.name, "base", seed)
+        counts = share_of_calls(pairs, CAPITALS_PREFERENCE)
         return [proportion(heading, CAPITALS_PREFERENCE, counts), *missing_rates(heading, pairs)]
 
 

@@ -142,12 +142,12 @@ class _Bench:
         return self.faults.estimates(Heading(self.judge, RUN, {}, self.seed), "failures", [*LOSSES], make)
 
     def _heading(self, probe: str) -> Heading:
-        return Heading(self.judge, probe, {"protocol": "base"}, self.seed)
+        return Heading.under(self.judge, probe, "base", self.seed)
 
 
 def _panel(
     measured: Mapping[str, Observations], estimates: Sequence[Estimate], seed: int, faults: Faults
 ) -> list[Estimate]:
-    heading = Heading(PANEL, PANEL, {"protocol": "base"}, seed)
+    heading = Heading.under(PANEL, PANEL, "base", seed)
     make = partial(panel_estimates, measured, estimates, seed)
     return faults.estimates(heading, "judges together", [undeclared(PANEL)], make)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from steelyard.metrics.metric import Limit, Metric, ShownAs
     from steelyard.metrics.pairs.answer import Answer, decided, neither, readable
     from steelyard.metrics.pairs.columns import Pairs, collect
-    from steelyard.metrics.pairs.counting import count_answers, count_calls, count_wins, tally
+    from steelyard.metrics.pairs.counting import count_answers, count_calls, count_wins, share_of_calls, tally
     from steelyard.metrics.pairs.missing import missing_rates
     from steelyard.metrics.proportions import proportion
     from steelyard.metrics.scores.columns import Ending, Scores, collect_scores
@@ -47,6 +47,7 @@ __all__ = [
     "neither",
     "proportion",
     "readable",
+    "share_of_calls",
     "tally",
 ]
 
@@ -76,6 +77,7 @@ _HOMES = {
     "neither": "pairs.answer",
     "proportion": "proportions",
     "readable": "pairs.answer",
+    "share_of_calls": "pairs.counting",
     "tally": "pairs.counting",
 }
 """Imported at first use, so that `import steelyard` and `steelyard --help` stay light."""

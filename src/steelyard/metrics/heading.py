@@ -27,6 +27,16 @@ class Heading:
     seed: int
     """Seed of the study."""
 
+    @classmethod
+    def under(cls, judge: str, probe: str, protocol: str, seed: int) -> Heading:
+        """The heading of all that a probe asked a judge under one protocol."""
+        return cls(judge, probe, {"protocol": protocol}, seed)
+
+    @property
+    def protocol(self) -> str:
+        """The protocol of the condition; `base` where it names none."""
+        return str(self.group.get("protocol", "base"))
+
     def within(self, **group: str | float) -> Heading:
         """The heading of a narrower condition."""
         return replace(self, group={**self.group, **group})

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.heading import Heading
 from steelyard.metrics.pairs.columns import Pairs, collect
 from steelyard.metrics.pairs.criterion import (
     CRITERION_SHIFT,
@@ -57,33 +59,26 @@ class Criterion:
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """Each arm's own figures, and its shifts against base."""
         base = _arm_pairs(observations, "base")
-        return [row for arm in self.arms for row in self._arm(judge, observations, base, arm, seed)]
-
-    def _arm(
-        self, judge: str, observations: Observations, base: tuple[Pairs, Pairs], arm: str, seed: int
-    ) -> list[Estimate]:
-        seen = observations.among(protocol=arm)
-        if not seen:
-            groups: list[Mapping[str, str | float]] = [{"kind": "vacuum"}, {"delta": 0}, {"delta": 1}]
-            return [self._undefined(judge, arm, group) for group in groups]
-        pairs = _arm_pairs(seen, arm)
         return [
-            *vacuum.arm_estimates(judge, seen, arm, seed),
-            *ladder.arm_estimates(judge, seen, arm, seed),
-            *criterion_estimates(judge, base[0], pairs[0], base[1], pairs[1], seed, arm),
-            *sensitivity_shifts(judge, base[1], pairs[1], seed, arm),
+            row
+            for arm in self.arms
+            for row in self._arm(Heading.under(judge, self.name, arm, seed), observations, base)
         ]
 
-    def _undefined(self, judge: str, arm: str, group: Mapping[str, str | float]) -> Estimate:
-        return Estimate(
-            judge=judge,
-            probe=self.name,
-            metric=CRITERION_SHIFT.id,
-            group={"protocol": arm, **group},
-            unit="call",
-            value=None,
-            note=f"the judge has no {arm} protocol",
-        )
+    def _arm(self, heading: Heading, observations: Observations, base: tuple[Pairs, Pairs]) -> list[Estimate]:
+        seen = observations.among(protocol=heading.protocol)
+        if not seen:
+            places: list[Mapping[str, str | float]] = [{"kind": "vacuum"}, {"delta": 0}, {"delta": 1}]
+            why = f"the judge has no {heading.protocol} protocol"
+            missing = {"unit": "call", "value": None, "note": why}
+            return [heading.within(**place).estimate(CRITERION_SHIFT, **missing) for place in places]
+        pairs = _arm_pairs(seen, heading.protocol)
+        return [
+            *vacuum.arm_estimates(replace(heading, probe="vacuum"), seen),
+            *ladder.arm_estimates(replace(heading, probe="ladder"), seen),
+            *criterion_estimates(heading, base[0], pairs[0], base[1], pairs[1]),
+            *sensitivity_shifts(heading, base[1], pairs[1]),
+        ]
 
 
 def _arm_pairs(observations: Observations, protocol: str) -> tuple[Pairs, Pairs]:

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator
 
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
 from steelyard.probes.probe import EDITS, POINTWISE, Design, Showing, pointwise
@@ -50,4 +51,4 @@ class Edited(ABC):
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """Accuracy on the edits, and whether the judge's verdict on the item stays."""
-        return pointwise_estimates(judge, self.name, "base", observations, seed)
+        return pointwise_estimates(Heading.under(judge, self.name, "base", seed), observations)

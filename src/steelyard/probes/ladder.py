@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.heading import Heading
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.pairs.decomposition import (
     NO_PREFERENCE,
@@ -71,7 +72,7 @@ class Ladder:
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """Every ladder figure of the base protocol."""
-        return arm_estimates(judge, observations, "base", seed)
+        return arm_estimates(Heading.under(judge, "ladder", "base", seed), observations)
 
 
 def arm(design: Design, protocol: str) -> Iterable[Showing]:
@@ -113,6 +114,6 @@ def controls(design: Design) -> Iterable[Stimulus]:
                 yield filler_pair(task, level, design.seed)
 
 
-def arm_estimates(judge: str, observations: Observations, protocol: str, seed: int) -> list[Estimate]:
+def arm_estimates(heading: Heading, observations: Observations) -> list[Estimate]:
     """The figures of one arm."""
-    return ladder_estimates(judge, protocol, collect(observations.among("ladder", protocol)), seed)
+    return ladder_estimates(heading, collect(observations.among("ladder", heading.protocol)))

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 from steelyard.errors import ConfigError
 from steelyard.metrics.common import ACCURACY, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.heading import Heading
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.pairs.decomposition import NO_PREFERENCE, ONE_SIDED_COMMIT
 from steelyard.metrics.pairs.equals import TIE_RATE
@@ -72,5 +73,7 @@ class Position:
         for protocol, rows in chosen.items():
             labelled = collect(rows.among(labelled=True))
             p = corrected.get(protocol)
-            estimates += natural_estimates(judge, protocol, pairs[protocol], labelled, seed, p)
+            estimates += natural_estimates(
+                Heading.under(judge, "position", protocol, seed), pairs[protocol], labelled, p
+            )
         return estimates

@@ -63,7 +63,7 @@ class SelfPreference:
             for o in observations
             if o.stimulus.authors and o.protocol == "base" and o.stimulus.kind in (ORIGINAL, NATURAL)
         ]
-        heading = Heading(judge, self.name, {"protocol": "base"}, seed)
+        heading = Heading.under(judge, self.name, "base", seed)
         family = family_of(judge, self.families)
         if family is None:
             return [heading.undefined(SELF_PREFERENCE, NO_FAMILY)]

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.heading import Heading
 from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
 from steelyard.probes.probe import POINTWISE, REPEATS, Design, Showing, pointwise
 from steelyard.stimuli.original import ORIGINAL
@@ -39,7 +40,7 @@ class StochasticStability:
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """Agreement of repeats, and accuracy beside it, named as such."""
         mine = observations.among(ORIGINAL)
-        return pointwise_estimates(judge, self.name, "base", mine, seed, unchanged=True)
+        return pointwise_estimates(Heading.under(judge, self.name, "base", seed), mine, unchanged=True)
 
 
 def checked_replicates(probe: str, replicates: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
 from steelyard.probes.probe import EDITS, POINTWISE, Design, Showing, pointwise
@@ -51,4 +52,4 @@ class Written:
 
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """Accuracy on the texts, and whether the judge's verdict on the item stays."""
-        return pointwise_estimates(judge, self.name, "base", observations, seed)
+        return pointwise_estimates(Heading.under(judge, self.name, "base", seed), observations)

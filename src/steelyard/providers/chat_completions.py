@@ -14,7 +14,13 @@ from typing import Any, ClassVar
 import aiohttp
 from yarl import URL
 
-from steelyard.errors import CallError, ConfigError, ProviderRefusedError, TransientError
+from steelyard.errors import (
+    CallError,
+    ConfigError,
+    ProviderRefusedError,
+    TransientError,
+    UnreachableError,
+)
 from steelyard.providers.chat_endpoint import OPENAI, Endpoint, Server
 from steelyard.providers.chat_errors import excerpt, failure, is_filtered, parse_error, sent_at
 from steelyard.providers.chat_reply import garbled, parse_body, read_embedding, read_reply
@@ -192,9 +198,15 @@ class ChatCompletions:
         """A server may quote our key back; it must reach neither a message nor the store."""
         return text.replace(self._key, "[key]") if len(self._key) >= _SHORTEST_SECRET else text
 
-    def _broken(self, error: Exception) -> TransientError:
-        """The error for an exchange that came to no whole reply."""
+    def _broken(self, error: Exception) -> TransientError | UnreachableError:
+        """The error for an exchange that came to no whole reply; a certificate gets no better by waiting."""
         found = self._scrubbed(excerpt(str(error) or type(error).__name__, 200))
+        if isinstance(error, aiohttp.ClientConnectorCertificateError):
+            told = getattr(error.certificate_error, "verify_message", found)
+            return UnreachableError(
+                f"{self._where}: its certificate is not accepted ({told}); renew it, or name a file with the "
+                "authority that signed it in SSL_CERT_FILE."
+            )
         if isinstance(error, TimeoutError):
             limit = self._endpoint.timeout
             spell = "in time" if limit is None else f"within {limit:g} s"

@@ -24,6 +24,9 @@ from steelyard.trials.reply import Reply
 from steelyard.trials.trial import Trial, trial_key
 
 Write = Callable[[sqlite3.Connection], None]
+_PRIMARY = 0xFF
+"""The bits of a result code of SQLite that tell its kind."""
+_NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 _Pending = tuple[Write, asyncio.Future[None], asyncio.AbstractEventLoop]
 
 
@@ -88,6 +91,8 @@ class RunStore:
         try:
             yield
         except (sqlite3.Error, ValueError, KeyError, TypeError) as error:
+            if getattr(error, "sqlite_errorcode", 0) & _PRIMARY in _NO_ROOM:
+                raise StoreError(f"{self.path}: {_full(error)}") from error
             raise StoreError(
                 f"{self.path}: not a usable run file ({error}); restore a copy or choose another --out."
             ) from error
@@ -314,10 +319,12 @@ def _commit(connection: sqlite3.Connection, writes: list[Write]) -> StoreError |
     except Exception as error:  # the writers wait for an answer, whatever went wrong
         if connection.in_transaction:
             connection.execute("ROLLBACK")
-        return StoreError(
-            f"the run file cannot be written ({error}): free some space, then run again to resume."
-        )
+        return StoreError(f"the run file {_full(error)}")
     return None
+
+
+def _full(error: Exception) -> str:
+    return f"cannot be written ({error}): free some space, then run again to resume."
 
 
 def _acknowledge(future: asyncio.Future[None], error: StoreError | None) -> None:

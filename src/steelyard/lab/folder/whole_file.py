@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable
 from pathlib import Path
 
 from steelyard.errors import StoreError
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def write_text(path: Path, text: str | Iterable[str]) -> None:
@@ -27,4 +30,5 @@ def write_text(path: Path, text: str | Iterable[str]) -> None:
 
 def unwritable(path: Path, error: OSError) -> StoreError:
     """The sentence about a folder that takes no files."""
-    return StoreError(f"{path}: cannot be written ({error.strerror}); choose another --out.")
+    cure = "free some space, then run again" if error.errno in _NO_ROOM else "choose another --out"
+    return StoreError(f"{path}: cannot be written ({error.strerror}); {cure}.")

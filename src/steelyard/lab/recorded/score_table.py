@@ -11,6 +11,7 @@ from steelyard.errors import DataError, UnknownNameError
 from steelyard.identity import content_hash
 from steelyard.lab.recorded.score_call import ScoreCall, Shown
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
 from steelyard.probes import vacuum
@@ -119,9 +120,9 @@ class RecordedProbe:
     def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
         """The figures of the calls under this name."""
         if self.name == "vacuum":
-            return vacuum.arm_estimates(judge, observations, self.protocol, seed)
+            return vacuum.arm_estimates(Heading.under(judge, "vacuum", self.protocol, seed), observations)
         return pointwise_estimates(
-            judge, self.name, self.protocol, observations, seed, unchanged=self.unchanged
+            Heading.under(judge, self.name, self.protocol, seed), observations, unchanged=self.unchanged
         )
 
 

@@ -75,7 +75,7 @@ class Arms:
 
     def heading(self, protocol: str) -> Heading:
         """What the figures of a protocol are about."""
-        return Heading(self.judge, PROBE, {"protocol": protocol}, self.seed)
+        return Heading.under(self.judge, PROBE, protocol, self.seed)
 
     def estimates(self, protocol: str) -> list[Estimate]:
         """The figures of one protocol."""

@@ -7,10 +7,9 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Floats, Ints, Mask, Words
 from steelyard.metrics.pairs.answer import Answer, as_tie, decided, neither, readable
-from steelyard.metrics.stats.arrays import Floats, Ints, Mask
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
 
@@ -25,9 +24,9 @@ class Pairs:
     """0, 1, …: which repeat of the pair this row is."""
     cluster: Ints
     """Task number, an index into `clusters`."""
-    kind: NDArray[np.str_]
+    kind: Words
     """Condition within the probe."""
-    stratum: NDArray[np.str_]
+    stratum: Words
     """Domain."""
     delta: Floats
     """Quality difference; NaN where there is no ladder."""
@@ -63,6 +62,11 @@ class Pairs:
     def reports(self) -> Mask:
         """Calls that name a winner, by row and order."""
         return decided(self.calls)
+
+    def wins(self, content: str) -> Mask:
+        """Calls that choose this content, `u` or `v`, by row and order."""
+        won = (Answer.FIRST, Answer.SECOND) if content == "u" else (Answer.SECOND, Answer.FIRST)
+        return np.equal(self.calls, won)
 
     @property
     def right(self) -> Mask:

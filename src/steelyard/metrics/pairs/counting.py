@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from steelyard.arrays import Ints, Mask
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.answer import Answer, readable
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.stats.arrays import Ints, Mask
 from steelyard.metrics.stats.tally import Tally
 
 
@@ -25,8 +25,7 @@ def count_answers(pairs: Pairs, answer: Answer) -> Ints:
 
 def count_wins(pairs: Pairs, content: str) -> Ints:
     """How many of a row's two calls chose this content, `u` or `v`."""
-    won = (Answer.FIRST, Answer.SECOND) if content == "u" else (Answer.SECOND, Answer.FIRST)
-    return np.equal(pairs.u_first, won[0]).astype(np.int64) + np.equal(pairs.v_first, won[1])
+    return np.asarray(pairs.wins(content).sum(axis=1))
 
 
 def share_of_calls(pairs: Pairs, metric: Metric) -> Tally:

@@ -30,21 +30,14 @@ CORRECT = Rate(SENSITIVITY_SHIFT, "target sensitivity", lambda pairs: outcomes(p
 
 
 def criterion_estimates(
-    judge: str,
-    base_vacuum: Pairs,
-    strict_vacuum: Pairs,
-    base: Pairs,
-    strict: Pairs,
-    seed: int,
-    strict_name: str = "strict",
+    heading: Heading, base_vacuum: Pairs, strict_vacuum: Pairs, base: Pairs, strict: Pairs
 ) -> list[Estimate]:
     """`criterion_shift` for vacuum and for each step that either arm measured."""
-    heading = Heading(judge, "criterion", {"protocol": strict_name}, seed)
-    shifts = [criterion_shift(heading.within(kind="vacuum"), base_vacuum, strict_vacuum, strict_name)]
+    shifts = [criterion_shift(heading.within(kind="vacuum"), base_vacuum, strict_vacuum, heading.protocol)]
     strict = aligned(strict, base.names)
     for level in sorted({0.0, *steps(on_ladder(base)), *steps(on_ladder(strict))}):
         here = heading.within(delta=step(level))
-        shifts.append(criterion_shift(here, _at(base, level), _at(strict, level), strict_name))
+        shifts.append(criterion_shift(here, _at(base, level), _at(strict, level), heading.protocol))
     return shifts
 
 
@@ -53,13 +46,12 @@ def criterion_shift(heading: Heading, base: Pairs, strict: Pairs, strict_name: s
     return arm_shift(heading, TIES, base, strict, strict_name)
 
 
-def sensitivity_shifts(judge: str, base: Pairs, arm: Pairs, seed: int, name: str) -> list[Estimate]:
+def sensitivity_shifts(heading: Heading, base: Pairs, arm: Pairs) -> list[Estimate]:
     """`sensitivity_shift` at one step, and over all steps as the design weighs them."""
-    heading = Heading(judge, "criterion", {"protocol": name}, seed)
     arm = aligned(arm, base.names)
     return [
-        arm_shift(heading.within(delta=1), CORRECT, _at(base, 1.0), _at(arm, 1.0), name),
-        arm_shift(heading, CORRECT, on_ladder(base), on_ladder(arm), name),
+        arm_shift(heading.within(delta=1), CORRECT, _at(base, 1.0), _at(arm, 1.0), heading.protocol),
+        arm_shift(heading, CORRECT, on_ladder(base), on_ladder(arm), heading.protocol),
     ]
 
 

@@ -36,9 +36,8 @@ PADDED_PREFERENCE = Metric(
 )
 
 
-def ladder_estimates(judge: str, protocol: str, pairs: Pairs, seed: int) -> list[Estimate]:
+def ladder_estimates(heading: Heading, pairs: Pairs) -> list[Estimate]:
     """Decomposition of equals, sensitivity by step, threshold, position, and calls without a verdict."""
-    heading = Heading(judge, "ladder", {"protocol": protocol}, seed)
     return [
         *_equals(heading, pairs),
         *_climb(heading, pairs),

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from steelyard.arrays import Ints
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
@@ -38,8 +39,7 @@ from steelyard.metrics.pairs.slot import DECLARED_PROTOCOL, net_slot_preference
 from steelyard.metrics.pairs.slot_test import position_test
 from steelyard.metrics.pairs.uneven_slots import over_slots
 from steelyard.metrics.proportions import proportion
-from steelyard.metrics.stats.arrays import Ints
-from steelyard.metrics.stats.multiplicity import holm
+from steelyard.metrics.stats.significance import holm
 
 ORDER_CONSISTENCY = Metric(
     "order_consistency",
@@ -98,14 +98,13 @@ def prompt_family(prompts: Mapping[str, Pairs]) -> dict[str, float]:
 
 
 def natural_estimates(
-    judge: str, protocol: str, pairs: Pairs, labelled: Pairs, seed: int, corrected: float | None = None
+    heading: Heading, pairs: Pairs, labelled: Pairs, corrected: float | None = None
 ) -> list[Estimate]:
     """Every figure of natural pairs; `labelled` are those of which people said which text is better.
 
     `corrected` is the position test's p among the judge's prompts, see `prompt_family`.
     """
-    heading = Heading(judge, "position", {"protocol": protocol}, seed)
-    declared = protocol == DECLARED_PROTOCOL
+    declared = heading.protocol == DECLARED_PROTOCOL
     family = equals_tests(heading, pairs, (POSITION, ORDER)) if declared else {}
     return [
         *_cells(heading, pairs),

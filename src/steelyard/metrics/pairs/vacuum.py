@@ -25,7 +25,6 @@ def dark_currents(heading: Heading, pairs: Pairs) -> list[Estimate]:
     return [dark_current(heading, pairs), *by_kind]
 
 
-def vacuum_estimates(judge: str, protocol: str, pairs: Pairs, seed: int) -> list[Estimate]:
+def vacuum_estimates(heading: Heading, pairs: Pairs) -> list[Estimate]:
     """Dark current, pooled and per kind, and the rates of calls without a verdict."""
-    heading = Heading(judge, "vacuum", {"protocol": protocol}, seed)
     return [*dark_currents(heading, pairs), *missing_rates(heading, pairs)]

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from steelyard.arrays import Floats
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_VERDICTS, Heading
@@ -22,7 +23,6 @@ from steelyard.metrics.panel.over_judges import PANEL, members
 from steelyard.metrics.proportions import join
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.probe import probe_scores
-from steelyard.metrics.stats.arrays import Floats
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.dawid_skene import dawid_skene
 from steelyard.metrics.stats.intervals import DIFFERENCE
@@ -72,7 +72,7 @@ def jury_estimates(scores: Mapping[str, Scores], seed: int) -> list[Estimate]:
     votes = _labelled(scores)
     if votes is None:
         return []
-    heading = Heading(PANEL, PROBE, {"protocol": "base"}, seed)
+    heading = Heading.under(PANEL, PROBE, "base", seed)
     everybody, agreed = sitting(votes, votes.judges), weighed(votes, _weighted(votes))
     by_agreement = heading.within(rule="dawid_skene")
     return [
@@ -99,7 +99,7 @@ def jury_by_probe(
         }
         votes = _labelled({name: _subject(scores) for name, scores in rows.items()})
         if votes is not None:
-            heading = Heading(PANEL, probe, {"protocol": "base"}, seed)
+            heading = Heading.under(PANEL, probe, "base", seed)
             jury = sitting(votes, votes.judges)
             yield accuracy(heading, JURY_ACCURACY, jury, TIES)
             yield from error_rates(heading, jury, TIES)

@@ -9,6 +9,7 @@ from statistics import fmean
 
 import numpy as np
 
+from steelyard.arrays import Floats
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
 from steelyard.metrics.metric import Metric, ShownAs
@@ -16,7 +17,6 @@ from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.probe import NO_TEXTS, probe_scores
 from steelyard.metrics.scores.resampled import Sums, resampled
 from steelyard.metrics.scores.shares import unlabelled
-from steelyard.metrics.stats.arrays import Floats
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.intervals import POSITIVE
 from steelyard.trials.reply import Usage
@@ -101,22 +101,14 @@ def pareto_front(rows: Iterable[CostRow]) -> tuple[CostRow, ...]:
 
 
 def cost_estimates(
-    judge: str,
-    probe: str,
-    protocol: str,
-    observations: Observations,
-    price: Dollars | None,
-    seed: int,
-    *,
-    unchanged: bool = False,
+    heading: Heading, observations: Observations, price: Dollars | None, *, unchanged: bool = False
 ) -> list[Estimate]:
     """Dollars per call of a probe; per point and in all on its labelled calls, lost ones included."""
-    mine = observations.among(protocol=protocol)
-    heading = Heading(judge, probe, {"protocol": protocol}, seed)
+    mine = observations.among(protocol=heading.protocol)
     why = unpriced(mine, price)
     if price is None or why:
         return [heading.undefined(metric, why or NO_PRICE) for metric in PER_PROBE]
-    scores = probe_scores(probe, protocol, mine, unchanged=unchanged)
+    scores = probe_scores(heading.probe, heading.protocol, mine, unchanged=unchanged)
     if not unchanged and not len(scores):
         return [heading.undefined(metric, NO_TEXTS) for metric in PER_PROBE]
     dollars = dollars_of_rows(scores, mine, price)

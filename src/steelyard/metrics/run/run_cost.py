@@ -97,7 +97,9 @@ def run_costs(
     costs = [
         figure
         for probe in probes
-        for figure in cost_estimates(judge, probe, "base", scored, price, seed, unchanged=probe in unchanged)
+        for figure in cost_estimates(
+            Heading.under(judge, probe, "base", seed), scored, price, unchanged=probe in unchanged
+        )
     ]
     totals = total_estimates(judge, scored.among(protocol="base"), price, seed)
     return [*costs, *totals, *overall_estimates(judge, [*estimates, *costs], seed)]
@@ -107,7 +109,7 @@ def total_estimates(
     judge: str, observations: Observations, price: Dollars | None, seed: int
 ) -> list[Estimate]:
     """Tokens and dollars of all calls, in and out, and dollars per call; each call is counted once."""
-    heading = Heading(judge, PROBE, {"protocol": "base"}, seed)
+    heading = Heading.under(judge, PROBE, "base", seed)
     scores = collect_scores(observations)
     used = [observations.usages[number] for number in observations.usage.tolist()]
     tokens = (sum(u.input_tokens for u in used), sum(u.output_tokens for u in used))
@@ -144,7 +146,7 @@ def overall_estimates(judge: str, estimates: Sequence[Estimate], seed: int) -> l
     rows = [CostRow(e.probe, e.value or 0.0, right[e.probe].value or 0.0) for e in known]
     if len(rows) < 2:
         return []
-    heading = Heading(judge, PROBE, {"protocol": "base"}, seed)
+    heading = Heading.under(judge, PROBE, "base", seed)
     found = overall_cost(rows)
     never = ", ".join(row.name for row in rows if row.per_point is None)
     unread = ", ".join(e.probe for e in paid if e not in known)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from steelyard.arrays import Floats
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading
@@ -24,7 +25,6 @@ from steelyard.metrics.scores.repeats import (
     verdict_counts,
 )
 from steelyard.metrics.scores.shares import lost_rates
-from steelyard.metrics.stats.arrays import Floats
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.intervals import DIFFERENCE
@@ -52,12 +52,9 @@ METRICS = (
 """Ids of the figures at the border, in reading order."""
 
 
-def border_estimates(
-    judge: str, probe: str, protocol: str, observations: Iterable[Observation], seed: int
-) -> list[Estimate]:
+def border_estimates(heading: Heading, observations: Iterable[Observation]) -> list[Estimate]:
     """Agreement of repeats at the border, on the unchanged items, and the difference."""
-    scores = probe_scores(probe, protocol, observations)
-    heading = Heading(judge, probe, {"protocol": protocol}, seed)
+    scores = probe_scores(heading.probe, heading.protocol, observations)
     if not len(scores):
         return untold(heading, SELF_AGREEMENT)
     border, plain = scores.where(~scores.original), scores.where(scores.original)

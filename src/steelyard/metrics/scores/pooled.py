@@ -37,7 +37,7 @@ def pooled_estimates(
     edited = {shown.probe for shown in base.stimuli_seen}
     names = probes if probes <= edited else {*probes, ORIGINAL}
     scores = collect_scores(base.showing(np.isin(base.shown.probe, list(names))))
-    heading = Heading(judge, PROBE, {"protocol": "base"}, seed)
+    heading = Heading.under(judge, PROBE, "base", seed)
     return [
         e
         for e in by_scale(heading, scores.where(~scores.binary))

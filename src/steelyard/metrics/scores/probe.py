@@ -89,20 +89,13 @@ NO_TEXTS = "no text of this probe was shown"
 
 
 def pointwise_estimates(
-    judge: str,
-    probe: str,
-    protocol: str,
-    observations: Iterable[Observation],
-    seed: int,
-    *,
-    unchanged: bool = False,
+    heading: Heading, observations: Iterable[Observation], *, unchanged: bool = False
 ) -> list[Estimate]:
     """The figures of the probe's edits; of the items as they are for a probe that shows nothing else.
 
     A probe that edits and has no edit to show measures nothing: its items as they are do not stand in.
     """
-    scores = probe_scores(probe, protocol, observations, unchanged=unchanged)
-    heading = Heading(judge, probe, {"protocol": protocol}, seed)
+    scores = probe_scores(heading.probe, heading.protocol, observations, unchanged=unchanged)
     if not unchanged and not len(scores):
         return untold(heading, ACCURACY)
     edits = scores.where(~scores.original)

@@ -22,11 +22,8 @@ ABSTAINED = "counted as not above the lowest score"
 NO_SPREAD = "no spread between tasks: limits from the largest share of other scores that fits"
 
 
-def score_vacuum_estimates(
-    judge: str, protocol: str, observations: Observations, seed: int
-) -> list[Estimate]:
+def score_vacuum_estimates(heading: Heading, observations: Observations) -> list[Estimate]:
     """Dark current and, on ordinal scales, the mean score, pooled and per kind; lost calls."""
-    heading = Heading(judge, "vacuum", {"protocol": protocol}, seed)
     parts = [(heading, collect_scores(observations))]
     for kind in sorted({shown.kind for shown in observations.stimuli_seen}):
         parts.append((heading.within(kind=kind), collect_scores(observations.among(kinds=(kind,)))))
