@@ -11,7 +11,10 @@ from typing import Any
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.errors import ConfigError
 from steelyard.lab.folder.datasheet_file import read_datasheet
-from steelyard.metrics.run.cost import CostRow, OverallCost, overall_cost
+from steelyard.metrics.common import ACCURACY
+from steelyard.metrics.run.cost import COST_PER_POINT, COST_TOTAL, CostRow, OverallCost, overall_cost
+from steelyard.metrics.run.mean_accuracy import ACCURACY_MEAN
+from steelyard.metrics.run.run_cost import COST_PER_POINT_MEAN, COST_PER_POINT_POOLED
 
 NOT_ASKED = "not a judge of this run"
 NO_ACCURACY = "no probe of labelled single texts"
@@ -74,9 +77,9 @@ class JudgeOverall:
             "data_sets": [
                 {
                     "name": row.data_set,
-                    "accuracy_mean": row.accuracy,
-                    "cost_total": row.dollars,
-                    "cost_per_point": row.cost.per_point if row.cost else None,
+                    ACCURACY_MEAN.id: row.accuracy,
+                    COST_TOTAL.id: row.dollars,
+                    COST_PER_POINT.id: row.cost.per_point if row.cost else None,
                     "probes": list(row.probes),
                     "partial": row.partial,
                 }
@@ -84,9 +87,9 @@ class JudgeOverall:
             ],
             "missing": list(self.missing),
             "reasons": dict(self.missing),
-            "accuracy_mean": self.accuracy_mean,
-            "cost_per_point_pooled": self.cost.pooled,
-            "cost_per_point_mean": self.cost.mean_of_rows,
+            ACCURACY_MEAN.id: self.accuracy_mean,
+            COST_PER_POINT_POOLED.id: self.cost.pooled,
+            COST_PER_POINT_MEAN.id: self.cost.mean_of_rows,
         }
 
 
@@ -146,7 +149,7 @@ def _judge(judge: str, sheets: Mapping[str, Datasheet]) -> JudgeOverall:
 
 def _row(judge: str, name: str, sheet: Datasheet) -> DataSetRow | None:
     """The probes that have an accuracy, and the dollars of each."""
-    right, costs = _by_probe(sheet, judge, "accuracy"), _by_probe(sheet, judge, "cost_total")
+    right, costs = _by_probe(sheet, judge, ACCURACY.id), _by_probe(sheet, judge, COST_TOTAL.id)
     if not right:
         return None
     paid = [costs[probe] for probe in costs if probe in right]
@@ -163,6 +166,6 @@ def _why(judge: str, sheet: Datasheet) -> str:
     """Why a judge has no accuracy: what its undefined figures say, each reason once."""
     if judge not in [entry.name for entry in sheet.judges]:
         return NOT_ASKED
-    notes = dict.fromkeys(e.note for e in sheet.of(judge, "accuracy") if e.whole and e.note)
+    notes = dict.fromkeys(e.note for e in sheet.of(judge, ACCURACY.id) if e.whole and e.note)
     early = [sheet.partial] if sheet.partial else []
     return "; ".join([*(notes or [NO_ACCURACY]), *early])

@@ -12,7 +12,23 @@ from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.measure import measure
 from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.study.study_file import StudyConfig, build_study
+from steelyard.metrics.common import DARK_CURRENT
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.instrument.likelihood import (
+    POSITION_BIAS,
+    RESOLUTION,
+    SURFACE_SENSITIVITY,
+    TIE_THRESHOLD,
+)
+from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO
+from steelyard.metrics.pairs.decomposition import (
+    NO_PREFERENCE,
+    ONE_SIDED_COMMIT,
+    POSITIONAL_FALSE_PREFERENCE,
+    STABLE_CROSS_SENSITIVITY,
+)
+from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
+from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
 from steelyard.providers.planted import Parameters, Planted, expected_pair_rates, expected_rates
 from steelyard.providers.planted_traits import PROBIT
 from steelyard.trials.judge import Judge
@@ -23,10 +39,10 @@ WIDTH = 2.576
 REPLICATES = 3
 """Repeats of each call from which the instrument model is recovered."""
 TOLERANCES = {
-    "resolution": 0.18,
-    "position_bias": 0.15,
-    "tie_threshold": 0.13,
-    "surface_sensitivity": 0.30,
+    RESOLUTION.id: 0.18,
+    POSITION_BIAS.id: 0.15,
+    TIE_THRESHOLD.id: 0.13,
+    SURFACE_SENSITIVITY.id: 0.30,
 }
 """How far a recovered parameter may lie from the planted one; `make calibrate` counts the seeds that pass."""
 
@@ -67,7 +83,7 @@ def selftest(folder: Path, profile: str = "standard") -> list[Gate]:
 def _unmoved(sheet: Datasheet, judge: Judge) -> Gate:
     """The planted strict protocol moves the threshold alone."""
     estimate = _need(
-        sheet.find(judge.name, "resolution_ratio", "ladder", protocol="strict"), "resolution_ratio"
+        sheet.find(judge.name, RESOLUTION_RATIO.id, "ladder", protocol="strict"), RESOLUTION_RATIO.id
     )
     interval = estimate.interval
     covers = interval is not None and (interval.low or 0) <= 1 <= (interval.high or 1)
@@ -96,25 +112,25 @@ def _instrument(folder: Path) -> Iterator[Gate]:
 
 
 def _first(sheet: Datasheet) -> Iterator[Gate]:
-    yield _exact(sheet, "first", "positional_false_preference", 1.0)
-    yield _exact(sheet, "first", "stable_cross_sensitivity", 0.0)
-    net = _between_equals(sheet, "first", "net_slot_preference")
+    yield _exact(sheet, "first", POSITIONAL_FALSE_PREFERENCE.id, 1.0)
+    yield _exact(sheet, "first", STABLE_CROSS_SENSITIVITY.id, 0.0)
+    net = _between_equals(sheet, "first", NET_SLOT_PREFERENCE.id)
     yield Gate("first", "position test", "slot 1", "flagged", str(net.finding), net.finding == "flagged")
 
 
 def _tie(sheet: Datasheet) -> Iterator[Gate]:
-    dark = _need(sheet.find("tie", "dark_current", "vacuum", protocol="base"), "dark_current")
-    yield Gate("tie", "dark_current", "0", "0", _shown(dark), dark.value == 0)
-    yield _exact(sheet, "tie", "no_preference", 1.0)
+    dark = _need(sheet.find("tie", DARK_CURRENT.id, "vacuum", protocol="base"), DARK_CURRENT.id)
+    yield Gate("tie", DARK_CURRENT.id, "0", "0", _shown(dark), dark.value == 0)
+    yield _exact(sheet, "tie", NO_PREFERENCE.id, 1.0)
 
 
 def _coin(sheet: Datasheet) -> Iterator[Gate]:
-    for metric in ("stable_cross_sensitivity", "positional_false_preference"):
+    for metric in (STABLE_CROSS_SENSITIVITY.id, POSITIONAL_FALSE_PREFERENCE.id):
         estimate = _between_equals(sheet, "coin", metric)
         interval = estimate.interval
         covers = interval is not None and (interval.low or 0) <= 0.5 <= (interval.high or 1)
         yield Gate("coin", metric, "0.500", "in interval", _shown(estimate), covers)
-    net = _between_equals(sheet, "coin", "net_slot_preference")
+    net = _between_equals(sheet, "coin", NET_SLOT_PREFERENCE.id)
     yield Gate("coin", "position test", "none", "not flagged", str(net.finding), net.finding != "flagged")
     reading = str(net.reading)
     yield Gate("coin", "reading", "none", "not mixed", reading, reading != "mixed")
@@ -131,16 +147,18 @@ def _probit(sheet: Datasheet, judge: Judge) -> Iterator[Gate]:
 def _probit_arm(sheet: Datasheet, name: str, protocol: str, parameters: Parameters) -> Iterator[Gate]:
     cells = expected_pair_rates(parameters)
     for metric in (
-        "stable_cross_sensitivity",
-        "positional_false_preference",
-        "one_sided_commit",
-        "no_preference",
+        STABLE_CROSS_SENSITIVITY.id,
+        POSITIONAL_FALSE_PREFERENCE.id,
+        ONE_SIDED_COMMIT.id,
+        NO_PREFERENCE.id,
     ):
         estimate = _between_equals(sheet, name, metric, protocol)
         yield _rate(estimate, protocol, getattr(cells, metric))
-    dark = sheet.find(name, "dark_current", "vacuum", protocol=protocol)
-    yield _rate(_need(dark, "dark_current"), protocol, 1 - expected_rates(parameters, 0, same_texts=True).tie)
-    for estimate in sheet.of(name, "target_sensitivity", "ladder"):
+    dark = sheet.find(name, DARK_CURRENT.id, "vacuum", protocol=protocol)
+    yield _rate(
+        _need(dark, DARK_CURRENT.id), protocol, 1 - expected_rates(parameters, 0, same_texts=True).tie
+    )
+    for estimate in sheet.of(name, TARGET_SENSITIVITY.id, "ladder"):
         if set(estimate.group) == {"protocol", "delta"} and estimate.group["protocol"] == protocol:
             yield _rate(estimate, protocol, expected_rates(parameters, float(estimate.group["delta"])).better)
 
@@ -149,7 +167,7 @@ def _rate(estimate: Estimate, protocol: str, expected: float) -> Gate:
     """Calls of a pair may agree wholly, so pairs, not calls, are counted as independent."""
     reach = WIDTH * sqrt(expected * (1 - expected) / estimate.n_units)
     passed = estimate.value is not None and abs(estimate.value - expected) <= reach
-    delta = f" Δ{estimate.group['delta']:g}" if estimate.metric == "target_sensitivity" else ""
+    delta = f" Δ{estimate.group['delta']:g}" if estimate.metric == TARGET_SENSITIVITY.id else ""
     accepted = f"{max(0.0, expected - reach):.3f}–{min(1.0, expected + reach):.3f}"
     judge = "probit" if protocol == "base" else f"probit {protocol}"
     return Gate(judge, f"{estimate.metric}{delta}", f"{expected:.3f}", accepted, _shown(estimate), passed)

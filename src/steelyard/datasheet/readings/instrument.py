@@ -6,21 +6,29 @@ from steelyard.datasheet.look_up import Figures
 from steelyard.datasheet.readings.answer import Answer, unanswered
 from steelyard.datasheet.words.numbers import decimal, defined, figure, interval, value
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.instrument.estimates import TOO_LITTLE
-from steelyard.metrics.instrument.resolution_ratio import SAME_WITHIN
+from steelyard.metrics.instrument.estimates import FIT_PROBABILITY, LIMIT_OF_DETECTION, TOO_LITTLE
+from steelyard.metrics.instrument.likelihood import (
+    LAPSE_RATE,
+    POSITION_BIAS,
+    RESOLUTION,
+    SURFACE_SENSITIVITY,
+    TIE_THRESHOLD,
+)
+from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO, SAME_WITHIN
+from steelyard.metrics.pairs.criterion import CRITERION_SHIFT
 
 WORDS = {
-    "resolution": "resolves {} of its own noise per quality step",
-    "position_bias": "is pushed by {} towards slot 1",
-    "tie_threshold": "calls a tie within {}",
-    "surface_sensitivity": "is swayed by wording with spread {}",
-    "lapse_rate": "answers at random in a share of {}",
+    RESOLUTION.id: "resolves {} of its own noise per quality step",
+    POSITION_BIAS.id: "is pushed by {} towards slot 1",
+    TIE_THRESHOLD.id: "calls a tie within {}",
+    SURFACE_SENSITIVITY.id: "is swayed by wording with spread {}",
+    LAPSE_RATE.id: "answers at random in a share of {}",
 }
 
 
 def instrument(figures: Figures) -> Answer | None:
     """The parameters, or why they are not read."""
-    fit = figures.find("fit_probability", protocol="base")
+    fit = figures.find(FIT_PROBABILITY.id, protocol="base")
     rows = [figures.find(metric, protocol="base") for metric in WORDS]
     if fit is None or all(row is None for row in rows):
         return None
@@ -36,7 +44,7 @@ def instrument(figures: Figures) -> Answer | None:
 
 
 def _limit(figures: Figures) -> list[str]:
-    limit = figures.find("limit_of_detection", protocol="base")
+    limit = figures.find(LIMIT_OF_DETECTION.id, protocol="base")
     if not defined(limit):
         return []
     return [f"names the better text in 95 % of calls from {figure(limit)} steps"]
@@ -44,7 +52,7 @@ def _limit(figures: Figures) -> list[str]:
 
 def resolution_moved(figures: Figures, protocol: str) -> Answer | None:
     """Whether a protocol left the resolution alone: an equivalence claim, not the absence of a difference."""
-    ratio = figures.find("resolution_ratio", protocol=protocol)
+    ratio = figures.find(RESOLUTION_RATIO.id, protocol=protocol)
     if ratio is None:
         return None
     if not defined(ratio):
@@ -65,7 +73,7 @@ def resolution_moved(figures: Figures, protocol: str) -> Answer | None:
 
 def _criterion_moved(figures: Figures, protocol: str) -> str:
     """What may be said of the criterion beside an unmoved resolution."""
-    shift = figures.find("criterion_shift", protocol=protocol, delta=0)
+    shift = figures.find(CRITERION_SHIFT.id, protocol=protocol, delta=0)
     if not defined(shift) or not _off_zero(shift):
         return "no move of the criterion is shown, and "
     return f"the criterion moved (tie rate {decimal(shift.value or 0.0, signed=True)} between equals), "

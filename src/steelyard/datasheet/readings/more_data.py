@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
+from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.pairs.natural import ACCURACY_BOTH
+from steelyard.metrics.scores.against_labels import (
+    BALANCED_ACCURACY,
+    BIAS,
+    CCC,
+    GWET_AC1,
+    KAPPA,
+    MAE,
+    PEARSON,
+    QWK,
+    SPEARMAN,
+)
+from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE, WITHIN_ONE
 from steelyard.wording import counted
 
 CHANCE = "would decide in four runs of five, if the share stays"
@@ -30,8 +44,8 @@ def _noun(estimate: Estimate) -> str:
 BUILT_IN = ("vacuum", "ladder", "criterion")
 """Probes whose pairs are made of the catalogue's tasks, one or several of each."""
 LABELLED = (
-    *("accuracy", "accuracy_both", "balanced_accuracy", "false_positive_rate", "false_negative_rate"),
-    *("within_one", "kappa", "gwet_ac1", "mae", "bias", "ccc", "pearson", "spearman", "qwk"),
+    *(ACCURACY.id, ACCURACY_BOTH.id, BALANCED_ACCURACY.id, FALSE_POSITIVE_RATE.id, FALSE_NEGATIVE_RATE.id),
+    *(WITHIN_ONE.id, KAPPA.id, GWET_AC1.id, MAE.id, BIAS.id, CCC.id, PEARSON.id, SPEARMAN.id, QWK.id),
 )
 """Metrics that need rows with a reference."""
 

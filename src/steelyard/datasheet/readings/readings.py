@@ -14,13 +14,20 @@ from steelyard.datasheet.readings.reliability import accuracy, repeatability, ro
 from steelyard.datasheet.readings.run import cost, volatility
 from steelyard.datasheet.words.glossary import KINDS
 from steelyard.datasheet.words.numbers import abstentions, figure, times
-from steelyard.metrics.common import DARK_CURRENT
+from steelyard.metrics.common import DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Fault, Faults
 from steelyard.metrics.findings import BY_LOSS
+from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO
 from steelyard.metrics.metric import Metric
+from steelyard.metrics.pairs.criterion import CRITERION_SHIFT, SENSITIVITY_SHIFT
+from steelyard.metrics.pairs.decomposition import POSITIONAL_FALSE_PREFERENCE, STABLE_CROSS_SENSITIVITY
 from steelyard.metrics.pairs.equals import BY_CHANCE
-from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
+from steelyard.metrics.pairs.flip_estimates import FLIP_EXCESS, REPEAT_FLIP_RATE, SWAP_FLIP_RATE
+from steelyard.metrics.pairs.natural import FLIP_FIRST, FLIP_SECOND, ORDER_CONSISTENCY
+from steelyard.metrics.pairs.sensitivity import MISS_BY_TIE, TARGET_SENSITIVITY
+from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
+from steelyard.metrics.pairs.threshold import DELTA75
 from steelyard.metrics.pairs.uneven_slots import slot_doubt
 from steelyard.metrics.run.losses import UNEVEN
 from steelyard.trials.builtin_prompts import GRADED
@@ -64,7 +71,7 @@ def _unread(title: str, fault: Fault) -> list[Reading]:
 
 def _resolutions(figures: Figures) -> Iterator[Reading]:
     """What each protocol other than base does to the resolution."""
-    for protocol in figures.protocols("resolution_ratio"):
+    for protocol in figures.protocols(RESOLUTION_RATIO.id):
         moved = resolution_moved(figures, protocol)
         if moved is not None:
             yield Reading(figures.judge, f"Resolution, {protocol}", *moved)
@@ -72,17 +79,17 @@ def _resolutions(figures: Figures) -> Iterator[Reading]:
 
 def _other_prompts(figures: Figures) -> Iterator[Reading]:
     """Natural pairs under protocols other than base."""
-    for protocol in figures.protocols("order_consistency"):
+    for protocol in figures.protocols(ORDER_CONSISTENCY.id):
         reading = None if protocol == "base" else _natural(figures, protocol)
         if reading is not None:
             yield Reading(figures.judge, f"{NATURAL}, {protocol}", *reading)
 
 
 def _zero_point(figures: Figures) -> Answer | None:
-    pooled = figures.find("dark_current", protocol="base")
+    pooled = figures.find(DARK_CURRENT.id, protocol="base")
     if pooled is None or pooled.value is None:
         return unanswered(pooled)
-    kinds = [figures.find("dark_current", protocol="base", kind=kind) for kind in VACUUM_KINDS]
+    kinds = [figures.find(DARK_CURRENT.id, protocol="base", kind=kind) for kind in VACUUM_KINDS]
     split = ", ".join(
         f"{KINDS[str(e.group['kind'])]} {e.numerator}/{e.denominator}"
         for e in kinds
@@ -102,8 +109,8 @@ def _told_of_nothing(kinds: Sequence[Estimate | None]) -> str:
 
 
 def _position(figures: Figures) -> Answer | None:
-    net = figures.between_equals("net_slot_preference")
-    share = figures.between_equals("positional_false_preference")
+    net = figures.between_equals(NET_SLOT_PREFERENCE.id)
+    share = figures.between_equals(POSITIONAL_FALSE_PREFERENCE.id)
     if net is None or net.value is None:
         return unanswered(net)
     words = {
@@ -120,11 +127,11 @@ def _position(figures: Figures) -> Answer | None:
 
 def _noise(figures: Figures) -> Answer | None:
     """Whether order adds to noise; which slot gains by it is the position test's to say."""
-    excess = figures.between_equals("flip_excess") or figures.find("flip_excess", protocol="base")
+    excess = figures.between_equals(FLIP_EXCESS.id) or figures.find(FLIP_EXCESS.id, protocol="base")
     if excess is None:
         return None
     here = dict(excess.group)
-    repeat, swap = (figures.find(metric, **here) for metric in ("repeat_flip_rate", "swap_flip_rate"))
+    repeat, swap = (figures.find(metric, **here) for metric in (REPEAT_FLIP_RATE.id, SWAP_FLIP_RATE.id))
     words = {
         "flagged": "reversing a pair changes the winner more often than asking again does",
         "clear": "reversing a pair changes the winner no more often than asking again, within the margin",
@@ -141,7 +148,7 @@ def _noise(figures: Figures) -> Answer | None:
 
 
 def _surface(figures: Figures) -> Answer | None:
-    stable = figures.between_equals("stable_cross_sensitivity")
+    stable = figures.between_equals(STABLE_CROSS_SENSITIVITY.id)
     if stable is None or stable.value is None:
         return unanswered(stable)
     chance = "" if stable.chance is None else f", {stable.chance:.2f} expected of independent calls"
@@ -155,10 +162,10 @@ def _surface(figures: Figures) -> Answer | None:
 
 
 def _sensitivity(figures: Figures) -> Answer | None:
-    first = figures.find("target_sensitivity", protocol="base", delta=1)
+    first = figures.find(TARGET_SENSITIVITY.id, protocol="base", delta=1)
     if first is None or first.value is None:
         return unanswered(first)
-    ties = figures.find("miss_by_tie", protocol="base", delta=1)
+    ties = figures.find(MISS_BY_TIE.id, protocol="base", delta=1)
     missed = "" if ties is None or ties.value is None else f"; misses by {_missed_by(ties)} {figure(ties)}"
     floor = _limit(TARGET_SENSITIVITY)
     return (
@@ -176,7 +183,7 @@ def _missed_by(ties: Estimate) -> str:
 
 
 def _threshold(figures: Figures) -> Answer | None:
-    threshold = figures.find("delta75", protocol="base")
+    threshold = figures.find(DELTA75.id, protocol="base")
     if threshold is None or threshold.value is None:
         return unanswered(threshold)
     words = {
@@ -188,7 +195,7 @@ def _threshold(figures: Figures) -> Answer | None:
 
 
 def _criterion(figures: Figures) -> Answer | None:
-    arms = [(arm, figures.find("criterion_shift", protocol=arm, delta=0)) for arm in _arms(figures)]
+    arms = [(arm, figures.find(CRITERION_SHIFT.id, protocol=arm, delta=0)) for arm in _arms(figures)]
     known = [(arm, shift) for arm, shift in arms if shift is not None]
     if not known:
         return None
@@ -200,23 +207,23 @@ def _criterion(figures: Figures) -> Answer | None:
 
 def _arms(figures: Figures) -> list[str]:
     """Protocols that were compared with base, from lenient to strict."""
-    found = figures.protocols("criterion_shift")
+    found = figures.protocols(CRITERION_SHIFT.id)
     return sorted(found, key=lambda arm: GRADED.index(arm) if arm in GRADED else len(GRADED))
 
 
 def _moved(figures: Figures, arm: str, equal: Estimate) -> str:
     """Both paired changes of one arm: what it does to ties between equals, and to sensitivity."""
-    one = figures.find("sensitivity_shift", protocol=arm, delta=1)
+    one = figures.find(SENSITIVITY_SHIFT.id, protocol=arm, delta=1)
     cost = "" if one is None or one.value is None else f", sensitivity at one step by {figure(one)}"
     return f"{arm} changes the tie rate between equals by {figure(equal)}{cost}"
 
 
 def _natural(figures: Figures, protocol: str = "base") -> Answer | None:
-    stays = figures.find("order_consistency", protocol=protocol)
-    net = figures.find("net_slot_preference", protocol=protocol)
+    stays = figures.find(ORDER_CONSISTENCY.id, protocol=protocol)
+    net = figures.find(NET_SLOT_PREFERENCE.id, protocol=protocol)
     if stays is None or net is None or stays.value is None:
         return unanswered(stays)
-    flips = [figures.find(metric, protocol=protocol) for metric in ("flip_first", "flip_second")]
+    flips = [figures.find(metric, protocol=protocol) for metric in (FLIP_FIRST.id, FLIP_SECOND.id)]
     told = ", ".join(f"to slot {n} in {e.numerator}" for n, e in enumerate(flips, start=1) if e is not None)
     return (
         net.finding or "measured",
@@ -227,7 +234,7 @@ def _natural(figures: Figures, protocol: str = "base") -> Answer | None:
 
 
 def _failures(figures: Figures) -> Answer | None:
-    rates = [figures.find(metric) for metric in ("unreadable_rate", "failed_rate")]
+    rates = [figures.find(metric) for metric in (UNREADABLE_RATE.id, FAILED_RATE.id)]
     known = [rate for rate in rates if rate is not None and rate.value is not None]
     if not known:
         return None

@@ -8,8 +8,11 @@ from steelyard.datasheet.look_up import Figures
 from steelyard.datasheet.readings.answer import Answer, unanswered
 from steelyard.datasheet.words.glossary import probe_label
 from steelyard.datasheet.words.numbers import abstentions, defined, figure, reason, times, undefined
+from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED
+from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
+from steelyard.metrics.scores.repeats import SELF_AGREEMENT
 from steelyard.probes.catalogue import gathered, keeping_label
 from steelyard.probes.probe import EDITS
 
@@ -18,10 +21,11 @@ FLIP, AGAIN = "label_flip", "stochastic_stability"
 
 def accuracy(figures: Figures) -> Answer | None:
     """Agreement with the references, on items as they are and after their label was flipped."""
-    unchanged = figures.of_probe(AGAIN, "accuracy", protocol="base")
+    unchanged = figures.of_probe(AGAIN, ACCURACY.id, protocol="base")
     if unchanged is None or unchanged.value is None:
         found = (
-            figures.of_probe(probe, "accuracy", protocol="base", kind="original") for probe in gathered(EDITS)
+            figures.of_probe(probe, ACCURACY.id, protocol="base", kind="original")
+            for probe in gathered(EDITS)
         )
         unchanged = next((estimate for estimate in found if estimate is not None), unchanged)
     if unchanged is None or unchanged.value is None:
@@ -30,7 +34,7 @@ def accuracy(figures: Figures) -> Answer | None:
         f"gives the reference answer in {times(unchanged, 'call')} on unchanged items, {figure(unchanged)}"
         f"{abstentions(unchanged)}"
     )
-    flipped = figures.of_probe(FLIP, "accuracy", protocol="base")
+    flipped = figures.of_probe(FLIP, ACCURACY.id, protocol="base")
     if flipped is None or flipped.value is None:
         return "measured", said
     return (
@@ -63,7 +67,7 @@ def robustness(figures: Figures) -> Answer | None:
 
 def repeatability(figures: Figures) -> Answer | None:
     """Agreement of the judge with itself, whatever its accuracy."""
-    again = figures.of_probe(AGAIN, "self_agreement", protocol="base")
+    again = figures.of_probe(AGAIN, SELF_AGREEMENT.id, protocol="base")
     if again is None or again.value is None:
         return unanswered(again)
     return (
@@ -78,7 +82,7 @@ def _effect(figures: Figures, probe: str) -> Estimate | None:
     Where neither could be measured, the latter says why; None where the probe was not asked.
     """
     excess, kept = (
-        figures.of_probe(probe, metric, protocol="base") for metric in ("excess_flip", "invariance")
+        figures.of_probe(probe, metric, protocol="base") for metric in (EXCESS_FLIP.id, INVARIANCE.id)
     )
     return excess if defined(excess) or kept is None else kept
 

@@ -7,6 +7,8 @@ from steelyard.datasheet.readings.answer import Answer, unanswered
 from steelyard.datasheet.words.glossary import probe_title
 from steelyard.datasheet.words.numbers import defined, figure, value
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.run.cost import COST_PER_CALL
+from steelyard.metrics.run.run_cost import COST_PER_POINT_MEAN, COST_PER_POINT_POOLED
 
 
 def volatility(figures: Figures) -> Answer | None:
@@ -28,13 +30,13 @@ def volatility(figures: Figures) -> Answer | None:
 
 def cost(figures: Figures) -> Answer | None:
     """Dollars per call and per point; nothing for a judge that costs nothing."""
-    call = figures.of_probe("cost", "cost_per_call", protocol="base")
+    call = figures.of_probe("cost", COST_PER_CALL.id, protocol="base")
     if call is None or call.value == 0:
         return None
     if not defined(call):
         return unanswered(call)
-    mean = figures.of_probe("cost", "cost_per_point_mean", protocol="base")
-    pooled = figures.of_probe("cost", "cost_per_point_pooled", protocol="base")
+    mean = figures.of_probe("cost", COST_PER_POINT_MEAN.id, protocol="base")
+    pooled = figures.of_probe("cost", COST_PER_POINT_POOLED.id, protocol="base")
     per_point = ""
     if defined(mean):
         per_point = f", {value(mean)} per point of accuracy in the mean over probes"

@@ -11,10 +11,11 @@ from steelyard.datasheet.sections.rows import Row, Section
 from steelyard.datasheet.sections.sections import sections
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.visible import visible
+from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.run.losses import PROBE as RUN
 
-_MISSING = ("failed_rate", "unreadable_rate")
+_MISSING = (FAILED_RATE.id, UNREADABLE_RATE.id)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,18 @@ from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import probe_title
 from steelyard.datasheet.words.short_names import short_names
+from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.panel.error_correlation import ERROR_CORRELATION
+from steelyard.metrics.panel.jury_estimates import (
+    BEST_JUDGE_ACCURACY,
+    CHOSEN_JURY_ACCURACY,
+    JURY_ACCURACY,
+    JURY_GAIN,
+)
+from steelyard.metrics.panel.jury_shares import JURY_FALSE_NEGATIVE_RATE, JURY_FALSE_POSITIVE_RATE
+from steelyard.metrics.scores.against_labels import CCC, MAE, PEARSON, SPEARMAN
+from steelyard.metrics.scores.invariance import INVARIANCE
 from steelyard.wording import counted
 
 TITLE = "Judges together"
@@ -19,20 +30,20 @@ ALONE = (
     "Add another --judge."
 )
 _SPREADS = {
-    "accuracy": "How far do judges differ on a probe? Standard deviations stand beside what sampling "
+    ACCURACY.id: "How far do judges differ on a probe? Standard deviations stand beside what sampling "
     "alone would give.",
-    "invariance": "How many verdicts does each edit leave alone, over judges?",
+    INVARIANCE.id: "How many verdicts does each edit leave alone, over judges?",
 }
-_ORDINAL = {"ccc": "CCC", "pearson": "Pearson", "spearman": "Spearman", "mae": "MAE"}
+_ORDINAL = {CCC.id: "CCC", PEARSON.id: "Pearson", SPEARMAN.id: "Spearman", MAE.id: "MAE"}
 _AGAINST = "How closely do scores on a range follow the labels, on each probe and over all of them?"
 JURY = "jury"
 """Probe of the figures of whole juries."""
 _CHOSEN = {
-    "chosen_jury_accuracy": "best trio on the other half",
-    "best_judge_accuracy": "best judge on the other half",
-    "jury_gain": "gain of the trio over that judge",
+    CHOSEN_JURY_ACCURACY.id: "best trio on the other half",
+    BEST_JUDGE_ACCURACY.id: "best judge on the other half",
+    JURY_GAIN.id: "gain of the trio over that judge",
 }
-_ERRORS = ("jury_false_positive_rate", "jury_false_negative_rate")
+_ERRORS = (JURY_FALSE_POSITIVE_RATE.id, JURY_FALSE_NEGATIVE_RATE.id)
 
 
 @dataclass(frozen=True)
@@ -119,18 +130,18 @@ class _Tables:
         return TogetherTable(f"{share.capitalize()} over judges", question, header, tuple(rows))
 
     def _juries(self) -> TogetherTable:
-        mine = [e for e in self.panel if e.probe == JURY and e.metric in ("jury_accuracy", *_CHOSEN)]
+        mine = [e for e in self.panel if e.probe == JURY and e.metric in (JURY_ACCURACY.id, *_CHOSEN)]
         rows = tuple(self._row(e, self._jury(e)) for e in mine)
         question = (
             "Is a majority better than the best judge? Ties go to the lower answer. What was chosen on one "
             "half of the tasks counts on the other."
         )
-        return TogetherTable("Juries", question, ("jury", "accuracy", "inputs/tasks"), rows)
+        return TogetherTable("Juries", question, ("jury", ACCURACY.label, "inputs/tasks"), rows)
 
     def _errors(self) -> TogetherTable:
         """False positives and false negatives of each jury that has an accuracy above."""
         look_up = LookUp(self.panel)
-        right = [e for e in self.panel if e.metric in ("jury_accuracy", "chosen_jury_accuracy")]
+        right = [e for e in self.panel if e.metric in (JURY_ACCURACY.id, CHOSEN_JURY_ACCURACY.id)]
         rows = []
         for e in (e for e in right if e.probe == JURY):
             rates = [look_up.find(e.judge, metric, JURY, e.group) for metric in _ERRORS]
@@ -143,16 +154,16 @@ class _Tables:
         )
 
     def _by_probe(self) -> TogetherTable:
-        mine = [e for e in self.panel if e.metric == "jury_accuracy" and e.probe != JURY]
+        mine = [e for e in self.panel if e.metric == JURY_ACCURACY.id and e.probe != JURY]
         judges = counted(len(self.summary.measured), "judge")
         question = f"What does the majority of all {judges} get right, by probe?"
         rows = tuple(self._row(e, probe_title(e.probe)) for e in mine)
-        return TogetherTable("Majority by probe", question, ("probe", "accuracy", "inputs/tasks"), rows)
+        return TogetherTable("Majority by probe", question, ("probe", ACCURACY.label, "inputs/tasks"), rows)
 
     def _jury(self, estimate: Estimate) -> str:
         """A jury, or what is told of the chosen one."""
         if estimate.metric in _CHOSEN:
-            who = "" if estimate.metric == "jury_gain" else self._who(estimate)
+            who = "" if estimate.metric == JURY_GAIN.id else self._who(estimate)
             return f"{_CHOSEN[estimate.metric]}{': ' if who else ''}{who}"
         weighted = "weighted by agreement (Dawid and Skene)" if "rule" in estimate.group else "majority"
         return f"{weighted} of all {len(self.summary.measured)}"
@@ -161,7 +172,7 @@ class _Tables:
         return label, self._figure(estimate), f"{estimate.n_units}/{estimate.n_clusters}"
 
     def _correlations(self) -> TogetherTable:
-        mine = [e for e in self.panel if e.metric == "error_correlation"]
+        mine = [e for e in self.panel if e.metric == ERROR_CORRELATION.id]
         mine.sort(key=lambda e: (not numbers.defined(e), -(e.value or 0.0), judges_of(e)))
         rows = tuple((self._who(e), self._figure(e), str(e.n_units)) for e in mine)
         question = (

@@ -20,6 +20,7 @@ from steelyard.lab.compare import Verdicts, compare_judges, load_verdicts
 from steelyard.lab.gate.policy import Policy
 from steelyard.lab.gate.ruling import FAIL, INCONCLUSIVE, PASS, Check
 from steelyard.lab.gate.selection import select
+from steelyard.metrics.common import FAILED_RATE
 from steelyard.metrics.comparison.comparison import Comparison, Family, read_together
 from steelyard.metrics.findings import CLEAR
 from steelyard.wording import counted
@@ -81,7 +82,7 @@ def _chosen(policy: Policy, rows: Sequence[Comparison]) -> tuple[list[Comparison
 def _beside(chosen: Sequence[Comparison], rows: Sequence[Comparison]) -> list[Comparison]:
     """Figures that the policy leaves out; calls without a reply are the network's, not the judge's."""
     named = {id(row) for row in chosen}
-    return [row for row in rows if id(row) not in named and row.metric != "failed_rate"]
+    return [row for row in rows if id(row) not in named and row.metric != FAILED_RATE.id]
 
 
 def _together(judge: str, family: Family, figures: int) -> list[Check]:

@@ -9,14 +9,17 @@ from steelyard.datasheet.render.html.drawing.scatter import Axes, Crowd, scatter
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named
+from steelyard.metrics.common import DARK_CURRENT
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.pairs.decomposition import STABLE_CROSS_SENSITIVITY
+from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
 
 SMALLEST, LARGEST = 50.0, 420.0
 """Area of a mark at target sensitivity 0 and 1, in square pixels."""
 TITLE = "Metrology axes"
 DARK, STABLE, TARGET = (
     metric_named(metric).label
-    for metric in ("dark_current", "stable_cross_sensitivity", "target_sensitivity")
+    for metric in (DARK_CURRENT.id, STABLE_CROSS_SENSITIVITY.id, TARGET_SENSITIVITY.id)
 )
 HEADER = ("judge", DARK, STABLE, f"{TARGET}, 1 step")
 CAPTION = (
@@ -35,9 +38,9 @@ def axes_map(summary: Summary) -> Figure:
 def _three(summary: Summary, judge: str) -> tuple[Estimate | None, Estimate | None, Estimate | None]:
     find = summary.datasheet.find
     return (
-        find(judge, "dark_current", "vacuum", protocol="base"),
-        find(judge, "stable_cross_sensitivity", "ladder", protocol="base", **SAME_QUALITY),
-        find(judge, "target_sensitivity", "ladder", protocol="base", delta=1),
+        find(judge, DARK_CURRENT.id, "vacuum", protocol="base"),
+        find(judge, STABLE_CROSS_SENSITIVITY.id, "ladder", protocol="base", **SAME_QUALITY),
+        find(judge, TARGET_SENSITIVITY.id, "ladder", protocol="base", delta=1),
     )
 
 

@@ -7,11 +7,11 @@ from steelyard.datasheet.render.html.drawing.tiles import Grid, Tile, draw_tiles
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.sections.together import judges_of
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.panel.error_correlation import ERROR_CORRELATION
 
 TITLE = "Errors in common"
-HEADER = ("judges", metric_named("error_correlation").label, "inputs")
+HEADER = ("judges", ERROR_CORRELATION.label, "inputs")
 CAPTION = (
     "Correlation of the errors of two judges over the same labelled inputs. At 1 they are one judge and a "
     "jury of them gains nothing; near 0 it gains most. Orange is below zero."
@@ -21,7 +21,7 @@ CAPTION = (
 @of_scores
 def correlated(summary: Summary) -> Figure | None:
     """Every two judges; None where fewer than three make a list enough."""
-    found = {judges_of(e): e for e in summary.datasheet.panel if e.metric == "error_correlation"}
+    found = {judges_of(e): e for e in summary.datasheet.panel if e.metric == ERROR_CORRELATION.id}
     names = [judge.name for judge in summary.measured if any(judge.name in pair for pair in found)]
     if len(names) < 3:
         return None

@@ -22,13 +22,13 @@ from steelyard.datasheet.render.html.drawing.figure import (
 from steelyard.datasheet.render.html.drawing.labels import Box, place
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.run.cost import CostRow, pareto_front
+from steelyard.metrics.run.cost import COST_PER_CALL, CostRow, pareto_front
+from steelyard.metrics.run.mean_accuracy import ACCURACY_MEAN
 
 WIDTH, HEIGHT = 430, 340
 TITLE = "What accuracy costs"
-ACCURACY, COST = metric_named("accuracy_mean").label, metric_named("cost_per_call").label
+ACCURACY, COST = ACCURACY_MEAN.label, COST_PER_CALL.label
 OVER_PROBES = f"{ACCURACY} over probes"
 HEADER = ("judge", OVER_PROBES, COST, "on the front")
 CAPTION = (
@@ -144,8 +144,8 @@ def cost_curve(summary: Summary) -> Figure | None:
 def _two(summary: Summary, judge: str) -> tuple[Estimate | None, Estimate | None]:
     find = summary.datasheet.find
     return (
-        find(judge, "accuracy_mean", "volatility", protocol="base"),
-        find(judge, "cost_per_call", "cost", protocol="base"),
+        find(judge, ACCURACY_MEAN.id, "volatility", protocol="base"),
+        find(judge, COST_PER_CALL.id, "cost", protocol="base"),
     )
 
 

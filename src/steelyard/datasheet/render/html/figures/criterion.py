@@ -27,19 +27,23 @@ from steelyard.datasheet.render.html.drawing.scatter import HEIGHT, WIDTH, Axes,
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named
+from steelyard.metrics.common import DARK_CURRENT
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.pairs.criterion import CRITERION_SHIFT
+from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE
+from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
 from steelyard.trials.builtin_prompts import GRADED
 
 TITLE, CURVE_TITLE = "Criterion trade-off", "Operating curve"
 RAW, DARK, TARGET = (
-    metric_named(metric).label for metric in ("raw_false_preference", "dark_current", "target_sensitivity")
+    metric_named(metric).label for metric in (RAW_FALSE_PREFERENCE.id, DARK_CURRENT.id, TARGET_SENSITIVITY.id)
 )
 FIRST_STEP, ALL_STEPS = f"{TARGET}, 1 step", f"{TARGET}, all steps"
 COLUMNS: dict[str, tuple[str, str, dict[str, str | float]]] = {
-    RAW: ("raw_false_preference", "ladder", SAME_QUALITY),
-    FIRST_STEP: ("target_sensitivity", "ladder", {"delta": 1}),
-    DARK: ("dark_current", "vacuum", {}),
-    ALL_STEPS: ("target_sensitivity", "ladder", {}),
+    RAW: (RAW_FALSE_PREFERENCE.id, "ladder", SAME_QUALITY),
+    FIRST_STEP: (TARGET_SENSITIVITY.id, "ladder", {"delta": 1}),
+    DARK: (DARK_CURRENT.id, "vacuum", {}),
+    ALL_STEPS: (TARGET_SENSITIVITY.id, "ladder", {}),
 }
 """Column to metric, probe and condition, in pairs of what is drawn across and up."""
 SHIFT = f"{metric_named('criterion_shift').label}, same quality"
@@ -165,6 +169,6 @@ def _rows(summary: Summary, judge: JudgeEntry, columns: Sequence[str]) -> Iterat
             yield (judge.name, *cells, "reference")
         elif any(estimate is not None for estimate in found[:2]):
             shift = summary.datasheet.find(
-                judge.name, "criterion_shift", "criterion", protocol=protocol, delta=0
+                judge.name, CRITERION_SHIFT.id, "criterion", protocol=protocol, delta=0
             )
             yield (arm_name(judge, protocol), *cells, cell(summary, shift))

@@ -22,8 +22,14 @@ from steelyard.datasheet.render.html.drawing.figure import (
 )
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.pairs.decomposition import (
+    NO_PREFERENCE,
+    ONE_SIDED_COMMIT,
+    POSITIONAL_FALSE_PREFERENCE,
+    STABLE_CROSS_SENSITIVITY,
+)
+from steelyard.metrics.pairs.equals import OTHER_CONFLICT
 
 WIDTH, ROW, DIGIT = 430, 46, 9
 """Width of a full bar, height of a row and width of a digit, in pixels."""
@@ -50,18 +56,18 @@ class Part:
 
 
 PARTS = (
-    Part("stable", "stable", "stable: same text in both orders", "stable_cross_sensitivity"),
-    Part("slot-1", "positional, slot 1", "slot 1 in both orders", "positional_false_preference", 1),
+    Part("stable", "stable", "stable: same text in both orders", STABLE_CROSS_SENSITIVITY.id),
+    Part("slot-1", "positional, slot 1", "slot 1 in both orders", POSITIONAL_FALSE_PREFERENCE.id, 1),
     Part(
-        "slot-2", "positional, slot 2", "slot 2 in both orders", "positional_false_preference", 2, pale=True
+        "slot-2", "positional, slot 2", "slot 2 in both orders", POSITIONAL_FALSE_PREFERENCE.id, 2, pale=True
     ),
-    Part("one-sided", "one-sided", "one-sided: a winner in one order only", "one_sided_commit"),
-    Part("other", "other", "other: the second verdict is missing", "other_conflict"),
+    Part("one-sided", "one-sided", "one-sided: a winner in one order only", ONE_SIDED_COMMIT.id),
+    Part("other", "other", "other: the second verdict is missing", OTHER_CONFLICT.id),
     Part(
         "none",
-        metric_named("no_preference").label,
+        NO_PREFERENCE.label,
         "no preference: tie in both orders",
-        "no_preference",
+        NO_PREFERENCE.id,
         pale=True,
     ),
 )

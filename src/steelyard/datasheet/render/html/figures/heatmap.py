@@ -20,18 +20,20 @@ from steelyard.datasheet.sections.summary import Summary, even_groups
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.datasheet.words.signs import MARKS
+from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
 
 PAGE = 1090
 """Room for a drawing, in pixels; judges that do not fit go below."""
 MAJORITY = JudgeEntry("majority of all", "", False, {})
 """Stands among the judges where there are several."""
-ACCURACY = (
+RIGHT = (
     "Verdicts that are the expected one, by probe. A stronger colour is a higher share; below it stand "
     "the 95 % interval and the count. The majority of several judges stands beside them, baselines "
     "apart."
 )
-INVARIANCE = (
+KEPT = (
     "Verdicts on edited texts that equal the judge's own verdict on the unchanged one; only edits that "
     "keep the label ask for it. A judge that always says the same has an invariance of 1. ! is flagged: "
     "the edit changes more than repeats do; ? is underpowered."
@@ -41,13 +43,13 @@ INVARIANCE = (
 @of_scores
 def accuracy(summary: Summary) -> Figure | None:
     """How often each judge is right on each probe."""
-    return heatmap(summary, "accuracy", ACCURACY)
+    return heatmap(summary, ACCURACY.id, RIGHT)
 
 
 @of_scores
 def invariance(summary: Summary) -> Figure | None:
     """How often each judge keeps its verdict under each edit."""
-    return heatmap(summary, "invariance", INVARIANCE)
+    return heatmap(summary, INVARIANCE.id, KEPT)
 
 
 def heatmap(summary: Summary, metric: str, caption: str) -> Figure | None:
@@ -135,7 +137,7 @@ class _Shares:
 
 def _word(summary: Summary, estimate: Estimate) -> str:
     """The finding of the share, or with repeats that of its excess over them."""
-    if estimate.metric != "invariance":
+    if estimate.metric != INVARIANCE.id:
         return estimate.finding or ""
-    excess = summary.datasheet.find(estimate.judge, "excess_flip", estimate.probe, **estimate.group)
+    excess = summary.datasheet.find(estimate.judge, EXCESS_FLIP.id, estimate.probe, **estimate.group)
     return estimate.finding or (excess.finding if excess is not None else None) or ""

@@ -23,7 +23,7 @@ from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.instrument.estimates import FIT_PROBABILITY, LIMIT_OF_DETECTION
-from steelyard.metrics.instrument.likelihood import NAMES
+from steelyard.metrics.instrument.likelihood import NAMES, RESOLUTION
 from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO
 
 WIDTH, ROW = 210, 30
@@ -66,7 +66,7 @@ def instrument(summary: Summary) -> Figure | None:
         return None
     rows = [(arm.name, *(cell(summary, arm.figures.get(m)) for m in METRICS)) for arm in arms]
     omitted = [
-        why_not(arm.name, [(HEADER[1], arm.figures.get("resolution"))]) for arm in arms if arm not in drawn
+        why_not(arm.name, [(HEADER[1], arm.figures.get(RESOLUTION.id))]) for arm in arms if arm not in drawn
     ]
     panels = [_panel(summary, drawn, metric) for metric in DRAWN]
     return Figure(TITLE, CAPTION, tuple(panels), HEADER, tuple(rows), omitted=tuple(omitted), wide=True)

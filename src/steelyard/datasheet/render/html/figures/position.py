@@ -9,11 +9,12 @@ from steelyard.datasheet.render.html.drawing.figure import SAME_QUALITY, Figure,
 from steelyard.datasheet.render.html.drawing.labels import Box
 from steelyard.datasheet.render.html.drawing.scatter import HEIGHT, WIDTH, Axes, Crowd, scatter
 from steelyard.datasheet.sections.summary import Summary
-from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.pairs.decomposition import POSITIONAL_FALSE_PREFERENCE, STABLE_CROSS_SENSITIVITY
+from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
 
 TITLE = "Slot or text"
-HEADER = ("judge", "stable", "positional", metric_named("net_slot_preference").label)
+HEADER = ("judge", "stable", "positional", NET_SLOT_PREFERENCE.label)
 CAPTION = (
     "A judge that always commits lies on the diagonal; a fair coin lies at its middle. Towards the top the "
     "slot decides, towards the right the wording does, towards zero the judge says tie."
@@ -31,7 +32,7 @@ def position(summary: Summary) -> Figure:
 
 
 def _three(summary: Summary, judge: str) -> list[Estimate | None]:
-    metrics = ("stable_cross_sensitivity", "positional_false_preference", "net_slot_preference")
+    metrics = (STABLE_CROSS_SENSITIVITY.id, POSITIONAL_FALSE_PREFERENCE.id, NET_SLOT_PREFERENCE.id)
     find = summary.datasheet.find
     return [find(judge, metric, "ladder", protocol="base", **SAME_QUALITY) for metric in metrics]
 

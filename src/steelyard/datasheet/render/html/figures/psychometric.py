@@ -24,8 +24,9 @@ from steelyard.datasheet.render.html.drawing.figure import (
 from steelyard.datasheet.render.html.drawing.labels import spread
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
+from steelyard.metrics.pairs.threshold import DELTA75
 
 WIDTH, HEIGHT = 250, 190
 TITLE = "Psychometric curves"
@@ -57,7 +58,7 @@ class Curve:
 def psychometric(summary: Summary) -> Figure:
     """Target sensitivity against quality step."""
     steps = _steps(summary)
-    header = ("judge", *(f"Δ{numbers.steps(step)}" for step in steps), metric_named("delta75").label)
+    header = ("judge", *(f"Δ{numbers.steps(step)}" for step in steps), DELTA75.label)
     rows = tuple(row for judge in everyone(summary) for row in _rows(summary, judge, steps))
     drawn = [(judge, _curves(summary, judge)) for judge in summary.measured]
     panels = [_judge_panel(summary, judge, curves, header) for judge, curves in drawn if curves]
@@ -90,9 +91,9 @@ def _baseline_panel(summary: Summary, header: tuple[str, ...]) -> Panel:
 def _rows(summary: Summary, judge: JudgeEntry, steps: Sequence[float]) -> Iterator[tuple[str, ...]]:
     find = summary.datasheet.find
     for protocol in protocols(judge):
-        seen = [find(judge.name, "target_sensitivity", "ladder", protocol=protocol, delta=s) for s in steps]
+        seen = [find(judge.name, TARGET_SENSITIVITY.id, "ladder", protocol=protocol, delta=s) for s in steps]
         if protocol == "base" or any(estimate is not None for estimate in seen):
-            threshold = find(judge.name, "delta75", "ladder", protocol=protocol)
+            threshold = find(judge.name, DELTA75.id, "ladder", protocol=protocol)
             yield (
                 arm_name(judge, protocol),
                 *(cell(summary, estimate) for estimate in seen),
@@ -104,14 +105,14 @@ def _steps(summary: Summary) -> list[float]:
     groups = [
         estimate.group
         for judge in everyone(summary)
-        for estimate in summary.datasheet.of(judge.name, "target_sensitivity", "ladder")
+        for estimate in summary.datasheet.of(judge.name, TARGET_SENSITIVITY.id, "ladder")
     ]
     return sorted({float(group["delta"]) for group in groups if "delta" in group})
 
 
 def _first(summary: Summary, judge: JudgeEntry) -> tuple[str, Estimate | None]:
-    seen = summary.datasheet.of(judge.name, "target_sensitivity", "ladder")
-    return metric_named("target_sensitivity").label, seen[0] if seen else None
+    seen = summary.datasheet.of(judge.name, TARGET_SENSITIVITY.id, "ladder")
+    return TARGET_SENSITIVITY.label, seen[0] if seen else None
 
 
 def _curves(summary: Summary, judge: JudgeEntry) -> list[Curve]:
@@ -128,7 +129,7 @@ def _baseline_curves(summary: Summary) -> list[Curve]:
 def _curve(summary: Summary, judge: str, protocol: str, name: str) -> Curve:
     found = [
         (float(estimate.group["delta"]), estimate)
-        for estimate in summary.datasheet.of(judge, "target_sensitivity", "ladder")
+        for estimate in summary.datasheet.of(judge, TARGET_SENSITIVITY.id, "ladder")
         if set(estimate.group) == {"protocol", "delta"} and estimate.group["protocol"] == protocol
     ]
     kept = [pair for pair in found if numbers.defined(pair[1])]
