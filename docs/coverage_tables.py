@@ -60,7 +60,7 @@ REMARKS = {
     ("pairs", "failed_rate"): _FEW_LOSSES,
     ("pairs", "unreadable_rate"): _FEW_LOSSES,
     ("binary", "unreadable_rate"): _FEW_LOSSES,
-    **{("instrument", metric): _PAIRS_ALIKE for metric in (*NAMES, "limit_of_detection")},
+    **{("instrument", metric): _PAIRS_ALIKE for metric in (*(name.id for name in NAMES), "limit_of_detection")},
 }
 """Sheet and metric of a row below the floor to the reason, in a sentence."""
 

@@ -16,7 +16,7 @@ from steelyard.metrics.comparison.comparison import Family, compare
 from steelyard.metrics.comparison.outcomes import outcomes
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.stats.joint_flips import JointFlips
-from steelyard.metrics.stats.multiplicity import holm
+from steelyard.metrics.stats.significance import holm
 from steelyard.probes.catalogue import metrics_of
 from steelyard.providers.planted_model import Parameters
 from steelyard.stimuli.expectation import NoPreference, Prefers

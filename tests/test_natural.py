@@ -14,7 +14,7 @@ from steelyard.datasheet.readings.readings import readings_of
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.natural import CELLS, natural_estimates, prompt_family
-from steelyard.metrics.stats.multiplicity import holm
+from steelyard.metrics.stats.significance import holm
 from strategies import find, make, pairs_of_equals, swap_contents, swap_slots
 
 quiet = settings(suppress_health_check=[HealthCheck.too_slow])

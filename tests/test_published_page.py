@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, fisher_exact
 
-from steelyard.metrics.pairs.slot_test import sign_flip
 from steelyard.metrics.stats.clusters import wilson_cluster, wilson_tasks
 from steelyard.metrics.stats.intervals import goodman, score, t_quantile, wilson
+from steelyard.metrics.stats.significance import sign_flip
 from steelyard.metrics.stats.tally import Tally
 
 PAGE = (Path(__file__).parents[1] / "docs" / "published-tables.md").read_text(encoding="utf-8")

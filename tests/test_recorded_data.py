@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from recorded_calls import observations_of
+from steelyard.arrays import Ints
 from steelyard.lab.recorded.call import Call
 from steelyard.lab.recorded.observations import checked
 from steelyard.lab.recorded.styles import read_calls
@@ -22,7 +23,6 @@ from steelyard.metrics.pairs.answer import Answer
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.pairs.decomposition import POSITIONAL_FALSE_PREFERENCE, decompose
 from steelyard.metrics.pairs.flips import count_flips
-from steelyard.metrics.stats.arrays import Ints
 from steelyard.probes.position import Position
 from steelyard.verdicts.observations import Observations
 from strategies import find

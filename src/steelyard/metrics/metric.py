@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from steelyard.metrics.stats.arrays import Mask
+from steelyard.arrays import Mask
 
 Group = Mapping[str, str | float]
 """A condition: protocol, kind, delta, slot, …; an absent key is pooled over."""

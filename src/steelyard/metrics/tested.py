@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from steelyard.metrics.stats.multiplicity import holm
 from steelyard.metrics.stats.power import ALPHA
+from steelyard.metrics.stats.significance import holm
 
 
 @dataclass(frozen=True)

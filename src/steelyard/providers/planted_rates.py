@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Floats
 from steelyard.providers.planted_model import Parameters
 
 _NODES = 61
 _ANSWERS = 3
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,12 @@ from typing import TypeVar, overload
 
 import numpy as np
 
+from steelyard.arrays import Ints, Mask
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.reply import Usage
 from steelyard.trials.trial import ORDERS
 from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.stimulus_columns import Ints, Mask, StimulusColumns
+from steelyard.verdicts.stimulus_columns import StimulusColumns
 from steelyard.verdicts.verdict import Verdict
 
 Value = TypeVar("Value", bound=Hashable)

@@ -7,18 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Floats, Ints, Mask, Names, Words
 from steelyard.stimuli.expectation import Label, Prefers, Unknown
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.scale import parse_scale
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Words = NDArray[np.str_]
-Names = NDArray[np.object_]
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,10 +9,10 @@ from functools import cache
 
 import numpy as np
 
+from steelyard.arrays import Floats
 from steelyard.errors import ConfigError
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.stats.arrays import Floats
 from steelyard.probes.catalogue import installed, metrics_of
 from steelyard.probes.probe import PAIRWISE
 from steelyard.stimuli.stimulus import Stimulus

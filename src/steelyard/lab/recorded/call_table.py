@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.arrays import Ints
 from steelyard.identity import canonical_json, content_hash
 from steelyard.lab.recorded.call import VERDICTS, Call, Pair
 from steelyard.lab.recorded.observations import stimulus_of
 from steelyard.verdicts.observations import Observations
-from steelyard.verdicts.stimulus_columns import Ints, StimulusColumns
+from steelyard.verdicts.stimulus_columns import StimulusColumns
 
 ANSWERS = tuple(VERDICTS)
 FIRSTS = ("u", "v")

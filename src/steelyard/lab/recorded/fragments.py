@@ -17,12 +17,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from steelyard.arrays import Ints
 from steelyard.errors import DataError
 from steelyard.lab.recorded.call import Call, Pair
 from steelyard.lab.recorded.call_table import ANSWERS, FIRSTS, CallTable
 from steelyard.lab.recorded.lines import Body, parse_object
 from steelyard.lab.recorded.styles import call_of
-from steelyard.verdicts.stimulus_columns import Ints
 
 CUTS = tuple(re.compile(rf',\s*"{key}"\s*:\s*') for key in ("probe", "first"))
 OPENINGS = ("", '{"probe":', '{"first":')

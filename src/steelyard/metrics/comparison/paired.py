@@ -8,11 +8,11 @@ from math import sqrt
 
 import numpy as np
 
-from steelyard.metrics.pairs.slot_test import ENOUGH_TASKS, sign_flip
-from steelyard.metrics.stats.arrays import Ints
+from steelyard.arrays import Ints
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.intervals import Limits, normal_quantile, t_quantile, tango
 from steelyard.metrics.stats.power import ALPHA, POWER
+from steelyard.metrics.stats.significance import ENOUGH_TASKS, sign_flip
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,11 +13,11 @@ from math import exp, inf, log
 
 import numpy as np
 
+from steelyard.arrays import Floats
 from steelyard.metrics.instrument.fit import HIGHEST, LOWEST, Chart, Fits, fit
 from steelyard.metrics.instrument.likelihood import NAMES, density
 from steelyard.metrics.instrument.model import InstrumentFit
 from steelyard.metrics.instrument.profile import held_at, reaches
-from steelyard.metrics.stats.arrays import Floats
 
 SEEN = 0.95
 """Share of calls that name the better text at the limit of detection."""

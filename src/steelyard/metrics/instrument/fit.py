@@ -11,12 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Floats, Mask
 from steelyard.metrics.instrument.likelihood import NAMES, Patterns, pattern_scores
-from steelyard.metrics.stats.arrays import Floats
-
-Mask = NDArray[np.bool_]
 
 SURFACE_BOUND = 2.5
 """Largest surface sensitivity that the integration nodes carry."""

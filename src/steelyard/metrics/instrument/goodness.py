@@ -7,10 +7,10 @@ from itertools import product
 
 import numpy as np
 
+from steelyard.arrays import Floats, Ints
 from steelyard.metrics.instrument.fit import fit
 from steelyard.metrics.instrument.likelihood import Patterns, Rows, answer_rates, cell_rates
 from steelyard.metrics.pairs.answer import readable
-from steelyard.metrics.stats.arrays import Floats, Ints
 
 REFITS = 199
 """Simulated data sets; the smallest p is one in so many and one."""

@@ -13,11 +13,11 @@ from functools import cache
 
 import numpy as np
 
+from steelyard.arrays import Floats, Ints
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.answer import as_tie, readable
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.sensitivity import on_ladder
-from steelyard.metrics.stats.arrays import Floats, Ints
 
 RESOLUTION = Metric(
     "resolution", "resolution", "Signal per quality step in units of the judge's noise, from the joint fit."

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from steelyard.arrays import Floats
 from steelyard.metrics.instrument.fit import LOWEST, Fits, best_fit
 from steelyard.metrics.instrument.goodness import REFITS, FitTest, fit_test
 from steelyard.metrics.instrument.likelihood import NAMES, Patterns, Rows, patterns_of, rows_of
@@ -13,7 +14,6 @@ from steelyard.metrics.instrument.profile import Reach, reaches
 from steelyard.metrics.instrument.task_spread import TaskSpread, allowance, spread_of, task_spread
 from steelyard.metrics.pairs.answer import readable
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.stats.arrays import Floats
 
 REFUSED = 0.01
 """A fit with such a p, or a smaller one, is not read."""

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from steelyard.arrays import Floats, Mask
 from steelyard.metrics.instrument.fit import PLAIN, Chart, Fits, fit
 from steelyard.metrics.instrument.likelihood import NAMES, Patterns
-from steelyard.metrics.stats.arrays import Floats
 from steelyard.metrics.stats.intervals import normal_quantile
 
 NEAR = 0.1
@@ -82,7 +82,7 @@ def held_at(
     return fit(patterns, np.tile(patterns.weights, (len(which), 1)), moved, held, 1e-5, 80, chart)
 
 
-def _reach(natural: bool, ends: Floats, opened: NDArray[np.bool_]) -> Reach:
+def _reach(natural: bool, ends: Floats, opened: Mask) -> Reach:
     """From three pairs of ends: at the limits, near the peak, and with pairs taken as independent."""
     low, high, independent_low, independent_high = (
         _end(ends[place], opened[place], natural=natural and place % 2 == 0) for place in (0, 1, 4, 5)
@@ -109,7 +109,7 @@ class _Search:
     which: NDArray[np.intp]
     """The coordinate that each profile holds."""
 
-    def run(self, up: NDArray[np.bool_], target: Floats) -> tuple[Floats, NDArray[np.bool_]]:
+    def run(self, up: Mask, target: Floats) -> tuple[Floats, Mask]:
         """Where each profile loses its target, and whether that place is open."""
         which, size = self.which, len(self.which)
         inner = self.best.theta[0, which]
@@ -134,7 +134,7 @@ class _Search:
             place[running] = _between(inner, outer, loss_in, loss_out, target, halve=turn % 3 == 0)[running]
         return place, opened
 
-    def _pressed(self, fits: Fits, which: NDArray[np.intp]) -> NDArray[np.bool_]:
+    def _pressed(self, fits: Fits, which: NDArray[np.intp]) -> Mask:
         """Whether another coordinate pushes against the end of the search."""
         theta, slope = fits.theta[:, :_UNBOUNDED], fits.slope[:, :_UNBOUNDED]
         low, high = self.chart.lowest[:_UNBOUNDED], self.chart.highest[:_UNBOUNDED]

@@ -13,6 +13,7 @@ from math import exp, log, nan, sqrt
 
 import numpy as np
 
+from steelyard.arrays import Floats
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED
 from steelyard.metrics.heading import Heading
@@ -20,7 +21,6 @@ from steelyard.metrics.instrument.model import InstrumentFit
 from steelyard.metrics.instrument.profile import held_at
 from steelyard.metrics.instrument.task_spread import SPREAD_FROM, allowance, spread_of
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.stats.arrays import Floats
 from steelyard.metrics.stats.intervals import normal_quantile, t_quantile
 
 RESOLUTION_RATIO = Metric(

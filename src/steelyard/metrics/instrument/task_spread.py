@@ -13,9 +13,9 @@ from math import sqrt
 
 import numpy as np
 
+from steelyard.arrays import Floats
 from steelyard.metrics.instrument.fit import HIGHEST, LOWEST
 from steelyard.metrics.instrument.likelihood import NAMES, Patterns, pattern_scores
-from steelyard.metrics.stats.arrays import Floats
 from steelyard.metrics.stats.intervals import normal_quantile, t_quantile
 
 SPREAD_FROM = 6

@@ -7,10 +7,9 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from steelyard.arrays import Floats, Ints, Mask, Words
 from steelyard.metrics.pairs.answer import Answer, as_tie, decided, neither, readable
-from steelyard.metrics.stats.arrays import Floats, Ints, Mask
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
 
@@ -25,9 +24,9 @@ class Pairs:
     """0, 1, …: which repeat of the pair this row is."""
     cluster: Ints
     """Task number, an index into `clusters`."""
-    kind: NDArray[np.str_]
+    kind: Words
     """Condition within the probe."""
-    stratum: NDArray[np.str_]
+    stratum: Words
     """Domain."""
     delta: Floats
     """Quality difference; NaN where there is no ladder."""

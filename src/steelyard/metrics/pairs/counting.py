@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from steelyard.arrays import Ints, Mask
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.answer import Answer, readable
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.stats.arrays import Ints, Mask
 from steelyard.metrics.stats.tally import Tally
 
 

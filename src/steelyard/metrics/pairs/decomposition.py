@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from steelyard.arrays import Ints, Mask
 from steelyard.metrics.heading import NO_CALLS
 from steelyard.metrics.metric import Limit, Metric
 from steelyard.metrics.pairs.answer import Answer, decided, neither, readable, shown
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import count_calls
-from steelyard.metrics.stats.arrays import Ints, Mask
 from steelyard.wording import counted
 
 SAME_QUALITY = ("same_subset",)

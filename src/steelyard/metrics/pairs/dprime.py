@@ -18,6 +18,7 @@ from math import isinf, sqrt
 
 import numpy as np
 
+from steelyard.arrays import Floats, Ints
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
 from steelyard.metrics.metric import Metric
@@ -25,11 +26,10 @@ from steelyard.metrics.pairs.answer import Answer, neither, readable
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import by_task, excluded, tally
 from steelyard.metrics.pairs.sensitivity import outcomes
-from steelyard.metrics.pairs.slot_test import ENOUGH_TASKS
 from steelyard.metrics.proportions import NO_SPREAD, ONE_TASK, join
-from steelyard.metrics.stats.arrays import Floats, Ints
 from steelyard.metrics.stats.clusters import percentile_limits, resample, wilson_cluster
 from steelyard.metrics.stats.intervals import Limits, clopper_pearson, normal_quantile
+from steelyard.metrics.stats.significance import ENOUGH_TASKS
 from steelyard.metrics.stats.tally import Tally
 
 DPRIME = Metric(

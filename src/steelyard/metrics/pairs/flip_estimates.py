@@ -7,6 +7,7 @@ from math import ceil
 
 import numpy as np
 
+from steelyard.arrays import Floats, Ints
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import MARGIN, UNDERPOWERED, by_loss, difference_word, moved_by
 from steelyard.metrics.heading import Heading
@@ -16,7 +17,6 @@ from steelyard.metrics.pairs.counting import excluded
 from steelyard.metrics.pairs.flips import Flips, count_flips, flip_bounds, relabelling_p
 from steelyard.metrics.pairs.slot import DECLARED_PROTOCOL
 from steelyard.metrics.proportions import NO_SPREAD, ONE_TASK, join, proportion
-from steelyard.metrics.stats.arrays import Floats, Ints
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.clusters import percentile_limits, ratio, resample, wilson_cluster
 from steelyard.metrics.stats.intervals import DIFFERENCE, Limits, difference

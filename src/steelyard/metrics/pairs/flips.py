@@ -18,9 +18,9 @@ from math import lgamma
 
 import numpy as np
 
+from steelyard.arrays import Floats, Ints, Mask
 from steelyard.metrics.pairs.answer import Answer, as_tie, lost
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.stats.arrays import Floats, Ints, Mask
 from steelyard.metrics.stats.intervals import Limits
 
 DRAWS = 9999

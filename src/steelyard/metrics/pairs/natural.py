@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from steelyard.arrays import Ints
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
@@ -38,8 +39,7 @@ from steelyard.metrics.pairs.slot import DECLARED_PROTOCOL, net_slot_preference
 from steelyard.metrics.pairs.slot_test import position_test
 from steelyard.metrics.pairs.uneven_slots import over_slots
 from steelyard.metrics.proportions import proportion
-from steelyard.metrics.stats.arrays import Ints
-from steelyard.metrics.stats.multiplicity import holm
+from steelyard.metrics.stats.significance import holm
 
 ORDER_CONSISTENCY = Metric(
     "order_consistency",

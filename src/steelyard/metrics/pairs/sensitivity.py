@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from steelyard.arrays import Ints
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Limit, Metric, step
@@ -16,7 +17,6 @@ from steelyard.metrics.pairs.counting import count_calls, share_of_calls, tally
 from steelyard.metrics.pairs.equals import tie_rate
 from steelyard.metrics.pairs.uneven_slots import Count, over_slots
 from steelyard.metrics.proportions import proportion
-from steelyard.metrics.stats.arrays import Ints
 from steelyard.metrics.stats.tally import Tally
 
 TARGET_SENSITIVITY = Metric(

@@ -7,18 +7,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from steelyard.arrays import Floats, Ints
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.answer import readable
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import by_task, count_calls, tally
-from steelyard.metrics.pairs.slot_test import ENOUGH_TASKS, sign_flip
 from steelyard.metrics.proportions import NO_SPREAD, ONE_TASK, join
-from steelyard.metrics.stats.arrays import Floats, Ints
 from steelyard.metrics.stats.cluster_mean import ASSUMED_CORRELATION
 from steelyard.metrics.stats.clusters import percentile_limits, ratio, resample
 from steelyard.metrics.stats.intervals import Limits, newcombe, t_quantile, tango
+from steelyard.metrics.stats.significance import ENOUGH_TASKS, sign_flip
 from steelyard.metrics.stats.tally import Tally
 from steelyard.wording import counted, plural
 

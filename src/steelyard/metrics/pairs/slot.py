@@ -9,6 +9,7 @@ from math import ceil, sqrt
 
 import numpy as np
 
+from steelyard.arrays import Ints
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import (
     CLEAR,
@@ -32,16 +33,8 @@ from steelyard.metrics.pairs.counting import (
     tally,
 )
 from steelyard.metrics.pairs.decomposition import Decomposition, decompose, undecomposed
-from steelyard.metrics.pairs.slot_test import (
-    ENOUGH_TASKS,
-    PositionTest,
-    by_pair,
-    position_test,
-    reading_of,
-    slot_balance,
-)
+from steelyard.metrics.pairs.slot_test import PositionTest, by_pair, position_test, reading_of, slot_balance
 from steelyard.metrics.proportions import ONE_TASK, join, share_bounds
-from steelyard.metrics.stats.arrays import Ints
 from steelyard.metrics.stats.cluster_mean import ClusterMean, reach_of_test
 from steelyard.metrics.stats.clusters import (
     effective_size,
@@ -52,6 +45,7 @@ from steelyard.metrics.stats.clusters import (
 )
 from steelyard.metrics.stats.intervals import DIFFERENCE, Limits, clipped, normal_quantile, score, t_quantile
 from steelyard.metrics.stats.power import ALPHA, first_number
+from steelyard.metrics.stats.significance import ENOUGH_TASKS
 from steelyard.metrics.stats.tally import Tally
 from steelyard.metrics.tested import Tested, alone
 

@@ -8,20 +8,17 @@ task sums when there are at least six tasks, pair sums otherwise. Replicates of 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import gcd, lgamma, log
+from math import lgamma, log
 
 import numpy as np
 
+from steelyard.arrays import Ints
 from steelyard.metrics.pairs.answer import Answer
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import by_task, count_answers
 from steelyard.metrics.pairs.decomposition import Decomposition
-from steelyard.metrics.stats.arrays import Floats, Ints
 from steelyard.metrics.stats.power import ALPHA
-
-ENOUGH_TASKS = 6
-"""Fewer task sums cannot reach p ≤ .05 by flipping signs."""
-_LARGE = 400_000_000
+from steelyard.metrics.stats.significance import ENOUGH_TASKS, sign_flip
 
 
 @dataclass(frozen=True)
@@ -86,43 +83,6 @@ def position_test(parts: Decomposition) -> PositionTest:
 def by_pair(pairs: Pairs, column: Ints) -> Ints:
     """Sum a column over the replicates of each pair."""
     return np.rint(np.bincount(pairs.pair, weights=column)).astype(np.int64) if len(pairs) else column
-
-
-def sign_flip(sums: Ints) -> float:
-    """Exact two-sided p of the total under independent sign flips of the sums."""
-    sizes = np.abs(sums[sums != 0])
-    if not len(sizes):
-        return 1.0
-    unit = gcd(*(int(size) for size in np.unique(sizes)))
-    sizes, observed = sizes // unit, abs(int(sums.sum())) // unit
-    total = int(sizes.sum())
-    # With every sign −, the total is −`total`; each + adds twice its size: index i is total 2·i − `total`.
-    chances = _convolve(sizes, total) if len(sizes) * total <= _LARGE else _transform(sizes, total)
-    upper = float(chances[(total + observed) // 2 :].sum())
-    return min(1.0, 2 * upper) if observed else 1.0
-
-
-def _convolve(sizes: Ints, total: int) -> Floats:
-    chances = np.zeros(total + 1)
-    chances[0], reached = 1.0, 0
-    for size in np.sort(sizes):
-        reached += int(size)
-        shifted = chances[: reached - size + 1].copy()
-        chances[: reached + 1] *= 0.5
-        chances[size : reached + 1] += 0.5 * shifted
-    return chances
-
-
-def _transform(sizes: Ints, total: int) -> Floats:
-    """The same convolution as a product of characteristic functions, for many or large sums."""
-    values, counts = np.unique(sizes, return_counts=True)
-    frequency = np.arange(total // 2 + 1) / (total + 1)
-    product = np.ones(len(frequency))
-    for value, count in zip(values, counts, strict=True):
-        product *= np.cos(np.pi * value * frequency) ** count
-    # Removing the common phase exp(−iπf·total) leaves a real product; it is put back before inverting.
-    phase = np.exp(-1j * np.pi * frequency * total)
-    return np.clip(np.fft.irfft(product * phase, n=total + 1), 0.0, 1.0)
 
 
 def two_sided_counts(complete: Pairs) -> tuple[int, int, int]:

@@ -11,6 +11,7 @@ from math import inf, isinf
 
 import numpy as np
 
+from steelyard.arrays import Floats, Ints, Mask
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
 from steelyard.metrics.metric import Metric, ShownAs, step
@@ -19,7 +20,6 @@ from steelyard.metrics.pairs.counting import by_task, distinct_pairs, excluded, 
 from steelyard.metrics.pairs.sensitivity import Outcomes, on_ladder, outcomes, steps
 from steelyard.metrics.pairs.uneven_slots import Slots, undecided
 from steelyard.metrics.proportions import ONE_TASK, join
-from steelyard.metrics.stats.arrays import Floats, Ints, Mask
 from steelyard.metrics.stats.clusters import resample, tail, wilson_cluster
 
 DELTA75 = Metric(

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from steelyard.arrays import Floats, Ints
 from steelyard.metrics.panel.jury import Ballots, majority
 from steelyard.metrics.scores.columns import Scores
-from steelyard.metrics.stats.arrays import Floats, Ints
 
 
 def ballots(scores: Mapping[str, Scores], tie: str = "low") -> Ballots:

@@ -8,13 +8,13 @@ from math import sqrt
 
 import numpy as np
 
+from steelyard.arrays import Floats, Ints
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_VERDICTS, Heading
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.panel.jury import Ballots
 from steelyard.metrics.panel.over_judges import members
 from steelyard.metrics.proportions import ONE_TASK, join
-from steelyard.metrics.stats.arrays import Floats, Ints
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.intervals import AGREEMENT, Limits, t_quantile
 from steelyard.metrics.stats.jackknife import around, left_out, left_out_error

@@ -13,8 +13,8 @@ from itertools import combinations
 
 import numpy as np
 
+from steelyard.arrays import Floats, Ints, Mask
 from steelyard.identity import rng_for
-from steelyard.metrics.stats.arrays import Floats, Ints, Mask
 
 BINARY = "0-1"
 """The scale of yes and no."""

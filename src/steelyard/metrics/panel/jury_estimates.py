@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from steelyard.arrays import Floats
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_VERDICTS, Heading
@@ -22,7 +23,6 @@ from steelyard.metrics.panel.over_judges import PANEL, members
 from steelyard.metrics.proportions import join
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.probe import probe_scores
-from steelyard.metrics.stats.arrays import Floats
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.dawid_skene import dawid_skene
 from steelyard.metrics.stats.intervals import DIFFERENCE

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from steelyard.arrays import Floats, Mask
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.panel.jury import Ballots, majority
 from steelyard.metrics.proportions import proportion
 from steelyard.metrics.scores.shares import unit_sums
-from steelyard.metrics.stats.arrays import Floats, Mask
 from steelyard.metrics.stats.tally import Tally
 from steelyard.wording import plural
 

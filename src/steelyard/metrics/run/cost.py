@@ -9,6 +9,7 @@ from statistics import fmean
 
 import numpy as np
 
+from steelyard.arrays import Floats
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
 from steelyard.metrics.metric import Metric, ShownAs
@@ -16,7 +17,6 @@ from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.probe import NO_TEXTS, probe_scores
 from steelyard.metrics.scores.resampled import Sums, resampled
 from steelyard.metrics.scores.shares import unlabelled
-from steelyard.metrics.stats.arrays import Floats
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.intervals import POSITIVE
 from steelyard.trials.reply import Usage

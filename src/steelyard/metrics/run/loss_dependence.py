@@ -13,8 +13,8 @@ from functools import cache
 
 import numpy as np
 
+from steelyard.arrays import Floats, Ints, Mask
 from steelyard.identity import seed_for
-from steelyard.metrics.stats.arrays import Floats, Ints, Mask
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations

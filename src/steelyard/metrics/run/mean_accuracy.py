@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from steelyard.arrays import Floats
 from steelyard.metrics.estimate import Interval
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.scores.resampled import intervals
-from steelyard.metrics.stats.arrays import Floats
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.intervals import SHARE
 

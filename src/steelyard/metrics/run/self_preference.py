@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from steelyard.arrays import Floats
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import CLEAR, FLAGGED, MARGIN, UNDERPOWERED, by_loss, moved_by
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.proportions import ONE_TASK, join
 from steelyard.metrics.scores.resampled import intervals
-from steelyard.metrics.stats.arrays import Floats
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.intervals import AGREEMENT, Limits, difference, normal_quantile, score
 from steelyard.stimuli.expectation import Label, Prefers

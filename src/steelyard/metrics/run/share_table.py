@@ -12,9 +12,9 @@ from math import sqrt
 
 import numpy as np
 
+from steelyard.arrays import Floats, Ints, Mask
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.invariance import compare_items, keeps_label
-from steelyard.metrics.stats.arrays import Floats, Ints, Mask
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
+from steelyard.arrays import Floats
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
@@ -16,7 +17,6 @@ from steelyard.metrics.metric import Metric
 from steelyard.metrics.run.mean_accuracy import ACCURACY_MEAN, mean_intervals
 from steelyard.metrics.run.share_table import accuracy_column, sampling_sd, share_table
 from steelyard.metrics.scores.probe import probe_scores
-from steelyard.metrics.stats.arrays import Floats
 from steelyard.verdicts.observation import Observation
 from steelyard.wording import counted
 

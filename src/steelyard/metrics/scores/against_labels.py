@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from steelyard.arrays import Floats, Ints
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_VERDICTS, Heading
 from steelyard.metrics.metric import Metric, ShownAs
@@ -14,7 +15,6 @@ from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.resampled import Sums, resampled
 from steelyard.metrics.scores.shares import abstentions, false_rates, unlabelled, within_one
 from steelyard.metrics.stats import agreement
-from steelyard.metrics.stats.arrays import Floats, Ints
 from steelyard.metrics.stats.clusters import quantile
 from steelyard.metrics.stats.intervals import AGREEMENT, POSITIVE, SHARE, UNBOUNDED, Ends, Limits, score
 from steelyard.metrics.stats.tally import Tally

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from steelyard.arrays import Floats
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading
@@ -24,7 +25,6 @@ from steelyard.metrics.scores.repeats import (
     verdict_counts,
 )
 from steelyard.metrics.scores.shares import lost_rates
-from steelyard.metrics.stats.arrays import Floats
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.intervals import DIFFERENCE

@@ -8,9 +8,8 @@ from enum import IntEnum
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from steelyard.metrics.stats.arrays import Floats, Ints, Mask
+from steelyard.arrays import Floats, Ints, Mask, Words
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Unreadable, Verdict
@@ -45,7 +44,7 @@ class Scores:
     """0, 1, …: which repeat of the input this call is."""
     cluster: Ints
     """Task number, an index into `clusters`."""
-    stratum: NDArray[np.str_]
+    stratum: Words
     """Domain."""
     score: Ints
     """What the judge answered; meaningful where `ending` is SCORED, elsewhere the low end of the scale."""

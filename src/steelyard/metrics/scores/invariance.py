@@ -14,6 +14,7 @@ from functools import partial
 
 import numpy as np
 
+from steelyard.arrays import Floats, Ints, Mask
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import MARGIN, by_loss, difference_word, judge_limit, moved_by
 from steelyard.metrics.heading import Heading
@@ -22,7 +23,6 @@ from steelyard.metrics.proportions import NO_SPREAD, ONE_TASK, join
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.repeats import NO_REPEATS, equal_pairs, verdict_counts
 from steelyard.metrics.scores.shares import share, unit_sums
-from steelyard.metrics.stats.arrays import Floats, Ints, Mask
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.clusters import quantile, ratio
 from steelyard.metrics.stats.intervals import DIFFERENCE, Limits, clipped, score

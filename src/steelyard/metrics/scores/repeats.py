@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from steelyard.arrays import Floats, Ints, Mask
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.scores.columns import Ending, Scores
 from steelyard.metrics.scores.resampled import Sums, resampled
 from steelyard.metrics.scores.shares import share, unit_sums
-from steelyard.metrics.stats.arrays import Floats, Ints, Mask
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.intervals import AGREEMENT
 from steelyard.metrics.stats.tally import Tally

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from steelyard.arrays import Floats
 from steelyard.identity import seed_for
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.proportions import NO_SPREAD, ONE_TASK, join
 from steelyard.metrics.scores.columns import Scores
-from steelyard.metrics.stats.arrays import Floats
 from steelyard.metrics.stats.clusters import REPLICATES, percentile_limits, resample
 from steelyard.metrics.stats.intervals import UNBOUNDED, Ends, Limits
 from steelyard.metrics.stats.jackknife import Figure, jackknife

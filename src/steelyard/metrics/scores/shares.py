@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from steelyard.arrays import Ints, Mask
 from steelyard.metrics.common import ACCURACY, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import NO_CALLS, Heading
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.proportions import ONE_TASK, join, proportion
 from steelyard.metrics.scores.columns import Ending, Scores
-from steelyard.metrics.stats.arrays import Ints, Mask
 from steelyard.metrics.stats.intervals import Limits
 from steelyard.metrics.stats.tally import Tally
 

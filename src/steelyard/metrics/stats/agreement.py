@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from steelyard.metrics.stats.arrays import Floats
+from steelyard.arrays import Floats
 from steelyard.metrics.stats.clusters import ratio
 
 

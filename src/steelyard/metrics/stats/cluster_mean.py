@@ -12,7 +12,7 @@ from math import sqrt
 
 import numpy as np
 
-from steelyard.metrics.stats.arrays import Floats, Ints
+from steelyard.arrays import Floats, Ints
 from steelyard.metrics.stats.intervals import UNBOUNDED, Ends, Limits, clipped, t_quantile
 from steelyard.metrics.stats.power import ALPHA, POWER
 

@@ -15,7 +15,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from steelyard.metrics.stats.arrays import Floats, Ints
+from steelyard.arrays import Floats, Ints
 from steelyard.metrics.stats.intervals import Limits, normal_quantile, score, t_quantile
 from steelyard.metrics.stats.tally import Tally
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.metrics.stats.arrays import Floats
+from steelyard.arrays import Floats
 from steelyard.metrics.stats.clusters import ratio
 
 SMOOTHING = 0.01

@@ -11,7 +11,7 @@ from math import sqrt
 
 import numpy as np
 
-from steelyard.metrics.stats.arrays import Floats, Ints
+from steelyard.arrays import Floats, Ints
 from steelyard.metrics.stats.intervals import normal_probability
 
 ALLOWED_CORRELATION = 0.3

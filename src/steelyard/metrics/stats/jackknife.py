@@ -13,7 +13,7 @@ from math import atanh, exp, isfinite, sqrt, tanh
 
 import numpy as np
 
-from steelyard.metrics.stats.arrays import Floats
+from steelyard.arrays import Floats
 from steelyard.metrics.stats.intervals import Ends, Limits, clipped, t_quantile
 
 Figure = Callable[[Floats], Floats]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.metrics.stats.arrays import Floats, Ints
+from steelyard.arrays import Floats, Ints
 
 Sums = Mapping[str, int]
 """Unit whose sign is flipped to its summed difference."""
