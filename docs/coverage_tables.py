@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.datasheet.words.glossary import metric_named
+from steelyard.metrics.instrument.estimates import LIMIT_OF_DETECTION
 from steelyard.metrics.instrument.likelihood import NAMES
 
 FILE = Path(__file__).parent / "calibration.json"
@@ -60,7 +61,7 @@ REMARKS = {
     ("pairs", "failed_rate"): _FEW_LOSSES,
     ("pairs", "unreadable_rate"): _FEW_LOSSES,
     ("binary", "unreadable_rate"): _FEW_LOSSES,
-    **{("instrument", metric): _PAIRS_ALIKE for metric in (*NAMES, "limit_of_detection")},
+    **{("instrument", metric.id): _PAIRS_ALIKE for metric in (*NAMES, LIMIT_OF_DETECTION)},
 }
 """Sheet and metric of a row below the floor to the reason, in a sentence."""
 

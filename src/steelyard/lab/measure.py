@@ -11,13 +11,13 @@ from steelyard.lab.folder.publication import publish
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.run.budget import check_prices
 from steelyard.lab.run.conduct import conduct
-from steelyard.lab.run.ending import Ending
 from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.run.planner import make_plan
 from steelyard.lab.run.progress import Progress
 from steelyard.lab.run.record import Record
 from steelyard.lab.run.runner import Runner
 from steelyard.lab.run.shortfalls import speechless, stops, uncomputed, untaken, warnings
+from steelyard.lab.run.sitting import Ending
 from steelyard.lab.study.study import Study
 
 

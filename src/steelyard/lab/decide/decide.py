@@ -14,7 +14,6 @@ from steelyard.lab.folder.frozen_study import thaw
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.run.budget import check_prices
 from steelyard.lab.run.conduct import conduct
-from steelyard.lab.run.ending import Ending
 from steelyard.lab.run.judge_run import Agenda
 from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.run.planner import Plan, make_plan
@@ -22,6 +21,7 @@ from steelyard.lab.run.progress import Progress
 from steelyard.lab.run.record import Record
 from steelyard.lab.run.runner import Runner
 from steelyard.lab.run.shortfalls import speechless, stops, warnings
+from steelyard.lab.run.sitting import Ending
 from steelyard.lab.study.study import Study
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.pairs.decomposition import complete

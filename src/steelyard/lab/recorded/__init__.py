@@ -1,1 +1,1 @@
-"""Verdicts that somebody else collected: files → observations → datasheet, without a call."""
+"""Verdicts that somebody else collected: files → calls → observations; a file can also answer as a judge."""

@@ -1,11 +1,11 @@
-"""What happened to the open trials of a run in one sitting."""
+"""One sitting: what happened to the open trials of a run, and how it ended."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
 
-from steelyard.errors import SteelyardError
+from steelyard.errors import SteelyardError, exit_code
 
 
 @dataclass
@@ -22,3 +22,20 @@ class Sitting:
     """Judges that were left before all their trials were tried."""
     dollars: float = 0.0
     """Spent on the study, earlier sittings included."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What every sitting ends with, whatever it was for."""
+
+    sitting: Sitting
+    """What happened."""
+    errors: tuple[SteelyardError, ...]
+    """Why the work is not finished; empty when it is."""
+    warnings: tuple[str, ...]
+    """Single failures, in sentences; none where no call was answered, which is an error."""
+
+    @property
+    def exit_code(self) -> int:
+        """0 or 1, as the contract says; what would be 2 is raised."""
+        return exit_code(self.errors)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, TypeVar
 
+from pydantic import BaseModel
+
 from steelyard.errors import ConfigError
 from steelyard.lab.study.judge_address import typed
 from steelyard.providers.options import Options
@@ -47,5 +49,14 @@ def _owners(key: str) -> Iterator[str]:
         for each in (traits, *traits.models.values()):
             for kind in (*each.options.__mro__, *each.settings.__mro__):
                 owner = vars(kind).get("owner", f"{name} judges")
-                if owner and key in vars(kind).get("__annotations__", {}):
+                if owner and _brings(kind, key):
                     yield owner
+
+
+def _brings(kind: type, key: str) -> bool:
+    """Whether a class has a field that none of its bases has."""
+    return key in _fields(kind) and not any(key in _fields(base) for base in kind.__bases__)
+
+
+def _fields(kind: type) -> Collection[str]:
+    return kind.model_fields if issubclass(kind, BaseModel) else ()
