@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.datasheet.words.glossary import metric_named
+from steelyard.metrics.instrument.estimates import LIMIT_OF_DETECTION
 from steelyard.metrics.instrument.likelihood import NAMES
 
 FILE = Path(__file__).parent / "calibration.json"
@@ -44,7 +45,6 @@ _FEW_LOSSES = (
     "over a whole run so few tasks lose a call that the spread between them seldom shows; rates of single "
     "probes fare better."
 )
-FITTED = (*(metric.id for metric in NAMES), "limit_of_detection")
 REMARKS = {
     ("binary", "accuracy_mean"): _PERCENTILES,
     ("binary", "cost_per_point"): _BELOW_THE_LINE,
@@ -63,7 +63,7 @@ REMARKS = {
     ("binary", "unreadable_rate"): _FEW_LOSSES,
     ("ordinal", "unreadable_rate"): _FEW_LOSSES,
     ("pairs", "delta75"): "percentiles of four tasks drawn again, which cross 75 % at few places.",
-    **{("instrument", metric): _PAIRS_ALIKE for metric in FITTED},
+    **{("instrument", metric.id): _PAIRS_ALIKE for metric in (*NAMES, LIMIT_OF_DETECTION)},
 }
 """Sheet and metric of a row below the floor to the reason, in a sentence."""
 
