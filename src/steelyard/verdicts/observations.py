@@ -65,11 +65,11 @@ class Observations(Sequence[Observation]):
         if isinstance(observations, Observations):
             return observations
         rows = list(observations)
-        judges, judge = _coded(sorted({row.judge for row in rows}), [row.judge for row in rows])
-        protocols, protocol = _coded(sorted({row.protocol for row in rows}), [row.protocol for row in rows])
-        verdicts, verdict = _coded(sorted({row.verdict for row in rows}, key=repr), [r.verdict for r in rows])
-        usages, usage = _coded(sorted({row.usage for row in rows}, key=repr), [row.usage for row in rows])
-        prompts, prompt = _coded(sorted({row.prompt for row in rows}), [row.prompt for row in rows])
+        judges, judge = _coded([row.judge for row in rows])
+        protocols, protocol = _coded([row.protocol for row in rows])
+        verdicts, verdict = _coded([row.verdict for row in rows])
+        usages, usage = _coded([row.usage for row in rows])
+        prompts, prompt = _coded([row.prompt for row in rows])
         shown = StimulusColumns.of(row.stimulus for row in rows)
         return cls(
             judges=judges,
@@ -80,8 +80,8 @@ class Observations(Sequence[Observation]):
             shown=shown,
             judge=judge,
             protocol=protocol,
-            stimulus=_coded(shown.ids.tolist(), [row.stimulus.id for row in rows])[1],
-            order=_coded(ORDERS, [row.order for row in rows])[1],
+            stimulus=_coded([row.stimulus.id for row in rows])[1],
+            order=np.array([ORDERS.index(row.order) for row in rows], dtype=np.int64),
             replicate=np.array([row.replicate for row in rows], dtype=np.int64),
             verdict=verdict,
             usage=usage,
@@ -178,10 +178,10 @@ class Observations(Sequence[Observation]):
             keep &= np.isin(self.shown.kind, list(kinds))
         if labelled:
             keep &= self.shown.labelled
-        chosen = self.showing(keep)
-        return (
-            chosen if protocol is None else chosen.where(chosen.protocol == _place(self.protocols, protocol))
-        )
+        mask: Mask = keep[self.stimulus]
+        if protocol is not None:
+            mask = mask & (self.protocol == _place(self.protocols, protocol))
+        return self.where(mask)
 
     def showing(self, stimuli: Mask) -> Observations:
         """The rows whose stimulus the mask over `shown` keeps."""
@@ -226,9 +226,8 @@ class Observations(Sequence[Observation]):
 
     def ended(self, *kinds: type[Verdict]) -> Mask:
         """The calls that ended in one of these kinds of verdict."""
-        return np.array([isinstance(verdict, kinds) for verdict in self.verdicts], dtype=np.bool_)[
-            self.verdict
-        ]
+        ends = [isinstance(verdict, kinds) for verdict in self.verdicts]
+        return np.array(ends, dtype=np.bool_)[self.verdict]
 
     def by_task(self, events: Mask) -> tuple[Ints, Ints]:
         """Events of each task that has calls, and all its calls; tasks in order of names."""
@@ -246,13 +245,15 @@ class Observations(Sequence[Observation]):
 
 
 _COLUMNS = tuple(f.name for f in fields(Observations))[6:]
+"""What has a value in each row."""
 
 
 def _place(names: tuple[str, ...], name: str) -> int:
     return names.index(name) if name in names else -1
 
 
-def _coded(known: Sequence[Value], values: Sequence[Value]) -> tuple[tuple[Value, ...], Ints]:
-    """The known values, and the place of each value among them."""
+def _coded(values: Sequence[Value]) -> tuple[tuple[Value, ...], Ints]:
+    """The distinct values, sorted as they are written, and the place of each value among them."""
+    known = sorted(set(values), key=str)
     place = {value: index for index, value in enumerate(known)}
     return tuple(known), np.array([place[value] for value in values], dtype=np.int64)
