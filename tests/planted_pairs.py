@@ -20,7 +20,7 @@ PLANTED = Parameters()
 
 
 def vector(planted: Parameters) -> np.ndarray:
-    return np.array([getattr(planted, metric.id) for metric in NAMES])
+    return np.array([getattr(planted, name.id) for name in NAMES])
 
 
 def simulate(

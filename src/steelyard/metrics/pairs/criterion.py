@@ -8,7 +8,7 @@ from steelyard.metrics.metric import Metric, step
 from steelyard.metrics.pairs.answer import neither
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import count_calls
-from steelyard.metrics.pairs.sensitivity import on_ladder, outcomes, steps
+from steelyard.metrics.pairs.sensitivity import choices, on_ladder, steps
 from steelyard.metrics.pairs.shift import Rate, aligned, arm_shift
 
 CRITERION_SHIFT = Metric(
@@ -26,7 +26,7 @@ SENSITIVITY_SHIFT = Metric(
 
 EQUALS = "same_subset"
 TIES = Rate(CRITERION_SHIFT, "tie rate", lambda pairs: count_calls(pairs, neither))
-CORRECT = Rate(SENSITIVITY_SHIFT, "target sensitivity", lambda pairs: outcomes(pairs).correct)
+CORRECT = Rate(SENSITIVITY_SHIFT, "target sensitivity", lambda pairs: choices(pairs).correct)
 
 
 def criterion_estimates(

@@ -25,7 +25,7 @@ from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.answer import Answer, neither, readable
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import by_task, excluded, tally
-from steelyard.metrics.pairs.sensitivity import outcomes
+from steelyard.metrics.pairs.sensitivity import choices
 from steelyard.metrics.proportions import NO_SPREAD, ONE_TASK, join
 from steelyard.metrics.stats.clusters import percentile_limits, resample, wilson_cluster
 from steelyard.metrics.stats.intervals import Limits, clopper_pearson, normal_quantile
@@ -65,7 +65,7 @@ def dprime(heading: Heading, pairs: Pairs) -> Estimate:
     if not totals[2] or not totals[5]:
         reason = ONE_SIDE if totals[2] or totals[5] else NO_VERDICTS if len(pairs) else NO_CALLS
         return heading.undefined(DPRIME, reason, excluded=excluded(pairs))
-    seen = outcomes(pairs)
+    seen = choices(pairs)
     hits = tally(pairs, seen.correct, seen.readable)
     wrong = seen.decided.sum() - seen.correct.sum()
     edge = "right" if hits.k == hits.n else "left" if wrong == hits.n else None

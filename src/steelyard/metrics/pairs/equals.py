@@ -32,7 +32,7 @@ from steelyard.metrics.pairs.decomposition import (
     undecomposed,
 )
 from steelyard.metrics.pairs.flip_estimates import order_test
-from steelyard.metrics.pairs.slot_test import position_test, two_sided_counts
+from steelyard.metrics.pairs.position import position_test, two_sided_counts
 from steelyard.metrics.proportions import join, proportion
 from steelyard.metrics.tested import Tested, alone, family_of
 from steelyard.wording import counted, plural

@@ -35,8 +35,8 @@ from steelyard.metrics.pairs.decomposition import (
 from steelyard.metrics.pairs.equals import ORDER, POSITION, cell_estimate, equals_tests, left_out, tie_rate
 from steelyard.metrics.pairs.flip_estimates import flip_estimates
 from steelyard.metrics.pairs.missing import missing_rates
+from steelyard.metrics.pairs.position import position_test
 from steelyard.metrics.pairs.slot import DECLARED_PROTOCOL, net_slot_preference
-from steelyard.metrics.pairs.slot_test import position_test
 from steelyard.metrics.pairs.uneven_slots import over_slots
 from steelyard.metrics.proportions import proportion
 from steelyard.metrics.stats.significance import holm

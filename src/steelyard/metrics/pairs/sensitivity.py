@@ -52,8 +52,8 @@ WRONG_CHOICE = Metric(
 
 
 @dataclass(frozen=True, eq=False)
-class Outcomes:
-    """Calls of each row by outcome, on pairs with a better candidate."""
+class Choices:
+    """Calls of each row by what they chose, on pairs with a better candidate."""
 
     pairs: Pairs
     """The rows."""
@@ -70,9 +70,9 @@ def on_ladder(pairs: Pairs) -> Pairs:
     return pairs.where((pairs.delta > 0) & (pairs.better > 0))
 
 
-def outcomes(pairs: Pairs) -> Outcomes:
+def choices(pairs: Pairs) -> Choices:
     """Compare each answer with the slot in which the better candidate stood."""
-    return Outcomes(pairs, pairs.right.sum(axis=1), count_calls(pairs, decided), count_calls(pairs, readable))
+    return Choices(pairs, pairs.right.sum(axis=1), count_calls(pairs, decided), count_calls(pairs, readable))
 
 
 def steps(pairs: Pairs) -> list[float]:
@@ -98,7 +98,7 @@ def target_sensitivity(heading: Heading, pairs: Pairs) -> Estimate:
 
 
 def _right_of_decided(pairs: Pairs) -> Tally:
-    seen = outcomes(pairs)
+    seen = choices(pairs)
     return tally(pairs, seen.correct, seen.decided)
 
 

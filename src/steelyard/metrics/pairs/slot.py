@@ -33,7 +33,7 @@ from steelyard.metrics.pairs.counting import (
     tally,
 )
 from steelyard.metrics.pairs.decomposition import Decomposition, decompose, undecomposed
-from steelyard.metrics.pairs.slot_test import PositionTest, by_pair, position_test, reading_of, slot_balance
+from steelyard.metrics.pairs.position import PositionTest, by_pair, position_test, reading_of, slot_balance
 from steelyard.metrics.proportions import ONE_TASK, join, share_bounds
 from steelyard.metrics.stats.cluster_mean import ClusterMean, reach_of_test
 from steelyard.metrics.stats.clusters import (

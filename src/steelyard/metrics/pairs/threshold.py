@@ -17,7 +17,7 @@ from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
 from steelyard.metrics.metric import Metric, ShownAs, step
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import by_task, distinct_pairs, excluded, tally
-from steelyard.metrics.pairs.sensitivity import Outcomes, on_ladder, outcomes, steps
+from steelyard.metrics.pairs.sensitivity import Choices, choices, on_ladder, steps
 from steelyard.metrics.pairs.uneven_slots import Slots, undecided
 from steelyard.metrics.proportions import ONE_TASK, join
 from steelyard.metrics.stats.clusters import resample, tail, wilson_cluster
@@ -95,7 +95,7 @@ def _crossings(levels: Floats, fit: Floats, reached: Mask) -> Floats:
 def delta75(heading: Heading, pairs: Pairs) -> Estimate:
     """The step at which the better candidate wins three calls in four."""
     ladder = on_ladder(pairs)
-    seen = outcomes(ladder)
+    seen = choices(ladder)
     table = _Table(ladder, seen)
     if not len(table.levels):
         return heading.undefined(DELTA75, NO_VERDICTS if len(ladder) else NO_CALLS, excluded=excluded(ladder))
@@ -121,7 +121,7 @@ def delta75(heading: Heading, pairs: Pairs) -> Estimate:
 class _Table:
     """Correct calls and calls, tasks × steps, as integers."""
 
-    def __init__(self, ladder: Pairs, seen: Outcomes) -> None:
+    def __init__(self, ladder: Pairs, seen: Choices) -> None:
         measured = [level for level in steps(ladder) if seen.readable[ladder.delta == level].any()]
         self.levels = np.array(measured, dtype=np.float64)
         self.by_step = [
