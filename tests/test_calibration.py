@@ -48,7 +48,7 @@ def tell(capsys: pytest.CaptureFixture[str], line: str) -> None:
 def test_profile_intervals_cover(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     planted = JUDGES[name]
     hits = np.mean([covered(simulate(planted, 1000 + run), vector(planted)) for run in range(RUNS)], axis=0)
-    figures = ", ".join(f"{metric} {hit:.3f}" for metric, hit in zip(NAMES, hits, strict=True))
+    figures = ", ".join(f"{metric.id} {hit:.3f}" for metric, hit in zip(NAMES, hits, strict=True))
     tell(capsys, f"profile, {name}, {RUNS} runs: {figures}")
     assert (hits[:3] >= 0.90).all()
 
