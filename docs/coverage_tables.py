@@ -61,6 +61,8 @@ REMARKS = {
     ("pairs", "failed_rate"): _FEW_LOSSES,
     ("pairs", "unreadable_rate"): _FEW_LOSSES,
     ("binary", "unreadable_rate"): _FEW_LOSSES,
+    ("ordinal", "unreadable_rate"): _FEW_LOSSES,
+    ("pairs", "delta75"): "percentiles of four tasks drawn again, which cross 75 % at few places.",
     **{("instrument", metric.id): _PAIRS_ALIKE for metric in (*NAMES, LIMIT_OF_DETECTION)},
 }
 """Sheet and metric of a row below the floor to the reason, in a sentence."""

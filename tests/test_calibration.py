@@ -131,7 +131,7 @@ def test_limits_by_task_cover(regime: str, capsys: pytest.CaptureFixture[str]) -
         hits[1] += covered(pairs, truth)
         hits[2] += ~(np.abs(found.theta - truth) > t.ppf(0.975, 9) * sandwich(found))
     for method, row in zip(("profile_cluster", "profile", "sandwich_cluster"), hits / RUNS, strict=True):
-        figures = ", ".join(f"{metric} {hit:.3f}" for metric, hit in zip(NAMES, row, strict=True))
+        figures = ", ".join(f"{metric.id} {hit:.3f}" for metric, hit in zip(NAMES, row, strict=True))
         tell(capsys, f"{method}, {regime}, {RUNS} runs: {figures}")
     assert (hits[0, held] / RUNS >= 0.93).all()
 
