@@ -3,13 +3,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from authoring_server import Cast
 from commands import Command, Done
+from servers import ScriptedServer
 from steelyard.cli.main import main
 
 settings.register_profile("steelyard", deadline=None, database=None, derandomize=True)
@@ -60,3 +62,16 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
         return Done(int(stop.value.code or 0), out, err)
 
     return run
+
+
+@pytest.fixture
+def cast() -> Cast:
+    """The models of a study whose texts are written; a test may change what they do."""
+    return Cast()
+
+
+@pytest.fixture
+def server(cast: Cast) -> Iterator[ScriptedServer]:
+    """A server at which the cast answers."""
+    with ScriptedServer(cast) as server:
+        yield server

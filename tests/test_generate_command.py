@@ -3,52 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from authoring_server import TASK, Cast, items
+from authored_study import write_study
+from authoring_server import WRITTEN, Cast
 from commands import Command
 from servers import ScriptedServer
 
-PROBES = ("label_flip", "semantic_paraphrase", "verbosity_bias_long", "verbosity_bias_short")
-TEXTS = 4 * len(PROBES)
+TEXTS = 4 * len(WRITTEN)
 QUESTIONS = TEXTS + 3 * 4
 """A grade for every text, and the meaning of all but the flips."""
 JUDGED = 4 + TEXTS
 """Every item once and every text once."""
-
-
-@pytest.fixture
-def cast() -> Cast:
-    return Cast()
-
-
-@pytest.fixture
-def server(cast: Cast) -> Iterator[ScriptedServer]:
-    with ScriptedServer(cast) as server:
-        yield server
-
-
-def write_study(folder: Path, server: ScriptedServer, **keys: Any) -> None:
-    rows = [{"id": i.id, "q": i.request, "a": i.responses[0], "label": i.label} for i in items(4)]
-    (folder / "sky.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    body: dict[str, Any] = {
-        "name": "sky",
-        "judges": [{"name": "grader", "model": f"openai/grader?base_url={server.url}"}],
-        "task": {"instruction": TASK.instruction, "rubric": TASK.rubric, "scale": "binary"},
-        "data": {
-            "path": "sky.jsonl",
-            "columns": {"id": "id", "request": "q", "response": "a", "label": "label"},
-        },
-        "probes": list(PROBES),
-        "author": {"model": f"openai/writer?base_url={server.url}"},
-        "validator": {"model": f"openai/checker?base_url={server.url}"},
-    }
-    (folder / "study.yaml").write_text(yaml.safe_dump({**body, **keys}))
 
 
 def test_a_study_with_an_author_from_plan_to_report(
@@ -59,8 +29,8 @@ def test_a_study_with_an_author_from_plan_to_report(
     assert planned.code == 0, planned.err
     rows = json.loads(planned.out)["rows"]
     assert {(r["judge"], r["probe"]): r["calls"] for r in rows if r["judge"] in ("author", "validator")} == {
-        **{("author", probe): 4 for probe in PROBES},
-        **{("validator", probe): 4 if probe == "label_flip" else 8 for probe in PROBES},
+        **{("author", probe): 4 for probe in WRITTEN},
+        **{("validator", probe): 4 if probe == "label_flip" else 8 for probe in WRITTEN},
     }
     assert sum(r["calls"] for r in rows if r["judge"] == "grader") == JUDGED
     assert all(r["input_tokens"] > 0 and r["output_tokens"] > 0 for r in rows)
@@ -75,10 +45,10 @@ def test_a_study_with_an_author_from_plan_to_report(
     accuracy = {
         row["probe"]: (row["numerator"], row["denominator"])
         for row in done.rows
-        if row["judge"] == "grader" and row["metric"] == "accuracy" and row["probe"] in PROBES
+        if row["judge"] == "grader" and row["metric"] == "accuracy" and row["probe"] in WRITTEN
         if row["group"] == {"protocol": "base"}
     }
-    assert accuracy == dict.fromkeys(PROBES, (4, 4))
+    assert accuracy == dict.fromkeys(WRITTEN, (4, 4))
     frozen = yaml.safe_load((tmp_path / "run" / "study.yaml").read_text())["writers"]
     assert (frozen["author"]["model"], frozen["author"]["temperature"]) == ("openai/writer", 0.7)
     assert frozen["validator"]["model"] == "openai/checker"

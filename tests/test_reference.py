@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 import steelyard
+from authored_study import KEPT, model, write_study
 from authoring_server import Cast, true_score
 from commands import Command
 from scores import call
@@ -24,28 +24,16 @@ from steelyard.probes.catalogue import metrics_of
 from steelyard.probes.self_preference import SelfPreference
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.store.run_store import RunStore
-from test_unlabelled import KEPT, figures, write_study
+from test_unlabelled import figures
 
 TOLD = "verdicts of judge grader on the originals"
-
-
-@pytest.fixture
-def cast() -> Cast:
-    return Cast()
-
-
-@pytest.fixture
-def server(cast: Cast) -> Iterator[ScriptedServer]:
-    with ScriptedServer(cast) as server:
-        yield server
 
 
 def write(folder: Path, server: ScriptedServer, judge: str = "grader", **keys: Any) -> None:
     columns = {"id": "id", "request": "q", "response": "a"}
     data = {"path": "sky.jsonl", "columns": columns, "reference": {"judge": judge}}
-    other = {"name": "other", "model": f"openai/other?base_url={server.url}"}
-    grader = {"name": "grader", "model": f"openai/grader?base_url={server.url}"}
-    write_study(folder, server, **{"data": data, "judges": [grader, other], **keys})
+    judges = [{"name": name, "model": model(name, server)} for name in ("grader", "other")]
+    write_study(folder, server, labelled=False, **{"data": data, "judges": judges, "probes": KEPT, **keys})
 
 
 def test_a_judge_labels_the_items_and_its_calls_are_paid_once(

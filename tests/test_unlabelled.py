@@ -3,44 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from authoring_server import TASK, Cast, items
+from authored_study import KEPT, write_study
+from authoring_server import Cast
 from commands import Command
 from servers import ScriptedServer
-
-KEPT = ("semantic_paraphrase", "verbosity_bias_long", "verbosity_bias_short")
-
-
-@pytest.fixture
-def cast() -> Cast:
-    return Cast()
-
-
-@pytest.fixture
-def server(cast: Cast) -> Iterator[ScriptedServer]:
-    with ScriptedServer(cast) as server:
-        yield server
-
-
-def write_study(folder: Path, server: ScriptedServer, count: int = 4, **keys: Any) -> None:
-    rows = [{"id": i.id, "q": i.request, "a": i.responses[0]} for i in items(count)]
-    (folder / "sky.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    body: dict[str, Any] = {
-        "name": "sky",
-        "judges": [{"name": "grader", "model": f"openai/grader?base_url={server.url}"}],
-        "task": {"instruction": TASK.instruction, "rubric": TASK.rubric, "scale": "binary"},
-        "data": {"path": "sky.jsonl", "columns": {"id": "id", "request": "q", "response": "a"}},
-        "probes": list(KEPT),
-        "author": {"model": f"openai/writer?base_url={server.url}"},
-        "validator": {"model": f"openai/checker?base_url={server.url}"},
-    }
-    (folder / "study.yaml").write_text(yaml.safe_dump({**body, **keys}))
 
 
 def figures(rows: list[dict[str, Any]], metric: str, judge: str = "grader") -> dict[str, Any]:
@@ -54,7 +25,7 @@ def figures(rows: list[dict[str, Any]], metric: str, judge: str = "grader") -> d
 def test_other_words_and_other_lengths_need_no_label(
     command: Command, tmp_path: Path, cast: Cast, server: ScriptedServer
 ) -> None:
-    write_study(tmp_path, server)
+    write_study(tmp_path, server, labelled=False, probes=KEPT)
     planned = json.loads(command("plan", "study.yaml", "--out", "run", "--json").out)["rows"]
     calls = {role: sum(r["calls"] for r in planned if r["judge"] == role) for role in ("author", "validator")}
     done = command("measure", "study.yaml", "--out", "run", "--json")
@@ -76,7 +47,7 @@ def test_a_text_that_earns_another_score_than_its_item_is_rejected(
     command: Command, tmp_path: Path, cast: Cast, server: ScriptedServer
 ) -> None:
     cast.grade = lambda text, low, high: int(text.startswith("On a clear day"))
-    write_study(tmp_path, server, probes=["semantic_paraphrase"])
+    write_study(tmp_path, server, labelled=False, probes=["semantic_paraphrase"])
     done = command("generate", "study.yaml", "--out", "run")
     assert "4 rejected (validator gave another score 4)" in done.out
     assert cast.calls == {"writer": 4 * 3, "checker": 4 + 4}  # the same text is not asked about again
@@ -86,7 +57,7 @@ def test_a_text_that_earns_another_score_than_its_item_is_rejected(
 def test_a_named_probe_that_needs_labels_is_refused_before_a_call(
     command: Command, tmp_path: Path, cast: Cast, server: ScriptedServer, name: str
 ) -> None:
-    write_study(tmp_path, server, probes=["label_flip", "semantic_paraphrase"])
+    write_study(tmp_path, server, labelled=False, probes=["label_flip", "semantic_paraphrase"])
     done = command(name, "study.yaml", "--out", "run")
     assert done.code == 2
     assert done.err == (
@@ -101,7 +72,7 @@ def test_a_named_probe_that_needs_labels_is_refused_before_a_call(
 def test_through_a_suite_it_is_left_out_with_a_warning(
     command: Command, tmp_path: Path, server: ScriptedServer, name: str
 ) -> None:
-    write_study(tmp_path, server, probes=["reliability"])
+    write_study(tmp_path, server, labelled=False, probes=["reliability"])
     done = command(name, "study.yaml", "--out", "run")
     assert done.code == 0, done.err
     assert "label_flip was left out: it needs items with a reference label" in done.err
@@ -123,7 +94,7 @@ def test_through_a_suite_it_is_left_out_with_a_warning(
 def test_every_named_probe_with_nothing_to_show_is_refused(
     command: Command, tmp_path: Path, cast: Cast, server: ScriptedServer, probe: str, needed: str
 ) -> None:
-    write_study(tmp_path, server, probes=[probe, "format_invariance_1"])
+    write_study(tmp_path, server, labelled=False, probes=[probe, "format_invariance_1"])
     done = command("measure", "study.yaml", "--out", "run")
     assert done.code == 2
     assert f"probe {probe!r}: needs" in done.err
@@ -136,7 +107,7 @@ def test_a_rater_without_noise_is_invariant_on_unlabelled_items(
 ) -> None:
     layouts = [f"format_invariance_{n}" for n in (1, 2, 3)]
     rater = {"name": "rater", "model": "planted/rater?noise=0&specificity=0.6"}
-    write_study(tmp_path, server, 40, judges=[rater], probes=[*layouts, "typos", *KEPT])
+    write_study(tmp_path, server, labelled=False, count=40, judges=[rater], probes=[*layouts, "typos", *KEPT])
     done = command("measure", "study.yaml", "--out", "run", "--json")
     assert done.code == 0, done.err
     kept = figures(done.rows, "invariance", "rater")
