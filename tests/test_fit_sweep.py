@@ -82,9 +82,10 @@ def test_a_sharp_leaning_judge_gets_its_sheet(command: Command) -> None:
     done = command("measure", "--profile", "standard", "-p", "ladder", "-j", SHARP, "--json")
     assert (done.code, done.err) == (0, "")
     rows = {row["metric"]: row for row in done.rows if row["judge"] == "planted/probit"}
-    for name, planted in zip(NAMES[:3], (4, 2.5, 2.2), strict=True):
-        assert rows[name]["intervals"][0]["low"] < planted
-        assert rows[name]["intervals"][0]["high"] is None or rows[name]["intervals"][0]["high"] > planted
+    for metric, planted in zip(NAMES[:3], (4, 2.5, 2.2), strict=True):
+        limits = rows[metric.id]["intervals"][0]
+        assert limits["low"] < planted
+        assert limits["high"] is None or limits["high"] > planted
 
 
 @pytest.mark.parametrize("answers", [("11", "12"), ("12", "21"), ("tt", "11"), ("1t", "t2")])

@@ -12,7 +12,7 @@ from steelyard.lab.folder.frozen_study import freeze, thaw
 from steelyard.lab.run.planner import make_plan
 from steelyard.lab.study.study import Study
 from steelyard.lab.study.study_file import build_study, load_config
-from steelyard.probes.probe import POINTWISE, Design, levels_of, pointwise
+from steelyard.probes.probe import POINTWISE, Design, forms_of, pointwise
 from steelyard.registry import Spec
 from steelyard.stimuli.expectation import Label, Unknown
 from steelyard.stimuli.original import original_of, perturbed
@@ -92,7 +92,7 @@ def test_a_stimulus_overrides_the_question_of_the_study() -> None:
 
 def test_showings_of_single_texts_have_one_order() -> None:
     design = Design(7, "quick", 2, TASK, (ITEM,))
-    assert design.level == POINTWISE
+    assert design.form == POINTWISE
     shown = list(pointwise(design.originals, "base", design.replicates))
     assert [(s.stimulus.id, s.order, s.replicate) for s in shown] == [
         ("i1/original", "uv", 0),
@@ -108,7 +108,7 @@ def test_a_probe_that_does_not_fit_is_refused() -> None:
     class Plugin:
         name = "plugin"
 
-    assert levels_of(Plugin()) == ("pairwise",)  # type: ignore[arg-type]
+    assert forms_of(Plugin()) == ("pairwise",)  # type: ignore[arg-type]
 
 
 def test_a_frozen_study_keeps_its_scale_and_knows_its_items(tmp_path: Path) -> None:

@@ -129,7 +129,7 @@ def test_a_suite_on_data_leaves_out_what_nobody_writes(steelyard: Any, tmp_path:
 def test_every_member_of_a_suite_is_a_probe_of_single_texts() -> None:
     for suite in SUITES.values():
         for name in (*suite.probes, *suite.ordinal):
-            assert "pointwise" in PROBES.factory(name).levels  # type: ignore[attr-defined]
+            assert "pointwise" in PROBES.factory(name).forms  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

@@ -19,16 +19,16 @@ def probes() -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from steelyard.probes.probe import PROBES, levels_of
+    from steelyard.probes.probe import PROBES, forms_of
     from steelyard.probes.suites import SUITES
 
-    table = Table("probe", "question", "level", "metrics", box=box.SIMPLE_HEAD)
+    table = Table("probe", "question", "form", "metrics", box=box.SIMPLE_HEAD)
     for name in PROBES.names():
         probe = PROBES.factory(name)()
         cells = (
             name,
             probe.question,
-            ", ".join(levels_of(probe)),
+            ", ".join(forms_of(probe)),
             _few([metric.id for metric in probe.metrics]),
         )
         table.add_row(*map(plain, cells))

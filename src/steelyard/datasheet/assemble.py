@@ -52,7 +52,7 @@ def assemble(
 ) -> Datasheet:
     """Every probe's figures for every judge, in a fixed order; costs where prices are given."""
     seen = Observations.of(observations)
-    level = POINTWISE if seen.pointwise else PAIRWISE
+    form = POINTWISE if seen.pointwise else PAIRWISE
     ordered = tuple(sorted(judges, key=lambda judge: judge.baseline))
     unchanged = {probe.name for probe in probes if shows_unchanged(probe)}
     faults = Faults()
@@ -64,11 +64,11 @@ def assemble(
             estimates += bench.together(bench.instrument(), RATIO, "protocols")
         if prices and judge.name in prices:
             estimates += bench.costs(estimates, prices[judge.name], unchanged)
-        estimates += bench.pooled(estimates, level)
-        estimates += bench.volatility(estimates, level)
+        estimates += bench.pooled(estimates, form)
+        estimates += bench.volatility(estimates, form)
         estimates += bench.losses()
     measured = {judge.name: seen.of_judge(judge.name) for judge in ordered if not judge.baseline}
-    panel = _panel(measured, estimates, seed, faults) if level == POINTWISE else []
+    panel = _panel(measured, estimates, seed, faults) if form == POINTWISE else []
     return Datasheet(
         name=name,
         seed=seed,
@@ -79,7 +79,7 @@ def assemble(
         estimates=tuple(estimates),
         readings=tuple(readings_of(ordered, estimates, faults)),
         run=run,
-        level=level,
+        level=form,
         panel=tuple(panel),
         faults=tuple(faults.found),
     )
@@ -124,15 +124,15 @@ class _Bench:
         make = partial(run_costs, self.judge, self.observations, estimates, price, self.seed, unchanged)
         return self.faults.estimates(self._heading(COST), "costs", COSTS, make)
 
-    def pooled(self, estimates: Sequence[Estimate], level: str) -> list[Estimate]:
+    def pooled(self, estimates: Sequence[Estimate], form: str) -> list[Estimate]:
         """Ordinal scores of all probes together."""
-        scored = self.observations if level == POINTWISE else ()
+        scored = self.observations if form == POINTWISE else ()
         make = partial(pooled_estimates, self.judge, scored, estimates, self.seed)
         return self.faults.estimates(self._heading(POOLED), "all probes", POOLED_FIGURES, make)
 
-    def volatility(self, estimates: Sequence[Estimate], level: str) -> list[Estimate]:
+    def volatility(self, estimates: Sequence[Estimate], form: str) -> list[Estimate]:
         """How far accuracy moves from probe to probe."""
-        scored = self.observations if level == POINTWISE else ()
+        scored = self.observations if form == POINTWISE else ()
         make = partial(volatility_estimates, self.judge, estimates, self.seed, scored)
         return self.faults.estimates(self._heading(VOLATILITY), VOLATILITY, SPREADS, make)
 

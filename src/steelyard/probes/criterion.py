@@ -31,7 +31,7 @@ class Criterion:
     title = "Criterion"
     question = "Does a stricter tie instruction move the judge's criterion, and at what cost in sensitivity?"
     metrics = (CRITERION_SHIFT, SENSITIVITY_SHIFT)
-    levels = (PAIRWISE,)
+    forms = (PAIRWISE,)
 
     def __init__(
         self,

@@ -28,7 +28,7 @@ class Edited(ABC):
     metrics: tuple[Metric, ...] = METRICS
     section = EDITS
     keeps_label = True
-    levels: tuple[str, ...] = (POINTWISE,)
+    forms: tuple[str, ...] = (POINTWISE,)
 
     sample: Sample | None = None
     """How many items are shown; None is all of the study's."""

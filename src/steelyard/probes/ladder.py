@@ -62,7 +62,7 @@ class Ladder:
         UNREADABLE_RATE,
         FAILED_RATE,
     )
-    levels = (PAIRWISE,)
+    forms = (PAIRWISE,)
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
         """The ladder and its controls under the base protocol."""

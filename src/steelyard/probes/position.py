@@ -48,7 +48,7 @@ class Position:
         UNREADABLE_RATE,
         FAILED_RATE,
     )
-    levels = (PAIRWISE,)
+    forms = (PAIRWISE,)
     needs = "data with two responses a row"
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:

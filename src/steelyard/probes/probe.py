@@ -22,7 +22,7 @@ from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
 
 PAIRWISE, POINTWISE = "pairwise", "pointwise"
-"""Levels of measurement: two texts compared, or one text scored."""
+"""Forms of judgement: two texts compared, or one text scored."""
 
 EDITS, REPEATS = "edits", "repeats"
 """Sections that several probes share: items changed, and the same asked again."""
@@ -49,9 +49,9 @@ class Design:
     """Probe to the stimuli that were written for it."""
 
     @property
-    def level(self) -> str:
-        """Level of measurement of the study."""
-        return level_of(self.task)
+    def form(self) -> str:
+        """Form of judgement of the study."""
+        return form_of(self.task)
 
     @property
     def originals(self) -> tuple[Stimulus, ...]:
@@ -89,8 +89,8 @@ class Probe(Protocol):
     """What it asks about the judge, in a sentence."""
     metrics: tuple[Metric, ...]
     """What it reports, in reading order."""
-    levels: tuple[str, ...]
-    """Levels of measurement it fits, `pairwise` or `pointwise`; a class without this member fits pairs."""
+    forms: tuple[str, ...]
+    """Forms of judgement it fits, `pairwise` or `pointwise`; a class without this member fits pairs."""
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
         """What to show to a judge that has these protocols."""
@@ -162,14 +162,14 @@ def pointwise(stimuli: Iterable[Stimulus], protocol: str, replicates: int) -> It
             yield Showing(stimulus, protocol, ORDERS[0], replicate)
 
 
-def level_of(task: Task) -> str:
-    """Level of measurement of a question."""
+def form_of(task: Task) -> str:
+    """Form of judgement of a question."""
     return PAIRWISE if isinstance(task.scale, Pairwise) else POINTWISE
 
 
-def levels_of(probe: Probe) -> tuple[str, ...]:
-    """Levels that a probe fits."""
-    return getattr(probe, "levels", (PAIRWISE,))
+def forms_of(probe: Probe) -> tuple[str, ...]:
+    """Forms that a probe fits."""
+    return getattr(probe, "forms", (PAIRWISE,))
 
 
 def needs_of(probe: Probe) -> str:

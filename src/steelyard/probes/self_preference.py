@@ -29,7 +29,7 @@ class SelfPreference:
     title = "Self-preference"
     question = "Does the judge favour texts of its own model family over others that people valued alike?"
     metrics = (SELF_PREFERENCE,)
-    levels = (PAIRWISE, POINTWISE)
+    forms = (PAIRWISE, POINTWISE)
 
     def __init__(self, families: Mapping[str, str] | None = None) -> None:
         """`families` maps names of judges and authors to families, where their names do not tell."""
@@ -50,7 +50,7 @@ class SelfPreference:
                 "probe 'self_preference': no item says who wrote its text; map a column as author (for pairs "
                 "author_1 and author_2), or leave the probe out."
             )
-        if design.level == PAIRWISE:
+        if design.form == PAIRWISE:
             # The stimuli of the probe `position`, so that one call serves both.
             pairs = [natural_pair(item, "position") for item in items]
             return both_orders(pairs, "base", design.replicates)

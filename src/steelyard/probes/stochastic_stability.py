@@ -27,7 +27,7 @@ class StochasticStability:
     metrics = METRICS
     unchanged = True
     """Its items as they are are what it measures."""
-    levels = (POINTWISE,)
+    forms = (POINTWISE,)
 
     def __init__(self, replicates: int = REPLICATES) -> None:
         self.replicates = checked_replicates(self.name, replicates)

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any, TypeAlias
 
 from steelyard.errors import ConfigError, UnknownNameError
-from steelyard.probes.probe import PAIRWISE, PROBES, Probe, levels_of
+from steelyard.probes.probe import PAIRWISE, PROBES, Probe, forms_of
 from steelyard.registry import Spec
 from steelyard.tasks.scale import Ordinal, Scale
 
@@ -112,7 +112,7 @@ def named_probes(given: Iterable[Given]) -> set[str]:
 def asks_for_scores(given: Iterable[Given], build: Callable[[Spec], Probe] = PROBES.build) -> bool:
     """True where a probe or suite is named that pairs cannot answer; `build` makes a probe of its name."""
     names = [name for one in given for name in _members(_name(one))]
-    return any(name in PROBES.names() and PAIRWISE not in levels_of(build(Spec(name))) for name in names)
+    return any(name in PROBES.names() and PAIRWISE not in forms_of(build(Spec(name))) for name in names)
 
 
 def _refuse_misspelt(name: str) -> None:

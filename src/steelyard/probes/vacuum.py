@@ -41,7 +41,7 @@ class Vacuum:
     title = "Vacuum"
     question = "Does the judge report a preference where there is nothing to prefer?"
     metrics = (DARK_CURRENT, MEAN_SCORE, UNREADABLE_RATE, FAILED_RATE)
-    levels = (PAIRWISE, POINTWISE)
+    forms = (PAIRWISE, POINTWISE)
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
         """Pairs of equal texts in both orders; for scores, responses without content."""
@@ -55,7 +55,7 @@ class Vacuum:
 
 def arm(design: Design, protocol: str) -> Iterable[Showing]:
     """The vacuum stimuli under one protocol; empty has one text, so its second pair is a replicate."""
-    if design.level == POINTWISE:
+    if design.form == POINTWISE:
         yield from pointwise(responses(design), protocol, design.replicates)
         return
     for stimulus in catalogued(stimuli(design), design):

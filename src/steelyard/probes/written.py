@@ -24,7 +24,7 @@ class Written:
     metrics: tuple[Metric, ...] = METRICS
     section = EDITS
     keeps_label = True
-    levels = (POINTWISE,)
+    forms = (POINTWISE,)
 
     sample: Sample | None = None
     """How many items are shown; None is all of the study's."""

@@ -73,7 +73,7 @@ def decidable() -> Mapping[str, tuple[str, Metric]]:
     """Metrics by their ids, with the probe: shares of pairs or their calls that the catalogue can show."""
     shares: dict[str, tuple[str, Metric]] = {}
     for name, probe in installed().items():
-        if PAIRWISE in getattr(probe, "levels", (PAIRWISE,)) and not getattr(probe, "needs", ""):
+        if PAIRWISE in getattr(probe, "forms", (PAIRWISE,)) and not getattr(probe, "needs", ""):
             for metric in metrics_of(name):
                 if metric.event is not None:
                     shares.setdefault(metric.id, (name, metric))

@@ -15,7 +15,7 @@ from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
 from steelyard.probes import vacuum
-from steelyard.probes.probe import POINTWISE, PROBES, Design, Probe, Showing, levels_of, shows_unchanged
+from steelyard.probes.probe import POINTWISE, PROBES, Design, Probe, Showing, forms_of, shows_unchanged
 from steelyard.registry import Spec
 from steelyard.stimuli.expectation import Expectation, Label, Unknown
 from steelyard.stimuli.original import ORIGINAL, PERTURBED
@@ -104,7 +104,7 @@ class RecordedProbe:
 
     question = "What do the recorded scores amount to?"
     metrics: tuple[Metric, ...] = METRICS
-    levels: tuple[str, ...] = (POINTWISE,)
+    forms: tuple[str, ...] = (POINTWISE,)
 
     def __init__(self, name: str, protocol: str, *, unchanged: bool) -> None:
         """`unchanged` says that the name stands for items as they are."""
@@ -131,7 +131,7 @@ def _probe(name: str, protocol: str, *, unchanged: bool) -> Probe:
         registered = PROBES.build(Spec(name))
     except UnknownNameError:
         return RecordedProbe(name, protocol, unchanged=unchanged)
-    if POINTWISE not in levels_of(registered):
+    if POINTWISE not in forms_of(registered):
         raise DataError(
             f"recorded scores: probe {name!r} compares pairs, found scores of single texts; rename the probe."
         )

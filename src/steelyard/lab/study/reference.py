@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from steelyard.errors import ConfigError
 from steelyard.lab.study.study import Study
-from steelyard.probes.probe import POINTWISE, level_of
+from steelyard.probes.probe import POINTWISE, form_of
 from steelyard.providers.provider import traits_of
 from steelyard.stimuli.original import original_of
 from steelyard.tasks.item import Item
@@ -28,7 +28,7 @@ def check_reference(study: Study) -> None:
         raise ConfigError(f"{where} is none of the study's; expected one of {', '.join(names)}.")
     if traits_of(reference_judge(study).address).knows_labels:
         raise ConfigError(f"{where} answers by labels, and there are none; name another judge.")
-    if level_of(study.task) != POINTWISE:
+    if form_of(study.task) != POINTWISE:
         raise ConfigError(f"{where} can be the reference for single texts only, found pairs; leave it out.")
     given = sum(item.label is not None for item in study.items)
     if given:

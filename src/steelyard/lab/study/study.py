@@ -11,7 +11,7 @@ from steelyard.errors import ConfigError
 from steelyard.identity import content_hash
 from steelyard.lab.study.data_source import DataSource
 from steelyard.lab.study.probe_kit import ProbeKit
-from steelyard.probes.probe import Design, Probe, WrittenProbe, covers, level_of, levels_of
+from steelyard.probes.probe import Design, Probe, WrittenProbe, covers, form_of, forms_of
 from steelyard.registry import Spec
 from steelyard.stimuli.packed import packed_stimuli
 from steelyard.stimuli.stimulus import Stimulus
@@ -108,11 +108,11 @@ class Study:
     def build_probes(self) -> list[Probe]:
         """The probes, ready to use; one that does not fit the study's scale is refused."""
         probes = [self.kit.build(spec) for spec in self.probes]
-        level = level_of(self.task)
+        form = form_of(self.task)
         for probe in probes:
-            if level not in levels_of(probe):
+            if form not in forms_of(probe):
                 raise ConfigError(
-                    f"probe {probe.name!r}: needs a {' or '.join(levels_of(probe))} scale, found the scale "
+                    f"probe {probe.name!r}: needs a {' or '.join(forms_of(probe))} scale, found the scale "
                     f"{scale_name(self.task.scale)!r}; leave the probe out, or measure it in another study."
                 )
         return probes

@@ -27,7 +27,7 @@ from steelyard.lab.study.study_probes import (
     without_unwritten,
 )
 from steelyard.lab.study.task_config import TaskConfig, parse_task, question
-from steelyard.probes.probe import POINTWISE, arms_of, level_of
+from steelyard.probes.probe import POINTWISE, arms_of, form_of
 from steelyard.probes.suites import asks_for_scores, expanded, named_probes
 from steelyard.providers.house_judges import DEFAULT_JUDGES, SCORE_JUDGES, baseline_judges
 from steelyard.providers.provider import connect
@@ -143,7 +143,7 @@ def _items(config: StudyConfig, folder: Path, task: Task) -> tuple[tuple[Item, .
     """What is judged: rows of the user's data, items of the pack for scores, or nothing; then other rows."""
     if config.data is not None:
         return config.data.parted(folder, task.scale, config.seed)
-    if level_of(task) == POINTWISE:
+    if form_of(task) == POINTWISE:
         return pack_draw(config.task.parsed_scale(), config.profile, config.seed), ()
     return (), ()
 
@@ -165,7 +165,7 @@ def _with_defaults(config: StudyConfig, task: Task) -> StudyConfig:
     """What was not said follows from what is measured."""
     data = config.data is not None
     defaults: dict[str, Any] = {"probes": list(default_probes(task, data))}
-    if level_of(task) == POINTWISE:
+    if form_of(task) == POINTWISE:
         defaults |= {"judges": list(SCORE_JUDGES), "name": "pack"}
     if config.data is not None:
         defaults["name"] = (

@@ -10,7 +10,7 @@ from steelyard.errors import ConfigError
 from steelyard.lab.study.probe_kit import ProbeKit
 from steelyard.lab.study.study import Study
 from steelyard.metrics.metric import Metric
-from steelyard.probes.probe import POINTWISE, Probe, WrittenProbe, level_of, needs_of
+from steelyard.probes.probe import POINTWISE, Probe, WrittenProbe, form_of, needs_of
 from steelyard.registry import Spec
 from steelyard.stimuli.authored.brief import Brief
 from steelyard.tasks.pack import pack_item
@@ -29,7 +29,7 @@ SCORE_DATA_PROBES = ("reliability",)
 
 def default_probes(task: Task, data: bool) -> tuple[str, ...]:
     """The probes and suites of a study that names none."""
-    if level_of(task) != POINTWISE:
+    if form_of(task) != POINTWISE:
         return PAIR_DATA_PROBES if data else DEFAULT_PROBES
     return SCORE_DATA_PROBES if data else SCORE_PROBES
 
@@ -65,7 +65,7 @@ def _spec(given: str | dict[str, dict[str, Any]], kit: ProbeKit) -> Spec:
 
 def without_idle(study: Study, named: Collection[str]) -> Study:
     """The study without probes that find nothing to show or to have written; a named one is refused."""
-    if level_of(study.task) != POINTWISE:
+    if form_of(study.task) != POINTWISE:
         return study
     idle = [probe for probe in study.build_probes() if not _busy(probe, study)]
     for probe in idle:

@@ -97,12 +97,12 @@ def delta75(heading: Heading, pairs: Pairs) -> Estimate:
     ladder = on_ladder(pairs)
     seen = choices(ladder)
     table = _Table(ladder, seen)
-    if not len(table.levels):
+    if not len(table.deltas):
         return heading.undefined(DELTA75, NO_VERDICTS if len(ladder) else NO_CALLS, excluded=excluded(ladder))
-    for slots in (Slots(ladder.where(ladder.delta == level)) for level in table.levels):
+    for slots in (Slots(ladder.where(ladder.delta == level)) for level in table.deltas):
         if slots.share >= THRESHOLD:
             return heading.undefined(DELTA75, undecided(slots.remark), excluded=excluded(ladder))
-    point = float(thresholds(table.levels, table.correct.sum(0), table.calls.sum(0)))
+    point = float(thresholds(table.deltas, table.correct.sum(0), table.calls.sum(0)))
     interval, remark = table.interval(heading.bootstrap_seed(DELTA75.id))
     return heading.estimate(
         DELTA75,
@@ -123,7 +123,7 @@ class _Table:
 
     def __init__(self, ladder: Pairs, seen: Choices) -> None:
         measured = [level for level in steps(ladder) if seen.readable[ladder.delta == level].any()]
-        self.levels = np.array(measured, dtype=np.float64)
+        self.deltas = np.array(measured, dtype=np.float64)
         self.by_step = [
             tally(ladder, seen.correct * (ladder.delta == level), seen.readable * (ladder.delta == level))
             for level in measured
@@ -137,23 +137,23 @@ class _Table:
 
     def clamp(self, value: float) -> float:
         """A censored threshold stands at the first or last step."""
-        return float(min(max(value, self.levels[0]), self.levels[-1]))
+        return float(min(max(value, self.deltas[0]), self.deltas[-1]))
 
     def describe(self, point: float) -> str:
         """Where the value comes from."""
-        first, last = step(self.levels[0]), step(self.levels[-1])
+        first, last = step(self.deltas[0]), step(self.deltas[-1])
         if isinf(point):
             return f"≤ {first}: the first step reaches .75" if point < 0 else f"> {last}: no step reaches .75"
-        after = self.levels[self.levels >= point][0]
-        before = self.levels[self.levels < point][-1]
+        after = self.deltas[self.deltas >= point][0]
+        before = self.deltas[self.deltas < point][-1]
         return f"interpolated between steps {step(before)} and {step(after)}"
 
     def interval(self, seed: int) -> tuple[Interval, str | None]:
         """Cluster bootstrap; where replicates cannot differ, from the limits of each step."""
         if len(self.calls) > 1:
             sums = resample(np.concatenate([self.correct, self.calls], axis=1), seed)
-            count = len(self.levels)
-            values = np.sort(thresholds(self.levels, sums[:, :count], sums[:, count:]))
+            count = len(self.deltas)
+            values = np.sort(thresholds(self.deltas, sums[:, :count], sums[:, count:]))
             if values[0] < values[-1]:
                 beyond = int(tail(len(self.calls)) * len(values))
                 low, high = float(values[beyond]), float(values[-1 - beyond])
@@ -166,7 +166,7 @@ class _Table:
         low_curve = np.maximum.accumulate(limits[:, 0])
         high_curve = np.minimum.accumulate(limits[::-1, 1])[::-1]
         low, high = (
-            float(_crossings(self.levels, curve, curve >= THRESHOLD)) for curve in (high_curve, low_curve)
+            float(_crossings(self.deltas, curve, curve >= THRESHOLD)) for curve in (high_curve, low_curve)
         )
         return self._open("wilson_steps", low, high)
 
