@@ -58,7 +58,7 @@ def sound(estimate: Estimate) -> bool:
 def check(pairs: Pairs, case: object, refits: int = 0) -> None:
     found = fit_instrument(pairs, 7, refits)
     estimates = arm_estimates(HEADING, pairs, found)
-    assert [estimate.metric for estimate in estimates] == [*INSTRUMENT]
+    assert [estimate.metric for estimate in estimates] == [metric.id for metric in INSTRUMENT]
     for estimate in (*estimates, ratio_estimate(HEADING, found, found)):
         assert sound(estimate), (case, estimate)
 

@@ -7,16 +7,6 @@ from typing import TypeAlias
 
 
 @dataclass(frozen=True)
-class Same:
-    """The answer it gave to the parent item."""
-
-
-@dataclass(frozen=True)
-class Flipped:
-    """The opposite of the parent's reference label."""
-
-
-@dataclass(frozen=True)
 class Label:
     """This answer on the scale."""
 
@@ -40,4 +30,4 @@ class Unknown:
     """Nobody has said: the stimulus counts towards consistency, never towards accuracy."""
 
 
-Expectation: TypeAlias = Same | Flipped | Label | Prefers | NoPreference | Unknown
+Expectation: TypeAlias = Label | Prefers | NoPreference | Unknown

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from steelyard.identity import content_hash, plain
-from steelyard.stimuli.expectation import Expectation, Flipped, Label, NoPreference, Prefers, Same, Unknown
+from steelyard.stimuli.expectation import Expectation, Label, NoPreference, Prefers, Unknown
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Stimulus:
     @classmethod
     def from_json(cls, body: dict[str, Any]) -> Stimulus:
         """The inverse of `to_json`; a review on the line itself, where a person may put it, counts too."""
-        known = (Same, Flipped, Label, Prefers, NoPreference, Unknown)
+        known = (Label, Prefers, NoPreference, Unknown)
         types: dict[str, type[Any]] = {t.__name__: t for t in known}
         expected = dict(body["expectation"])
         expectation = types[expected.pop("type")](**expected)
