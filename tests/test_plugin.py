@@ -141,6 +141,20 @@ def test_an_edit_of_a_plugin_is_in_the_table_and_in_the_sentence(steelyard, tmp_
     assert "Loud end" in (tmp_path / "run" / "datasheet.html").read_text()
 
 
+def test_a_probe_that_can_not_be_loaded_is_told_and_others_stand(steelyard, tmp_path: Path) -> None:
+    folder = tmp_path / "site" / "steelyard_torn-1.dist-info"
+    folder.mkdir(parents=True)
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: steelyard-torn\nVersion: 1\n")
+    (folder / "entry_points.txt").write_text("[steelyard.probes]\ntorn = nothing_of_this_name:Torn\n")
+    path = str(tmp_path / "site")
+    listed = steelyard("probes", PYTHONPATH=path, COLUMNS="300")
+    assert listed.returncode == 0, listed.stderr
+    assert "No module named 'nothing_of_this_name'" in listed.stdout
+    assert "dark_current" in listed.stdout
+    done = steelyard("measure", "-p", "vacuum", "-j", "planted/tie", "--out", "run", PYTHONPATH=path)
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_run_is_rebuilt_only_where_the_plugin_is_installed(steelyard, installed: str) -> None:
     arguments = ("measure", "-p", "example_probe", "-j", "planted/coin", "--out", "run")
     assert steelyard(*arguments, PYTHONPATH=installed).returncode == 0

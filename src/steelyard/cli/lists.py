@@ -19,19 +19,12 @@ def probes() -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from steelyard.probes.probe import PROBES, forms_of
+    from steelyard.probes.probe import PROBES
     from steelyard.probes.suites import SUITES
 
     table = Table("probe", "question", "form", "metrics", box=box.SIMPLE_HEAD)
     for name in PROBES.names():
-        probe = PROBES.factory(name)()
-        cells = (
-            name,
-            probe.question,
-            ", ".join(forms_of(probe)),
-            _few([metric.id for metric in probe.metrics]),
-        )
-        table.add_row(*map(plain, cells))
+        table.add_row(*map(plain, (name, *_described(name))))
     suites = Table("suite", "question", "stands for", box=box.SIMPLE_HEAD)
     for suite in SUITES.values():
         members = ", ".join((*suite.probes, *(f"{name} (ordinal scales)" for name in suite.ordinal)))
@@ -39,6 +32,18 @@ def probes() -> None:
     console = Console()
     console.print(table)
     console.print(suites)
+
+
+def _described(name: str) -> tuple[str, str, str]:
+    """Question, forms and metrics of a probe; of a plug-in that can not be loaded, the cause."""
+    from steelyard.metrics.faults import cause_of
+    from steelyard.probes.probe import PROBES, forms_of
+
+    try:
+        probe = PROBES.factory(name)()
+        return probe.question, ", ".join(forms_of(probe)), _few([metric.id for metric in probe.metrics])
+    except Exception as error:
+        return f"can not be loaded ({cause_of(error)}); mend or remove the package that brings it", "", ""
 
 
 def _few(metrics: Sequence[str]) -> str:
