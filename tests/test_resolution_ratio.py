@@ -17,7 +17,7 @@ from steelyard.metrics.heading import Heading
 from steelyard.metrics.instrument.fit import HIGHEST, LOWEST
 from steelyard.metrics.instrument.likelihood import pattern_scores
 from steelyard.metrics.instrument.model import InstrumentFit, fit_instrument
-from steelyard.metrics.instrument.resolution_ratio import (
+from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO, (
     Curve,
     curve_of,
     profile_of_ratio,
@@ -117,9 +117,9 @@ def test_the_probability_agrees_with_the_limits() -> None:
 def test_protocols_are_one_family() -> None:
     # One p of .03 among three tests: flagged alone, not after Holm; one of .001 stays.
     three = [replace(shown(), finding="flagged", p=p) for p in (0.03, 0.4, 0.001)]
-    words = [(e.finding, e.p_corrected) for e in read_together(three, "resolution_ratio", "protocols")]
+    words = [(e.finding, e.p_corrected) for e in read_together(three, RESOLUTION_RATIO, "protocols")]
     assert words == [("underpowered", pytest.approx(0.06)), ("underpowered", 0.4), ("flagged", 0.003)]
-    assert read_together(three[:1], "resolution_ratio", "protocols")[0].finding == "flagged"
+    assert read_together(three[:1], RESOLUTION_RATIO, "protocols")[0].finding == "flagged"
 
 
 @pytest.mark.parametrize(
