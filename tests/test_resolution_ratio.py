@@ -17,7 +17,8 @@ from steelyard.metrics.heading import Heading
 from steelyard.metrics.instrument.fit import HIGHEST, LOWEST
 from steelyard.metrics.instrument.likelihood import pattern_scores
 from steelyard.metrics.instrument.model import InstrumentFit, fit_instrument
-from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO, (
+from steelyard.metrics.instrument.resolution_ratio import (
+    RESOLUTION_RATIO,
     Curve,
     curve_of,
     profile_of_ratio,
