@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+import numpy as np
+
 from steelyard.arrays import Mask
 
 Group = Mapping[str, str | float]
@@ -91,7 +93,13 @@ class Metric:
         """Which units of these columns show the event."""
         if self.event is None:
             raise ValueError(f"{self.id} is no share of units")
-        return self.event(columns)
+        mask = np.asarray(self.event(columns))
+        if mask.dtype != np.bool_ or len(mask) != len(columns):
+            raise ValueError(
+                f"the event of {self.id} gives {mask.dtype} of shape {mask.shape}, expected one truth "
+                f"value for each of {len(columns)} rows, or for each call of them"
+            )
+        return mask
 
     def conditions(self, kind: str, delta: float | None) -> Sequence[Group]:
         """The conditions that a stimulus of this kind and quality step counts in."""

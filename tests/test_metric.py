@@ -1,0 +1,91 @@
+"""What a metric declares: its limit by condition, the conditions of a stimulus, the events of columns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from steelyard.datasheet.words.glossary import declared, metric_named
+from steelyard.metrics import Limit, Metric, ShownAs
+from steelyard.metrics.common import ACCURACY, DARK_CURRENT
+from steelyard.metrics.metric import Group
+from steelyard.metrics.pairs.decomposition import POSITIONAL_FALSE_PREFERENCE, STABLE_CROSS_SENSITIVITY
+from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE, TIE_RATE
+from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
+from steelyard.probes.catalogue import installed, metrics_of, probed_metrics, reading_order
+
+
+@pytest.mark.parametrize(
+    ("metric", "group", "limit"),
+    [
+        (DARK_CURRENT, {"protocol": "strict"}, 0.10),
+        (DARK_CURRENT, {"protocol": "base", "slot": 1}, None),
+        (TARGET_SENSITIVITY, {"delta": 1}, 0.80),
+        (TARGET_SENSITIVITY, {"delta": 2}, None),
+        (TARGET_SENSITIVITY, {"delta": 1, "base_level": 0}, None),
+        (STABLE_CROSS_SENSITIVITY, {"kind": "same_subset", "protocol": "base"}, 0.10),
+        (STABLE_CROSS_SENSITIVITY, {"kind": "same_subset", "protocol": "strict"}, None),
+        (ACCURACY, {}, None),
+    ],
+)
+def test_a_limit_holds_where_it_was_declared(metric: Metric, group: Group, limit: float | None) -> None:
+    found = metric.limit_in(group)
+    assert (None if found is None else found.value) == limit
+
+
+@pytest.mark.parametrize(
+    ("metric", "kind", "delta", "conditions"),
+    [
+        (DARK_CURRENT, "blank", None, [{}]),
+        (RAW_FALSE_PREFERENCE, "same_subset", 0.0, [{"delta": 0, "kind": "same_subset"}]),
+        (RAW_FALSE_PREFERENCE, "filler", 0.0, []),
+        (TARGET_SENSITIVITY, "prefix", 1.0, [{}, {"delta": 1}]),
+        (TARGET_SENSITIVITY, "prefix", 0.5, [{}, {"delta": 0.5}]),
+        (TARGET_SENSITIVITY, "same_subset", 0.0, []),
+        (TIE_RATE, "prefix", 2.0, [{"delta": 2}]),
+        (TIE_RATE, "natural", None, [{}]),
+    ],
+)
+def test_the_conditions_that_a_stimulus_counts_in(
+    metric: Metric, kind: str, delta: float | None, conditions: list[Group]
+) -> None:
+    assert [dict(group) for group in metric.conditions(kind, delta)] == conditions
+
+
+@pytest.mark.parametrize("given", [[1, 0], [True], [[True, False]], 1.0])
+def test_an_event_is_a_truth_value_for_each_row(given: object) -> None:
+    metric = Metric("warmth", "warmth", "How warm.", event=lambda columns: np.atleast_1d(given))
+    with pytest.raises(ValueError, match=r"the event of warmth gives .* for each of 2 rows"):
+        metric.events([0, 1])
+    with pytest.raises(ValueError, match="warmth is no share of units"):
+        Metric("warmth", "warmth", "How warm.").events([0, 1])
+
+
+def test_every_metric_is_declared_once() -> None:
+    homes: dict[str, set[int]] = {}
+    for metric in (*probed_metrics(), *(m for name in installed() for m in metrics_of(name))):
+        homes.setdefault(metric.id, set()).add(id(metric))
+    assert not {name for name, objects in homes.items() if len(objects) > 1}
+    assert all(metric.meaning.endswith(".") and metric.label for metric in declared().values())
+    assert metric_named("of_nobody").label == "of nobody"
+
+
+def test_shares_have_no_sign_and_money_is_no_share() -> None:
+    for metric in declared().values():
+        if metric.event is not None:
+            assert (metric.signed, metric.shown_as, metric.estimated) == (False, ShownAs.DECIMAL, True)
+        assert metric.id.startswith("cost_") == (metric.shown_as is ShownAs.DOLLARS)
+    held = {metric.id for metric in declared().values() if isinstance(metric.limit, Limit)}
+    assert held == {
+        DARK_CURRENT.id,
+        TARGET_SENSITIVITY.id,
+        STABLE_CROSS_SENSITIVITY.id,
+        POSITIONAL_FALSE_PREFERENCE.id,
+    }
+
+
+def test_items_as_they_are_are_read_before_their_edits() -> None:
+    order = reading_order()
+    assert order[:4] == ("vacuum", "ladder", "criterion", "position")
+    assert order.index("original") == 4
+    assert order.index("label_flip") == 5
