@@ -55,7 +55,7 @@ def test_the_conditions_that_a_stimulus_counts_in(
 @pytest.mark.parametrize("given", [[1, 0], [True], [[True, False]], 1.0])
 def test_an_event_is_a_truth_value_for_each_row(given: object) -> None:
     metric = Metric("warmth", "warmth", "How warm.", event=lambda columns: np.atleast_1d(given))
-    with pytest.raises(ValueError, match=r"the event of warmth gives .* for each of 2 rows"):
+    with pytest.raises(ValueError, match=r"the event of warmth gives .*, for 2 rows"):
         metric.events([0, 1])
     with pytest.raises(ValueError, match="warmth is no share of units"):
         Metric("warmth", "warmth", "How warm.").events([0, 1])

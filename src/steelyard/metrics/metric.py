@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.arrays import Mask
+from steelyard.wording import counted
 
 Group = Mapping[str, str | float]
 """A condition: protocol, kind, delta, slot, …; an absent key is pooled over."""
@@ -97,7 +98,7 @@ class Metric:
         if mask.dtype != np.bool_ or len(mask) != len(columns):
             raise ValueError(
                 f"the event of {self.id} gives {mask.dtype} of shape {mask.shape}, expected one truth "
-                f"value for each of {len(columns)} rows, or for each call of them"
+                f"value a row, or one for each of its calls, for {counted(len(columns), 'row')}"
             )
         return mask
 
