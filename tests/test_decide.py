@@ -18,6 +18,8 @@ from servers import Answer, Received, ScriptedServer, hang, says, wins
 from steelyard.errors import ConfigError
 from steelyard.lab.decide.decision import Decision, Look
 from steelyard.lab.decide.decision_rule import DecisionRule, parse_rule
+from steelyard.stimuli.expectation import Prefers, Unknown
+from steelyard.stimuli.stimulus import Lineage, Stimulus
 
 RULE = "dark_current<0.10"
 
@@ -257,3 +259,15 @@ def test_dry_run_says_the_most_it_can_take(steelyard, tmp_path: Path) -> None:
     (row,) = json.loads(done.stdout)["rows"]
     assert (row["judge"], row["calls"]) == ("planted/tie", 40)
     assert not (tmp_path / "steelyard-runs").exists()
+
+
+def test_a_figure_that_needs_a_reference_is_not_decided_on_pairs_without_one() -> None:
+    rule = parse_rule("target_sensitivity@delta=1>0.8")
+    shown = ("p1", "ladder", "prefix", "t", "s", "r", ("a", "b"))
+    pairs = [
+        Stimulus(*shown, expected, Lineage(parent="t", edit=""), delta=1.0)
+        for expected in (Prefers("v"), Unknown())
+    ]
+    assert [rule.concerns(pair) for pair in pairs] == [True, False]
+    ties = parse_rule("tie_rate@delta=1<0.5")
+    assert [ties.concerns(pair) for pair in pairs] == [True, True]

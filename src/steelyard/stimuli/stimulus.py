@@ -97,6 +97,11 @@ class Stimulus:
         return self.id if len(self.texts) == 2 else self.lineage.parent
 
     @property
+    def labelled(self) -> bool:
+        """True where somebody has said what a sound judge does with it."""
+        return not isinstance(self.expectation, Unknown)
+
+    @property
     def judged(self) -> bool:
         """True where it may be shown to a judge: neither rejected nor waiting for a person."""
         return self.lineage.review not in (PENDING, REJECTED)

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from steelyard.arrays import Floats, Ints, Mask, Names, Words
-from steelyard.stimuli.expectation import Label, Prefers, Unknown
+from steelyard.stimuli.expectation import Label, Prefers
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.scale import parse_scale
@@ -107,7 +107,7 @@ class StimulusColumns:
     @cached_property
     def labelled(self) -> Mask:
         """False where nobody has said what a sound judge does."""
-        return self._mask(lambda stimulus: not isinstance(stimulus.expectation, Unknown))
+        return self._mask(lambda stimulus: stimulus.labelled)
 
     @cached_property
     def original(self) -> Mask:

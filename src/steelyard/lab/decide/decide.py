@@ -119,9 +119,12 @@ def draw(plan: Plan, judge: Judge, rule: DecisionRule, cap: int | None) -> list[
             repeat = trial.replicate // plan.study.replicates
             units.setdefault((trial.stimulus.id, repeat), []).append(trial)
     if not units:
-        raise ConfigError(
-            f"--decide {rule}: the catalogue has no step of this size; take 0.5, 1, 2, 3, 4 or 5."
+        lack = (
+            f"probe {rule.probe!r} shows no pair that the figure counts; decide another."
+            if rule.delta is None
+            else "the catalogue has no step of this size; take 0.5, 1, 2, 3, 4 or 5."
         )
+        raise ConfigError(f"--decide {rule}: {lack}")
     names = sorted(units)
     order = rng_for(plan.study.seed, "decide").sample(names, len(names))
     return [tuple(units[name]) for name in order[:cap]]

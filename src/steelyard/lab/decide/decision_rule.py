@@ -51,10 +51,11 @@ class DecisionRule:
 
     def concerns(self, stimulus: Stimulus) -> bool:
         """True for the stimuli that the figure is about."""
-        conditions = self.figure.conditions(stimulus.kind, stimulus.delta)
+        figure = self.figure
         return (
             stimulus.probe == self.probe
-            and bool(conditions)
+            and bool(figure.conditions(stimulus.kind, stimulus.delta))
+            and (stimulus.labelled or not figure.labelled)
             and (self.delta is None or stimulus.delta == self.delta)
         )
 

@@ -47,6 +47,7 @@ async def _interruptible(runner: Runner, work: Work) -> Sitting:
         )
         control.stop()
 
+    # Not every system has signals, and only the main thread may listen: there Ctrl-C ends at once.
     with suppress(NotImplementedError, RuntimeError, ValueError):
         loop.add_signal_handler(signal.SIGINT, interrupt)
     try:

@@ -16,7 +16,6 @@ from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.original_range import on_original_range
-from steelyard.stimuli.expectation import Unknown
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.trial import ORDERS
 from steelyard.verdicts.observation import Observation
@@ -108,7 +107,7 @@ def _placed(place: int, metric: Metric, events: Events, identity: Identity) -> U
     """Each unit in every condition that it counts in; none without the reference that it needs."""
     for calls, event in events:
         call, stimulus = calls[0], calls[0].stimulus
-        if metric.labelled and (isinstance(stimulus.expectation, Unknown) or call.own_label):
+        if metric.labelled and (call.own_label or not stimulus.labelled):
             continue
         outcome = outcome_of(stimulus, [c.verdict for c in calls], event, labelled=metric.labelled)
         key = (identity(stimulus), call.order if metric.unit == "call" else "", call.replicate)

@@ -77,10 +77,8 @@ def direction_estimates(
 
 def call_rates(heading: Heading, pairs: Pairs) -> list[Estimate]:
     """`raw_false_preference` and `tie_rate`: call by call, so one order is enough."""
-    return [
-        proportion(heading, metric, share_of_calls(pairs, metric))
-        for metric in (RAW_FALSE_PREFERENCE, TIE_RATE)
-    ]
+    raw = proportion(heading, RAW_FALSE_PREFERENCE, share_of_calls(pairs, RAW_FALSE_PREFERENCE))
+    return [raw, tie_rate(heading, pairs)]
 
 
 def tie_rate(heading: Heading, pairs: Pairs) -> Estimate:
@@ -94,8 +92,8 @@ def _decomposition_estimates(heading: Heading, pairs: Pairs, family: Mapping[str
         return _undefined(heading, pairs, parts)
     count, notes, test = len(CELLS), left_out(pairs, parts), position_test(parts)
     tests = {
-        STABLE_CROSS_SENSITIVITY.id: ("stable excess", family.get("stable", alone(test.stable_p))),
-        POSITIONAL_FALSE_PREFERENCE.id: ("position test", family.get("position", alone(test.p))),
+        STABLE_CROSS_SENSITIVITY.id: ("stable excess", family.get(STABLE, alone(test.stable_p))),
+        POSITIONAL_FALSE_PREFERENCE.id: ("position test", family.get(POSITION, alone(test.p))),
     }
     cells = [cell_estimate(heading, metric, parts, metric, cells=count, notes=notes) for metric in CELLS]
     by_slot = [

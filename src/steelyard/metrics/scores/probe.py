@@ -82,7 +82,7 @@ METRICS = (
     UNREADABLE_RATE,
     FAILED_RATE,
 )
-"""Ids of the figures that a pointwise probe may report, in reading order."""
+"""Figures that a pointwise probe may report, in reading order."""
 
 
 NO_TEXTS = "no text of this probe was shown"
