@@ -7,12 +7,14 @@ from math import ceil
 
 from steelyard.datasheet.comparison.sheet import interval, label
 from steelyard.datasheet.render.html.drawing.chart import Spec, colour, draw, layer, mark
-from steelyard.datasheet.render.html.drawing.labels import LETTER
+from steelyard.datasheet.render.html.drawing.tiles import LETTER
 from steelyard.datasheet.words import numbers
 from steelyard.metrics.comparison.comparison import Comparison
 
 WIDTH, LINE = 460, 30
 """Width of the plot and height of a line, in pixels."""
+PADDING = 10
+"""Pixels between the names and the plot."""
 SIGNED = "datum.value == 0 ? '0' : replace(format(datum.value, '+.2~f'), '-', '−')"
 ROLES = {"clear": "good", "flagged": "bad", "underpowered": "wait"}
 SIGNS = {"clear": "circle", "flagged": "diamond", "underpowered": "square"}
@@ -62,8 +64,8 @@ def _reach(rows: Sequence[Comparison], margin: float) -> float:
 def _lines(names: Sequence[str]) -> Spec:
     axis: Spec = {"title": None, "grid": False, "ticks": False, "domain": False, "labelLimit": 0}
     # The page's font is wider than the one that the drawing was laid out with.
-    axis["minExtent"] = LETTER * max(map(len, names))
-    axis |= {"labelColor": colour("ink"), "labelFontSize": 13, "labelPadding": 10}
+    axis["minExtent"] = LETTER * max(map(len, names)) + PADDING
+    axis |= {"labelColor": colour("ink"), "labelFontSize": 13, "labelPadding": PADDING}
     return {"type": "nominal", "sort": list(names), "axis": axis}
 
 
