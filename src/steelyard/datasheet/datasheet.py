@@ -107,7 +107,7 @@ class RunFacts:
     """Judge to the sampling fields that its server would not take, with the calls made without."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Datasheet:
     """Everything a report shows."""
 
@@ -168,6 +168,11 @@ class Datasheet:
         if len(names) <= MOST_NAMES:
             return ", ".join(names) or self.name
         return f"{', '.join(names[: MOST_NAMES - 1])} and {len(names) - MOST_NAMES + 1} others"
+
+    def __repr__(self) -> str:
+        own = [judge.name for judge in self.judges if not judge.baseline]
+        flagged = sum(reading.word == "flagged" for reading in self.readings)
+        return f"<Datasheet of {', '.join(own)}: {counted(len(self.estimates), 'figure')}, {flagged} flagged>"
 
     @property
     def units(self) -> str:
