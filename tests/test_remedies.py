@@ -225,7 +225,11 @@ def test_scores_without_labels_have_nothing_to_cure() -> None:
 
 def test_several_judges_on_one_showing_are_one() -> None:
     seen = Observations.of(
-        [call for judge, rows in (("a", ["11"]), ("b", ["1t"]), ("c", ["22"])) for call in shown(rows, judge=judge)]
+        [
+            call
+            for judge, rows in (("a", ["11"]), ("b", ["1t"]), ("c", ["22"]))
+            for call in shown(rows, judge=judge)
+        ]
     )
     jury = of_judges(seen, ("a", "b", "c"), plurality, "jury")
     assert [(each.judge, each.order, each.verdict) for each in jury] == [

@@ -109,7 +109,11 @@ def test_a_verdict_of_two_texts_stands_whatever_the_missing_would_have_said(verd
         common = rule(verdicts, True)
         every = {rule(whole, True) for whole in completions(verdicts, PAIR_ANSWERS)}
         missing = any(verdict in (BLUR, LOST) for verdict in verdicts)
-        assert common == (LOST if LOST in verdicts else BLUR) if missing and len(every) > 1 else every == {common}
+        assert (
+            common == (LOST if LOST in verdicts else BLUR)
+            if missing and len(every) > 1
+            else every == {common}
+        )
 
 
 @given(st.lists(st.sampled_from((*SCORE_ANSWERS, BLUR, LOST)), min_size=1, max_size=5))
