@@ -76,8 +76,8 @@ def counts(row: Cured, metric: str) -> tuple[int | None, int | None]:
 
 
 def test_both_orders_leave_the_stable_part_of_a_false_preference() -> None:
-    # 12 pairs: 2 stable (12, 21), 5 positional (11 four times, 22), 3 one-sided, 2 ties. By hand: 2·2 + 2·5 + 3
-    # = 17 of 24 calls commit; the consensus commits where content is stable, 2 of 12 pairs.
+    # 12 pairs: 2 stable (12, 21), 5 positional (11 four times, 22), 3 one-sided, 2 ties. By hand:
+    # 2·2 + 2·5 + 3 = 17 of 24 calls commit; the consensus commits where content is stable, 2 of 12 pairs.
     table = ["12", "21", "11", "11", "11", "11", "22", "1t", "t1", "2t", "tt", "tt"]
     rows = cured(shown(table))
     assert counts(rows["uncured"], "raw_false_preference") == (17, 24)
@@ -114,7 +114,7 @@ def test_a_majority_of_three_repeats_order_by_order() -> None:
     # Repeats 0, 1, 2 of each order: u first 1 1 2 → 1, v first t t 1 → t.
     rows = cured(shown(["1t1t21", "112211", "tttttt"] * 4))
     majority = rows["majority_3"]
-    # Per pair: (1, t), then u first 1 2 1 → 1 and v first 1 2 1 → 1, then (t, t): 1 + 2 + 0 commits of 6 calls.
+    # Then u first 1 2 1 → 1 and v first 1 2 1 → 1, then (t, t): 1 + 2 + 0 commits of 6 calls.
     assert counts(majority, "raw_false_preference") == (3 * 4, 6 * 4)
     # As measured: 1 t 1 t 2 1 = 4 commits, 6 commits, none.
     assert counts(rows["uncured"], "raw_false_preference") == (10 * 4, 18 * 4)
