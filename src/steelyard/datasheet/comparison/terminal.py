@@ -65,7 +65,7 @@ class _Page(Printer):
             table.add_column(name, justify="right", no_wrap=True)
         table.add_column("95 % interval", no_wrap=True)
         for name in self.tests:
-            table.add_column(name, justify="right", no_wrap=True)
+            table.add_column(name.replace("/", "/\n"), justify="right", no_wrap=True)
         table.add_column("finding", no_wrap=True)
         for row in self.sheet.asked_of_both:
             table.add_row(*self._cells(row))
