@@ -16,7 +16,7 @@ from steelyard.verdicts.combined import shared
 from steelyard.verdicts.observations import Observations
 
 NO_SHARED = "no call has a verdict with the remedy and without"
-NO_SPREAD = "tasks do not differ: no interval"
+NO_SPREAD = "no spread between tasks: no interval"
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def change(figure: Figure, before: Observations, after: Observations) -> Change:
         interval,
         int(both.sum()),
         len(np.unique(first.unit[both])),
-        len(np.unique(first.task[both])),
+        len(np.unique(first.cluster[both])),
         None if interval else NO_SPREAD,
     )
 
@@ -66,16 +66,16 @@ def _of_events(calls: Calls, both: Mask, before: Floats, after: Floats) -> Inter
     paired = Paired(
         before.astype(np.int64),
         after.astype(np.int64),
-        _numbers(calls.task[both]),
+        _numbers(calls.cluster[both]),
         _numbers(calls.unit[both]),
     )
-    return Interval("tango_cluster" if paired.tasks > 1 else "tango", *paired.limits())
+    return Interval("tango_cluster" if paired.n_clusters > 1 else "tango", *paired.limits())
 
 
 def _of_means(calls: Calls, both: Mask, before: Floats, after: Floats) -> Interval | None:
     """Student's t over tasks; over pairs or items where there is one task."""
-    task = calls.task[both]
-    units = task if len(np.unique(task)) > 1 else calls.unit[both]
+    cluster = calls.cluster[both]
+    units = cluster if len(np.unique(cluster)) > 1 else calls.unit[both]
     ends = DIFFERENCE if max(np.abs(before).max(), np.abs(after).max()) <= 1 else UNBOUNDED
     limits = ClusterMean.of(_numbers(units), after - before).limits(0.975, ends)
     return Interval("t_cluster", *limits) if limits else None

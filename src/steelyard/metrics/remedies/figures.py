@@ -37,7 +37,7 @@ class Calls:
     """1 or 0 for an event, else what the call adds to the mean."""
     counts: Mask
     """The call has a verdict that counts."""
-    task: Ints
+    cluster: Ints
     """Number of the call's task."""
     unit: Ints
     """Number of the pair or item behind it."""
