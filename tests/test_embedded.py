@@ -387,6 +387,7 @@ def test_prompts_show_everything_once_and_the_shared_part_first(template: str) -
 
 # With the real weights.
 
+
 @pytest.fixture(scope="module")
 def weights() -> Path:
     try:
