@@ -126,7 +126,7 @@ def _figures(summary: Summary, judges: Sequence[JudgeEntry]) -> Iterator[str]:
 
 def _section_table(summary: Summary, section: Section, judges: Sequence[JudgeEntry]) -> str:
     rows = [_row(summary, row, judges) for row in section.rows]
-    behind = f"*calls/{summary.datasheet.units}/tasks*"
+    behind = f"*calls/{summary.datasheet.units}/clusters*"
     rows.append([behind, *(_basis(section.basis(judge.name)) for judge in judges)])
     return table(["", *(escape(judge.name) for judge in judges)], rows)
 

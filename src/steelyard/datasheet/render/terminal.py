@@ -110,7 +110,7 @@ class _Page(Printer):
         for row in section.rows:
             self._row(table, row, judges, width)
         basis = [self._basis(section, judge.name) for judge in judges]
-        behind = f"  calls/{self.summary.datasheet.units}/tasks"
+        behind = f"  calls/{self.summary.datasheet.units}/clusters"
         table.add_row(self.text(behind, "dim"), *(self.text(text, "dim") for text in basis))
 
     def _basis(self, section: Section, judge: str) -> str:
@@ -202,7 +202,7 @@ class _Page(Printer):
             if reason in self.reasons:
                 self.line(f"({letter}) undefined: {reason}", STYLES["undefined"])
         self.line("value [95 % interval] count/total · ! flagged · ? underpowered", "dim")
-        self.line("deff: design effect, the inflation of the variance by clustering within tasks", "dim")
+        self.line("deff: design effect, by how much clusters inflate the variance", "dim")
 
 
 def _packed(parts: Iterable[Text], width: int) -> Text:
