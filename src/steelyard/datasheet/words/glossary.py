@@ -32,7 +32,12 @@ INTERVALS: dict[str, str] = {
     "bootstrap_cluster": "Percentiles of a bootstrap that draws whole tasks.",
     "bootstrap_cluster_paired": "Percentiles of a bootstrap that draws whole tasks with both arms together.",
     "random_mixture": (
-        "Tasks show no spread: as if the largest share of random verdicts that the data allow were mixed in."
+        "Tasks show no spread: as if the largest share of random verdicts that the data allow were mixed in; "
+        "to the other side, of right ones."
+    ),
+    "lean_cluster": (
+        "On either side the wider of two: Student's t on the values that leave out one task each, and "
+        "variance recovery from the Wilson limits of the errors to each side."
     ),
     "newcombe": "Newcombe's interval for a difference of two proportions, built from their Wilson intervals.",
     "newcombe_cluster": "Newcombe's interval built from intervals that are clustered by task.",
