@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.datasheet.readings.readings import readings_of
+from steelyard.datasheet.verdicts.conclude import verdicts_of
 from steelyard.identity import canonical_json
 from steelyard.metrics.comparison.against_baselines import METRICS as GAINS
 from steelyard.metrics.comparison.against_baselines import gain_estimates
@@ -55,6 +56,7 @@ def assemble(
     observations: Iterable[Observation],
     run: Mapping[str, Any],
     prices: Mapping[str, Dollars | None] | None = None,
+    own_data: bool = False,
 ) -> Datasheet:
     """Every probe's figures for every judge, in a fixed order; costs where prices are given."""
     seen = Observations.of(observations)
@@ -82,7 +84,7 @@ def assemble(
     # Figures of items as they are are no probe's: volatility, costs and juries count those of probes.
     told = {_place(e) for e in whole}
     estimates = [*(e for e in estimates if _place(e) not in told), *whole]
-    return Datasheet(
+    sheet = Datasheet(
         name=name,
         seed=seed,
         stimulus_set=stimulus_set,
@@ -94,8 +96,9 @@ def assemble(
         run=run,
         level=form,
         panel=tuple(panel),
-        faults=tuple(faults.found),
+        own_data=own_data,
     )
+    return replace(sheet, verdicts=tuple(verdicts_of(sheet, faults)), faults=tuple(faults.found))
 
 
 @dataclass(frozen=True)

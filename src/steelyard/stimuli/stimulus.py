@@ -15,7 +15,7 @@ class Lineage:
     """How a stimulus came to be."""
 
     parent: str
-    """Item or catalogue task it was made from."""
+    """Item or built-in checklist it was made from."""
     edit: str
     """What was done to the parent, in words a person can check."""
     author: str = "catalogue"
@@ -48,7 +48,7 @@ class Stimulus:
     kind: str
     """Condition within the probe: `prefix`, `same_subset`, `identical`, …"""
     cluster: str
-    """Task: the unit of resampling."""
+    """What is drawn again as a whole: stimuli of a cluster are not independent."""
     stratum: str
     """Domain, for reporting."""
     request: str

@@ -229,11 +229,11 @@ class Observations(Sequence[Observation]):
         ends = [isinstance(verdict, kinds) for verdict in self.verdicts]
         return np.array(ends, dtype=np.bool_)[self.verdict]
 
-    def by_task(self, events: Mask) -> tuple[Ints, Ints]:
-        """Events of each task that has calls, and all its calls; tasks in order of names."""
-        task = self.shown.cluster[self.stimulus]
-        calls = np.bincount(task)
-        counted = np.bincount(task[events], minlength=len(calls))
+    def by_cluster(self, events: Mask) -> tuple[Ints, Ints]:
+        """Events of each cluster that has calls, and all its calls; clusters in order of names."""
+        cluster = self.shown.cluster[self.stimulus]
+        calls = np.bincount(cluster)
+        counted = np.bincount(cluster[events], minlength=len(calls))
         return counted[calls > 0], calls[calls > 0]
 
     def _taken(self, rows: Mask | slice | Ints) -> Observations:

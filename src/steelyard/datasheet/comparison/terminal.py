@@ -14,8 +14,8 @@ from steelyard.metrics.comparison.comparison import BEYOND, Comparison
 from steelyard.metrics.findings import CLEAR
 
 _COLUMNS = (
-    (120, ("p", "q", "detects", "units/tasks")),
-    (96, ("q", "detects", "units/tasks")),
+    (120, ("p", "q", "detects", "units/clusters")),
+    (96, ("q", "detects", "units/clusters")),
     (72, ("q",)),
     (0, ()),
 )
@@ -65,7 +65,7 @@ class _Page(Printer):
             table.add_column(name, justify="right", no_wrap=True)
         table.add_column("95 % interval", no_wrap=True)
         for name in self.tests:
-            table.add_column(name, justify="right", no_wrap=True)
+            table.add_column(name.replace("/", "/\n"), justify="right", no_wrap=True)
         table.add_column("finding", no_wrap=True)
         for row in self.sheet.asked_of_both:
             table.add_row(*self._cells(row))
@@ -81,7 +81,7 @@ class _Page(Printer):
             "p": probability(row.p),
             "q": probability(row.q),
             "detects": numbers.decimal(row.minimum_detectable or 0.0),
-            "units/tasks": f"{row.n_shared}/{row.n_clusters}",
+            "units/clusters": f"{row.n_shared}/{row.n_clusters}",
         }
         return [
             name,
@@ -111,7 +111,7 @@ class _Page(Printer):
         few = [row for row in self.sheet.defined if row.flipped == "pairs"]
         if few:
             self.line(
-                "fewer than 6 tasks: signs of pairs were flipped, so p and q speak of these tasks only",
+                "fewer than 6 clusters: signs of pairs were flipped, so p and q speak of these clusters only",
                 STYLES["underpowered"],
             )
         margin = f"{self.sheet.margin:g}"
@@ -119,7 +119,7 @@ class _Page(Printer):
         self.line(
             f"differs: q ≤ 0.05 though clear · beyond: the interval lies wholly outside ±{margin}", "dim"
         )
-        self.line("q: sign flips over tasks, all figures together; 1 table in 20 errs anywhere", "dim")
+        self.line("q: sign flips over clusters, all figures together; 1 table in 20 errs anywhere", "dim")
         if "detects" in self.tests:
             self.line("detects: the smallest difference that p shows in four comparisons of five", "dim")
 

@@ -154,18 +154,18 @@ def abstentions(estimate: Estimate) -> str:
 
 
 def basis(estimate: Estimate) -> str:
-    """`100 calls · 50 pairs · 10 tasks · design effect 1.1`."""
+    """`100 calls · 50 pairs · 10 clusters · design effect 1.1`."""
     parts = [
         counted(estimate.n_calls, "call"),
         counted(estimate.n_units, _unit(estimate)),
-        counted(estimate.n_clusters, "task"),
+        counted(estimate.n_clusters, "cluster"),
         f"design effect {design_effect(estimate)}",
     ]
     return " · ".join(parts)
 
 
 def short_basis(estimate: Estimate) -> str:
-    """`100/50/10 deff 1.1`: calls, pairs, tasks, design effect."""
+    """`100/50/10 deff 1.1`: calls, pairs, clusters, design effect."""
     return f"{estimate.n_calls}/{estimate.n_units}/{estimate.n_clusters} deff {design_effect(estimate)}"
 
 

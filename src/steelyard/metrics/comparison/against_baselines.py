@@ -23,7 +23,7 @@ from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.answer import Answer, lost, readable, shown
 from steelyard.metrics.pairs.columns import collect
-from steelyard.metrics.proportions import ONE_TASK, join
+from steelyard.metrics.proportions import ONE_CLUSTER, join
 from steelyard.metrics.scores.columns import Scores, collect_scores
 from steelyard.metrics.scores.original_range import on_original_range
 from steelyard.metrics.scores.shares import NO_LABELS, OWN_LABELS
@@ -74,7 +74,7 @@ class Held:
     """What it gets in the best case; the same as `least` for every call with a verdict."""
     read: Mask
     """Calls with a verdict."""
-    task: Ints
+    cluster: Ints
     """Task of each call."""
     unit: Ints
     """Item or pair of each call."""
@@ -95,7 +95,7 @@ class _Gap:
 
     judge: Floats
     rule: Floats
-    task: Ints
+    cluster: Ints
     unit: Ints
 
     @property
@@ -103,11 +103,11 @@ class _Gap:
         return float((self.judge - self.rule).mean())
 
     def limits(self, probability: float) -> Limits:
-        """Two-sided limits at this one-sided probability, tasks as clusters."""
+        """Two-sided limits at this one-sided probability, clustered."""
         if set(np.unique(np.concatenate([self.judge, self.rule]))) <= {0.0, 1.0}:
             first, second = self.rule.astype(np.int64), self.judge.astype(np.int64)
-            return Paired(first, second, self.task, self.unit).limits(probability)
-        units = self.task if len(np.unique(self.task)) > 1 else self.unit
+            return Paired(first, second, self.cluster, self.unit).limits(probability)
+        units = self.cluster if len(np.unique(self.cluster)) > 1 else self.unit
         mean = ClusterMean.of(np.unique(units, return_inverse=True)[1], self.judge - self.rule)
         return mean.limits(probability, UNBOUNDED) or (mean.mean, mean.mean)
 
@@ -208,7 +208,7 @@ def _gain(
         intervals=(Interval(_METHODS[metric], *gap.limits(0.975)),),
         n_calls=len(gap.judge),
         n_units=len(np.unique(gap.unit)),
-        n_clusters=len(np.unique(gap.task)),
+        n_clusters=len(np.unique(gap.cluster)),
         excluded=held.excluded,
         bounds=bounds if sum(held.excluded.values()) else None,
         chance=0.0,
@@ -218,7 +218,7 @@ def _gain(
                 f"{AGAINST}{best}",
                 f"which gets {level:.2f}" if metric is ACCURACY_GAIN else f"which is {-level:.2f} levels off",
                 f"best of {counted(len(rules), 'rule')} that read nothing",
-                ONE_TASK if len(np.unique(gap.task)) < 2 else None,
+                ONE_CLUSTER if len(np.unique(gap.cluster)) < 2 else None,
                 by_loss(seen, word),
             ]
         ),
@@ -238,7 +238,7 @@ def _rules(held: Held, baselines: Mapping[str, Held]) -> dict[str, Floats]:
 
 def _gap(held: Held, rule: Floats) -> _Gap:
     read = held.read
-    return _Gap(held.least[read], rule[read], held.task[read], held.unit[read])
+    return _Gap(held.least[read], rule[read], held.cluster[read], held.unit[read])
 
 
 def _word(gaps: Iterable[_Gap], best: _Gap, moved: Limits) -> str:

@@ -12,7 +12,7 @@ from steelyard.metrics.heading import NO_VERDICTS, Heading
 from steelyard.metrics.pairs.answer import Answer, as_tie, readable
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import distinct_pairs, excluded
-from steelyard.metrics.proportions import ONE_TASK, join, limit_told
+from steelyard.metrics.proportions import ONE_CLUSTER, join, limit_told
 from steelyard.metrics.stats import agreement
 from steelyard.metrics.stats.intervals import AGREEMENT
 
@@ -34,7 +34,7 @@ def kappa(heading: Heading, pairs: Pairs, lacking: str) -> Estimate:
     beyond = Beyond(table, lambda sums: agreement.kappa(sums, _ANSWERS), AGREEMENT, int(read.sum()))
     limit = KAPPA.limit_in(heading.group, heading.probe)
     word = beyond.word(limit) if limit else None
-    tasks = len(np.unique(pairs.cluster))
+    clusters = len(np.unique(pairs.cluster))
     return heading.estimate(
         KAPPA,
         unit="call",
@@ -42,17 +42,17 @@ def kappa(heading: Heading, pairs: Pairs, lacking: str) -> Estimate:
         intervals=(Interval("jackknife_cluster", *beyond.limits(0.975)),),
         n_calls=beyond.calls,
         n_units=distinct_pairs(pairs, np.asarray(read.any(axis=1))),
-        n_clusters=tasks,
+        n_clusters=clusters,
         excluded=excluded(pairs),
         chance=0.0,
         finding=word,
         calls_needed=beyond.calls_needed(limit) if limit and word == UNDERPOWERED else None,
-        note=join([limit_told(limit) if limit else None, ONE_TASK if tasks < 2 else None]),
+        note=join([limit_told(limit) if limit else None, ONE_CLUSTER if clusters < 2 else None]),
     )
 
 
 def _table(pairs: Pairs) -> Floats:
-    """Calls by what people chose and what the judge named, within each task; pairs where there is one."""
+    """Calls by what people chose and what the judge named, within each cluster; pairs where there is one."""
     row, order = np.nonzero(readable(pairs.calls))
     given = as_tie(pairs.calls[row, order])
     better, first = pairs.better[row], np.where(order == 0, 1, 2)

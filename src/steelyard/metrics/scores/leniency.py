@@ -17,7 +17,7 @@ from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import MARGIN, UNDERPOWERED, by_loss, difference_word, moved_by
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.proportions import ONE_TASK, join, share_bounds
+from steelyard.metrics.proportions import ONE_CLUSTER, join, share_bounds
 from steelyard.metrics.scores.against_labels import CONSTANT_LABELS, NOT_SCORED
 from steelyard.metrics.scores.columns import Ending, Scores
 from steelyard.metrics.scores.shares import score_tally, share, unlabelled
@@ -61,7 +61,7 @@ def leniency_estimates(heading: Heading, scores: Scores) -> list[Estimate]:
 
 
 def item_means(scores: Scores) -> tuple[Floats, Floats, Ints, Ints]:
-    """Mean score, label, task and calls of each labelled item that has a score."""
+    """Mean score, label, cluster and calls of each labelled item that has a score."""
     rows = scores.where(scores.labelled & scores.decided)
     items, item = np.unique(rows.item, return_inverse=True)
     calls = np.bincount(item, minlength=len(items)).astype(np.float64)
@@ -170,7 +170,7 @@ def _told(
         note=join(
             [
                 f"p = {shift.p:.2g}; margin {MARGIN:g}",
-                ONE_TASK if rows.n_clusters < 2 else None,
+                ONE_CLUSTER if rows.n_clusters < 2 else None,
                 by_loss(seen, word),
             ]
         ),

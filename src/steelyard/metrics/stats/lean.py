@@ -68,14 +68,14 @@ class Lean:
 
     @property
     def clusters(self) -> int:
-        """Independent units: tasks, or the rows themselves where there is one task."""
+        """Independent units: clusters, or the rows themselves where there is one cluster."""
         return len(np.unique(self._independent))
 
     def limits(self, probability: float) -> Limits:
         """Two-sided limits at this one-sided probability: the wider of two methods on either side.
 
-        Tasks left out in turn see that errors of a task go together; limits of both shares stay honest where
-        a side has few units, or units that do not differ.
+        Clusters left out in turn see that errors of a cluster go together; limits of both shares stay honest
+        where a side has few units, or units that do not differ.
         """
         low, high = self._from_shares(probability)
         if self.error > _ROUNDING:
@@ -85,7 +85,7 @@ class Lean:
 
     @cached_property
     def error(self) -> float:
-        """Standard error from leaving out each task; 0 where it can not be told."""
+        """Standard error from leaving out each cluster; 0 where it can not be told."""
         if self.clusters < 3:
             return 0.0
         table = np.zeros((self.clusters, 6))
@@ -97,7 +97,7 @@ class Lean:
     def p(self, seed: int) -> float:
         """Two-sided p of no lean: errors dealt out at random among the units.
 
-        Exact where each unit is a task; where tasks hold several, Student's t has to agree.
+        Exact where each unit is a cluster; where clusters hold several, Student's t has to agree.
         """
         if not np.any(np.abs(self.distance) > _ROUNDING):
             return 1.0
@@ -114,7 +114,7 @@ class Lean:
 
     @property
     def detectable(self) -> float | None:
-        """Smallest lean that a two-sided 5 % test shows with 80 % power; None where tasks do not differ."""
+        """Smallest lean that a two-sided 5 % test shows with 80 % power; None without spread."""
         if self.error <= _ROUNDING:
             return None
         degrees = self.clusters - 1
