@@ -21,6 +21,7 @@ from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO as RA
 from steelyard.metrics.metric import Metric, undeclared
 from steelyard.metrics.panel.over_judges import PANEL
 from steelyard.metrics.panel.panel import panel_estimates
+from steelyard.metrics.remedies.cured import Cured, cured_judges
 from steelyard.metrics.run.cost import Dollars
 from steelyard.metrics.run.edit_family import TESTED as EDITS
 from steelyard.metrics.run.edit_family import read_together
@@ -67,6 +68,7 @@ def assemble(
     estimates: list[Estimate] = []
     whole: list[Estimate] = []
     baselines = {judge.name: seen.of_judge(judge.name) for judge in ordered if judge.baseline}
+    remedies: list[Cured] = []
     for judge in ordered:
         bench = _Bench(judge.name, seen.of_judge(judge.name), seed, faults)
         estimates += bench.together(bench.probed(probes), EDITS, "edits")
@@ -79,6 +81,8 @@ def assemble(
         estimates += bench.losses()
         whole += bench.unchanged()
         whole += [] if judge.baseline else bench.gains(baselines)
+        if not judge.baseline:
+            remedies += bench.remedies(prices)
     measured = {judge.name: seen.of_judge(judge.name) for judge in ordered if not judge.baseline}
     panel = _panel(measured, estimates, seed, faults) if form == POINTWISE else []
     # Figures of items as they are are no probe's: volatility, costs and juries count those of probes.
@@ -96,6 +100,7 @@ def assemble(
         run=run,
         level=form,
         panel=tuple(panel),
+        remedies=tuple(remedies),
         own_data=own_data,
     )
     return replace(sheet, verdicts=tuple(verdicts_of(sheet, faults)), faults=tuple(faults.found))
@@ -166,6 +171,12 @@ class _Bench:
         """The judge against rules that read nothing."""
         make = partial(gain_estimates, self.judge, self.observations, baselines, self.seed)
         return self.faults.estimates(self._heading(ORIGINAL), "against baselines", GAINS, make)
+
+    def remedies(self, prices: Mapping[str, Dollars | None] | None) -> list[Cured]:
+        """The judge with each remedy that its calls can tell of."""
+        price, priced = (prices or {}).get(self.judge), bool(prices) and self.judge in (prices or {})
+        make = partial(cured_judges, self.judge, self.observations, price, self.seed, priced=priced)
+        return self.faults.guarded(self.judge, "remedies", make, lambda _: [])
 
     def _heading(self, probe: str) -> Heading:
         return Heading.under(self.judge, probe, "base", self.seed)
