@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.metrics.metric import Limit, Metric
+from steelyard.metrics.metric import HIGH, LOW, Limit, Metric
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 
@@ -20,6 +20,7 @@ ACCURACY = Metric(
     "Verdicts equal to the expected one; with a slot: where the better text stood.",
     event=lambda columns: columns.right,
     labelled=True,
+    direction=HIGH,
 )
 AGREEMENT_FLOOR = Limit(0.40, "min", probes=(ORIGINAL, NATURAL_PROBE))
 """Least agreement with labels beyond chance: below it a judge tells little of what they tell."""
@@ -31,10 +32,12 @@ UNREADABLE_RATE = Metric(
     "unreadable",
     "Calls whose reply could not be read as a verdict; never counted as a score.",
     detail=True,
+    direction=LOW,
 )
 FAILED_RATE = Metric(
     "failed_rate",
     "failed",
     "Calls that returned no reply after retries; never counted as a score.",
     detail=True,
+    direction=LOW,
 )

@@ -52,6 +52,11 @@ def keeping_label() -> tuple[str, ...]:
     return tuple(name for name in gathered(EDITS) if getattr(installed()[name], "keeps_label", True))
 
 
+def changing_label() -> tuple[str, ...]:
+    """Probes whose edits should change the verdict."""
+    return tuple(name for name in gathered(EDITS) if name not in keeping_label())
+
+
 def probed_metrics() -> tuple[Metric, ...]:
     """Every metric that a probe declares, in reading order; where two share an id, the first counts."""
     found: dict[str, Metric] = {}

@@ -20,7 +20,7 @@ from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED, by_loss, moved_by
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.metric import Metric
+from steelyard.metrics.metric import HIGH, Metric
 from steelyard.metrics.pairs.answer import Answer, lost, readable, shown
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.proportions import ONE_CLUSTER, join
@@ -40,12 +40,14 @@ ACCURACY_GAIN = Metric(
     "over best baseline",
     "Accuracy minus that of the best rule that reads nothing: a constant answer, or a baseline of the run.",
     signed=True,
+    direction=HIGH,
 )
 ERROR_GAIN = Metric(
     "error_gain",
     "over best baseline",
     "Levels by which scores lie nearer to the label than those of the best rule that reads nothing.",
     signed=True,
+    direction=HIGH,
 )
 METRICS = (ACCURACY_GAIN, ERROR_GAIN)
 """In reading order."""
