@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from steelyard.cli.options import option
-from steelyard.cli.say import complain, shown, warn
-from steelyard.cli.sheet import print_sheet
+from steelyard.cli.say import complain, warn
+from steelyard.cli.sheet import full_option, print_page, print_sheet
 from steelyard.wording import counted
 
 if TYPE_CHECKING:
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     "--format", "form", type=click.Choice(["html", "md", "json", "csv"]), help="Print this format to stdout."
 )
 @option("--verify", is_flag=True, help="Re-hash the run file first.")
-def report(folder: Path, form: str | None, verify: bool) -> None:
+@full_option
+def report(folder: Path, form: str | None, verify: bool, full: bool) -> None:
     """Rebuild every figure of a run folder from its store and write the datasheet files anew."""
     from steelyard.errors import RunError, StoreError
     from steelyard.lab.folder.frozen_run import load_plan
@@ -39,7 +40,7 @@ def report(folder: Path, form: str | None, verify: bool) -> None:
     imported = ImportFolder(folder)
     if imported.observations.exists() and not run.study.exists():
         rebuilt = imported.load()
-        _publish(run, rebuilt.datasheet, [*rebuilt.warnings, *map(str, rebuilt.errors)], form)
+        _publish(run, rebuilt.datasheet, [*rebuilt.warnings, *map(str, rebuilt.errors)], form, full)
         return
     plan = load_plan(run)
     with run.store(read_only=True) as store:
@@ -54,10 +55,12 @@ def report(folder: Path, form: str | None, verify: bool) -> None:
         datasheet = build_datasheet(plan, record)
         observations = record.observations(plan.trials)
         losses = [*warnings(observations), *untaken(datasheet), *unasked(coverage.headline)]
-    _publish(run, datasheet, [str(loss) for loss in losses], form)
+    _publish(run, datasheet, [str(loss) for loss in losses], form, full)
 
 
-def _publish(run: RunFolder, datasheet: Datasheet, losses: Sequence[str], form: str | None) -> None:
+def _publish(
+    run: RunFolder, datasheet: Datasheet, losses: Sequence[str], form: str | None, full: bool
+) -> None:
     """Write the files where the folder allows it, warn of losses, print; exit 1 after a fault."""
     from steelyard.datasheet.render import csv, html, markdown
     from steelyard.errors import StoreError
@@ -72,8 +75,8 @@ def _publish(run: RunFolder, datasheet: Datasheet, losses: Sequence[str], form: 
         warn(loss)
     faults = [*uncomputed(datasheet.faults)]
     if form is None:
-        faults += print_sheet(datasheet)
-        click.echo(f"\nPage: {shown(run.page)}")
+        faults += print_sheet(datasheet, full=full)
+        click.echo()
     else:
         renderers = {
             "html": html.render,
@@ -84,5 +87,7 @@ def _publish(run: RunFolder, datasheet: Datasheet, losses: Sequence[str], form: 
         click.echo(renderers[form](datasheet), nl=False)
     for fault in faults:
         complain(fault)
+    if form is None:
+        print_page(run.page, full=full)
     if faults:
         sys.exit(1)
