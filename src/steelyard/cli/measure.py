@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from steelyard.cli.options import StudyCommand, option, study_options, whole
+from steelyard.cli.options import option, study_options, whole
 from steelyard.cli.say import calls_made, tell, warn
 from steelyard.cli.sheet import full_option, print_page, print_sheet
 from steelyard.cli.study import limits_of, open_study, with_reference
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from steelyard.lab.measure import Measurement
 
 
-@click.command(cls=StudyCommand, short_help="Measure judges and print the datasheet.")
+@click.command(short_help="Measure judges and print the datasheet.")
 @study_options
 @option(
     "--decide",

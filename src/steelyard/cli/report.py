@@ -12,7 +12,6 @@ import click
 from steelyard.cli.options import option
 from steelyard.cli.say import complain, warn
 from steelyard.cli.sheet import full_option, print_page, print_sheet
-from steelyard.wording import counted
 
 if TYPE_CHECKING:
     from steelyard.datasheet.datasheet import Datasheet
@@ -28,34 +27,13 @@ if TYPE_CHECKING:
 @full_option
 def report(folder: Path, form: str | None, verify: bool, full: bool) -> None:
     """Rebuild every figure of a run folder from its store and write the datasheet files anew."""
-    from steelyard.errors import RunError, StoreError
-    from steelyard.lab.folder.frozen_run import load_plan
-    from steelyard.lab.folder.publication import build_datasheet
+    from steelyard.cli.progress import working
     from steelyard.lab.folder.run_folder import RunFolder
-    from steelyard.lab.import_verdicts import ImportFolder
-    from steelyard.lab.run.record import Record
-    from steelyard.lab.run.shortfalls import unasked, untaken, warnings
+    from steelyard.lab.report import rebuild
 
-    run = RunFolder(folder)
-    imported = ImportFolder(folder)
-    if imported.observations.exists() and not run.study.exists():
-        rebuilt = imported.load()
-        _publish(run, rebuilt.datasheet, [*rebuilt.warnings, *map(str, rebuilt.errors)], form, full)
-        return
-    plan = load_plan(run)
-    with run.store(read_only=True) as store:
-        damage = store.verify() if verify else []
-        if damage:
-            found = counted(len(damage), "damaged row")
-            raise StoreError(f"{run.database}: {found}, the first: {damage[0]}; restore a copy.")
-        record = Record(store, plan.study.reference)
-        coverage = record.coverage(plan.trials)
-        if not coverage.own.answered:
-            raise RunError(f"{folder}: no call has a reply yet, so there is no datasheet; measure first.")
-        datasheet = build_datasheet(plan, record)
-        observations = record.observations(plan.trials)
-        losses = [*warnings(observations), *untaken(datasheet), *unasked(coverage.headline)]
-    _publish(run, datasheet, [str(loss) for loss in losses], form, full)
+    with working("computing every figure from the replies that are kept; no calls"):
+        rebuilt = rebuild(folder, verify=verify)
+    _publish(RunFolder(folder), rebuilt.datasheet, rebuilt.losses, form, full)
 
 
 def _publish(

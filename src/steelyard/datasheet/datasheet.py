@@ -104,7 +104,7 @@ class RunFacts:
     """Judge to the sampling fields that its server would not take, with the calls made without."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Datasheet:
     """Everything a report shows."""
 
@@ -136,6 +136,11 @@ class Datasheet:
     """Figures of several judges together: juries, correlated errors, each probe over judges."""
     faults: tuple[Fault, ...] = ()
     """What could not be computed; its figures are undefined, with the cause in their notes."""
+
+    def __repr__(self) -> str:
+        own = [judge.name for judge in self.judges if not judge.baseline]
+        flagged = sum(reading.word == "flagged" for reading in self.readings)
+        return f"<Datasheet of {', '.join(own)}: {counted(len(self.estimates), 'figure')}, {flagged} flagged>"
 
     @property
     def units(self) -> str:
