@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.datasheet.readings.readings import readings_of
+from steelyard.datasheet.verdicts.conclude import verdicts_of
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Faults
 from steelyard.metrics.heading import Heading
@@ -49,6 +50,7 @@ def assemble(
     observations: Iterable[Observation],
     run: Mapping[str, Any],
     prices: Mapping[str, Dollars | None] | None = None,
+    own_data: bool = False,
 ) -> Datasheet:
     """Every probe's figures for every judge, in a fixed order; costs where prices are given."""
     seen = Observations.of(observations)
@@ -69,7 +71,7 @@ def assemble(
         estimates += bench.losses()
     measured = {judge.name: seen.of_judge(judge.name) for judge in ordered if not judge.baseline}
     panel = _panel(measured, estimates, seed, faults) if form == POINTWISE else []
-    return Datasheet(
+    sheet = Datasheet(
         name=name,
         seed=seed,
         stimulus_set=stimulus_set,
@@ -81,8 +83,9 @@ def assemble(
         run=run,
         level=form,
         panel=tuple(panel),
-        faults=tuple(faults.found),
+        own_data=own_data,
     )
+    return replace(sheet, verdicts=tuple(verdicts_of(sheet, faults)), faults=tuple(faults.found))
 
 
 @dataclass(frozen=True)

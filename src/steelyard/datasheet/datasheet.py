@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from steelyard.datasheet.look_up import LookUp
+from steelyard.datasheet.verdict import Verdict
 from steelyard.json_body import from_body, mapping, read_fields
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Fault
@@ -16,10 +17,12 @@ from steelyard.stimuli.authored.report import ProbeReport
 from steelyard.wording import counted
 
 SCHEMA = "steelyard.datasheet/1"
-STUDY = ("name", "seed", "stimulus_set", "version", "profile", "level")
+STUDY = ("name", "seed", "stimulus_set", "version", "profile", "level", "own_data")
 """Fields that stand under `study` in the file, with the reference."""
-PARTS = ("judges", "run", "estimates", "panel", "readings", "authored", "faults")
+PARTS = ("judges", "run", "estimates", "panel", "readings", "verdicts", "authored", "faults")
 """Fields that stand by themselves."""
+MOST_NAMES = 3
+"""Judges that a title names."""
 _REFERENCE = (
     "verdicts of judge ",
     " on the originals: accuracy is agreement with it, and its own on the originals says nothing",
@@ -136,6 +139,35 @@ class Datasheet:
     """Figures of several judges together: juries, correlated errors, each probe over judges."""
     faults: tuple[Fault, ...] = ()
     """What could not be computed; its figures are undefined, with the cause in their notes."""
+    verdicts: tuple[Verdict, ...] = ()
+    """One for each measured judge, in their order; none in a file of a program that gave none."""
+    own_data: bool = False
+    """True where the texts are the user's, so that the profile does not say how many there are."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on the only measured judge; with several, `verdicts` has one for each."""
+        if len(self.verdicts) != 1:
+            raise ValueError(f"{counted(len(self.verdicts), 'verdict')}, expected one; look at verdicts")
+        return self.verdicts[0]
+
+    @property
+    def smoke_test(self) -> bool:
+        """True for a run that is too small to clear a judge of anything."""
+        return self.profile == "quick" and not self.own_data
+
+    @property
+    def kind(self) -> str:
+        """What the sheet calls itself."""
+        return "Judge Datasheet, smoke test" if self.smoke_test else "Judge Datasheet"
+
+    @property
+    def title(self) -> str:
+        """The measured judges, by which reports are named; the study where there are none."""
+        names = [judge.name for judge in self.judges if not judge.baseline]
+        if len(names) <= MOST_NAMES:
+            return ", ".join(names) or self.name
+        return f"{', '.join(names[: MOST_NAMES - 1])} and {len(names) - MOST_NAMES + 1} others"
 
     def __repr__(self) -> str:
         own = [judge.name for judge in self.judges if not judge.baseline]
@@ -210,6 +242,7 @@ class Datasheet:
             "estimates": [estimate.to_json() for estimate in self.estimates],
             "panel": [estimate.to_json() for estimate in self.panel],
             "readings": [reading.to_json() for reading in self.readings],
+            "verdicts": [verdict.to_json() for verdict in self.verdicts],
             **({"authored": [report.to_json() for report in self.authored]} if self.authored else {}),
             **({"faults": [fault.to_json() for fault in self.faults]} if self.faults else {}),
         }

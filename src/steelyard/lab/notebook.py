@@ -15,6 +15,7 @@ from steelyard.lab.authoring.commission import Commission, commission_of
 from steelyard.lab.compare import Target, compare_targets
 from steelyard.lab.folder.datasheet_file import read_datasheet, write_datasheet
 from steelyard.lab.folder.run_folder import RunFolder
+from steelyard.lab.gate.policy import PolicyLike
 from steelyard.lab.gate.ruling import Ruling
 from steelyard.lab.gate.session import gate as gate_folder
 from steelyard.lab.measure import measure as run
@@ -117,14 +118,17 @@ def compare(first: Place, second: Place, margin: float = MARGIN) -> ComparisonSh
 
 def gate(
     folder: Place,
-    policy: Place,
+    policy: PolicyLike = "default",
     judges: tuple[str, ...] = (),
     reference: Place | None = None,
     margin: float = MARGIN,
 ) -> Ruling:
-    """Whether the judges of a run folder may be used, by a policy; writes the certificate."""
+    """Whether the judges of a run folder may be used; writes the certificate.
+
+    `policy` is a file, a mapping of rules, or one that is shipped: smoke, default, strict.
+    """
     earlier = None if reference is None else Path(reference)
-    ruling, _ = gate_folder(Path(folder), Path(policy), datetime.now(UTC), judges, earlier, margin)
+    ruling, _ = gate_folder(Path(folder), policy, datetime.now(UTC), judges, earlier, margin)
     return ruling
 
 

@@ -1,4 +1,4 @@
-"""The datasheet on one screen of a terminal: a word for every judge and question, then what was flagged."""
+"""The datasheet on one screen of a terminal: a word for every judge and question, then the verdicts."""
 
 from __future__ import annotations
 
@@ -7,15 +7,12 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from steelyard.datasheet.datasheet import Datasheet, JudgeEntry, Reading
+from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.datasheet.render.opening import Opening
-from steelyard.datasheet.render.printer import STYLES
 from steelyard.datasheet.sections.summary import Summary, even_groups, summarise
 
 WORD = len("underpowered") + 2
 """Columns that a word takes, with the space before the next."""
-TOLD = 1
-"""Flagged readings of a judge that are told as sentences; the others are named."""
 WITHOUT_LIMIT = "measured"
 """The word of a reading that has no limit to be held against: a row of it alone decides nothing."""
 
@@ -36,16 +33,15 @@ class _Brief(Opening):
         self.label = max((len(title) for title in titles), default=0) + 1
 
     def show(self) -> None:
-        """Header, matrix, sentences."""
-        self.header()
+        """Header, matrix, verdicts."""
+        self.header(short=True)
         names = self._columns()
         if self.titles:
             for judges in even_groups(self.summary.measured, max(1, self._room // WORD)):
                 self._matrix(judges, names)
         if self.others:
             self.line(f"Measured, without a limit: {', '.join(self.others)}.", "dim")
-        for judge in self.summary.measured:
-            self._flagged(judge)
+        self.verdicts()
 
     @property
     def _room(self) -> int:
@@ -77,24 +73,6 @@ class _Brief(Opening):
         table.show_header = any(shown)
         for title in self.titles:
             table.add_row(self.text(title), *(self.word(judge.name, title) for judge in judges))
-        if any(shown):
+        if shown == [judge.name for judge in judges]:
             self.console.print()
         self.console.print(table)
-
-    def _flagged(self, judge: JudgeEntry) -> None:
-        """The first flagged readings as sentences, the others by name."""
-        flagged = [reading for reading in self.summary.readings(judge.name) if reading.word == "flagged"]
-        if not flagged:
-            return
-        self.console.print()
-        self.whole(self.text(judge.name, "bold"))
-        for reading in flagged[:TOLD]:
-            self._sentence(reading)
-        if flagged[TOLD:]:
-            rest = ", ".join(reading.title for reading in flagged[TOLD:])
-            self.indented(self.text(f"also flagged: {rest}"))
-
-    def _sentence(self, reading: Reading) -> None:
-        line = self.text(f"{reading.title}: ", STYLES["flagged"])
-        line.append_text(self.text(reading.sentence))
-        self.indented(line)

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from steelyard.datasheet.render.printer import STYLES, Printer
+from steelyard.datasheet.render.verdict_lines import print_verdict
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.identity import short_hash
@@ -22,23 +23,29 @@ class Opening(Printer):
         super().__init__(console)
         self.summary = summary
 
-    def header(self) -> None:
-        """Name, facts of the run, and what labels are where a judge gave them."""
-        sheet = self.summary.datasheet
-        calls = counted(self.summary.calls, "call") if self.summary.calls else "calls not recorded"
+    def header(self, *, short: bool = False) -> None:
+        """Name, facts of the run, and what labels are where a judge gave them; a short name fits one line."""
+        sheet, summary = self.summary.datasheet, self.summary
         if sheet.partial:
             self.line(sheet.partial_told, STYLES["underpowered"])
-        self.line(f"Judge Datasheet: {sheet.name}", "bold")
-        facts = (
-            f"{sheet.profile} profile",
-            calls,
-            f"stimuli {short_hash(sheet.stimulus_set)}",
-            f"seed {sheet.seed}",
-            sheet.version,
-        )
+        title = f"{sheet.kind}: {sheet.title}"
+        if short and Text(title).cell_len > self.console.width:
+            title = f"{sheet.kind}: {counted(len(summary.measured), 'judge')}"
+        self.line(title, "bold")
+        calls = counted(summary.calls, "call") if summary.calls else "calls not recorded"
+        facts = [f"study {sheet.name}", f"{sheet.profile} profile", calls, f"seed {sheet.seed}"]
+        if not short:
+            facts[-1:] = [f"stimuli {short_hash(sheet.stimulus_set)}", facts[-1], sheet.version]
         self.line(" · ".join(facts), "dim")
         if sheet.reference_told:
             self.line(f"Reference: {sheet.reference_told}.")
+
+    def verdicts(self) -> None:
+        """The verdict on each judge that has one."""
+        for judge in self.summary.measured:
+            verdict = self.summary.verdict(judge.name)
+            if verdict is not None:
+                print_verdict(self, verdict)
 
     def word(self, judge: str, title: str) -> Text:
         """The word of one reading, in its colour."""

@@ -42,6 +42,7 @@ class _Page(Opening):
     def show(self) -> None:
         """Header, tables of the measured judges, sentences, written stimuli, baselines, judges together."""
         self.header()
+        self.verdicts()
         for judges in even_groups(self.summary.measured, self.per_table):
             self._show_judges(judges)
         self._sentences()

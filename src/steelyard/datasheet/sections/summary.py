@@ -9,6 +9,7 @@ from itertools import pairwise
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry, Reading
 from steelyard.datasheet.sections.rows import Row, Section
 from steelyard.datasheet.sections.sections import sections
+from steelyard.datasheet.verdict import Verdict
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.visible import visible
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
@@ -63,6 +64,10 @@ class Summary:
     def reading(self, judge: str, title: str) -> Reading | None:
         """One judge's reading under a title."""
         return next((reading for reading in self.readings(judge) if reading.title == title), None)
+
+    def verdict(self, judge: str) -> Verdict | None:
+        """The verdict on one judge."""
+        return next((verdict for verdict in self.datasheet.verdicts if verdict.judge == judge), None)
 
     @property
     def headlines(self) -> tuple[Row, ...]:
@@ -138,6 +143,19 @@ def _visible(datasheet: Datasheet) -> Datasheet:
             )
             for reading in datasheet.readings
         ),
+        verdicts=tuple(_visible_verdict(verdict) for verdict in datasheet.verdicts),
+    )
+
+
+def _visible_verdict(verdict: Verdict) -> Verdict:
+    facts = (replace(fact, sentence=visible(fact.sentence)) for fact in verdict.facts)
+    return replace(
+        verdict,
+        judge=visible(verdict.judge),
+        facts=tuple(facts),
+        so=visible(verdict.so),
+        next=visible(verdict.next),
+        command=None if verdict.command is None else visible(verdict.command),
     )
 
 

@@ -40,6 +40,7 @@ def build_datasheet(plan: Plan, record: Record) -> Datasheet:
         observations=record.observations(plan.trials),
         run=run_facts(plan, record),
         prices={judge.name: dollars_of(judge) for judge in study.judges if not judge.baseline},
+        own_data=study.source is not None,
     )
     written = tally(map(AuthoredStimulus.of, record.store.authored().values()), plan.kept)
     return replace(sheet, authored=written, reference=study.reference)
