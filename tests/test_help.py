@@ -67,6 +67,7 @@ def prepare(name: str, command: Command, folder: Path) -> None:
     made = {
         "report": [("run", pairs)],
         "gate": [("run", pairs)],
+        "show": [("run", pairs)],
         "compare": [
             ("run", pairs),
             *((out, ("measure", "-j", "planted/tie", "-p", "vacuum")) for out in ("before", "after")),

@@ -18,6 +18,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     ),
     "generate": ("steelyard generate study.yaml",),
     "report": ("steelyard report run", "steelyard report run --full", "steelyard report run --format md"),
+    "show": ("steelyard show run", "steelyard show run --outcome flip -n 2"),
     "compare": ("steelyard compare run:planted/probit run:planted/coin", "steelyard compare before after"),
     "overall": ("steelyard overall first second",),
     "gate": ("steelyard gate run --policy policy.yaml",),

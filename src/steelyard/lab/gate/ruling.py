@@ -54,7 +54,7 @@ class Check:
     """Where inconclusive: further calls of the same design that decide in four runs of five, if the value
     stayed."""
     more: str | None = None
-    """The same in words, as tasks or rows where those are what is missing."""
+    """The same in words, as clusters or rows where those are what is missing."""
     metric: str = ""
     """Metric id."""
     value: float | None = None
