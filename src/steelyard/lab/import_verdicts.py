@@ -11,6 +11,7 @@ from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.errors import ConfigError, SteelyardError, StoreError
 from steelyard.lab.folder.datasheet_file import write_datasheet
+from steelyard.lab.folder.next_step import with_recorded_steps
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.folder.whole_file import write_text
 from steelyard.lab.recorded.call_table import CallTable
@@ -135,7 +136,9 @@ def _imported(
         run={"calls": len(calls)},
     )
     silence = speechless([entry.name for entry in entries], observations, recorded=True)
-    return Imported(calls, datasheet, tuple(silence), (*remarks, *warnings(observations)))
+    return Imported(
+        calls, with_recorded_steps(datasheet), tuple(silence), (*remarks, *warnings(observations))
+    )
 
 
 def _same(path: Path, chunks: Iterable[str]) -> bool:
