@@ -212,7 +212,7 @@ def test_the_command(steelyard, tmp_path: Path) -> None:
     write(tmp_path / "scores.jsonl", pairs_of_calls([(1, n % 2, 1) for n in range(20)]))
     done = steelyard("import", "scores.jsonl", "--out", "sheet")
     assert done.returncode == 0, done.stderr
-    assert "calls/items/tasks" in done.stdout
+    assert "calls/items/clusters" in done.stdout
     before = (tmp_path / "sheet" / "datasheet.json").read_bytes()
     assert steelyard("report", "sheet").returncode == 0
     assert (tmp_path / "sheet" / "datasheet.json").read_bytes() == before

@@ -101,7 +101,7 @@ def test_the_basis_is_that_of_the_first_figure_that_is_defined() -> None:
     )
     assert estimates != sheet.estimates
     zero_point = printed(replace(sheet, estimates=estimates)).partition("Zero point  ")[2]
-    assert "0/0/0" not in zero_point.partition("calls/pairs/tasks")[2].splitlines()[0]
+    assert "0/0/0" not in zero_point.partition("calls/pairs/clusters")[2].splitlines()[0]
 
 
 def test_an_output_without_unicode_gets_ascii() -> None:

@@ -13,8 +13,9 @@ from steelyard.datasheet.render.notebook import NotebookSheet
 from steelyard.errors import ConfigError
 from steelyard.lab.authoring.commission import Commission, commission_of
 from steelyard.lab.compare import Target, compare_targets
-from steelyard.lab.folder.datasheet_file import read_datasheet, write_datasheet
+from steelyard.lab.folder.datasheet_file import read_datasheet
 from steelyard.lab.folder.run_folder import RunFolder
+from steelyard.lab.gate.policy import PolicyLike
 from steelyard.lab.gate.ruling import Ruling
 from steelyard.lab.gate.session import gate as gate_folder
 from steelyard.lab.measure import measure as run
@@ -101,8 +102,7 @@ def plan(
 
 def report(folder: Place) -> NotebookSheet:
     """Every figure of a run folder or an import computed anew, its files written again; no calls."""
-    sheet = rebuild(Path(folder)).datasheet
-    return NotebookSheet.shown(write_datasheet(Path(folder), sheet), Path(folder))
+    return NotebookSheet.shown(rebuild(Path(folder)).write(Path(folder)), Path(folder))
 
 
 def load(folder: Place) -> NotebookSheet:
@@ -117,14 +117,17 @@ def compare(first: Place, second: Place, margin: float = MARGIN) -> ComparisonSh
 
 def gate(
     folder: Place,
-    policy: Place,
+    policy: PolicyLike = "default",
     judges: tuple[str, ...] = (),
     reference: Place | None = None,
     margin: float = MARGIN,
 ) -> Ruling:
-    """Whether the judges of a run folder may be used, by a policy; writes the certificate."""
+    """Whether the judges of a run folder may be used; writes the certificate.
+
+    `policy` is a file, a mapping of rules, or one that is shipped: smoke, default, strict.
+    """
     earlier = None if reference is None else Path(reference)
-    ruling, _ = gate_folder(Path(folder), Path(policy), datetime.now(UTC), judges, earlier, margin)
+    ruling, _ = gate_folder(Path(folder), policy, datetime.now(UTC), judges, earlier, margin)
     return ruling
 
 

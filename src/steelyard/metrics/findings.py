@@ -2,8 +2,8 @@
 
 A word is said only where it would hold however the missing verdicts had come out: limits are taken at the
 worst and the best case over them. `clear` against a limit also asks that a judge which sits on the limit
-would show so few events in at most 5 % of runs, were its calls correlated by .3 within tasks; `flagged` in a
-single task asks that exact binomial limits lie beyond the limit as well.
+would show so few events in at most 5 % of runs, were its calls correlated by .3 within clusters; `flagged` in
+a single cluster asks that exact binomial limits lie beyond the limit as well.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def limit_word(limits: Limits, limit: Limit) -> str:
 
 
 def judge_limit(tally: Tally, limit: Limit, bounds: Limits | None = None) -> str:
-    """The word for a proportion against its limit, tasks as clusters.
+    """The word for a proportion against its limit, clusters taken as independent.
 
     `bounds` are the share in the worst and best case over missing verdicts.
     """
@@ -41,11 +41,11 @@ def judge_limit(tally: Tally, limit: Limit, bounds: Limits | None = None) -> str
     least, most = (share, share) if bounds is None else (min(share, bounds[0]), max(share, bounds[1]))
     size, reach = effective_size(tally), quantile(tally, 1 - ALPHA)
     word = limit_word((score(least, size, reach)[0], score(most, size, reach)[1]), limit)
-    one_task = tally.n_clusters < 2
+    one_cluster = tally.n_clusters < 2
     if word == CLEAR:
-        kept = one_task or _so_few(tally, limit, (least, most))
+        kept = one_cluster or _so_few(tally, limit, (least, most))
     else:
-        kept = word != FLAGGED or not one_task or _exactly_beyond(size, limit, (least, most))
+        kept = word != FLAGGED or not one_cluster or _exactly_beyond(size, limit, (least, most))
     return word if kept else UNDERPOWERED
 
 
@@ -58,7 +58,7 @@ def _exactly_beyond(size: float, limit: Limit, shares: Limits) -> bool:
 
 
 def _so_few(tally: Tally, limit: Limit, shares: Limits, times: float = 1.0) -> bool:
-    """Whether a judge on the limit would rarely show so few events beyond it; a single task tells nothing."""
+    """Whether a judge on the limit would rarely show so few events beyond it; one cluster tells nothing."""
     share, at = (shares[1], limit.value) if limit.side == "max" else (1 - shares[0], 1 - limit.value)
     return chance_of_so_few(share * tally.n * times, tally.trials, at, times) <= ALPHA
 
@@ -97,20 +97,20 @@ def detectable_beyond(tally: Tally, limit: Limit) -> float:
 
 
 def calls_needed(tally: Tally, limit: Limit) -> int | None:
-    """Calls of this design, more tasks like these, that decide in four runs of five if the share is true.
+    """Calls of this design, more clusters like these, that decide in four runs of five if the share is true.
 
-    None where the share lies on the limit. With one task units are added to that task.
+    None where the share lies on the limit. With one cluster units are added to that cluster.
     """
-    share, size, tasks = tally.k / tally.n, effective_size(tally), tally.n_clusters
-    if tasks < 2:
+    share, size, clusters = tally.k / tally.n, effective_size(tally), tally.n_clusters
+    if clusters < 2:
         trials = trials_to_exclude(share, limit.value, normal_quantile(1 - ALPHA), POWER)
         return None if trials is None else ceil(max(trials, size + 1) / size * tally.n_calls)
 
     def decided(count: int) -> bool:
-        trials = size / tasks * count
+        trials = size / clusters * count
         seen = short_of(share, limit.value, trials, t_quantile(POWER, count - 1))
         word = limit_word(score(seen, trials, t_quantile(1 - ALPHA, count - 1)), limit)
-        return word == FLAGGED or (word == CLEAR and _so_few(tally, limit, (seen, seen), count / tasks))
+        return word == FLAGGED or (word == CLEAR and _so_few(tally, limit, (seen, seen), count / clusters))
 
-    count = first_number(decided, tasks)
-    return None if count is None else ceil(count / tasks * tally.n_calls)
+    count = first_number(decided, clusters)
+    return None if count is None else ceil(count / clusters * tally.n_calls)

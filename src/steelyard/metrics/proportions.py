@@ -25,8 +25,8 @@ from steelyard.metrics.stats.clusters import (
 from steelyard.metrics.stats.intervals import Limits, goodman, wilson
 from steelyard.metrics.stats.tally import Tally
 
-ONE_TASK = "this task only"
-NO_SPREAD = f"no spread between tasks: an intra-task correlation of {ASSUMED_CORRELATION} is assumed"
+ONE_CLUSTER = "this cluster only"
+NO_SPREAD = f"no spread between clusters: an intra-cluster correlation of {ASSUMED_CORRELATION} is assumed"
 
 
 def proportion(
@@ -111,7 +111,7 @@ def _cell_intervals(heading: Heading, metric: Metric, tally: Tally, cells: int) 
 def _remarks(tally: Tally, limit: Limit | None) -> list[str]:
     remarks = []
     if tally.n_clusters < 2:
-        remarks.append(ONE_TASK)
+        remarks.append(ONE_CLUSTER)
     elif tally.share.even:
         remarks.append(NO_SPREAD)
     if tally.abstained:

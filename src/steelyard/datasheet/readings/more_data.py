@@ -1,4 +1,4 @@
-"""How much more data would decide, in words: what is missing are tasks or rows, seldom calls."""
+"""How much more data would decide, in words: what is missing are clusters or rows, seldom calls."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CHANCE = "would decide in four runs of five, if the share stays"
 
 
 def more_data(estimate: Estimate, calls: int) -> str:
-    """`about 6 more tasks (72 calls) would decide in four runs of five, if the share stays`.
+    """`about 6 more clusters (72 calls) would decide in four runs of five, if the share stays`.
 
     Rates over the whole run are of calls, whatever they show.
     """
@@ -35,14 +35,14 @@ def more_data(estimate: Estimate, calls: int) -> str:
 
 
 def _noun(estimate: Estimate) -> str:
-    """A task where it holds several pairs or items, or is built in; else a row of the user's data."""
+    """A cluster where it holds several pairs or items, or is built in; else a row of the user's data."""
     if estimate.probe in BUILT_IN or estimate.n_units > estimate.n_clusters:
-        return "task"
+        return "cluster"
     return "labelled row" if estimate.metric in LABELLED else "row"
 
 
 BUILT_IN = ("vacuum", "ladder", "criterion")
-"""Probes whose pairs are made of the catalogue's tasks, one or several of each."""
+"""Probes whose pairs are made of the catalogue's clusters, one or several of each."""
 LABELLED = (
     *(ACCURACY.id, ACCURACY_BOTH.id, BALANCED_ACCURACY.id, FALSE_POSITIVE_RATE.id, FALSE_NEGATIVE_RATE.id),
     *(WITHIN_ONE.id, KAPPA.id, GWET_AC1.id, MAE.id, BIAS.id, CCC.id, PEARSON.id, SPEARMAN.id, QWK.id),

@@ -12,6 +12,7 @@ from rich.text import Text
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.datasheet.render.printer import STYLES, Printer
 from steelyard.datasheet.render.verdict_lines import print_verdict
+from steelyard.datasheet.sections.remedies import remedy_line
 from steelyard.datasheet.sections.rows import Row, Section
 from steelyard.datasheet.sections.summary import Summary, even_groups, summarise
 from steelyard.datasheet.sections.together import alone, together
@@ -110,7 +111,7 @@ class _Page(Printer):
         for row in section.rows:
             self._row(table, row, judges, width)
         basis = [self._basis(section, judge.name) for judge in judges]
-        behind = f"  calls/{self.summary.datasheet.units}/tasks"
+        behind = f"  calls/{self.summary.datasheet.units}/clusters"
         table.add_row(self.text(behind, "dim"), *(self.text(text, "dim") for text in basis))
 
     def _basis(self, section: Section, judge: str) -> str:
@@ -156,6 +157,8 @@ class _Page(Printer):
                 line.append_text(self.text(reading.word, STYLES.get(reading.word, "")))
                 line.append_text(self.text(f": {reading.sentence}"))
                 self.indented(line)
+            if remedy := remedy_line(self.summary.datasheet, judge.name):
+                self.indented(self.text(remedy))
 
     def _authored(self) -> None:
         reports = self.summary.datasheet.authored
@@ -202,7 +205,7 @@ class _Page(Printer):
             if reason in self.reasons:
                 self.line(f"({letter}) undefined: {reason}", STYLES["undefined"])
         self.line("value [95 % interval] count/total · ! flagged · ? underpowered", "dim")
-        self.line("deff: design effect, the inflation of the variance by clustering within tasks", "dim")
+        self.line("deff: design effect, by how much clusters inflate the variance", "dim")
 
 
 def _packed(parts: Iterable[Text], width: int) -> Text:

@@ -171,7 +171,7 @@ def _figure(
 
 
 def _mixture(formula: Formula, sums: Sums, values: Floats) -> Interval | None:
-    """Limits where tasks do not differ: as many random verdicts as the data allow, mixed into the table."""
+    """Limits where clusters are alike: as many random verdicts as the data allow, mixed into the table."""
     calls = np.rint(sums.table.sum((1, 2))).astype(np.int64)
     none = Tally(events=0 * calls, trials=calls, n_calls=sums.n_calls, n_units=sums.n_items)
     random = score(0.0, none.share.assumed_size, quantile(none, 0.975))[1]
