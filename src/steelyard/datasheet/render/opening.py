@@ -33,7 +33,7 @@ class Opening(Printer):
             title = f"{sheet.kind}: {counted(len(summary.measured), 'judge')}"
         self.line(title, "bold")
         calls = counted(summary.calls, "call") if summary.calls else "calls not recorded"
-        facts = [f"study {sheet.name}", f"{sheet.profile} profile", calls, f"seed {sheet.seed}"]
+        facts = [sheet.name, f"{sheet.profile} profile", calls, f"seed {sheet.seed}"]
         if not short:
             facts[-1:] = [f"stimuli {short_hash(sheet.stimulus_set)}", facts[-1], sheet.version]
         self.line(" · ".join(facts), "dim")
