@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from steelyard.cli.options import option
-from steelyard.cli.say import shown, tell
-from steelyard.cli.sheet import print_sheet
+from steelyard.cli.say import tell
+from steelyard.cli.sheet import full_option, print_page, print_sheet
 from steelyard.wording import counted
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ TABLES = (".csv", ".tsv", ".tab", ".xlsx", ".xlsm", ".parquet", ".pq")
 @option("--scale", metavar="SCALE", help="Scale of scores in a table, such as binary or 1-6.")
 @option("--name", metavar="TEXT", help="Name of the datasheet; that of the first file unless given.")
 @option("--seed", type=int, default=7, metavar="N", help="Seed of the bootstrap.")
+@full_option
 @option("--json", "as_json", is_flag=True, help="Print datasheet.json instead of the datasheet.")
 def import_command(
     files: tuple[Path, ...],
@@ -46,6 +47,7 @@ def import_command(
     scale: str | None,
     name: str | None,
     seed: int,
+    full: bool,
     as_json: bool,
 ) -> None:
     """Turn recorded verdicts into a datasheet, without a call.
@@ -64,10 +66,13 @@ def import_command(
     if as_json:
         click.echo(sheet.dumps(), nl=False)
     else:
-        errors += print_sheet(sheet)
+        errors += print_sheet(sheet, full=full)
+        click.echo()
+    code = tell(imported.warnings, errors)
+    if not as_json:
         read = counted(len(imported.calls), "recorded call")
-        click.echo(f"\n{read}, none made. Page: {shown(RunFolder(out).page)}")
-    sys.exit(tell(imported.warnings, errors))
+        print_page(RunFolder(out).page, f"{read}, none made.", full=full)
+    sys.exit(code)
 
 
 def _table(
