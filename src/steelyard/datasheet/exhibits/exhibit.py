@@ -45,7 +45,7 @@ class ShownCall:
     reason: str | None
     """Why there is no verdict."""
     attempts: int | None = None
-    """How often it was asked; None where that was not recorded."""
+    """How often a call that failed was made; None for others."""
     message: str | None = None
     """What the server or the network said to a call that failed."""
 
