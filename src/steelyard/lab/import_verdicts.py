@@ -14,6 +14,7 @@ from steelyard.errors import ConfigError, SteelyardError, StoreError
 from steelyard.lab.folder.datasheet_file import write_datasheet
 from steelyard.lab.folder.evidence import Evidence
 from steelyard.lab.folder.exhibits import with_exhibits
+from steelyard.lab.folder.next_step import with_recorded_steps
 from steelyard.lab.folder.results_file import write_results
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.folder.whole_file import write_text
@@ -139,7 +140,7 @@ def import_verdicts(paths: Sequence[Path], name: str | None = None, seed: int = 
     )
     silence = speechless([entry.name for entry in entries], observations, recorded=True)
     remarks = (*recorded.remarks, *warnings(observations))
-    datasheet = with_exhibits(datasheet, Evidence.recorded(observations, seed))
+    datasheet = with_exhibits(with_recorded_steps(datasheet), Evidence.recorded(observations, seed))
     return Imported(calls, observations, datasheet, tuple(silence), remarks)
 
 
