@@ -264,7 +264,6 @@ def browse(chromium: str, folder: Path, *options: str) -> str:
 
 
 @pytest.mark.browser
-@pytest.mark.xdist_group("browser")
 def test_a_browser_runs_the_page(chromium: str, tmp_path: Path, document: str) -> None:
     hostile = html.render(renamed(example(), "Qwen32B", "<img src=x onerror=\"document.title='pwned'\">"))
     (tmp_path / "sheet.html").write_text(hostile, encoding="utf-8")
@@ -275,7 +274,6 @@ def test_a_browser_runs_the_page(chromium: str, tmp_path: Path, document: str) -
 
 
 @pytest.mark.browser
-@pytest.mark.xdist_group("browser")
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_a_browser_draws_the_page(chromium: str, tmp_path: Path, document: str, theme: str) -> None:
     themed = document.replace('<html lang="en">', f'<html lang="en" data-theme="{theme}">')

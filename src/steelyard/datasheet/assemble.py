@@ -18,6 +18,7 @@ from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO as RA
 from steelyard.metrics.metric import Metric, undeclared
 from steelyard.metrics.panel.over_judges import PANEL
 from steelyard.metrics.panel.panel import panel_estimates
+from steelyard.metrics.remedies.cured import Cured, cured_judges
 from steelyard.metrics.run.cost import Dollars
 from steelyard.metrics.run.edit_family import TESTED as EDITS
 from steelyard.metrics.run.edit_family import read_together
@@ -59,6 +60,7 @@ def assemble(
     unchanged = {probe.name for probe in probes if shows_unchanged(probe)}
     faults = Faults()
     estimates: list[Estimate] = []
+    remedies: list[Cured] = []
     for judge in ordered:
         bench = _Bench(judge.name, seen.of_judge(judge.name), seed, faults)
         estimates += bench.together(bench.probed(probes), EDITS, "edits")
@@ -69,6 +71,8 @@ def assemble(
         estimates += bench.pooled(estimates, form)
         estimates += bench.volatility(estimates, form)
         estimates += bench.losses()
+        if not judge.baseline:
+            remedies += bench.remedies(prices)
     measured = {judge.name: seen.of_judge(judge.name) for judge in ordered if not judge.baseline}
     panel = _panel(measured, estimates, seed, faults) if form == POINTWISE else []
     sheet = Datasheet(
@@ -83,6 +87,7 @@ def assemble(
         run=run,
         form=form,
         panel=tuple(panel),
+        remedies=tuple(remedies),
         own_data=own_data,
     )
     return replace(sheet, verdicts=tuple(verdicts_of(sheet, faults)), faults=tuple(faults.found))
@@ -143,6 +148,12 @@ class _Bench:
         """Calls without a verdict over the whole run."""
         make = partial(loss_estimates, self.judge, self.observations, self.seed)
         return self.faults.estimates(Heading(self.judge, RUN, {}, self.seed), "failures", [*LOSSES], make)
+
+    def remedies(self, prices: Mapping[str, Dollars | None] | None) -> list[Cured]:
+        """The judge with each remedy that its calls can tell of."""
+        price, priced = (prices or {}).get(self.judge), bool(prices) and self.judge in (prices or {})
+        make = partial(cured_judges, self.judge, self.observations, price, self.seed, priced=priced)
+        return self.faults.guarded(self.judge, "remedies", make, lambda _: [])
 
     def _heading(self, probe: str) -> Heading:
         return Heading.under(self.judge, probe, "base", self.seed)

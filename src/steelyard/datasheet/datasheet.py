@@ -13,13 +13,14 @@ from steelyard.datasheet.verdict import Verdict
 from steelyard.json_body import from_body, keyed, mapping, read_fields, written_fields
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Fault
+from steelyard.metrics.remedies.cured import Cured
 from steelyard.stimuli.authored.report import ProbeReport
 from steelyard.wording import counted
 
 SCHEMA = "steelyard.datasheet/1"
 STUDY = ("name", "seed", "stimulus_set", "version", "profile", "form", "own_data")
 """Fields that stand under `study` in the file, with the reference."""
-PARTS = ("judges", "run", "estimates", "panel", "readings", "verdicts", "authored", "faults")
+PARTS = ("judges", "run", "estimates", "panel", "readings", "verdicts", "remedies", "authored", "faults")
 """Fields that stand by themselves."""
 MOST_NAMES = 3
 """Judges that a title names."""
@@ -137,6 +138,8 @@ class Datasheet:
     """Judge whose verdicts on the unchanged items are the labels; None where they are the data's own."""
     panel: tuple[Estimate, ...] = ()
     """Figures of several judges together: juries, correlated errors, each probe over judges."""
+    remedies: tuple[Cured, ...] = ()
+    """What each judge would show with a remedy, from the same calls; first the judge as measured."""
     faults: tuple[Fault, ...] = ()
     """What could not be computed; its figures are undefined, with the cause in their notes."""
     verdicts: tuple[Verdict, ...] = ()
@@ -243,6 +246,7 @@ class Datasheet:
             "panel": [estimate.to_json() for estimate in self.panel],
             "readings": [reading.to_json() for reading in self.readings],
             "verdicts": [verdict.to_json() for verdict in self.verdicts],
+            **({"remedies": [cured.to_json() for cured in self.remedies]} if self.remedies else {}),
             **({"authored": [report.to_json() for report in self.authored]} if self.authored else {}),
             **({"faults": [fault.to_json() for fault in self.faults]} if self.faults else {}),
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.metrics.metric import Limit, Metric
+from steelyard.metrics.metric import HIGH, LOW, Limit, Metric
 
 DARK_CURRENT = Metric(
     "dark_current",
@@ -18,16 +18,19 @@ ACCURACY = Metric(
     "Verdicts equal to the expected one; with a slot: where the better text stood.",
     event=lambda columns: columns.right,
     labelled=True,
+    direction=HIGH,
 )
 UNREADABLE_RATE = Metric(
     "unreadable_rate",
     "unreadable",
     "Calls whose reply could not be read as a verdict; never counted as a score.",
     detail=True,
+    direction=LOW,
 )
 FAILED_RATE = Metric(
     "failed_rate",
     "failed",
     "Calls that returned no reply after retries; never counted as a score.",
     detail=True,
+    direction=LOW,
 )

@@ -20,6 +20,10 @@ Group = Mapping[str, str | float]
 """A condition: protocol, kind, delta, slot, …; an absent key is pooled over."""
 
 
+HIGH, LOW = "high", "low"
+"""Which way a figure is better."""
+
+
 @dataclass(frozen=True)
 class Limit:
     """A figure's allowed side."""
@@ -65,6 +69,8 @@ class Metric:
     """False where it counts, or describes the data at hand, and so has no interval."""
     limit: Limit | None = None
     """What a datasheet holds it against unless a policy sets another."""
+    direction: str | None = None
+    """`HIGH` or `LOW` where one way is better and no limit says so; read `better`."""
     detail: bool = False
     """True where a short report leaves it out."""
     unit: str = "call"
@@ -82,6 +88,13 @@ class Metric:
     """True where all steps together are one condition more."""
     compared: bool = True
     """False where two judges are not compared on the event: another metric says the same."""
+
+    @property
+    def better(self) -> str | None:
+        """`HIGH` or `LOW`: which way is better; None where neither is, or nobody says."""
+        if self.limit is None:
+            return self.direction
+        return HIGH if self.limit.side == "min" else LOW
 
     def limit_in(self, group: Group) -> Limit | None:
         """The limit of a figure in this condition; parts (one slot, one base level) have none."""

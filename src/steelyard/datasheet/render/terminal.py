@@ -12,6 +12,7 @@ from rich.text import Text
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.datasheet.render.printer import STYLES, Printer
 from steelyard.datasheet.render.verdict_lines import print_verdict
+from steelyard.datasheet.sections.remedies import remedy_line
 from steelyard.datasheet.sections.rows import Row, Section
 from steelyard.datasheet.sections.summary import Summary, even_groups, summarise
 from steelyard.datasheet.sections.together import alone, together
@@ -156,6 +157,8 @@ class _Page(Printer):
                 line.append_text(self.text(reading.word, STYLES.get(reading.word, "")))
                 line.append_text(self.text(f": {reading.sentence}"))
                 self.indented(line)
+            if remedy := remedy_line(self.summary.datasheet, judge.name):
+                self.indented(self.text(remedy))
 
     def _authored(self) -> None:
         reports = self.summary.datasheet.authored

@@ -14,6 +14,7 @@ from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.visible import visible
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.remedies.cured import Cured
 from steelyard.metrics.run.losses import PROBE as RUN
 
 _MISSING = (FAILED_RATE.id, UNREADABLE_RATE.id)
@@ -133,6 +134,7 @@ def _visible(datasheet: Datasheet) -> Datasheet:
         ),
         estimates=tuple(_visible_estimate(estimate) for estimate in datasheet.estimates),
         panel=tuple(_visible_estimate(estimate) for estimate in datasheet.panel),
+        remedies=tuple(_visible_remedy(cured) for cured in datasheet.remedies),
         readings=tuple(
             replace(
                 reading,
@@ -157,6 +159,11 @@ def _visible_verdict(verdict: Verdict) -> Verdict:
         next=visible(verdict.next),
         command=None if verdict.command is None else visible(verdict.command),
     )
+
+
+def _visible_remedy(cured: Cured) -> Cured:
+    figures = (replace(each, estimate=_visible_estimate(each.estimate)) for each in cured.figures)
+    return replace(cured, judge=visible(cured.judge), title=visible(cured.title), figures=tuple(figures))
 
 
 def _visible_estimate(estimate: Estimate) -> Estimate:

@@ -17,7 +17,7 @@ from steelyard.arrays import Ints
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.metric import Metric
+from steelyard.metrics.metric import HIGH, LOW, Metric
 from steelyard.metrics.pairs.answer import Answer, readable
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import excluded, share_of_calls, tally
@@ -47,6 +47,7 @@ ORDER_CONSISTENCY = Metric(
     "Pairs whose winner stays the same text when the order is reversed.",
     unit="pair",
     event=stable,
+    direction=HIGH,
 )
 FLIP_FIRST = Metric(
     "flip_first",
@@ -54,6 +55,7 @@ FLIP_FIRST = Metric(
     "Pairs whose winner changes with the order, to the first slot.",
     unit="pair",
     event=lambda pairs: positional(pairs) & (pairs.u_first == Answer.FIRST),
+    direction=LOW,
 )
 FLIP_SECOND = Metric(
     "flip_second",
@@ -61,6 +63,7 @@ FLIP_SECOND = Metric(
     "Pairs whose winner changes with the order, to the second slot.",
     unit="pair",
     event=lambda pairs: positional(pairs) & (pairs.u_first == Answer.SECOND),
+    direction=LOW,
 )
 ACCURACY_BOTH = Metric(
     "accuracy_both",
