@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from steelyard.metrics.metric import HIGH, LOW, Limit, Metric
+from steelyard.stimuli.natural import NATURAL_PROBE
+from steelyard.stimuli.original import ORIGINAL
 
 DARK_CURRENT = Metric(
     "dark_current",
@@ -19,6 +21,11 @@ ACCURACY = Metric(
     event=lambda columns: columns.right,
     labelled=True,
     direction=HIGH,
+)
+AGREEMENT_FLOOR = Limit(0.40, "min", probes=(ORIGINAL, NATURAL_PROBE))
+"""Least agreement with labels beyond chance: below it a judge tells little of what they tell."""
+KAPPA = Metric(
+    "kappa", "Cohen κ", "Agreement with the label beyond chance.", signed=True, limit=AGREEMENT_FLOOR
 )
 UNREADABLE_RATE = Metric(
     "unreadable_rate",

@@ -34,6 +34,8 @@ class Limit:
     """`max`: the figure must stay below; `min`: above."""
     group: Group = field(default_factory=dict)
     """Group keys an estimate must show for the limit to apply."""
+    probes: tuple[str, ...] = ()
+    """The only probes whose figures it is for; empty for all."""
 
 
 class ShownAs(Enum):
@@ -96,9 +98,11 @@ class Metric:
             return self.direction
         return HIGH if self.limit.side == "min" else LOW
 
-    def limit_in(self, group: Group) -> Limit | None:
-        """The limit of a figure in this condition; parts (one slot, one base level) have none."""
+    def limit_in(self, group: Group, probe: str | None = None) -> Limit | None:
+        """The limit of a probe's figure in this condition; parts (one slot, one base level) have none."""
         if self.limit is None or any(key in group for key in _PARTS):
+            return None
+        if self.limit.probes and probe not in self.limit.probes:
             return None
         matches = all(group.get(key) == value for key, value in self.limit.group.items())
         return self.limit if matches else None

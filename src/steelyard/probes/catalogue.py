@@ -57,11 +57,6 @@ def changing_label() -> tuple[str, ...]:
     return tuple(name for name in gathered(EDITS) if name not in keeping_label())
 
 
-def shown_unchanged() -> tuple[str, ...]:
-    """Probes of the items as they are."""
-    return tuple(name for name, probe in installed().items() if getattr(probe, "unchanged", False))
-
-
 def probed_metrics() -> tuple[Metric, ...]:
     """Every metric that a probe declares, in reading order; where two share an id, the first counts."""
     found: dict[str, Metric] = {}

@@ -34,6 +34,7 @@ from steelyard.metrics.pairs.decomposition import (
 )
 from steelyard.metrics.pairs.equals import ORDER, POSITION, cell_estimate, equals_tests, left_out, tie_rate
 from steelyard.metrics.pairs.flip_estimates import flip_estimates
+from steelyard.metrics.pairs.kappa import kappa
 from steelyard.metrics.pairs.missing import missing_rates
 from steelyard.metrics.pairs.position import position_test
 from steelyard.metrics.pairs.slot import DECLARED_PROTOCOL, net_slot_preference
@@ -117,6 +118,7 @@ def natural_estimates(
         _accuracy(heading, labelled),
         *(_accuracy_in_slot(heading, labelled, slot) for slot in (1, 2)),
         _accuracy_both(heading, labelled),
+        kappa(heading, labelled, NO_GOLD),
         *missing_rates(heading, pairs),
     ]
 
