@@ -63,7 +63,7 @@ UNREADABLE = {
 def test_a_judge_that_is_never_readable_has_no_figure(steelyard, tmp_path: Path, name: str) -> None:
     answer, _ = UNREADABLE[name]
     with ScriptedServer(lambda request: answer) as server:
-        done = steelyard("measure", "-j", judge(server), "-p", "vacuum", "--out", "run", *FAST)
+        done = steelyard("measure", "-j", judge(server), "-p", "vacuum", "--out", "run", "--no-pilot", *FAST)
         assert len(server.requests) == CALLS
     assert done.returncode == 1
     assert "no readable verdict in 12 calls" in done.stderr
