@@ -17,7 +17,7 @@ from steelyard.metrics.instrument.estimates import LIMIT_OF_DETECTION
 from steelyard.metrics.instrument.likelihood import NAMES
 
 FILE = Path(__file__).parent / "calibration.json"
-TASKS, CORRELATIONS = (4, 10, 24), ("0", ".1", ".3")
+CLUSTERS, CORRELATIONS = (4, 10, 24), ("0", ".1", ".3")
 NOMINAL, FLOOR = 0.95, 0.93
 SELDOM = 0.9
 """Share of runs with an interval below which a cell says so."""
@@ -34,15 +34,17 @@ TITLES = {
 }
 """Name of a simulated sheet to the heading of its tables."""
 
-_FEW_ERRORS = "with few tasks there are few errors, and often one task holds all that the judges share."
+_FEW_ERRORS = "with few clusters there are few errors, and often one cluster holds all that the judges share."
 _PAIRS_ALIKE = (
-    "pairs of a task that behave alike say less than others, and four tasks hardly show how much less."
+    "pairs of a cluster that behave alike say less than others, and four clusters hardly show how much less."
 )
-_PERCENTILES = "percentiles of few tasks drawn again, of a figure that is skewed near 1."
-_RARE = "what moves it is rare and comes together in few tasks; a run without it has little spread as well."
+_PERCENTILES = "percentiles of few clusters drawn again, of a figure that is skewed near 1."
+_RARE = (
+    "what moves it is rare and comes together in few clusters; a run without it has little spread as well."
+)
 _BELOW_THE_LINE = "it has the accuracy below the line, which is skewed near 1."
 _FEW_LOSSES = (
-    "over a whole run so few tasks lose a call that the spread between them seldom shows; rates of single "
+    "over a whole run so few clusters lose a call that the spread between them seldom shows; rates of single "
     "probes fare better."
 )
 REMARKS = {
@@ -53,7 +55,7 @@ REMARKS = {
     ("binary", "jury_gain"): _RARE,
     ("ordinal", "accuracy_mean"): _PERCENTILES,
     ("ordinal", "cost_per_point"): _BELOW_THE_LINE,
-    ("ordinal", "chosen_jury_accuracy"): "half of the tasks, of which few hold the errors of a jury.",
+    ("ordinal", "chosen_jury_accuracy"): "half of the clusters, of which few hold the errors of a jury.",
     ("ordinal", "error_correlation"): _FEW_ERRORS,
     ("ordinal", "mae"): _RARE,
     ("ordinal", "mean_score"): _RARE,
@@ -62,7 +64,7 @@ REMARKS = {
     ("pairs", "unreadable_rate"): _FEW_LOSSES,
     ("binary", "unreadable_rate"): _FEW_LOSSES,
     ("ordinal", "unreadable_rate"): _FEW_LOSSES,
-    ("pairs", "delta75"): "percentiles of four tasks drawn again, which cross 75 % at few places.",
+    ("pairs", "delta75"): "percentiles of four clusters drawn again, which cross 75 % at few places.",
     **{("instrument", metric.id): _PAIRS_ALIKE for metric in (*NAMES, LIMIT_OF_DETECTION)},
 }
 """Sheet and metric of a row below the floor to the reason, in a sentence."""
@@ -169,7 +171,7 @@ def _summary_lines(sheets: dict[str, Any]) -> Iterator[str]:
 
 
 def _head(first: str) -> list[str]:
-    columns = [f"ρ {correlation}, {tasks}" for correlation in CORRELATIONS for tasks in TASKS]
+    columns = [f"ρ {correlation}, {clusters}" for correlation in CORRELATIONS for clusters in CLUSTERS]
     return [f"| {first} | nominal | {' | '.join(columns)} |", "| :-- |" + " --: |" * 10]
 
 
@@ -200,16 +202,16 @@ def _runs(sheets: dict[str, Any]) -> str:
 
 SUMMARY_HEAD = """\
 Coverage of the first interval of every figure, over all probes and conditions that print it; each of them has
-a row in [Calibration](calibration.md), which also says what was simulated. Columns: intra-task correlation ρ
-and number of tasks. Simulated {date} with `{command}`, which `make calibrate` runs at
+a row in [Calibration](calibration.md), which also says what was simulated. Columns: intra-cluster correlation
+ρ and number of clusters. Simulated {date} with `{command}`, which `make calibrate` runs at
 full size: Steelyard {steelyard}, Python {python}, numpy {numpy}, scipy {scipy}, {machine}. Runs of each cell,
 and the standard error of one figure at .95: {runs}.
 """
 
 LOW = """\
 Bold cells lie below .93; what follows explains those that two standard errors of the simulation do not. A °
-marks cells where fewer than nine runs in ten had an interval at all, because tasks did not differ; the others
-are left out of the coverage."""
+marks cells where fewer than nine runs in ten had an interval at all, because clusters did not differ; the
+others are left out of the coverage."""
 
 HEAD = """\
 # Calibration
@@ -219,23 +221,25 @@ HEAD = """\
 How often the first interval of each figure holds the truth, for judges whose truth is known. The summary,
 with date, versions and number of runs, is in [Concepts](concepts.md#how-often-they-cover).
 
-**What goes together.** Every pair or item of a task draws its behaviour from an urn of the task: two of them
-share their behaviour with probability ρ and are independent otherwise. Every event then has exactly the
-intra-task correlation ρ. The tasks of a run are a random draw: the truth is that of all tasks there could be.
+**What goes together.** Every pair or item of a cluster draws its behaviour from an urn of the cluster: two of
+them share their behaviour with probability ρ and are independent otherwise. Every event then has exactly the
+intra-cluster correlation ρ. The clusters of a run are a random draw: the truth is that of all there
+could be.
 
-**Pairs.** The `standard` design of a task: 6 vacuum pairs, 6 pairs of equals, 15 pairs up the ladder, 6
+**Pairs.** The `standard` design of a cluster: 6 vacuum pairs, 6 pairs of equals, 15 pairs up the ladder, 6
 controls, both orders once, under two prompts; and 4 natural pairs, both orders three times. The judge answers
 by the instrument model with resolution 0.8 (1.2 for the judge it is compared with), position bias 0.4, tie
 threshold 0.6, surface sensitivity 0.7, lapses in 2 % of calls.
 
-**Single texts.** 4 items of a task, asked three times, edited twice, put to the border three times and
+**Single texts.** 4 items of a cluster, asked three times, edited twice, put to the border three times and
 emptied once. Three judges alike in law, which follow the same rule on three items in ten. Yes or no: right in
 .87 of calls. Scores: right in .55, within one in .9.
 
-**Lost calls.** 2 % unreadable, 1 % failed; they go together within tasks like everything else.
+**Lost calls.** 2 % unreadable, 1 % failed; they go together within clusters like everything else.
 
 **Truth.** The planted parameters for the joint fit, zero for two judges of single texts, which are alike in
-law; else the figure itself on 2,000 tasks. Figures reported per run (cost per point) are taken per task.
+law; else the figure itself on 2,000 clusters. Figures reported per run (cost per point) are taken per
+cluster.
 
 A bold cell lies below .93; a ° says that fewer than nine runs in ten had an interval. Of cells that are truly
 .95, a few lie below .93 by the chance of the simulation.

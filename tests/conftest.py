@@ -1,23 +1,51 @@
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
 
 from authoring_server import Cast
 from commands import Command, Done
+from docs_pages import ROOT
 from servers import ScriptedServer
 from steelyard.cli.main import main
 
 settings.register_profile("steelyard", deadline=None, database=None, derandomize=True)
 settings.load_profile("steelyard")  # A busy machine fails no test, and a test says the same twice.
 
+
+class OneProcessPerModule(LoadScopeScheduling):
+    """Tests of a module that makes something once for all of them run in one process, others anywhere.
+
+    Marks of groups do not reach this scheduler under every version of pytest; the files do.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        module = nodeid.partition("::")[0]
+        return module if makes_something_once(module) else nodeid
+
+
+@cache
+def makes_something_once(module: str) -> bool:
+    """Whether the file has a fixture for all its tests."""
+    return '@pytest.fixture(scope="module")' in (ROOT / module).read_text(encoding="utf-8")
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> OneProcessPerModule:
+    """How tests are dealt to processes."""
+    return OneProcessPerModule(config, log)
+
+
 Steelyard = Callable[..., "subprocess.CompletedProcess[str]"]
+Inside = Callable[[Sequence[object], Mapping[str, str]], "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
@@ -32,8 +60,8 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def steelyard(tmp_path: Path, environment: dict[str, str]) -> Steelyard:
-    """Run the command in a process of its own, as a user does."""
+def process(tmp_path: Path, environment: dict[str, str]) -> Steelyard:
+    """Run the command in a process of its own: where its start, its end or what is installed matters."""
 
     def run(*arguments: object, **extra: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -49,17 +77,56 @@ def steelyard(tmp_path: Path, environment: dict[str, str]) -> Steelyard:
     return run
 
 
+@contextlib.contextmanager
+def surroundings(folder: Path, texts: list[str], environment: Mapping[str, str]) -> Iterator[None]:
+    """A process that was started so; it is as before when the command has ended."""
+    kept, meant, argv = dict(os.environ), dict(environment), sys.argv
+    with contextlib.chdir(folder):
+        try:
+            os.environ.clear()
+            os.environ.update(meant)
+            sys.argv = texts
+            yield
+        finally:
+            sys.argv = argv
+            os.environ.clear()
+            os.environ.update(kept)
+
+
 @pytest.fixture
-def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    """Run the command inside this process, from its arguments to its exit code: quicker, and as real."""
+def inside(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Inside:
+    """Run the command from its arguments to its exit code, without the start of a process."""
+
+    def run(arguments: Sequence[object], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+        texts = ["steelyard", *map(str, arguments)]
+        capsys.readouterr()
+        with surroundings(tmp_path, texts, environment), pytest.raises(SystemExit) as stop:
+            main()
+        return subprocess.CompletedProcess(texts, int(stop.value.code or 0), *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def steelyard(environment: dict[str, str], inside: Inside, process: Steelyard) -> Steelyard:
+    """Run the command in a clean environment; in a process of its own where packages are installed for it."""
+
+    def run(*arguments: object, **extra: str) -> subprocess.CompletedProcess[str]:
+        if "PYTHONPATH" in extra:
+            return process(*arguments, **extra)
+        return inside(arguments, {**environment, **extra})
+
+    return run
+
+
+@pytest.fixture
+def command(inside: Inside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Run the command in the environment of the test, which stands in the command's folder."""
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: object) -> Done:
-        monkeypatch.setattr(sys, "argv", ["steelyard", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        out, err = capsys.readouterr()
-        return Done(int(stop.value.code or 0), out, err)
+        done = inside(arguments, os.environ)
+        return Done(done.returncode, done.stdout, done.stderr)
 
     return run
 

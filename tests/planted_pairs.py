@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from steelyard.metrics.instrument.cluster_spread import cluster_spread
 from steelyard.metrics.instrument.fit import best_fit, fit
 from steelyard.metrics.instrument.likelihood import NAMES, answer_rates, patterns_of, rows_of
 from steelyard.metrics.instrument.model import InstrumentFit
-from steelyard.metrics.instrument.task_spread import task_spread
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.providers.planted_model import Parameters
 from strategies import make, stack
@@ -89,5 +89,5 @@ def unprofiled(pairs: Pairs) -> InstrumentFit:
     rows = rows_of(pairs)
     patterns = patterns_of(rows)
     best = best_fit(patterns)
-    spread = task_spread(patterns, best.theta[0])
+    spread = cluster_spread(patterns, best.theta[0])
     return InstrumentFit(rows, pairs.clusters, patterns, best, (), None, False, spread)

@@ -12,6 +12,7 @@ from scipy.stats import t
 from clustered import beta_events, tallies
 from planted_pairs import PLANTED, STANDARD, covered, simulate, unprofiled, vector
 from steelyard.lab.selftest import TOLERANCES
+from steelyard.metrics.instrument.cluster_spread import allowance
 from steelyard.metrics.instrument.detection import detection, limit_of_detection
 from steelyard.metrics.instrument.likelihood import NAMES
 from steelyard.metrics.instrument.model import InstrumentFit, sandwich
@@ -23,7 +24,6 @@ from steelyard.metrics.instrument.resolution_ratio import (
     ratio_spread,
     ratio_word,
 )
-from steelyard.metrics.instrument.task_spread import allowance
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.stats.clusters import wilson_cluster, wilson_tasks
 from steelyard.metrics.stats.intervals import wilson
@@ -87,7 +87,7 @@ def test_the_ratio_of_resolutions(true: float, capsys: pytest.CaptureFixture[str
         ]
         curves = curve_of(arms[0]), curve_of(arms[1])
         spread = ratio_spread(*arms)
-        roots = [allowance(spread.tasks, spread.inflation, level) for level in (0.90, 0.95)]
+        roots = [allowance(spread.clusters, spread.inflation, level) for level in (0.90, 0.95)]
         covers += profile_of_ratio(*curves, true) < roots[0] ** 2
         value = float(arms[1].theta[0] / arms[0].theta[0])
         narrow, wide = (ratio_limits(*curves, value, root) for root in roots)

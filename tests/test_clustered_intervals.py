@@ -1,4 +1,4 @@
-"""Cells and d′ with tasks as clusters: limits by hand, and how often they cover."""
+"""Cells and d′ with clusters taken as independent: limits by hand, and how often they cover."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_replicates_add_no_pairs() -> None:
 
 
 def together(counts: np.ndarray, shares: tuple[float, ...]) -> tuple[float, float]:
-    """How often the limits of all cells hold at once: with tasks as clusters, and without."""
+    """How often the limits of all cells hold at once: with clusters taken as independent, and without."""
     hits = np.zeros((len(counts), 2, len(shares)), dtype=bool)
     for cell, share in enumerate(shares):
         for run, tally in enumerate(tallies(counts[..., cell], PAIRS)):

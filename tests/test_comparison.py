@@ -109,13 +109,13 @@ def test_no_tests_have_nothing_to_correct() -> None:
 def test_sign_flips_by_enumeration(events: list[tuple[bool, bool]], tasks: int) -> None:
     rows = paired([a for a, _ in events], [b for _, b in events], tasks)
     p, flipped = rows.flip()
-    units = rows.task if flipped == "tasks" else rows.pair
+    units = rows.cluster if flipped == "tasks" else rows.pair
     sums = np.bincount(units, weights=rows.change)
     sums = sums[sums != 0]
     assume(len(sums) <= 10)
     totals = np.array([abs(np.dot(signs, sums)) for signs in product((-1, 1), repeat=len(sums))])
     assert p == pytest.approx(float(np.mean(totals >= abs(sums.sum()) - 1e-9)))
-    assert flipped == ("tasks" if rows.tasks >= 6 else "pairs")
+    assert flipped == ("tasks" if rows.n_clusters >= 6 else "pairs")
 
 
 # Intervals
@@ -284,7 +284,7 @@ def test_words() -> None:
     assert (apart.finding, apart.difference) == ("flagged", 1.0)
     few = row(compared(same_many("tt", 4, 4), same_many("tt", 4, 4)), "raw_false_preference")
     assert few.finding == "underpowered"
-    assert (few.flipped, few.note) == ("pairs", "these tasks only")
+    assert (few.flipped, few.note) == ("pairs", "these clusters only")
 
 
 def test_missing_verdicts_keep_a_comparison_from_being_clear() -> None:

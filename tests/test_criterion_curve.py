@@ -193,7 +193,7 @@ def test_the_curve_is_drawn_and_read(curve: tuple[Datasheet, Judge]) -> None:
     assert shift is not None
     assert shift.value is not None
     assert shift.value < 0
-    assert "change p = 0.002 (signs of tasks flipped)" in (shift.note or "")
+    assert "change p = 0.002 (signs of clusters flipped)" in (shift.note or "")
 
 
 def test_two_arms_keep_the_plain_figure(tmp_path: Path) -> None:
@@ -262,7 +262,7 @@ def test_a_shift_by_hand() -> None:
     assert (cost.value, cost.numerator, cost.denominator) == (-0.5, -8, 16)
     assert (ties.value, ties.numerator) == (0.5, 8)
     # All eight tasks changed the same way: p = 2 / 2⁸.
-    assert "change p = 0.0078 (signs of tasks flipped)" in (cost.note or "")
+    assert "change p = 0.0078 (signs of clusters flipped)" in (cost.note or "")
 
 
 def test_arms_that_do_not_differ_are_told_apart_in_at_most_five_percent() -> None:

@@ -218,7 +218,7 @@ def test_always_first() -> None:
     net = find(estimates_of(make(["11"] * 8)), "net_slot_preference", **AT_ZERO)
     assert (net.value, net.finding) == (1.0, "flagged")
     assert "p = 0.0078" in (net.note or "")
-    assert "this task only" in (net.note or "")
+    assert "this cluster only" in (net.note or "")
 
 
 def test_hidden_one_sided_position_bias_is_found() -> None:

@@ -122,7 +122,7 @@ def test_the_chain_of_the_catalogue_page_is_what_is_built() -> None:
     weak = {place.element: place.weak for place in one.places}[one.chain[2]]
     assert weak in one.prefix(2.5)
     assert f'Q2.5 is Q2 with "{weak}"' in page
-    assert f"{len(catalogue())} tasks in {len({task.domain for task in catalogue()})} domains" in page
+    assert f"{len(catalogue())} checklists in {len({task.domain for task in catalogue()})} domains" in page
 
 
 PROFILES = ("quick", "standard", "full")
@@ -138,7 +138,7 @@ def sizes(page: str) -> dict[str, list[int]]:
     return {row[0]: [int(cell) for cell in row[1:]] for row in table_rows(section)[2:]}
 
 
-def tasks(probe: str) -> list[int]:
+def checklists(probe: str) -> list[int]:
     return [len({s.stimulus.cluster for s in showings(probe, profile)}) for profile in PROFILES]
 
 
@@ -148,7 +148,7 @@ def test_sizes_of_the_vacuum_page() -> None:
     expected["all"] = [count.total() for count in counts]
     # Both orders and all replicates of a vacuum pair render to one prompt.
     expected["distinct prompts"] = [len({s.stimulus.id for s in showings("vacuum", p)}) for p in PROFILES]
-    assert sizes("vacuum.md") == {**expected, "tasks": tasks("vacuum")}
+    assert sizes("vacuum.md") == {**expected, "checklists": checklists("vacuum")}
 
 
 def test_sizes_of_the_ladder_page() -> None:
@@ -160,7 +160,7 @@ def test_sizes_of_the_ladder_page() -> None:
     counts = [Counter(map(label, showings("ladder", profile))) for profile in PROFILES]
     expected = {name: [count[name] for count in counts] for name in counts[-1]}
     expected["all"] = [count.total() for count in counts]
-    assert sizes("ladder.md") == {**expected, "tasks": tasks("ladder")}
+    assert sizes("ladder.md") == {**expected, "checklists": checklists("ladder")}
 
 
 def test_sizes_of_the_criterion_page() -> None:
@@ -172,7 +172,7 @@ def test_sizes_of_the_criterion_page() -> None:
     ]
     expected = {name: [count[name] for count in counts] for name in names.values()}
     expected["all"] = [count.total() for count in counts]
-    assert sizes("criterion.md") == {**expected, "tasks": tasks("criterion")}
+    assert sizes("criterion.md") == {**expected, "checklists": checklists("criterion")}
 
 
 def settings_of_deviations() -> list[dict[str, Any]]:

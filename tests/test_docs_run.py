@@ -15,6 +15,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -85,6 +86,18 @@ LLMBAR = [
     for n in range(8)
     for judge, other in (("GPT-4", "1"), ("PaLM2", "12"[n % 2]))
 ]
+
+
+@contextmanager
+def importable(folder: Path) -> Iterator[None]:
+    """Modules of a folder can be imported, and are forgotten afterwards."""
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
+        for path in folder.glob("*.py"):
+            sys.modules.pop(path.stem, None)
 
 
 @dataclass
@@ -191,8 +204,11 @@ class Reader:
     def _python(self, block: Block) -> None:
         if "harmbench.csv" in block.text:
             self.learn({"path": "harmbench.csv"})
+        if named := re.match(r"# (\w+\.py)\n", block.text):
+            (self.folder / named[1]).write_text(block.text, encoding="utf-8")
         scope: dict[str, Any] = {"__name__": "printed"}
-        exec(compile(block.text, self.page, "exec"), scope)
+        with importable(self.folder):
+            exec(compile(block.text, self.page, "exec"), scope)
         if "Capitals" in scope:
             probe = scope["Capitals"]()
             assert probe.text("Two words.", None) == "TWO WORDS."

@@ -387,14 +387,6 @@ def test_prompts_show_everything_once_and_the_shared_part_first(template: str) -
 
 # With the real weights.
 
-real = [pytest.mark.embedded, pytest.mark.xdist_group("embedded")]
-
-
-def marked(test: Callable[..., Any]) -> Callable[..., Any]:
-    for mark in real:
-        test = mark(test)
-    return test
-
 
 @pytest.fixture(scope="module")
 def weights() -> Path:
@@ -465,7 +457,7 @@ def pair(first: str, second: str, request: str = "Name three colours of the rain
     )
 
 
-@marked
+@pytest.mark.embedded
 def test_tokens_are_those_of_llama_cpp(tokenizer: Tokenizer, oracle: LlamaCpp) -> None:
     texts = [*HOSTILE, *(task.request for task in catalogue())]
     texts += [wording for task in catalogue() for element in task.elements for wording in element.wordings]
@@ -473,7 +465,7 @@ def test_tokens_are_those_of_llama_cpp(tokenizer: Tokenizer, oracle: LlamaCpp) -
         assert tokenizer.encode(text).ids == oracle.tokens(text)
 
 
-@marked
+@pytest.mark.embedded
 def test_the_chat_is_the_models_own(tokenizer: Tokenizer, oracle: LlamaCpp) -> None:
     content = "Which is better?\n\n1 or 2"
     stages = Chat(tokenizer).stages((Message("user", content),), Slots("Which is", ("better", "2")))
@@ -490,7 +482,7 @@ def test_the_chat_is_the_models_own(tokenizer: Tokenizer, oracle: LlamaCpp) -> N
     assert sum(system, ()) == oracle.tokens(rendered, control=True)
 
 
-@marked
+@pytest.mark.embedded
 def test_a_candidate_cannot_end_its_turn(tokenizer: Tokenizer) -> None:
     chat = Chat(tokenizer)
     plain = sum(chat.stages(pair("red", "blue").messages, Slots("", ())), ())
@@ -502,7 +494,7 @@ def test_a_candidate_cannot_end_its_turn(tokenizer: Tokenizer) -> None:
         assert hostile.count(control) == plain.count(control)
 
 
-@marked
+@pytest.mark.embedded
 def test_real_predictions_agree_with_llama_cpp(weights: Path, oracle: LlamaCpp, tokenizer: Tokenizer) -> None:
     model, _ = load_model(weights)
     prompt = sum(
@@ -516,7 +508,7 @@ def test_real_predictions_agree_with_llama_cpp(weights: Path, oracle: LlamaCpp, 
             assert ours[token] == pytest.approx(logprob, abs=0.03)
 
 
-@marked
+@pytest.mark.embedded
 def test_a_prompted_judge_gives_its_most_probable_answer(prompted: Embedded, run: Run) -> None:
     reply: Reply = run(prompted.ask(pair("Red, green and blue.", "I do not know.")))
     assert isinstance(prompted, Provider)
@@ -530,7 +522,7 @@ def test_a_prompted_judge_gives_its_most_probable_answer(prompted: Embedded, run
     assert reply.served_model == "SmolLM2-135M-Instruct.Q4_1"
 
 
-@marked
+@pytest.mark.embedded
 def test_answers_do_not_depend_on_what_was_asked_before(prompted: Embedded, weights: Path, run: Run) -> None:
     task = catalogue()[0]
     stimulus = prefix_pair(task, 0, 5, 7)
@@ -553,21 +545,21 @@ def test_answers_do_not_depend_on_what_was_asked_before(prompted: Embedded, weig
     ]
 
 
-@marked
+@pytest.mark.embedded
 def test_a_temperature_that_is_not_used_is_reported(prompted: Embedded, run: Run) -> None:
     warm = replace(pair("Red.", "Blue."), decoding=Decoding(temperature=0.7))
     assert run(prompted.ask(warm)).effective == {"temperature": 0.0}
     assert run(prompted.ask(pair("Red.", "Blue."))).effective == {}
 
 
-@marked
+@pytest.mark.embedded
 def test_answers_that_begin_alike_are_refused(prompted: Embedded, run: Run) -> None:
     wide = replace(pair("Red.", "Blue."), answers=tuple(str(score) for score in range(1, 11)))
     with pytest.raises(ProviderRefusedError, match="begin alike: use a scale of single digits"):
         run(prompted.ask(wide))
 
 
-@marked
+@pytest.mark.embedded
 def test_a_prompt_that_does_not_fit_is_a_failure_of_that_call(
     prompted: Embedded, likelihood: Embedded, run: Run
 ) -> None:
@@ -579,7 +571,7 @@ def test_a_prompt_that_does_not_fit_is_a_failure_of_that_call(
         assert caught.value.reason == "context_overflow"
 
 
-@marked
+@pytest.mark.embedded
 def test_likelihood_is_the_chain_of_token_probabilities(
     likelihood: Embedded, weights: Path, tokenizer: Tokenizer, run: Run
 ) -> None:
@@ -599,7 +591,7 @@ def test_likelihood_is_the_chain_of_token_probabilities(
     assert json.loads(reply.text) == {"scores": list(reply.scores)}
 
 
-@marked
+@pytest.mark.embedded
 def test_likelihood_cannot_see_order_and_equal_texts_are_equal(likelihood: Embedded, run: Run) -> None:
     one, other = "Red, orange and yellow.", "Bicycle purple seventeen the."
     there: Reply = run(likelihood.ask(pair(one, other)))
@@ -613,7 +605,7 @@ def test_likelihood_cannot_see_order_and_equal_texts_are_equal(likelihood: Embed
         assert scores[0] == scores[1]
 
 
-@marked
+@pytest.mark.embedded
 def test_a_relative_judge_takes_off_what_the_text_has_by_itself(
     likelihood: Embedded, weights: Path, run: Run
 ) -> None:
@@ -628,7 +620,7 @@ def test_a_relative_judge_takes_off_what_the_text_has_by_itself(
     assert reply.usage.input_tokens == given.usage.input_tokens + alone.usage.input_tokens
 
 
-@marked
+@pytest.mark.embedded
 def test_a_call_that_is_given_up_takes_no_other_along(weights: Path, run: Run) -> None:
     judge = Embedded(LIKELIHOOD)
     shown = pair("Red and a text that takes a while to read.", "Blue.")
@@ -647,7 +639,7 @@ def test_a_call_that_is_given_up_takes_no_other_along(weights: Path, run: Run) -
     assert len(reply.scores) == 2
 
 
-@marked
+@pytest.mark.embedded
 def test_a_judge_opens_again_after_it_was_closed(weights: Path, run: Run) -> None:
     judge = Embedded(LIKELIHOOD)
     with pytest.raises(RuntimeError, match="call open"):

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -16,10 +17,12 @@ import pytest
 import yaml
 
 from steelyard.cli.main import cli
+from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
+from steelyard.datasheet.words.glossary import metric_named
 from steelyard.errors import CertificateError, ConfigError, DataError
 from steelyard.lab.folder.datasheet_file import read_datasheet
 from steelyard.lab.gate import junit, summary
-from steelyard.lab.gate.policy import Policy, load_policy, parse_policy
+from steelyard.lab.gate.policy import SHIPPED, Policy, find_policy, load_policy, parse_policy
 from steelyard.lab.gate.ruling import check, rule_on, worst
 from steelyard.lab.gate.selection import select
 from steelyard.lab.gate.session import check_certificate, gate
@@ -311,7 +314,7 @@ def test_a_certificate_holds_until_it_expires(tmp_path: Path, lenient: Path) -> 
     gate(run, lenient, NOW)
     path = run / "certificate.json"
     assert check_certificate(run, path, NOW + timedelta(days=89)).result == "PASS"
-    assert check_certificate(run, path, NOW, policy_file=lenient).result == "PASS"
+    assert check_certificate(run, path, NOW, given=lenient).result == "PASS"
     with pytest.raises(CertificateError, match="expired on 2026-05-30"):
         check_certificate(run, path, NOW + timedelta(days=90))
 
@@ -325,7 +328,7 @@ def test_a_certificate_for_something_else(tmp_path: Path, lenient: Path) -> None
         check_certificate(other, path, NOW)
     stricter = write(tmp_path / "strict.yaml", "dark_current: {max: 0.1}\n")
     with pytest.raises(CertificateError, match="another policy"):
-        check_certificate(run, path, NOW, policy_file=stricter)
+        check_certificate(run, path, NOW, given=stricter)
     body = json.loads(path.read_text())
     for change, told in (
         ({"stimulus_set": "sha256:0"}, "issued for stimulus set"),
@@ -422,7 +425,7 @@ def test_junit_shows_everything_that_did_not_pass(tmp_path: Path) -> None:
     assert problems == [("bad", "failure"), ("bad", "failure"), ("good", "error")]
     error = root.find(".//error")
     assert error is not None
-    assert "about 18 more tasks (210 calls) would decide" in (error.text or "")
+    assert "about 18 more clusters (210 calls) would decide" in (error.text or "")
 
 
 def test_hostile_names_stay_text(tmp_path: Path, lenient: Path) -> None:
@@ -516,3 +519,68 @@ def test_wrong_places_are_named(tmp_path: Path, lenient: Path) -> None:
         gate(run, tmp_path / "none.yaml", NOW)
     with pytest.raises(ConfigError, match="nowhere: no such folder"):
         gate(run, lenient, NOW, reference=tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_shipped_policy_reads_and_names_known_metrics(name: str) -> None:
+    policy = find_policy(name)
+    assert (policy.name, policy.shipped) == (name, True)
+    assert policy.valid_for is not None
+    assert all(metric_named(rule.metric).meaning for rule in policy.rules)
+
+
+def test_shipped_policies_grow_stricter() -> None:
+    """Whatever a stricter policy lets through, a more lenient one does, figure by figure."""
+    for lenient, strict in pairwise(SHIPPED):
+        for mild in find_policy(lenient).rules:
+            same = [rule for rule in find_policy(strict).rules if rule.metric == mild.metric]
+            assert len(same) == 1
+            assert mild.low is None or mild.low <= same[0].low
+            assert mild.high is None or mild.high >= same[0].high
+
+
+def test_a_file_comes_before_a_shipped_policy_of_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert find_policy("strict").shipped
+    write(tmp_path / "strict", "dark_current: {max: 0.9}\n")
+    own = find_policy("strict")
+    assert (own.shipped, own.rules[0].high) == (False, 0.9)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ("severe", "severe: cannot be read .*; name a policy file, or smoke, default, strict"),
+        ({}, "policy: no rule found"),
+        ({"valid_for": "3d"}, "policy: no rule found"),
+        ({"dark_current": 0.1}, "policy: dark_current: found 0.1, expected limits"),
+    ],
+)
+def test_what_is_no_policy_is_told(given: object, sentence: str, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=sentence):
+        find_policy(given)
+
+
+def sheet_of(*figures: Estimate) -> Datasheet:
+    judge = JudgeEntry("J", "planted/coin", False, {"base": "sha256:0"})
+    return Datasheet("study", 7, "sha256:0", "0", "quick", (judge,), figures)
+
+
+def test_a_shipped_policy_leaves_out_what_was_not_measured_and_says_so() -> None:
+    ruling = rule_on(sheet_of(share(0.0, 0.04)), find_policy("default"), ["J"], "default")
+    assert [(check.metric, check.result) for check in ruling.checks] == [("dark_current", "PASS")]
+    assert ruling.notes[0].startswith("Not measured in this run, so not asked: net slot preference, ")
+
+
+def test_a_shipped_policy_without_any_figure_decides_nothing() -> None:
+    ties = replace(share(0.0, 0.04), metric="tie_rate")
+    with pytest.raises(ConfigError, match="default: no rule fits a figure"):
+        rule_on(sheet_of(ties), find_policy("default"), ["J"], "default")
+
+
+def test_a_policy_of_ones_own_must_fit_whatever_it_names() -> None:
+    with pytest.raises(ConfigError, match="no figure 'kappa' on the datasheet"):
+        rule_on(sheet_of(share(0.0, 0.04)), policy({"kappa": {"min": 0.5}}), ["J"], "policy.yaml")

@@ -264,18 +264,16 @@ def browse(chromium: str, folder: Path, *options: str) -> str:
 
 
 @pytest.mark.browser
-@pytest.mark.xdist_group("browser")
 def test_a_browser_runs_the_page(chromium: str, tmp_path: Path, document: str) -> None:
     hostile = html.render(renamed(example(), "Qwen32B", "<img src=x onerror=\"document.title='pwned'\">"))
     (tmp_path / "sheet.html").write_text(hostile, encoding="utf-8")
     seen = browse(chromium, tmp_path, "--dump-dom")
-    assert "<title>Judge Datasheet: open-weight judges</title>" in seen
+    assert "<title>Judge Datasheet: Llama8B, Qwen14B and 2 others</title>" in seen
     assert re.search(r'<button[^>]*id="theme"(?![^>]*hidden)', seen)
     assert seen.count("<svg") == hostile.count("<svg")
 
 
 @pytest.mark.browser
-@pytest.mark.xdist_group("browser")
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_a_browser_draws_the_page(chromium: str, tmp_path: Path, document: str, theme: str) -> None:
     themed = document.replace('<html lang="en">', f'<html lang="en" data-theme="{theme}">')

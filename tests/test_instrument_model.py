@@ -16,12 +16,12 @@ from scipy.stats import norm
 from planted_pairs import PLANTED, QUICK, STANDARD, constant, covered, simulate, unprofiled, vector
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
+from steelyard.metrics.instrument.cluster_spread import ClusterSpread
 from steelyard.metrics.instrument.estimates import TOO_LITTLE, arm_estimates
 from steelyard.metrics.instrument.fit import HIGHEST, LOWEST, STARTS, best_fit
 from steelyard.metrics.instrument.likelihood import NAMES, cell_rates, pattern_scores, patterns_of, rows_of
 from steelyard.metrics.instrument.model import fit_instrument, sandwich
 from steelyard.metrics.instrument.profile import reaches
-from steelyard.metrics.instrument.task_spread import TaskSpread
 from steelyard.metrics.pairs.answer import Answer
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.providers.planted_model import Parameters
@@ -279,7 +279,7 @@ def test_limits_by_task_are_never_narrower() -> None:
 def test_few_tasks_leave_the_profile_alone() -> None:
     found = estimates(simulate(PLANTED, 4, tasks=4))["position_bias"]
     assert [i.method for i in found.intervals] == ["profile"]
-    assert "fewer than 6 tasks" in str(found.note)
+    assert "fewer than 6 clusters" in str(found.note)
 
 
 def test_the_inflation_by_hand() -> None:
@@ -288,13 +288,13 @@ def test_the_inflation_by_hand() -> None:
     covariance[:2, :2] = np.diag([4.0, 1.0])
     effects = np.full((3, 5), np.nan)
     effects[:, :2] = [[2, 1], [-2, 1], [0, -2]]
-    spread = TaskSpread(covariance, effects)
+    spread = ClusterSpread(covariance, effects)
     # First: (4 + 4 + 0) · 3/2 over 4. Second: (1 + 1 + 4) · 3/2 over 1. Sum: (9 + 1 + 4) · 3/2 over 5.
     assert spread.inflation(np.eye(5)[0]) == pytest.approx(3)
     assert spread.inflation(np.eye(5)[1]) == pytest.approx(9)
     assert spread.inflation(np.array([1.0, 1, 0, 0, 0])) == pytest.approx(21 / 5)
     assert spread.inflation(np.eye(5)[3]) == 1
-    assert TaskSpread(10 * covariance, effects).inflation(np.eye(5)[0]) == 1
+    assert ClusterSpread(10 * covariance, effects).inflation(np.eye(5)[0]) == 1
 
 
 def test_the_sandwich_of_many_tasks_agrees_with_the_information() -> None:

@@ -124,7 +124,7 @@ def test_one_task_counts_its_pairs() -> None:
     assert [i.method for i in estimate.intervals] == ["wilson_units", "wilson"]
     assert interval(estimate, "wilson_units") == pytest.approx(proportion_confint(4, 8, method="wilson"))
     assert interval(estimate, "wilson") == pytest.approx(proportion_confint(8, 16, method="wilson"))
-    assert "this task only" in (estimate.note or "")
+    assert "this cluster only" in (estimate.note or "")
     assert (estimate.value, estimate.n_calls, estimate.n_units, estimate.n_clusters) == (0.5, 16, 8, 1)
 
 

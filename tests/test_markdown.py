@@ -61,7 +61,8 @@ def test_hostile_names_stay_text() -> None:
 
 @pytest.mark.parametrize("datasheet", [without_estimates(), replace(example(), judges=(), readings=())])
 def test_unusual_datasheets_are_rendered(datasheet: Datasheet) -> None:
-    assert markdown.render(datasheet).startswith("# Judge Datasheet: open-weight judges\n")
+    names = "Llama8B, Qwen14B and 2 others" if datasheet.judges else "open-weight judges"
+    assert markdown.render(datasheet).startswith(f"# Judge Datasheet: {names}\n")
 
 
 def test_the_same_datasheet_gives_the_same_text() -> None:

@@ -105,7 +105,7 @@ def test_columns_choose_and_count_as_comprehensions_do(given_rows: list[Observat
     assert list(seen.where(seen.ended(Failed, Unreadable))) == [
         o for o in ordered if isinstance(o.verdict, (Failed, Unreadable))
     ]
-    events, calls = seen.by_task(seen.ended(Tie))
+    events, calls = seen.by_cluster(seen.ended(Tie))
     tasks = sorted({o.stimulus.cluster for o in ordered})
     mine = [[o for o in ordered if o.stimulus.cluster == task] for task in tasks]
     assert calls.tolist() == [len(task) for task in mine]

@@ -130,7 +130,7 @@ def test_one_task_of_single_calls_is_call_level_wilson() -> None:
     found = accuracy(HEADING, collect_scores(rows))
     assert [i.method for i in found.intervals] == ["wilson"]
     assert (found.intervals[0].low, found.intervals[0].high) == wilson(12, 16)
-    assert (found.n_clusters, found.note) == (1, "this task only")
+    assert (found.n_clusters, found.note) == (1, "this cluster only")
 
 
 def test_repeats_of_an_item_do_not_narrow_the_interval() -> None:
@@ -329,7 +329,7 @@ def test_perfect_agreement_has_limits_too() -> None:
     kappa = named(binary_figures(HEADING, collect_scores(calls(labels, labels))))["kappa"]
     assert [interval.method for interval in kappa.intervals] == ["random_mixture"]
     assert limits(kappa) == (pytest.approx(1 - 0.17968, abs=1e-5), 1.0)
-    assert "no spread between tasks" in (kappa.note or "")
+    assert "no spread between clusters" in (kappa.note or "")
 
 
 @pytest.mark.parametrize("metric", ["mae", "ccc", "qwk"])

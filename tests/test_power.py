@@ -163,11 +163,11 @@ def test_the_power_of_a_plan_by_hand() -> None:
 @pytest.mark.parametrize(
     ("metric", "probe", "units", "clusters", "words"),
     [
-        ("dark_current", "vacuum", 60, 10, "about 6 more tasks (72 calls)"),
+        ("dark_current", "vacuum", 60, 10, "about 6 more clusters (72 calls)"),
         ("net_slot_preference", "position", 60, 60, "about 36 more rows (72 calls)"),
         ("accuracy", "typos", 60, 60, "about 36 more labelled rows (72 calls)"),
         ("dark_current", "vacuum", 60, 1, "about 72 more calls of this design"),
-        ("target_sensitivity", "ladder", 10, 10, "about 6 more tasks (72 calls)"),
+        ("target_sensitivity", "ladder", 10, 10, "about 6 more clusters (72 calls)"),
     ],
 )
 def test_tasks_or_rows_are_what_is_missing(

@@ -175,7 +175,7 @@ def test_a_judge_that_always_gives_the_lowest_score_is_not_certain() -> None:
 def test_one_task_only_is_said() -> None:
     rows: list[tuple[int, str, Verdict]] = [(0, "empty", Decided(score)) for score in "112"]
     mean = find(figures(SIX, rows), "mean_score")
-    assert "this task only" in (mean.note or "")
+    assert "this cluster only" in (mean.note or "")
     assert mean.interval is not None
 
 
@@ -205,7 +205,7 @@ def test_a_sound_rater_on_the_pack(steelyard, tmp_path: Path, scale: str) -> Non
     assert sheet(tmp_path / "run")["study"]["level"] == "pointwise"
     page = (tmp_path / "run" / "datasheet.html").read_text()
     assert "Does it reward a response when there is nothing to judge?" in page
-    assert "calls/items/tasks" in page
+    assert "calls/items/clusters" in page
     before = (tmp_path / "run" / "datasheet.json").read_bytes()
     again = steelyard(*command)
     assert "No calls: every trial was answered before." in again.stdout

@@ -45,7 +45,7 @@ def test_every_report_names_the_same_basis() -> None:
     assert isinstance(console.file, StringIO)
     for text in (markdown.render(found), html.render(found), console.file.getvalue()):
         assert "8/3/0 deff ?" in text
-    assert "| *calls/pairs/tasks* | 8/3/0 deff ? |" in markdown.render(found)
+    assert "| *calls/pairs/clusters* | 8/3/0 deff ? |" in markdown.render(found)
 
 
 def test_baselines_are_held_against_no_limit() -> None:

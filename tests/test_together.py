@@ -319,7 +319,7 @@ def test_no_jury_is_told_where_it_was_picked() -> None:
     found = [e for e in jury_estimates(scores, 7) if len(judges_of(e)) == 3]
     assert len({judges_of(e) for e in found}) == 1
     told = [e.note or "" for e in found if e.metric != "chosen_jury_apparent"]
-    assert all(note.startswith("on the half of the tasks that did not choose it") for note in told)
+    assert all(note.startswith("on the half of the clusters that did not choose it") for note in told)
     apparent = next(e for e in found if e.metric == "chosen_jury_apparent")
     assert (apparent.note or "").startswith("in-sample")
     shown = {table.title: table for table in together(summarise(noisy_sheet(30)))}
@@ -481,8 +481,8 @@ def test_reports_name_every_table(six: Datasheet, render: object) -> None:
     text = render(six)
     for title in ("Accuracy over judges", "Invariance over judges", "Juries", "Error correlation"):
         assert title in text
-    assert "calls/items/tasks" in text
-    assert "pairs/tasks" not in text
+    assert "calls/items/clusters" in text
+    assert "pairs/clusters" not in text
 
 
 class _Tags(HTMLParser):

@@ -16,12 +16,14 @@ from steelyard.version import __version__
 if TYPE_CHECKING:
     from steelyard.datasheet.datasheet import Datasheet
     from steelyard.errors import SteelyardError
-    from steelyard.lab.notebook import measure
+    from steelyard.lab.notebook import compare, gate, load, measure, plan, report
+    from steelyard.lab.run.limits import RunLimits
     from steelyard.metrics.estimate import Estimate, Interval
     from steelyard.probes.probe import Design, Probe, Showing
     from steelyard.providers.provider import Provider
     from steelyard.stimuli.stimulus import Stimulus
     from steelyard.trials.judge import Judge
+    from steelyard.trials.reply import Reply
     from steelyard.verdicts.observation import Observation
     from steelyard.verdicts.observations import Observations
 
@@ -35,11 +37,18 @@ __all__ = [
     "Observations",
     "Probe",
     "Provider",
+    "Reply",
+    "RunLimits",
     "Showing",
     "SteelyardError",
     "Stimulus",
     "__version__",
+    "compare",
+    "gate",
+    "load",
     "measure",
+    "plan",
+    "report",
 ]
 
 _HOMES = {
@@ -55,7 +64,14 @@ _HOMES = {
     "Showing": "steelyard.probes.probe",
     "SteelyardError": "steelyard.errors",
     "Stimulus": "steelyard.stimuli.stimulus",
+    "Reply": "steelyard.trials.reply",
+    "RunLimits": "steelyard.lab.run.limits",
+    "compare": "steelyard.lab.notebook",
+    "gate": "steelyard.lab.notebook",
+    "load": "steelyard.lab.notebook",
     "measure": "steelyard.lab.notebook",
+    "plan": "steelyard.lab.notebook",
+    "report": "steelyard.lab.notebook",
 }
 """Imported at first use, so that `import steelyard` and `steelyard --help` stay light."""
 
@@ -64,3 +80,8 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'steelyard' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    """The public names, so that a notebook completes them before they are imported."""
+    return __all__

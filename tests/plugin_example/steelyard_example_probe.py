@@ -45,9 +45,9 @@ class ExampleProbe:
         self.level = level
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
-        """One pair per task of the profile, in both orders, under the base protocol."""
+        """One pair per checklist of the profile, in both orders, under the base protocol."""
         del protocols
-        pairs = (capitals_pair(task, self.level, design.seed) for task in design.checklists)
+        pairs = (capitals_pair(checklist, self.level, design.seed) for checklist in design.checklists)
         return both_orders(pairs, "base", design.replicates)
 
     def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
@@ -58,17 +58,17 @@ class ExampleProbe:
         return [proportion(heading, CAPITALS_PREFERENCE, counts), *missing_rates(heading, pairs)]
 
 
-def capitals_pair(task: Checklist, level: int, seed: int) -> Stimulus:
+def capitals_pair(checklist: Checklist, level: int, seed: int) -> Stimulus:
     """Both candidates are one text; only the case of its letters differs."""
-    plain = compose(task, seed)[0].prefix(level)
+    plain = compose(checklist, seed)[0].prefix(level)
     return Stimulus(
-        id=f"{task.id}/example_probe/q{level}",
+        id=f"{checklist.id}/example_probe/q{level}",
         probe="example_probe",
         kind="capitals",
-        cluster=task.id,
-        stratum=task.domain,
-        request=task.request,
+        cluster=checklist.id,
+        stratum=checklist.domain,
+        request=checklist.request,
         texts=(plain, plain.upper()),
         expectation=NoPreference(),
-        lineage=Lineage(parent=task.id, edit="every letter a capital"),
+        lineage=Lineage(parent=checklist.id, edit="every letter a capital"),
     )

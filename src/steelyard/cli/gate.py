@@ -23,7 +23,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 
 @click.command(short_help="Pass, fail or inconclusive, by a policy.")
 @click.argument("target", metavar="DIR", type=click.Path(path_type=Path))
-@option("--policy", type=FILE, metavar="FILE", help="Limits that the judge must keep, in YAML.")
+@option("--policy", metavar="FILE", help="Limits that the judge must keep: smoke, default, strict, or YAML.")
 @option("--judge", "-j", "judges", multiple=True, metavar="NAME", help="Judge to gate; may be repeated.")
 @option(
     "--reference",
@@ -42,10 +42,11 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @option("--check", is_flag=True, help="Check the certificate in DIR instead of deciding.")
 @option("--junit", type=FILE, metavar="FILE", help="Write the result as JUnit XML.")
 @option("--markdown", type=FILE, metavar="FILE", help="Write the result as Markdown.")
+@option("--all", "every", is_flag=True, help="List the checks that passed, too.")
 @option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def gate(
     target: Path,
-    policy: Path | None,
+    policy: str | None,
     judges: tuple[str, ...],
     reference: Path | None,
     margin: float,
@@ -53,6 +54,7 @@ def gate(
     check: bool,
     junit: Path | None,
     markdown: Path | None,
+    every: bool,
     as_json: bool,
 ) -> None:
     """Decide by a policy whether the judges of a run may be used, and certify it; no calls.
@@ -63,6 +65,7 @@ def gate(
     """
     from datetime import UTC, datetime
 
+    from steelyard.lab.gate.policy import SHIPPED
     from steelyard.lab.gate.ruling import EXIT_CODES
     from steelyard.lab.gate.session import check_certificate
     from steelyard.lab.gate.session import gate as gate_folder
@@ -76,13 +79,16 @@ def gate(
         click.echo(f"Certificate holds: {visible(names)}; {until}.")
         return
     if policy is None:
-        raise click.UsageError("a --policy to decide by, or a --certificate to check, is missing")
+        names = ", ".join(SHIPPED)
+        raise click.UsageError(
+            f"a --policy to decide by ({names}, or a file), or a --certificate to check, is missing"
+        )
     ruling, written = gate_folder(target, policy, now, judges, reference, margin)
     _write(ruling, junit, markdown)
     if as_json:
         click.echo(json.dumps(ruling.to_json(), indent=1, ensure_ascii=False))
     else:
-        _print(ruling)
+        _print(ruling, every)
     if written is None:
         warn(f"{shown(target)}: the certificate cannot be written there; the result stands.")
     elif not as_json:
@@ -101,13 +107,13 @@ def _write(ruling: Ruling, junit: Path | None, markdown: Path | None) -> None:
         write_text(markdown, summary.render(ruling))
 
 
-def _print(ruling: Ruling) -> None:
+def _print(ruling: Ruling, every: bool) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table
 
     from steelyard.lab.gate.junit import sentence
-    from steelyard.lab.gate.ruling import worst
+    from steelyard.lab.gate.ruling import ORDER, PASS, worst
 
     console = Console()
     for judge in ruling.judges:
@@ -115,10 +121,18 @@ def _print(ruling: Ruling) -> None:
         result = worst(check.result for check in checks)
         line = plain(judge, "bold").append(": ").append_text(plain(result, STYLES[result]))
         console.print(line, highlight=False)
+        passed = [check for check in checks if check.result == PASS]
+        if passed and not every:
+            names = ", ".join(dict.fromkeys(check.name for check in passed))
+            console.print(plain(f"  {counted(len(passed), 'check')} passed: {names}", "dim"), highlight=False)
+        rows = checks if every else [check for check in checks if check.result != PASS]
+        if not rows:
+            console.print()
+            continue
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
         for name in ("result", "rule", "found", "why"):
             table.add_column(name, overflow="fold", no_wrap=name in ("result", "found"))
-        for row in checks:
+        for row in sorted(rows, key=lambda check: ORDER.index(check.result)):
             rule = plain(row.rule).append("\n").append_text(plain(row.figure, "dim"))
             why = plain(sentence(row), "dim" if row.result == "PASS" else "")
             table.add_row(plain(row.result, STYLES[row.result]), rule, plain(row.found), why)

@@ -33,8 +33,8 @@ def measure(
 ) -> None:
     """Measure judges, print the datasheet and write the run folder.
 
-    Without arguments: the two embedded judges, the probes vacuum, ladder and criterion, the built-in tasks,
-    quick profile. Running it again on the same folder resumes; a finished run makes no calls.
+    Without arguments: the two embedded judges, the probes vacuum, ladder and criterion, the built-in
+    checklists, quick profile. Running it again on the same folder resumes; a finished run makes no calls.
     """
     if decide is not None:
         from steelyard.cli.decide import decide_rule

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,11 +11,10 @@ import click
 from steelyard.cli.options import option
 from steelyard.cli.say import complain, shown, warn
 from steelyard.cli.sheet import print_sheet
-from steelyard.wording import counted
 
 if TYPE_CHECKING:
-    from steelyard.datasheet.datasheet import Datasheet
     from steelyard.lab.folder.run_folder import RunFolder
+    from steelyard.lab.report import Rebuilt
 
 
 @click.command(short_help="Rebuild the datasheet from a run folder, no calls.")
@@ -27,48 +25,25 @@ if TYPE_CHECKING:
 @option("--verify", is_flag=True, help="Re-hash the run file first.")
 def report(folder: Path, form: str | None, verify: bool) -> None:
     """Rebuild every figure of a run folder from its store and write the datasheet files anew."""
-    from steelyard.errors import RunError, StoreError
-    from steelyard.lab.folder.frozen_run import load_plan
-    from steelyard.lab.folder.publication import build_datasheet
     from steelyard.lab.folder.run_folder import RunFolder
-    from steelyard.lab.import_verdicts import ImportFolder
-    from steelyard.lab.run.record import Record
-    from steelyard.lab.run.shortfalls import unasked, untaken, warnings
+    from steelyard.lab.report import rebuild
 
-    run = RunFolder(folder)
-    imported = ImportFolder(folder)
-    if imported.observations.exists() and not run.study.exists():
-        rebuilt = imported.load()
-        _publish(run, rebuilt.datasheet, [*rebuilt.warnings, *map(str, rebuilt.errors)], form)
-        return
-    plan = load_plan(run)
-    with run.store(read_only=True) as store:
-        damage = store.verify() if verify else []
-        if damage:
-            found = counted(len(damage), "damaged row")
-            raise StoreError(f"{run.database}: {found}, the first: {damage[0]}; restore a copy.")
-        record = Record(store, plan.study.reference)
-        coverage = record.coverage(plan.trials)
-        if not coverage.own.answered:
-            raise RunError(f"{folder}: no call has a reply yet, so there is no datasheet; measure first.")
-        datasheet = build_datasheet(plan, record)
-        observations = record.observations(plan.trials)
-        losses = [*warnings(observations), *untaken(datasheet), *unasked(coverage.headline)]
-    _publish(run, datasheet, [str(loss) for loss in losses], form)
+    rebuilt = rebuild(folder, verify=verify)
+    _publish(RunFolder(folder), rebuilt, form)
 
 
-def _publish(run: RunFolder, datasheet: Datasheet, losses: Sequence[str], form: str | None) -> None:
+def _publish(run: RunFolder, rebuilt: Rebuilt, form: str | None) -> None:
     """Write the files where the folder allows it, warn of losses, print; exit 1 after a fault."""
     from steelyard.datasheet.render import csv, html, markdown
     from steelyard.errors import StoreError
-    from steelyard.lab.folder.datasheet_file import write_datasheet
     from steelyard.lab.run.shortfalls import uncomputed
 
+    datasheet = rebuilt.datasheet
     try:
-        datasheet = write_datasheet(run.path, datasheet)
+        datasheet = rebuilt.write(run.path)
     except StoreError as error:
         warn(error)
-    for loss in losses:
+    for loss in rebuilt.losses:
         warn(loss)
     faults = [*uncomputed(datasheet.faults)]
     if form is None:

@@ -9,17 +9,21 @@ from functools import cached_property
 from typing import Any
 
 from steelyard.datasheet.look_up import LookUp
+from steelyard.datasheet.verdict import Verdict
 from steelyard.json_body import from_body, mapping, read_fields
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Fault
+from steelyard.metrics.remedies.cured import Cured
 from steelyard.stimuli.authored.report import ProbeReport
 from steelyard.wording import counted
 
 SCHEMA = "steelyard.datasheet/1"
-STUDY = ("name", "seed", "stimulus_set", "version", "profile", "level")
+STUDY = ("name", "seed", "stimulus_set", "version", "profile", "level", "own_data")
 """Fields that stand under `study` in the file, with the reference."""
-PARTS = ("judges", "run", "estimates", "panel", "readings", "authored", "faults")
+PARTS = ("judges", "run", "estimates", "panel", "readings", "verdicts", "remedies", "authored", "faults")
 """Fields that stand by themselves."""
+MOST_NAMES = 3
+"""Judges that a title names."""
 _REFERENCE = (
     "verdicts of judge ",
     " on the originals: accuracy is agreement with it, and its own on the originals says nothing",
@@ -104,7 +108,7 @@ class RunFacts:
     """Judge to the sampling fields that its server would not take, with the calls made without."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Datasheet:
     """Everything a report shows."""
 
@@ -134,8 +138,44 @@ class Datasheet:
     """Judge whose verdicts on the unchanged items are the labels; None where they are the data's own."""
     panel: tuple[Estimate, ...] = ()
     """Figures of several judges together: juries, correlated errors, each probe over judges."""
+    remedies: tuple[Cured, ...] = ()
+    """What each judge would show with a remedy, from the same calls; first the judge as measured."""
     faults: tuple[Fault, ...] = ()
     """What could not be computed; its figures are undefined, with the cause in their notes."""
+    verdicts: tuple[Verdict, ...] = ()
+    """One for each measured judge, in their order; none in a file of a program that gave none."""
+    own_data: bool = False
+    """True where the texts are the user's, so that the profile does not say how many there are."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on the only measured judge; with several, `verdicts` has one for each."""
+        if len(self.verdicts) != 1:
+            raise ValueError(f"{counted(len(self.verdicts), 'verdict')}, expected one; look at verdicts")
+        return self.verdicts[0]
+
+    @property
+    def smoke_test(self) -> bool:
+        """True for a run that is too small to clear a judge of anything."""
+        return self.profile == "quick" and not self.own_data
+
+    @property
+    def kind(self) -> str:
+        """What the sheet calls itself."""
+        return "Judge Datasheet, smoke test" if self.smoke_test else "Judge Datasheet"
+
+    @property
+    def title(self) -> str:
+        """The measured judges, by which reports are named; the study where there are none."""
+        names = [judge.name for judge in self.judges if not judge.baseline]
+        if len(names) <= MOST_NAMES:
+            return ", ".join(names) or self.name
+        return f"{', '.join(names[: MOST_NAMES - 1])} and {len(names) - MOST_NAMES + 1} others"
+
+    def __repr__(self) -> str:
+        own = [judge.name for judge in self.judges if not judge.baseline]
+        flagged = sum(reading.word == "flagged" for reading in self.readings)
+        return f"<Datasheet of {', '.join(own)}: {counted(len(self.estimates), 'figure')}, {flagged} flagged>"
 
     @property
     def units(self) -> str:
@@ -205,6 +245,8 @@ class Datasheet:
             "estimates": [estimate.to_json() for estimate in self.estimates],
             "panel": [estimate.to_json() for estimate in self.panel],
             "readings": [reading.to_json() for reading in self.readings],
+            "verdicts": [verdict.to_json() for verdict in self.verdicts],
+            **({"remedies": [cured.to_json() for cured in self.remedies]} if self.remedies else {}),
             **({"authored": [report.to_json() for report in self.authored]} if self.authored else {}),
             **({"faults": [fault.to_json() for fault in self.faults]} if self.faults else {}),
         }

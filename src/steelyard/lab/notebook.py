@@ -1,37 +1,159 @@
-"""The one synchronous door, for notebooks and scripts."""
+"""The doors for notebooks and scripts: what the commands do, as functions that return what they print."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from steelyard.datasheet.datasheet import Datasheet
-from steelyard.lab.authoring.commission import commission_of
+from steelyard.datasheet.comparison.sheet import ComparisonSheet
+from steelyard.datasheet.render.notebook import NotebookSheet
+from steelyard.errors import ConfigError
+from steelyard.lab.authoring.commission import Commission, commission_of
+from steelyard.lab.compare import Target, compare_targets
+from steelyard.lab.folder.datasheet_file import read_datasheet
 from steelyard.lab.folder.run_folder import RunFolder
+from steelyard.lab.gate.policy import PolicyLike
+from steelyard.lab.gate.ruling import Ruling
+from steelyard.lab.gate.session import gate as gate_folder
 from steelyard.lab.measure import measure as run
-from steelyard.lab.reference_run import referenced
+from steelyard.lab.reference_run import foreseen, referenced
+from steelyard.lab.report import rebuild
 from steelyard.lab.run.limits import RunLimits
+from steelyard.lab.run.planner import PlanRow, make_plan, plan_rows
+from steelyard.lab.study.study import Study
 from steelyard.lab.study.study_file import build_study, load_config
+from steelyard.metrics.findings import MARGIN
+from steelyard.providers.function_code import address_of
+from steelyard.wording import counted
+
+JudgeLike: TypeAlias = str | Mapping[str, Any] | Callable[..., Any]
+"""`provider/model?key=value`, a mapping as in a study file, or a function; `model` may be one too."""
+Place: TypeAlias = str | Path
+"""A file or folder."""
+
+
+@dataclass(frozen=True)
+class Outlay:
+    """What a measurement will take; only what its folder has not answered yet counts."""
+
+    rows: tuple[PlanRow, ...]
+    """One per judge and probe; baselines cost nothing and are left out."""
+    folder: Path
+    """Where the run would lie."""
+
+    @property
+    def calls(self) -> int:
+        """All calls, those of free judges too."""
+        return sum(row.calls for row in self.rows)
+
+    @property
+    def dollars(self) -> float | None:
+        """None where the price of a judge is not known."""
+        prices = [row.dollars for row in self.rows]
+        return None if None in prices else sum(price for price in prices if price is not None)
+
+    def __repr__(self) -> str:
+        price = "price unknown" if self.dollars is None else f"${self.dollars:.2f}"
+        return f"<Outlay: {counted(self.calls, 'call')}, {price}, {self.folder}>"
 
 
 def measure(
-    *judges: str | dict[str, Any],
-    study: str | Path | None = None,
-    out: str | Path | None = None,
+    *judges: JudgeLike,
+    study: Place | None = None,
+    out: Place | None = None,
     limits: RunLimits | None = None,
     **overrides: Any,
-) -> Datasheet:
+) -> NotebookSheet:
     """Measure judges and return the datasheet; keywords are those of a study file (profile, seed, probes, …).
 
-    Runs and resumes like the command; what stopped a run early is raised, and every reply is kept.
+    A judge may be a plain or async function: `(request, first, second)` returns "1", "2" or "tie",
+    `(request, response)` a score. Runs and resumes like the command; what stopped a run early is raised,
+    and every reply is kept.
     """
+    built, folder, commission = _opened(judges, study, out, overrides)
+    within = limits or RunLimits()
+    built = referenced(built, folder, within)
+    if commission is not None:
+        built, authored = commission.fulfilled(built, folder, within)
+        authored.require_review(folder)
+    return NotebookSheet.shown(run(built, folder, within).require(), folder.path)
+
+
+def plan(
+    *judges: JudgeLike, study: Place | None = None, out: Place | None = None, **overrides: Any
+) -> Outlay:
+    """What `measure` with the same arguments will take: calls, tokens, dollars; nothing is spent."""
+    built, folder, commission = _opened(judges, study, out, overrides)
+    before: list[PlanRow] = []
+    built = foreseen(built, folder)
+    if commission is not None:
+        built, before = commission.foreseen(built, folder)
+    answered: set[str] = set()
+    if folder.database.exists():
+        with folder.store() as store:
+            answered = store.answered()
+    baselines = {judge.name for judge in built.judges if judge.baseline}
+    rows = [row for row in plan_rows(make_plan(built), answered) if row.judge not in baselines]
+    return Outlay((*before, *rows), folder.path)
+
+
+def report(folder: Place) -> NotebookSheet:
+    """Every figure of a run folder or an import computed anew, its files written again; no calls."""
+    return NotebookSheet.shown(rebuild(Path(folder)).write(Path(folder)), Path(folder))
+
+
+def load(folder: Place) -> NotebookSheet:
+    """The datasheet of a run folder or an import as it was published; nothing is computed."""
+    return NotebookSheet.shown(read_datasheet(Path(folder)), Path(folder))
+
+
+def compare(first: Place, second: Place, margin: float = MARGIN) -> ComparisonSheet:
+    """Two judges on the stimuli that both were shown, each `DIR` or `DIR:JUDGE`; no calls."""
+    return compare_targets(Target.parse(str(first)), Target.parse(str(second)), margin)
+
+
+def gate(
+    folder: Place,
+    policy: PolicyLike = "default",
+    judges: tuple[str, ...] = (),
+    reference: Place | None = None,
+    margin: float = MARGIN,
+) -> Ruling:
+    """Whether the judges of a run folder may be used; writes the certificate.
+
+    `policy` is a file, a mapping of rules, or one that is shipped: smoke, default, strict.
+    """
+    earlier = None if reference is None else Path(reference)
+    ruling, _ = gate_folder(Path(folder), policy, datetime.now(UTC), judges, earlier, margin)
+    return ruling
+
+
+def _opened(
+    judges: tuple[JudgeLike, ...], study: Place | None, out: Place | None, overrides: Mapping[str, Any]
+) -> tuple[Study, RunFolder, Commission | None]:
+    """The study that the arguments describe, its folder, and who writes for it."""
     path = None if study is None else Path(study)
-    config = load_config(path, {**overrides, **({"judges": list(judges)} if judges else {})})
+    named = {"judges": [_written(judge) for judge in judges]} if judges else {}
+    config = load_config(path, {**overrides, **named})
     built = build_study(config, Path() if path is None else path.parent)
     folder = RunFolder(Path(out)) if out else RunFolder.default(built)
-    built = referenced(built, folder, limits or RunLimits())
-    commission = commission_of(config)
-    if commission is not None:
-        built, authored = commission.fulfilled(built, folder, limits or RunLimits())
-        authored.require_review(folder)
-    return run(built, folder, limits or RunLimits()).require()
+    return built, folder, commission_of(config)
+
+
+def _written(judge: JudgeLike) -> str | dict[str, Any]:
+    """A judge as a study file has it; a function by its address."""
+    if isinstance(judge, str):
+        return judge
+    body = dict(judge) if isinstance(judge, Mapping) else {"model": judge}
+    function = body.get("model")
+    if not callable(function):
+        if isinstance(judge, Mapping):
+            return body
+        kind = type(judge).__name__
+        raise ConfigError(f"judges: found {kind}, expected 'provider/model', a mapping, or a function.")
+    own = getattr(function, "__name__", type(function).__name__).strip("<>")
+    name = str(body.get("name") or own)
+    return {**body, "model": f"python/{address_of(function, name)}", "name": name}

@@ -59,7 +59,7 @@ class Estimate:
     n_units: int = 0
     """Pairs or items behind the figure."""
     n_clusters: int = 0
-    """Tasks behind the figure."""
+    """Clusters behind the figure."""
     design_effect: float | None = None
     """Variance inflation by clustering, where it can be estimated."""
     excluded: Mapping[str, int] = field(default_factory=lambda: {"unreadable": 0, "failed": 0})

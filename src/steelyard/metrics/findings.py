@@ -2,18 +2,30 @@
 
 A word is said only where it would hold however the missing verdicts had come out: limits are taken at the
 worst and the best case over them. `clear` against a limit also asks that a judge which sits on the limit
-would show so few events in at most 5 % of runs, were its calls correlated by .3 within tasks; `flagged` in a
-single task asks that exact binomial limits lie beyond the limit as well.
+would show so few events in at most 5 % of runs, were its calls correlated by .3 within clusters; `flagged` in
+a single cluster asks that exact binomial limits lie beyond the limit as well.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from math import ceil, sqrt
 
+from steelyard.arrays import Floats
 from steelyard.metrics.metric import Limit
+from steelyard.metrics.stats.cluster_mean import ASSUMED_CORRELATION
 from steelyard.metrics.stats.clusters import effective_size, quantile
 from steelyard.metrics.stats.few_events import chance_of_so_few
-from steelyard.metrics.stats.intervals import Limits, clopper_pearson, normal_quantile, score, t_quantile
+from steelyard.metrics.stats.intervals import (
+    Ends,
+    Limits,
+    clopper_pearson,
+    normal_quantile,
+    score,
+    t_quantile,
+)
+from steelyard.metrics.stats.jackknife import Figure, jackknife
 from steelyard.metrics.stats.power import ALPHA, POWER, first_number, short_of, trials_to_exclude
 from steelyard.metrics.stats.tally import Tally
 
@@ -33,7 +45,7 @@ def limit_word(limits: Limits, limit: Limit) -> str:
 
 
 def judge_limit(tally: Tally, limit: Limit, bounds: Limits | None = None) -> str:
-    """The word for a proportion against its limit, tasks as clusters.
+    """The word for a proportion against its limit, clusters taken as independent.
 
     `bounds` are the share in the worst and best case over missing verdicts.
     """
@@ -41,11 +53,11 @@ def judge_limit(tally: Tally, limit: Limit, bounds: Limits | None = None) -> str
     least, most = (share, share) if bounds is None else (min(share, bounds[0]), max(share, bounds[1]))
     size, reach = effective_size(tally), quantile(tally, 1 - ALPHA)
     word = limit_word((score(least, size, reach)[0], score(most, size, reach)[1]), limit)
-    one_task = tally.n_clusters < 2
+    one_cluster = tally.n_clusters < 2
     if word == CLEAR:
-        kept = one_task or _so_few(tally, limit, (least, most))
+        kept = one_cluster or _so_few(tally, limit, (least, most))
     else:
-        kept = word != FLAGGED or not one_task or _exactly_beyond(size, limit, (least, most))
+        kept = word != FLAGGED or not one_cluster or _exactly_beyond(size, limit, (least, most))
     return word if kept else UNDERPOWERED
 
 
@@ -58,7 +70,7 @@ def _exactly_beyond(size: float, limit: Limit, shares: Limits) -> bool:
 
 
 def _so_few(tally: Tally, limit: Limit, shares: Limits, times: float = 1.0) -> bool:
-    """Whether a judge on the limit would rarely show so few events beyond it; a single task tells nothing."""
+    """Whether a judge on the limit would rarely show so few events beyond it; one cluster tells nothing."""
     share, at = (shares[1], limit.value) if limit.side == "max" else (1 - shares[0], 1 - limit.value)
     return chance_of_so_few(share * tally.n * times, tally.trials, at, times) <= ALPHA
 
@@ -85,6 +97,54 @@ def moved_by(value: float, bounds: Limits | None) -> Limits:
     return down if down < -1e-9 else 0.0, up if up > 1e-9 else 0.0
 
 
+@dataclass(frozen=True, eq=False)
+class Beyond:
+    """A figure that is a function of sums over clusters, held against a limit."""
+
+    table: Floats
+    """(clusters, …) sums."""
+    figure: Figure
+    """From sums to the value."""
+    ends: Ends
+    """Ends of its range; the upper one is reached where every call agrees."""
+    calls: int
+    """Calls behind it."""
+
+    @cached_property
+    def value(self) -> float:
+        """The figure."""
+        return float(self.figure(self.table.sum(axis=0)))
+
+    def limits(self, probability: float) -> Limits:
+        """Two-sided limits at this one-sided probability.
+
+        Where leaving out a cluster changes nothing, as many verdicts as the data allow might have been right,
+        or random: agreement goes up or down in proportion.
+        """
+        found = jackknife(self.table, self.figure, self.ends, probability)
+        if found is not None:
+            return found
+        clusters = len(self.table)
+        size = self.calls / (1 + (self.calls / max(1, clusters) - 1) * ASSUMED_CORRELATION)
+        reach = t_quantile(probability, clusters - 1) if clusters > 1 else normal_quantile(probability)
+        other = score(0.0, size, reach)[1]
+        return (1 - other) * self.value, self.value + other * (self.ends[1] - self.value)
+
+    def word(self, limit: Limit) -> str:
+        """The word for the limit."""
+        return limit_word(self.limits(1 - ALPHA), limit)
+
+    def calls_needed(self, limit: Limit) -> int | None:
+        """Calls in all that decide in four runs of five if the value stays; None on the limit."""
+        low, high = self.limits(1 - ALPHA)
+        apart = self.value - limit.value
+        if abs(apart) < 1e-3:
+            return None
+        # Half a one-sided 5 % interval is 1.64 standard errors; 80 % power takes .84 more.
+        reach = (self.value - low if apart > 0 else high - self.value) * 2.49 / 1.64
+        return ceil(self.calls * max(1.0, (reach / apart) ** 2))
+
+
 def by_loss(seen: str | None, word: str | None) -> str | None:
     """A remark where a word is withheld that the verdicts at hand alone would give."""
     return f"{seen} but for calls without a verdict: {BY_LOSS}" if seen != word else None
@@ -97,20 +157,20 @@ def detectable_beyond(tally: Tally, limit: Limit) -> float:
 
 
 def calls_needed(tally: Tally, limit: Limit) -> int | None:
-    """Calls of this design, more tasks like these, that decide in four runs of five if the share is true.
+    """Calls of this design, more clusters like these, that decide in four runs of five if the share is true.
 
-    None where the share lies on the limit. With one task units are added to that task.
+    None where the share lies on the limit. With one cluster units are added to that cluster.
     """
-    share, size, tasks = tally.k / tally.n, effective_size(tally), tally.n_clusters
-    if tasks < 2:
+    share, size, clusters = tally.k / tally.n, effective_size(tally), tally.n_clusters
+    if clusters < 2:
         trials = trials_to_exclude(share, limit.value, normal_quantile(1 - ALPHA), POWER)
         return None if trials is None else ceil(max(trials, size + 1) / size * tally.n_calls)
 
     def decided(count: int) -> bool:
-        trials = size / tasks * count
+        trials = size / clusters * count
         seen = short_of(share, limit.value, trials, t_quantile(POWER, count - 1))
         word = limit_word(score(seen, trials, t_quantile(1 - ALPHA, count - 1)), limit)
-        return word == FLAGGED or (word == CLEAR and _so_few(tally, limit, (seen, seen), count / tasks))
+        return word == FLAGGED or (word == CLEAR and _so_few(tally, limit, (seen, seen), count / clusters))
 
-    count = first_number(decided, tasks)
-    return None if count is None else ceil(count / tasks * tally.n_calls)
+    count = first_number(decided, clusters)
+    return None if count is None else ceil(count / clusters * tally.n_calls)

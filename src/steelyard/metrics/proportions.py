@@ -25,8 +25,8 @@ from steelyard.metrics.stats.clusters import (
 from steelyard.metrics.stats.intervals import Limits, goodman, wilson
 from steelyard.metrics.stats.tally import Tally
 
-ONE_TASK = "this task only"
-NO_SPREAD = f"no spread between tasks: an intra-task correlation of {ASSUMED_CORRELATION} is assumed"
+ONE_CLUSTER = "this cluster only"
+NO_SPREAD = f"no spread between clusters: an intra-cluster correlation of {ASSUMED_CORRELATION} is assumed"
 
 
 def proportion(
@@ -46,7 +46,7 @@ def proportion(
     if not tally.n:
         why = reason or (NO_VERDICTS if tally.missing else NO_CALLS)
         return heading.undefined(metric, why, unit, excluded)
-    limit = metric.limit_in(heading.group)
+    limit = metric.limit_in(heading.group, heading.probe)
     bounds = bounds or share_bounds(tally)
     seen = judge_limit(tally, limit) if limit else None
     word = judge_limit(tally, limit, bounds) if limit else None
@@ -111,11 +111,16 @@ def _cell_intervals(heading: Heading, metric: Metric, tally: Tally, cells: int) 
 def _remarks(tally: Tally, limit: Limit | None) -> list[str]:
     remarks = []
     if tally.n_clusters < 2:
-        remarks.append(ONE_TASK)
+        remarks.append(ONE_CLUSTER)
     elif tally.share.even:
         remarks.append(NO_SPREAD)
     if tally.abstained:
         remarks.append(f"{tally.abstained} abstained, counted as ties")
     if limit:
-        remarks.append(f"read against {'at most' if limit.side == 'max' else 'at least'} {limit.value:g}")
+        remarks.append(limit_told(limit))
     return remarks
+
+
+def limit_told(limit: Limit) -> str:
+    """The remark that names what a figure is held against."""
+    return f"read against {'at most' if limit.side == 'max' else 'at least'} {limit.value:g}"

@@ -28,7 +28,7 @@ from steelyard.tasks.checklist import ELEMENTS
 from steelyard.verdicts.observations import Observations
 
 QUICK_SAME_LEVELS = ((0, 3), (1, 4), (2, 5), (1, 3))
-"""Levels of the same-quality pairs of each quick task."""
+"""Levels of the same-quality pairs of each quick checklist."""
 
 
 class Ladder:
@@ -82,36 +82,36 @@ def arm(design: Design, protocol: str) -> Iterable[Showing]:
 
 
 def same_quality(design: Design) -> Iterable[Stimulus]:
-    """One same-subset pair per level and task; quick takes two levels per task."""
-    for number, task in enumerate(design.checklists):
+    """One same-subset pair per level and checklist; quick takes two levels per checklist."""
+    for number, checklist in enumerate(design.checklists):
         levels = QUICK_SAME_LEVELS[number] if design.profile == "quick" else range(ELEMENTS + 1)
         for level in levels:
-            yield same_subset_pair(task, level, design.seed)
+            yield same_subset_pair(checklist, level, design.seed)
 
 
 def steps(design: Design) -> Iterable[Stimulus]:
-    """Every prefix pair of every task; quick takes one per step and task; full adds half-steps."""
-    for number, task in enumerate(design.checklists):
+    """Every prefix pair of every checklist; quick takes one per step and checklist; full adds half-steps."""
+    for number, checklist in enumerate(design.checklists):
         for delta in range(1, ELEMENTS + 1):
             lows = range(ELEMENTS + 1 - delta)
             for low in [lows[number % len(lows)]] if design.profile == "quick" else lows:
-                yield prefix_pair(task, low, low + delta, design.seed)
+                yield prefix_pair(checklist, low, low + delta, design.seed)
         if design.profile == "full":
             for half in range(2 * ELEMENTS):
-                yield prefix_pair(task, half / 2, half / 2 + 0.5, design.seed)
+                yield prefix_pair(checklist, half / 2, half / 2 + 0.5, design.seed)
 
 
 def controls(design: Design) -> Iterable[Stimulus]:
-    """Different-subset and filler pairs; quick takes one pair per task, alternating."""
-    for number, task in enumerate(design.checklists):
+    """Different-subset and filler pairs; quick takes one pair per checklist, alternating."""
+    for number, checklist in enumerate(design.checklists):
         if design.profile == "quick":
             build = filler_pair if number % 2 else different_subset_pair
-            yield build(task, 2 + number // 2, design.seed)
+            yield build(checklist, 2 + number // 2, design.seed)
         else:
             for level in range(1, ELEMENTS):
-                yield different_subset_pair(task, level, design.seed)
+                yield different_subset_pair(checklist, level, design.seed)
             for level in (1, 3):
-                yield filler_pair(task, level, design.seed)
+                yield filler_pair(checklist, level, design.seed)
 
 
 def arm_estimates(heading: Heading, observations: Observations) -> list[Estimate]:

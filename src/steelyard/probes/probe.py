@@ -28,7 +28,7 @@ EDITS, REPEATS = "edits", "repeats"
 """Sections that several probes share: items changed, and the same asked again."""
 
 PROFILES = {"quick": 4, "standard": 10, "full": None}
-"""Number of catalogue tasks per profile; None is all of them."""
+"""Number of built-in checklists per profile; None is all of them."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +60,9 @@ class Design:
 
     @property
     def checklists(self) -> tuple[Checklist, ...]:
-        """The catalogue tasks of the profile, drawn with the seed."""
-        tasks = catalogue()
-        return choose_checklists(tasks, PROFILES[self.profile] or len(tasks), self.seed)
+        """The built-in checklists of the profile, drawn with the seed."""
+        checklists = catalogue()
+        return choose_checklists(checklists, PROFILES[self.profile] or len(checklists), self.seed)
 
 
 @dataclass(frozen=True)

@@ -79,17 +79,17 @@ def requests(design: Design) -> tuple[Item, ...]:
 
 
 def stimuli(design: Design) -> Iterable[Stimulus]:
-    """Quick spreads six pairs over its four tasks; the other profiles build every kind on every task."""
-    tasks = design.checklists
+    """Quick spreads six pairs over its four checklists; other profiles build every kind on every one."""
+    checklists = design.checklists
     if design.profile == "quick":
         for number, (kind, which) in enumerate((kind, which) for kind in KINDS for which in (0, 1)):
             text = 0 if kind == "empty" else which
-            yield vacuum_pair(tasks[number % len(tasks)], kind, text, design.seed)
+            yield vacuum_pair(checklists[number % len(checklists)], kind, text, design.seed)
         return
-    for task in tasks:
+    for checklist in checklists:
         for kind in KINDS:
             for which in (0,) if kind == "empty" else (0, 1):
-                yield vacuum_pair(task, kind, which, design.seed)
+                yield vacuum_pair(checklist, kind, which, design.seed)
 
 
 def arm_estimates(heading: Heading, observations: Observations) -> list[Estimate]:

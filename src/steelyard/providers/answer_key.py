@@ -19,8 +19,8 @@ FULL, WEAK = 1.0, 0.5
 class Entry:
     """What one sentence gives."""
 
-    task: str
-    """Id of the catalogue task."""
+    checklist: str
+    """Id of the built-in checklist."""
     element: str
     """Key of the element it satisfies."""
     value: float
@@ -35,12 +35,12 @@ class AnswerKey:
     """Sentence hash to what the sentence gives; filler is not listed."""
 
     @classmethod
-    def of(cls, tasks: Iterable[Checklist]) -> AnswerKey:
-        """The key of some tasks."""
+    def of(cls, checklists: Iterable[Checklist]) -> AnswerKey:
+        """The key of some checklists."""
         sentences = [
-            (sentence, Entry(task.id, element.key, value))
-            for task in tasks
-            for element in task.elements
+            (sentence, Entry(checklist.id, element.key, value))
+            for checklist in checklists
+            for element in checklist.elements
             for value, forms in ((FULL, element.wordings), (WEAK, (element.weak,)))
             for sentence in forms
         ]
@@ -52,7 +52,7 @@ class AnswerKey:
         for sentence in re.split(r"(?<=\.)\s+", text.strip()):
             entry = self.entries.get(content_hash(sentence))
             if entry is not None:
-                place = (entry.task, entry.element)
+                place = (entry.checklist, entry.element)
                 best[place] = max(entry.value, best.get(place, 0.0))
         return math.fsum(best.values())
 

@@ -27,7 +27,7 @@ class Chat:
     def stages(self, messages: Sequence[Message], slots: Slots) -> tuple[Stage, ...]:
         """Prompt tokens up to the assistant's turn, cut where prompts part.
 
-        Prompts of one judge are alike up to the request, those of one task up to the first candidate, then
+        Prompts of one judge are alike up to the request, those of one request up to the first candidate, then
         up to its end where they show the same one first, and two protocols may be alike up to the end of
         the last candidate. Stages that prompts share are read once.
         """

@@ -63,6 +63,7 @@ PROVIDERS: Registry[Provider] = Registry(
         "openai": "steelyard.providers.chat_servers:OpenAI",
         "vllm": "steelyard.providers.chat_servers:VLLM",
         "ollama": "steelyard.providers.chat_servers:Ollama",
+        "python": "steelyard.providers.python_function:PythonFunction",
         "recorded": "steelyard.providers.recorded:Recorded",
         "planted": "steelyard.providers.planted:Planted",
     },

@@ -56,6 +56,12 @@ def prompts(scale: Scale, options: Any) -> Mapping[str, Protocol]:
     return {name: Protocol(text, PAIRWISE_SYSTEM) for name, text in GRADED_USER.items()}
 
 
+def as_given(model: str, options: Any) -> Any:
+    """Options of a provider whose models add nothing to them."""
+    del model
+    return options
+
+
 def nothing_to_check() -> Iterator[Check]:
     """Of a provider that needs nothing beside its environment variables."""
     return iter(())
@@ -85,6 +91,8 @@ class Traits:
     """Expected time of a call, for plans; where calls run side by side, the share of one."""
     options: type[Options] = CalledOptions
     """Keys of its own."""
+    completed: Callable[[str, Any], Any] = as_given
+    """The options of a model with what it says of itself, such as a hash of its code."""
     settings: type[Settings] = Settings
     """Keys that a protocol of its judges may have beside prompt and reader."""
     protocols: Callable[[Scale, Any], Mapping[str, Protocol]] = prompts

@@ -76,11 +76,13 @@ def compose(checklist: Checklist, seed: int) -> tuple[Composition, Composition]:
     )
 
 
-def choose_checklists(tasks: tuple[Checklist, ...], count: int, seed: int) -> tuple[Checklist, ...]:
-    """Draw tasks from as many domains as possible."""
+def choose_checklists(checklists: tuple[Checklist, ...], count: int, seed: int) -> tuple[Checklist, ...]:
+    """Draw checklists from as many domains as possible."""
     rng = rng_for(seed, "choose", count)
     by_domain: dict[str, list[Checklist]] = {}
-    for task in rng.sample(tasks, len(tasks)):
-        by_domain.setdefault(task.domain, []).append(task)
-    rounds = [group[turn] for turn in range(len(tasks)) for group in by_domain.values() if turn < len(group)]
-    return tuple(sorted(rounds[:count], key=lambda task: task.id))
+    for checklist in rng.sample(checklists, len(checklists)):
+        by_domain.setdefault(checklist.domain, []).append(checklist)
+    rounds = [
+        group[turn] for turn in range(len(checklists)) for group in by_domain.values() if turn < len(group)
+    ]
+    return tuple(sorted(rounds[:count], key=lambda checklist: checklist.id))

@@ -15,7 +15,7 @@ class Lineage:
     """How a stimulus came to be."""
 
     parent: str
-    """Item or catalogue task it was made from."""
+    """Item or built-in checklist it was made from."""
     edit: str
     """What was done to the parent, in words a person can check."""
     author: str = "catalogue"
@@ -26,6 +26,8 @@ class Lineage:
     """`pending`, `accepted`, `edited` or `rejected`, where a person is to look or a check refused it."""
 
 
+RECORDED = "recorded"
+"""Author of a text that was judged elsewhere, and is not known here."""
 PENDING, ACCEPTED, EDITED, REJECTED = REVIEWS = ("pending", "accepted", "edited", "rejected")
 """States of a stimulus that is looked at before it is judged."""
 
@@ -48,7 +50,7 @@ class Stimulus:
     kind: str
     """Condition within the probe: `prefix`, `same_subset`, `identical`, …"""
     cluster: str
-    """Task: the unit of resampling."""
+    """What is drawn again as a whole: stimuli of a cluster are not independent."""
     stratum: str
     """Domain, for reporting."""
     request: str
@@ -100,6 +102,11 @@ class Stimulus:
     def labelled(self) -> bool:
         """True where somebody has said what a sound judge does with it."""
         return not isinstance(self.expectation, Unknown)
+
+    @property
+    def texts_known(self) -> bool:
+        """False where only the verdicts were recorded, elsewhere."""
+        return self.lineage.author != RECORDED
 
     @property
     def judged(self) -> bool:

@@ -1,4 +1,4 @@
-"""A task whose quality is countable: five required elements, each written several times over."""
+"""A request whose quality is countable: five required elements, each written several times over."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Checklist:
     """A request, its five elements, and neutral filler of the same length."""
 
     id: str
-    """Name of the task: the cluster of everything built from it."""
+    """Name of the checklist: the cluster of everything built from it."""
     domain: str
-    """Stratum of the task."""
+    """Stratum of the checklist."""
     request: str
     """What was asked; it names the five things."""
     elements: tuple[Element, ...]
@@ -57,7 +57,7 @@ def parse_checklist(text: str) -> Checklist:
 
 @cache
 def catalogue() -> tuple[Checklist, ...]:
-    """Every built-in task, sorted by id."""
+    """Every built-in checklist, sorted by id."""
     folder = files("steelyard.tasks").joinpath("catalog")
     texts = [entry.read_text("utf-8") for entry in folder.iterdir() if entry.name.endswith(".yaml")]
-    return tuple(sorted((parse_checklist(text) for text in texts), key=lambda task: task.id))
+    return tuple(sorted((parse_checklist(text) for text in texts), key=lambda checklist: checklist.id))

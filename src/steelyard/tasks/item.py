@@ -18,7 +18,7 @@ class Item:
     responses: tuple[str, ...]
     """One or two responses."""
     cluster: str
-    """The task the item belongs to: items of a cluster are not independent."""
+    """What the item shares with others, such as a source: items of a cluster are not independent."""
     label: str | None = None
     """Reference answer on the scale, where there is one."""
     stratum: str | None = None

@@ -17,7 +17,7 @@ from steelyard.tasks.scale import parse_scale
 
 @dataclass(frozen=True, eq=False)
 class StimulusColumns:
-    """Columns of equal length; numbers of stimuli, tasks and items are in the order of their names."""
+    """Columns of equal length; numbers of stimuli, clusters and items are in the order of their names."""
 
     stimuli: tuple[Stimulus, ...]
     """Sorted by id, so that the order of numbers is the order of names."""
@@ -50,12 +50,12 @@ class StimulusColumns:
 
     @cached_property
     def clusters(self) -> Names:
-        """Names of the tasks, sorted."""
+        """Names of the clusters, sorted."""
         return _objects(sorted({stimulus.cluster for stimulus in self.stimuli}))
 
     @cached_property
     def cluster(self) -> Ints:
-        """Task of each, an index into `clusters`."""
+        """Cluster of each, an index into `clusters`."""
         return _numbers(self.clusters, (stimulus.cluster for stimulus in self.stimuli))
 
     @cached_property

@@ -6,7 +6,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.datasheet.comparison.sheet import ComparisonSheet, dropped, interval, label, probability
+from steelyard.datasheet.comparison.rows import dropped, interval, label, probability
+from steelyard.datasheet.comparison.sheet import ComparisonSheet
 from steelyard.datasheet.render.printer import STYLES, Printer
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.signs import MARKS
@@ -14,8 +15,8 @@ from steelyard.metrics.comparison.comparison import BEYOND, Comparison
 from steelyard.metrics.findings import CLEAR
 
 _COLUMNS = (
-    (120, ("p", "q", "detects", "units/tasks")),
-    (96, ("q", "detects", "units/tasks")),
+    (120, ("p", "q", "detects", "units/clusters")),
+    (96, ("q", "detects", "units/clusters")),
     (72, ("q",)),
     (0, ()),
 )
@@ -38,6 +39,9 @@ class _Page(Printer):
     def show(self) -> None:
         """Header, table, losses, sentence, legend."""
         self._header()
+        self.console.print()
+        for number, sentence in enumerate(self.sheet.answer()):
+            self.line(sentence, "" if number else "bold")
         self.console.print()
         self.console.print(self._table())
         self._left_out()
@@ -65,7 +69,7 @@ class _Page(Printer):
             table.add_column(name, justify="right", no_wrap=True)
         table.add_column("95 % interval", no_wrap=True)
         for name in self.tests:
-            table.add_column(name, justify="right", no_wrap=True)
+            table.add_column(name.replace("/", "/\n"), justify="right", no_wrap=True)
         table.add_column("finding", no_wrap=True)
         for row in self.sheet.asked_of_both:
             table.add_row(*self._cells(row))
@@ -81,7 +85,7 @@ class _Page(Printer):
             "p": probability(row.p),
             "q": probability(row.q),
             "detects": numbers.decimal(row.minimum_detectable or 0.0),
-            "units/tasks": f"{row.n_shared}/{row.n_clusters}",
+            "units/clusters": f"{row.n_shared}/{row.n_clusters}",
         }
         return [
             name,
@@ -111,7 +115,7 @@ class _Page(Printer):
         few = [row for row in self.sheet.defined if row.flipped == "pairs"]
         if few:
             self.line(
-                "fewer than 6 tasks: signs of pairs were flipped, so p and q speak of these tasks only",
+                "fewer than 6 clusters: signs of pairs were flipped, so p and q speak of these clusters only",
                 STYLES["underpowered"],
             )
         margin = f"{self.sheet.margin:g}"
@@ -119,7 +123,7 @@ class _Page(Printer):
         self.line(
             f"differs: q ≤ 0.05 though clear · beyond: the interval lies wholly outside ±{margin}", "dim"
         )
-        self.line("q: sign flips over tasks, all figures together; 1 table in 20 errs anywhere", "dim")
+        self.line("q: sign flips over clusters, all figures together; 1 table in 20 errs anywhere", "dim")
         if "detects" in self.tests:
             self.line("detects: the smallest difference that p shows in four comparisons of five", "dim")
 

@@ -1,16 +1,17 @@
-"""How much more data would decide, in words: what is missing are tasks or rows, seldom calls."""
+"""How much more data would decide, in words: what is missing are clusters or rows, seldom calls."""
 
 from __future__ import annotations
 
-from steelyard.metrics.common import ACCURACY
+from steelyard.metrics.common import ACCURACY, KAPPA
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.findings import BY_LOSS, UNDERPOWERED
 from steelyard.metrics.pairs.natural import ACCURACY_BOTH
+from steelyard.metrics.pairs.uneven_slots import slot_doubt
 from steelyard.metrics.scores.against_labels import (
     BALANCED_ACCURACY,
     BIAS,
     CCC,
     GWET_AC1,
-    KAPPA,
     MAE,
     PEARSON,
     QWK,
@@ -22,8 +23,21 @@ from steelyard.wording import counted
 CHANCE = "would decide in four runs of five, if the share stays"
 
 
+def more_calls(estimate: Estimate | None) -> str:
+    """How much more data of the same design would decide an underpowered figure; nothing for others."""
+    if estimate is None or estimate.finding != UNDERPOWERED:
+        return ""
+    if doubt := slot_doubt(estimate):
+        return f"; {doubt}"
+    if BY_LOSS in (estimate.note or ""):
+        return f"; {BY_LOSS}"
+    if estimate.calls_needed is None:
+        return "; it lies on the limit, so no number of calls would decide"
+    return f"; {more_data(estimate, max(1, estimate.calls_needed - estimate.n_calls))}"
+
+
 def more_data(estimate: Estimate, calls: int) -> str:
-    """`about 6 more tasks (72 calls) would decide in four runs of five, if the share stays`.
+    """`about 6 more clusters (72 calls) would decide in four runs of five, if the share stays`.
 
     Rates over the whole run are of calls, whatever they show.
     """
@@ -35,14 +49,14 @@ def more_data(estimate: Estimate, calls: int) -> str:
 
 
 def _noun(estimate: Estimate) -> str:
-    """A task where it holds several pairs or items, or is built in; else a row of the user's data."""
+    """A cluster where it holds several pairs or items, or is built in; else a row of the user's data."""
     if estimate.probe in BUILT_IN or estimate.n_units > estimate.n_clusters:
-        return "task"
+        return "cluster"
     return "labelled row" if estimate.metric in LABELLED else "row"
 
 
 BUILT_IN = ("vacuum", "ladder", "criterion")
-"""Probes whose pairs are made of the catalogue's tasks, one or several of each."""
+"""Probes whose pairs are made of the catalogue's clusters, one or several of each."""
 LABELLED = (
     *(ACCURACY.id, ACCURACY_BOTH.id, BALANCED_ACCURACY.id, FALSE_POSITIVE_RATE.id, FALSE_NEGATIVE_RATE.id),
     *(WITHIN_ONE.id, KAPPA.id, GWET_AC1.id, MAE.id, BIAS.id, CCC.id, PEARSON.id, SPEARMAN.id, QWK.id),

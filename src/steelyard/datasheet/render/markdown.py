@@ -6,13 +6,17 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
+from steelyard.datasheet.sections.remedies import QUESTION, remedy_line, remedy_tables, unknown_remedies
+from steelyard.datasheet.sections.remedies import TITLE as REMEDIES
 from steelyard.datasheet.sections.rows import Row, Section
 from steelyard.datasheet.sections.summary import Summary, summarise
 from steelyard.datasheet.sections.together import TITLE, alone, together
+from steelyard.datasheet.verdict import Verdict
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import FINDINGS
 from steelyard.datasheet.words.meanings import interval_meanings, metric_meanings
 from steelyard.datasheet.words.signs import MARKS
+from steelyard.datasheet.words.verdict_text import brought, capital
 from steelyard.metrics.estimate import Estimate
 from steelyard.wording import counted
 
@@ -25,12 +29,14 @@ def render(datasheet: Datasheet) -> str:
     sheet = summary.datasheet
     parts = [
         *([f"{sheet.partial_told}."] if sheet.partial else ()),
-        f"# Judge Datasheet: {escape(sheet.name)}",
+        f"# {sheet.kind}: {escape(sheet.title)}",
+        *_verdicts(summary),
         "A judge measured like an instrument. Every figure is `value [95 % interval] count/total`.",
         "\n".join(_provenance(summary)),
         *_readings(summary),
         "## Figures",
         *_figures(summary, summary.measured),
+        *_remedies(summary),
         *_authored(sheet),
         *(_baselines(summary) if summary.baselines else ()),
         *_together(summary),
@@ -59,6 +65,7 @@ def _provenance(summary: Summary) -> Iterator[str]:
     sheet = summary.datasheet
     yield f"- stimulus set `{sheet.stimulus_set}`"
     calls = f" · {counted(summary.calls, 'call')}" if summary.calls else ""
+    yield f"- study {escape(sheet.name)}"
     yield f"- seed {sheet.seed} · profile {escape(sheet.profile)} · Steelyard {escape(sheet.version)}{calls}"
     if sheet.reference_told:
         yield f"- reference: {escape(sheet.reference_told)}"
@@ -66,6 +73,37 @@ def _provenance(summary: Summary) -> Iterator[str]:
         role = "baseline" if judge.baseline else "judge"
         refused = sheet.refused(judge.name)
         yield f"- {role} **{escape(judge.name)}**: {escape(judge.model)}{f'; {refused}' if refused else ''}"
+
+
+def _verdicts(summary: Summary) -> Iterator[str]:
+    """A verdict on each judge, then one word for every question."""
+    for judge in summary.measured:
+        verdict = summary.verdict(judge.name)
+        if verdict is not None:
+            yield f"## {escape(judge.name)}: {verdict.word}"
+            yield "\n".join(_verdict_lines(verdict))
+    titles = summary.reading_titles()
+    if titles:
+        header = ["", *(escape(judge.name) for judge in summary.measured)]
+        yield table(header, [[escape(title), *_words(summary, title)] for title in titles])
+
+
+def _verdict_lines(verdict: Verdict) -> Iterator[str]:
+    for fact in verdict.facts:
+        guide = f" `{fact.guide}`" if fact.guide else ""
+        yield f"- {escape(capital(fact.sentence))}{brought(fact)}.{guide}"
+    for opening, text in (("So", verdict.so), ("Next", verdict.next)):
+        if text:
+            yield f"- **{opening}:** {escape(text)}"
+
+
+def _words(summary: Summary, title: str) -> list[str]:
+    readings = (summary.reading(judge.name, title) for judge in summary.measured)
+    return [numbers.NOT_MEASURED if reading is None else _emphasis(reading.word) for reading in readings]
+
+
+def _emphasis(word: str) -> str:
+    return f"**{word}**" if word == "flagged" else word
 
 
 def _readings(summary: Summary) -> Iterator[str]:
@@ -91,7 +129,7 @@ def _figures(summary: Summary, judges: Sequence[JudgeEntry]) -> Iterator[str]:
 
 def _section_table(summary: Summary, section: Section, judges: Sequence[JudgeEntry]) -> str:
     rows = [_row(summary, row, judges) for row in section.rows]
-    behind = f"*calls/{summary.datasheet.units}/tasks*"
+    behind = f"*calls/{summary.datasheet.units}/clusters*"
     rows.append([behind, *(_basis(section.basis(judge.name)) for judge in judges)])
     return table(["", *(escape(judge.name) for judge in judges)], rows)
 
@@ -114,6 +152,20 @@ def cell(summary: Summary, estimate: Estimate | None) -> str:
 
 def _basis(estimate: Estimate | None) -> str:
     return numbers.NOT_MEASURED if estimate is None else numbers.short_basis(estimate)
+
+
+def _remedies(summary: Summary) -> Iterator[str]:
+    tables = remedy_tables(summary)
+    if tables:
+        yield f"## {REMEDIES}"
+        yield QUESTION
+    for shown in tables:
+        yield f"### {escape(shown.title)}"
+        if line := remedy_line(summary.datasheet, shown.title):
+            yield f"{escape(line)}."
+        yield table(shown.header, [[escape(cell) for cell in row] for row in shown.rows])
+        if unknown := unknown_remedies(summary.datasheet, shown.title):
+            yield escape(unknown)
 
 
 def _authored(datasheet: Datasheet) -> Iterator[str]:

@@ -11,6 +11,8 @@ from rich.text import Text
 
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.datasheet.render.printer import STYLES, Printer
+from steelyard.datasheet.render.verdict_lines import print_verdict
+from steelyard.datasheet.sections.remedies import remedy_line
 from steelyard.datasheet.sections.rows import Row, Section
 from steelyard.datasheet.sections.summary import Summary, even_groups, summarise
 from steelyard.datasheet.sections.together import alone, together
@@ -44,6 +46,10 @@ class _Page(Printer):
     def show(self) -> None:
         """Header, tables of the measured judges, sentences, written stimuli, baselines, judges together."""
         self._header()
+        for judge in self.summary.measured:
+            verdict = self.summary.verdict(judge.name)
+            if verdict is not None:
+                print_verdict(self, verdict)
         for judges in even_groups(self.summary.measured, self.per_table):
             self._show_judges(judges)
         self._sentences()
@@ -57,8 +63,9 @@ class _Page(Printer):
         calls = counted(self.summary.calls, "call") if self.summary.calls else "calls not recorded"
         if sheet.partial:
             self.line(sheet.partial_told, STYLES["underpowered"])
-        self.line(f"Judge Datasheet: {sheet.name}", "bold")
+        self.line(f"{sheet.kind}: {sheet.title}", "bold")
         facts = (
+            sheet.name,
             f"{sheet.profile} profile",
             calls,
             f"stimuli {short_hash(sheet.stimulus_set)}",
@@ -104,7 +111,7 @@ class _Page(Printer):
         for row in section.rows:
             self._row(table, row, judges, width)
         basis = [self._basis(section, judge.name) for judge in judges]
-        behind = f"  calls/{self.summary.datasheet.units}/tasks"
+        behind = f"  calls/{self.summary.datasheet.units}/clusters"
         table.add_row(self.text(behind, "dim"), *(self.text(text, "dim") for text in basis))
 
     def _basis(self, section: Section, judge: str) -> str:
@@ -150,6 +157,8 @@ class _Page(Printer):
                 line.append_text(self.text(reading.word, STYLES.get(reading.word, "")))
                 line.append_text(self.text(f": {reading.sentence}"))
                 self.indented(line)
+            if remedy := remedy_line(self.summary.datasheet, judge.name):
+                self.indented(self.text(remedy))
 
     def _authored(self) -> None:
         reports = self.summary.datasheet.authored
@@ -196,7 +205,7 @@ class _Page(Printer):
             if reason in self.reasons:
                 self.line(f"({letter}) undefined: {reason}", STYLES["undefined"])
         self.line("value [95 % interval] count/total · ! flagged · ? underpowered", "dim")
-        self.line("deff: design effect, the inflation of the variance by clustering within tasks", "dim")
+        self.line("deff: design effect, by how much clusters inflate the variance", "dim")
 
 
 def _packed(parts: Iterable[Text], width: int) -> Text:

@@ -9,10 +9,12 @@ from itertools import pairwise
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry, Reading
 from steelyard.datasheet.sections.rows import Row, Section
 from steelyard.datasheet.sections.sections import sections
+from steelyard.datasheet.verdict import Verdict
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.visible import visible
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.remedies.cured import Cured
 from steelyard.metrics.run.losses import PROBE as RUN
 
 _MISSING = (FAILED_RATE.id, UNREADABLE_RATE.id)
@@ -63,6 +65,10 @@ class Summary:
     def reading(self, judge: str, title: str) -> Reading | None:
         """One judge's reading under a title."""
         return next((reading for reading in self.readings(judge) if reading.title == title), None)
+
+    def verdict(self, judge: str) -> Verdict | None:
+        """The verdict on one judge."""
+        return next((verdict for verdict in self.datasheet.verdicts if verdict.judge == judge), None)
 
     @property
     def headlines(self) -> tuple[Row, ...]:
@@ -128,6 +134,7 @@ def _visible(datasheet: Datasheet) -> Datasheet:
         ),
         estimates=tuple(_visible_estimate(estimate) for estimate in datasheet.estimates),
         panel=tuple(_visible_estimate(estimate) for estimate in datasheet.panel),
+        remedies=tuple(_visible_remedy(cured) for cured in datasheet.remedies),
         readings=tuple(
             replace(
                 reading,
@@ -138,7 +145,25 @@ def _visible(datasheet: Datasheet) -> Datasheet:
             )
             for reading in datasheet.readings
         ),
+        verdicts=tuple(_visible_verdict(verdict) for verdict in datasheet.verdicts),
     )
+
+
+def _visible_verdict(verdict: Verdict) -> Verdict:
+    facts = (replace(fact, sentence=visible(fact.sentence)) for fact in verdict.facts)
+    return replace(
+        verdict,
+        judge=visible(verdict.judge),
+        facts=tuple(facts),
+        so=visible(verdict.so),
+        next=visible(verdict.next),
+        command=None if verdict.command is None else visible(verdict.command),
+    )
+
+
+def _visible_remedy(cured: Cured) -> Cured:
+    figures = (replace(each, estimate=_visible_estimate(each.estimate)) for each in cured.figures)
+    return replace(cured, judge=visible(cured.judge), title=visible(cured.title), figures=tuple(figures))
 
 
 def _visible_estimate(estimate: Estimate) -> Estimate:

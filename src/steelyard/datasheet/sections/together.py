@@ -134,9 +134,9 @@ class _Tables:
         rows = tuple(self._row(e, self._jury(e)) for e in mine)
         question = (
             "Is a majority better than the best judge? Ties go to the lower answer. What was chosen on one "
-            "half of the tasks counts on the other."
+            "half of the clusters counts on the other."
         )
-        return TogetherTable("Juries", question, ("jury", ACCURACY.label, "inputs/tasks"), rows)
+        return TogetherTable("Juries", question, ("jury", ACCURACY.label, "inputs/clusters"), rows)
 
     def _errors(self) -> TogetherTable:
         """False positives and false negatives of each jury that has an accuracy above."""
@@ -158,7 +158,8 @@ class _Tables:
         judges = counted(len(self.summary.measured), "judge")
         question = f"What does the majority of all {judges} get right, by probe?"
         rows = tuple(self._row(e, probe_title(e.probe)) for e in mine)
-        return TogetherTable("Majority by probe", question, ("probe", ACCURACY.label, "inputs/tasks"), rows)
+        headings = ("probe", ACCURACY.label, "inputs/clusters")
+        return TogetherTable("Majority by probe", question, headings, rows)
 
     def _jury(self, estimate: Estimate) -> str:
         """A jury, or what is told of the chosen one."""

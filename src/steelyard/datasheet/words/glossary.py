@@ -10,59 +10,64 @@ from steelyard.metrics.of_runs import OF_RUNS
 from steelyard.probes.catalogue import probed_metrics, title_of
 
 INTERVALS: dict[str, str] = {
-    "wilson": "Wilson score interval on single calls; it claims nothing about clustering by task.",
+    "wilson": "Wilson score interval on single calls; it claims nothing about clusters.",
     "wilson_cluster": (
-        "Wilson score interval on the effective sample size after clustering by task, with Student's t on "
-        "one degree of freedom less than there are tasks."
+        "Wilson score interval on the effective sample size that clusters leave, with Student's t on "
+        "one degree of freedom less than there are clusters."
     ),
-    "wilson_units": "Wilson score interval on the distinct pairs or items of one task; repeats count once.",
-    "wilson_tasks": "Wilson score interval with the number of tasks as the sample size: the strict bound.",
+    "wilson_units": "Wilson score interval on distinct pairs or items of one cluster; repeats count once.",
+    "wilson_tasks": "Wilson score interval with the number of clusters as the sample size: the strict bound.",
     "goodman": (
         "Goodman simultaneous intervals over the cells of the decomposition, on distinct pairs; it claims "
-        "nothing about clustering by task."
+        "nothing about clusters."
     ),
     "goodman_cluster": (
         "Goodman simultaneous intervals over the cells of the decomposition, on the effective sample size "
-        "after clustering by task, with Student's t on one degree of freedom less than there are tasks."
+        "that clusters leave, with Student's t on one degree of freedom less than there are clusters."
     ),
     "jackknife_cluster": (
-        "Student's t on the spread of the values that leave out one task each; on Fisher's z or a logarithm "
-        "where the figure has an end."
+        "Student's t on the spread of the values that leave out one cluster each; on Fisher's z or a "
+        "logarithm where the figure has an end."
     ),
-    "bootstrap_cluster": "Percentiles of a bootstrap that draws whole tasks.",
-    "bootstrap_cluster_paired": "Percentiles of a bootstrap that draws whole tasks with both arms together.",
+    "bootstrap_cluster": "Percentiles of a bootstrap that draws whole clusters.",
+    "bootstrap_cluster_paired": "Percentiles of a bootstrap that draws whole clusters, both arms at once.",
     "random_mixture": (
-        "Tasks show no spread: as if the largest share of random verdicts that the data allow were mixed in."
+        "Clusters show no spread: as if as many random verdicts as the data allow were mixed in; to the "
+        "other side, right ones."
+    ),
+    "lean_cluster": (
+        "On either side the wider of two: Student's t on the values that leave out one cluster each, and "
+        "variance recovery from the Wilson limits of the errors to each side."
     ),
     "newcombe": "Newcombe's interval for a difference of two proportions, built from their Wilson intervals.",
-    "newcombe_cluster": "Newcombe's interval built from intervals that are clustered by task.",
-    "t_cluster": "Student's t on the spread between tasks.",
-    "wilson_mean": "From the largest share of other scores that fits, where every task has the same mean.",
-    "wilson_cluster_difference": "Difference of the limits of both shares, where tasks show no spread.",
-    "wilson_steps": "Read off the limits of each quality step, where a bootstrap over tasks shows no spread.",
+    "newcombe_cluster": "Newcombe's interval built from clustered intervals.",
+    "t_cluster": "Student's t on the spread between clusters.",
+    "wilson_mean": "From the largest share of other scores that fits, where every cluster has the same mean.",
+    "wilson_cluster_difference": "Difference of the limits of both shares, where clusters show no spread.",
+    "wilson_steps": "Read off the limits of each step of quality, where clusters drawn again show no spread.",
     "wilson_shares": "Computed from the Wilson limits of both orders.",
     "mover_cluster": (
-        "Variance recovery from the Wilson limits of both orders, clustered by task, with the correlation "
-        "that they show over tasks."
+        "Variance recovery from the Wilson limits of both orders, clustered, with the correlation "
+        "that they show over clusters."
     ),
     "clopper_pearson": "Exact binomial interval.",
-    "clopper_pearson_cluster": "Exact binomial interval on the effective size after clustering by task.",
+    "clopper_pearson_cluster": "Exact binomial interval on the effective size that clusters leave.",
     "tango": "Tango's score interval for a difference of two shares on the same units.",
     "tango_cluster": (
-        "Tango's score interval for a difference on the same units, on the effective size after clustering "
-        "by task, with Student's t on one degree of freedom less than there are tasks."
+        "Tango's score interval for a difference on the same units, on the effective size that "
+        "clusters leave, with Student's t on one degree of freedom less than there are clusters."
     ),
     "profile_cluster": (
         "Profile likelihood of the joint fit: values at which the other parameters can still make up the "
-        "loss that Student's t allows, and more where tasks differ by more than independent pairs would."
+        "loss that Student's t allows, and more where clusters differ by more than independent pairs would."
     ),
     "profile": (
         "Profile likelihood of the joint fit: values at which the other parameters can still make up the "
         "loss; pairs count as independent."
     ),
     "sandwich_cluster": (
-        "Sandwich of the joint fit over tasks, with Student's t on one degree of freedom less than there are "
-        "tasks."
+        "Sandwich of the joint fit over clusters, with Student's t on one degree of freedom less than there "
+        "are clusters."
     ),
 }
 

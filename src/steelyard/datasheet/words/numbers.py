@@ -93,6 +93,11 @@ def interval(estimate: Estimate, which: Interval | None = None) -> str:
     return f"{low}, {high}"
 
 
+def spelled(estimate: Estimate, number: float) -> str:
+    """Another number of the same metric, spelled like the estimate's own."""
+    return _one(estimate, number)
+
+
 def _one(estimate: Estimate, number: float) -> str:
     metric = metric_named(estimate.metric)
     match metric.shown_as:
@@ -154,18 +159,18 @@ def abstentions(estimate: Estimate) -> str:
 
 
 def basis(estimate: Estimate) -> str:
-    """`100 calls · 50 pairs · 10 tasks · design effect 1.1`."""
+    """`100 calls · 50 pairs · 10 clusters · design effect 1.1`."""
     parts = [
         counted(estimate.n_calls, "call"),
         counted(estimate.n_units, _unit(estimate)),
-        counted(estimate.n_clusters, "task"),
+        counted(estimate.n_clusters, "cluster"),
         f"design effect {design_effect(estimate)}",
     ]
     return " · ".join(parts)
 
 
 def short_basis(estimate: Estimate) -> str:
-    """`100/50/10 deff 1.1`: calls, pairs, tasks, design effect."""
+    """`100/50/10 deff 1.1`: calls, pairs, clusters, design effect."""
     return f"{estimate.n_calls}/{estimate.n_units}/{estimate.n_clusters} deff {design_effect(estimate)}"
 
 

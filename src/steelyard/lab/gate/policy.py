@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import yaml
 from pydantic import BaseModel, ConfigDict
@@ -17,8 +18,14 @@ from steelyard.datasheet.words.numbers import condition
 from steelyard.errors import ConfigError
 from steelyard.validation import checked
 
+SHIPPED = ("smoke", "default", "strict")
+"""Policies that come with the laboratory, from lenient to strict."""
 VALID_FOR = "valid_for"
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+
+
+PolicyLike: TypeAlias = str | Path | Mapping[str, Any]
+"""A file, the name of a policy that is shipped, or rules as they stand in a file."""
 
 
 class RuleConfig(BaseModel):
@@ -70,20 +77,40 @@ class Policy:
     """None: a certificate does not expire."""
     body: Mapping[str, Any]
     """The file's content, as a certificate records it."""
+    name: str = ""
+    """The file, or the name of a policy that is shipped."""
+    shipped: bool = False
+    """True where it is for judges of any kind, so that a rule without a figure is left out."""
+
+
+def find_policy(given: PolicyLike) -> Policy:
+    """A policy from a file, by the name of one that is shipped, or from a mapping; a file comes first."""
+    if isinstance(given, Mapping):
+        return _parsed(given, "policy")
+    path = Path(given)
+    if path.exists() or str(given) not in SHIPPED:
+        return load_policy(path)
+    text = files(__package__).joinpath("policies", f"{given}.yaml").read_text(encoding="utf-8")
+    return replace(parse_policy(yaml.safe_load(text), f"policy {given}"), name=str(given), shipped=True)
 
 
 def load_policy(path: Path) -> Policy:
-    """Read a policy; everything that is not understood is refused in one sentence."""
+    """Read a policy file; everything that is not understood is refused in one sentence."""
     try:
         body = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeError) as error:
-        raise ConfigError(f"{path}: cannot be read ({error}); name a policy file.") from error
+        known = ", ".join(SHIPPED)
+        raise ConfigError(f"{path}: cannot be read ({error}); name a policy file, or {known}.") from error
     except yaml.YAMLError as error:
         problem = " ".join(str(error).split())
         raise ConfigError(f"{path}: not YAML ({problem}); correct it.") from error
-    if not isinstance(body, dict) or not set(body) - {VALID_FOR}:
-        raise ConfigError(f"{path}: no rule found, expected lines such as `dark_current: {{max: 0.05}}`.")
-    return parse_policy(body, str(path))
+    return replace(_parsed(body, str(path)), name=str(path))
+
+
+def _parsed(body: object, where: str) -> Policy:
+    if not isinstance(body, Mapping) or not set(body) - {VALID_FOR}:
+        raise ConfigError(f"{where}: no rule found, expected lines such as `dark_current: {{max: 0.05}}`.")
+    return parse_policy(body, where)
 
 
 def parse_policy(body: Mapping[Any, Any], where: str) -> Policy:

@@ -15,7 +15,7 @@ from typing import Any
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.readings.more_data import more_data
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import probe_title
+from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.errors import ConfigError
 from steelyard.lab.gate.policy import Policy, PolicyRule
 from steelyard.lab.gate.selection import select, unmatched
@@ -25,6 +25,8 @@ from steelyard.metrics.stats.intervals import normal_quantile
 from steelyard.metrics.stats.power import POWER, calls_to_decide
 
 PASS, FAIL, INCONCLUSIVE = "PASS", "FAIL", "INCONCLUSIVE"
+ORDER = (FAIL, INCONCLUSIVE, PASS)
+"""The worst first."""
 EXIT_CODES = {PASS: 0, FAIL: 3, INCONCLUSIVE: 4}
 _IN_FOUR_OF_FIVE = 1 + normal_quantile(POWER) / normal_quantile(0.975)
 """How much nearer than its limit an interval has to be planned, for the value will fall short by chance."""
@@ -52,7 +54,7 @@ class Check:
     """Where inconclusive: further calls of the same design that decide in four runs of five, if the value
     stayed."""
     more: str | None = None
-    """The same in words, as tasks or rows where those are what is missing."""
+    """The same in words, as clusters or rows where those are what is missing."""
     metric: str = ""
     """Metric id."""
     value: float | None = None
@@ -61,6 +63,11 @@ class Check:
     """Lower limit of the recommended interval."""
     high: float | None = None
     """Upper limit of the recommended interval."""
+
+    @property
+    def name(self) -> str:
+        """What the figure is called; of a check over all figures, the rule."""
+        return self.rule.partition(":")[0]
 
     def to_json(self) -> dict[str, Any]:
         """A plain mapping."""
@@ -104,7 +111,7 @@ class Ruling:
 def worst(results: Iterable[str]) -> str:
     """FAIL before INCONCLUSIVE before PASS."""
     words = set(results)
-    return next(word for word in (FAIL, INCONCLUSIVE, PASS) if word in words or word == PASS)
+    return next(word for word in ORDER if word in words or word == PASS)
 
 
 def gated_judges(sheet: Datasheet, wanted: Sequence[str], where: str) -> tuple[str, ...]:
@@ -121,17 +128,20 @@ def gated_judges(sheet: Datasheet, wanted: Sequence[str], where: str) -> tuple[s
 
 def rule_on(sheet: Datasheet, policy: Policy, judges: Sequence[str], where: str) -> Ruling:
     """Hold every rule against every judge."""
-    checks = [check for judge in judges for check in _checks(sheet, policy, judge, where)]
-    return Ruling(sheet.name, tuple(judges), tuple(checks))
-
-
-def _checks(sheet: Datasheet, policy: Policy, judge: str, where: str) -> Iterable[Check]:
-    mine = sheet.look_up.of_judge(judge)
-    for rule in policy.rules:
-        figures = select(rule, mine)
-        if not figures:
-            raise unmatched(rule, mine, where)
-        yield from (check(rule, estimate) for estimate in figures)
+    checks: list[Check] = []
+    absent: dict[str, None] = {}
+    for judge in judges:
+        mine = sheet.look_up.of_judge(judge)
+        for rule in policy.rules:
+            figures = select(rule, mine)
+            if not figures and not policy.shipped:
+                raise unmatched(rule, mine, where)
+            absent.update({} if figures else {metric_named(rule.metric).label: None})
+            checks += [check(rule, estimate) for estimate in figures]
+    if not checks:
+        raise ConfigError(f"{where}: no rule fits a figure of the datasheet; write a policy of your own.")
+    notes = [f"Not measured in this run, so not asked: {', '.join(absent)}."] if absent else []
+    return Ruling(sheet.name, tuple(judges), tuple(checks), tuple(notes))
 
 
 def withheld(ruling: Ruling, sheet: Datasheet) -> Ruling:

@@ -21,28 +21,28 @@ from steelyard.lab.gate.certificate import (
     verify,
 )
 from steelyard.lab.gate.drift import drift_checks
-from steelyard.lab.gate.policy import load_policy
+from steelyard.lab.gate.policy import PolicyLike, find_policy
 from steelyard.lab.gate.ruling import Ruling, gated_judges, rule_on, withheld
 from steelyard.metrics.findings import MARGIN
 
 
 def gate(
     folder: Path,
-    policy_file: Path,
+    given: PolicyLike,
     now: datetime,
     judges: Sequence[str] = (),
     reference: Path | None = None,
     margin: float = MARGIN,
 ) -> tuple[Ruling, Path | None]:
     """Decide by the policy and write the certificate into the folder; None where that is not possible."""
-    policy = load_policy(policy_file)
+    policy = find_policy(given)
     sheet = read_datasheet(folder)
     names = gated_judges(sheet, judges, str(folder))
     refuse_stale(sheet, policy, now, str(folder))
-    ruling = rule_on(sheet, policy, names, str(policy_file))
+    ruling = rule_on(sheet, policy, names, policy.name or "policy")
     if reference is not None:
         checks, notes = drift_checks(folder, reference, policy, names, margin)
-        ruling = replace(ruling, checks=(*ruling.checks, *checks), notes=tuple(notes))
+        ruling = replace(ruling, checks=(*ruling.checks, *checks), notes=(*ruling.notes, *notes))
     ruling = withheld(ruling, sheet)
     body = issue(sheet, policy, ruling, now)
     try:
@@ -57,7 +57,7 @@ def check_certificate(
     certificate_file: Path,
     now: datetime,
     judges: Sequence[str] = (),
-    policy_file: Path | None = None,
+    given: PolicyLike | None = None,
 ) -> Certificate:
     """Hold a certificate against the judges of a run folder or of a study file."""
     if target.is_file():
@@ -70,6 +70,6 @@ def check_certificate(
         if name not in known:
             raise ConfigError(f"{target}: no judge {name!r}, expected one of {', '.join(known)}.")
     certificate = read_certificate(certificate_file)
-    policy = None if policy_file is None else load_policy(policy_file)
+    policy = None if given is None else find_policy(given)
     verify(certificate, str(certificate_file), instruments, judges or own, now, policy)
     return certificate

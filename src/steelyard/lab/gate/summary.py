@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from steelyard.datasheet.words.visible import visible
 from steelyard.lab.gate.junit import sentence
-from steelyard.lab.gate.ruling import Ruling, worst
+from steelyard.lab.gate.ruling import ORDER, Ruling, worst
 
 MARKS = {"PASS": "✅", "FAIL": "❌", "INCONCLUSIVE": "❔"}
 
@@ -24,7 +24,7 @@ def render(ruling: Ruling) -> str:
         parts += [
             f"| {_cell(check.rule)} | {_cell(check.figure)} | {_cell(check.found)} | "
             f"{MARKS[check.result]} {check.result} | {_cell(sentence(check))} |"
-            for check in checks
+            for check in sorted(checks, key=lambda check: ORDER.index(check.result))
         ]
     if ruling.notes:
         parts += ["", *(f"- {_cell(note)}" for note in ruling.notes)]

@@ -31,7 +31,7 @@ class Pair:
     kind: str
     """Condition within the probe."""
     task: str | None = None
-    """Cluster; None where the file names none, so that each pair stands for itself."""
+    """Cluster, by the file's own key; None where the file names none, so that each pair stands for itself."""
     stratum: str | None = None
     """Part of the data the pair belongs to, where the file says so."""
     delta: float | None = None

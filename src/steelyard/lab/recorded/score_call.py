@@ -33,7 +33,7 @@ class Shown:
     expected: int | None = None
     """Reference answer; None where nobody has said."""
     task: str | None = None
-    """Cluster; None where the file names none, so that each item stands for itself."""
+    """Cluster, by the file's own key; None where the file names none, so that each item stands for itself."""
     stratum: str | None = None
     """Part of the data."""
     scale: str | None = None

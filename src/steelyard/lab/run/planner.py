@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from steelyard.lab.run.prices import price_of
@@ -72,6 +72,14 @@ def make_plan(study: Study) -> Plan:
         tuple(trials.values()),
         {key: frozenset(names) for key, names in wanted.items()},
     )
+
+
+def calls_of(study: Study, judges: Iterable[Judge]) -> Iterator[int]:
+    """Calls that a study makes of each of these judges, without building them."""
+    repertoire = _Repertoire(study)
+    for judge in judges:
+        shown = (showing for _, showings in repertoire.of(judge) for showing in showings)
+        yield len({(each.stimulus.id, each.protocol, each.order, each.replicate) for each in shown})
 
 
 class _Repertoire:

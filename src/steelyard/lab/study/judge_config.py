@@ -68,6 +68,7 @@ def parse_judge(
         named = str(prompt if str(prompt) in NAMED_USER else prompt.absolute())
         config = config.model_copy(update={"prompt": named})
     provider, _, model = config.model.partition("/")
+    options = traits.completed(model, options)
     maker = ProtocolMaker(traits, options, scale, folder, where)
     return Judge(
         name=config.name or config.model,

@@ -20,8 +20,9 @@ from steelyard.metrics.stats import mcnemar
 from steelyard.metrics.stats.intervals import Limits
 from steelyard.metrics.stats.joint_flips import JointFlips, Sums
 from steelyard.metrics.stats.power import ALPHA
+from steelyard.metrics.stats.significance import FLIPPED_CLUSTERS
 
-THESE_TASKS = "these tasks only"
+THESE_CLUSTERS = "these clusters only"
 NO_SHARED = "no unit has a verdict of both judges"
 WITHIN, BEYOND = "within", "beyond"
 
@@ -49,7 +50,7 @@ class Comparison:
     n_pairs: int
     """Pairs or items behind them."""
     n_clusters: int
-    """Tasks behind them."""
+    """Clusters behind them."""
     dropped_first: Dropped
     """Units left out on the side of the first judge."""
     dropped_second: Dropped
@@ -65,7 +66,7 @@ class Comparison:
     p: float | None = None
     """Exact two-sided sign-flip p."""
     flipped: str | None = None
-    """`tasks` or `pairs`: whose differences were flipped."""
+    """Whose differences were flipped: `FLIPPED_CLUSTERS` or `pairs`."""
     q: float | None = None
     """p corrected for all figures of the family, by flipping them together; never below the family's own."""
     differs: bool | None = None
@@ -227,17 +228,17 @@ def _blank(question: Question) -> Comparison:
 
 
 def _sums(rows: Sequence[tuple[bool, bool, str, str]], flipped: str) -> Sums:
-    """The difference of each task, or of each pair where pairs are flipped."""
+    """The difference of each cluster, or of each pair where pairs are flipped."""
     found: dict[str, int] = {}
-    for first, second, task, pair in rows:
-        unit = f"{flipped} {task if flipped == 'tasks' else pair}"
+    for first, second, cluster, pair in rows:
+        unit = f"{flipped} {cluster if flipped == FLIPPED_CLUSTERS else pair}"
         found[unit] = found.get(unit, 0) + second - first
     return found
 
 
 def _measured(head: Comparison, paired: Paired, bounds: Limits) -> Comparison:
     p, flipped = paired.flip()
-    method = "tango_cluster" if paired.tasks > 1 else "tango"
+    method = "tango_cluster" if paired.n_clusters > 1 else "tango"
     return replace(
         head,
         first=int(paired.first.sum()) / paired.size,
@@ -255,7 +256,7 @@ def _measured(head: Comparison, paired: Paired, bounds: Limits) -> Comparison:
         mcnemar_exact=mcnemar.exact(paired.gained, paired.lost),
         mcnemar_mid_p=mcnemar.mid_p(paired.gained, paired.lost),
         minimum_detectable=paired.detectable,
-        note=None if flipped == "tasks" else THESE_TASKS,
+        note=None if flipped == FLIPPED_CLUSTERS else THESE_CLUSTERS,
     )
 
 

@@ -12,7 +12,7 @@ from steelyard.arrays import Ints
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.intervals import Limits, normal_quantile, t_quantile, tango
 from steelyard.metrics.stats.power import ALPHA, POWER
-from steelyard.metrics.stats.significance import ENOUGH_TASKS, sign_flip
+from steelyard.metrics.stats.significance import ENOUGH_CLUSTERS, FLIPPED_CLUSTERS, sign_flip
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,14 +23,14 @@ class Paired:
     """1 where the first judge showed the event, else 0."""
     second: Ints
     """The same for the second judge."""
-    task: Ints
-    """Number of the unit's task."""
+    cluster: Ints
+    """Number of the unit's cluster."""
     pair: Ints
     """Number of the pair or item behind the unit."""
 
     @classmethod
     def of(cls, rows: Sequence[tuple[bool, bool, str, str]]) -> Paired:
-        """From (first event, second event, task, pair) of each unit."""
+        """From (first event, second event, cluster, pair) of each unit."""
         events = np.array([row[:2] for row in rows], dtype=np.int64).reshape(-1, 2)
         return cls(events[:, 0], events[:, 1], _numbers([r[2] for r in rows]), _numbers([r[3] for r in rows]))
 
@@ -60,9 +60,9 @@ class Paired:
         return (self.gained - self.lost) / self.size
 
     @property
-    def tasks(self) -> int:
-        """Distinct tasks."""
-        return len(np.unique(self.task))
+    def n_clusters(self) -> int:
+        """Distinct clusters."""
+        return len(np.unique(self.cluster))
 
     @property
     def pairs(self) -> int:
@@ -70,9 +70,9 @@ class Paired:
         return len(np.unique(self.pair))
 
     @property
-    def clusters(self) -> Ints:
-        """What is taken as independent: tasks, or pairs where there is one task."""
-        return self.task if self.tasks > 1 else self.pair
+    def independent(self) -> Ints:
+        """What is taken as independent: clusters, or pairs where there is one cluster."""
+        return self.cluster if self.n_clusters > 1 else self.pair
 
     @property
     def effective_size(self) -> float:
@@ -81,7 +81,7 @@ class Paired:
         Where every cluster shows the same difference, the correlation within clusters is assumed.
         """
         unclustered = (self.gained + self.lost) / self.size - self.difference**2
-        return ClusterMean.of(self.clusters, self.change).effective_size(unclustered)
+        return ClusterMean.of(self.independent, self.change).effective_size(unclustered)
 
     def limits(self, probability: float = 0.975) -> Limits:
         """Tango's interval on the effective size, with Student's t on clusters less one."""
@@ -89,11 +89,11 @@ class Paired:
         return tango(self.gained * scale, self.lost * scale, self.effective_size, self._quantile(probability))
 
     def flip(self) -> tuple[float, str]:
-        """Exact sign-flip p of the difference, and whose sums were flipped: `tasks` or `pairs`."""
-        by_tasks = self.tasks >= ENOUGH_TASKS
-        units = self.task if by_tasks else self.pair
+        """Exact sign-flip p of the difference, and whose sums were flipped: those of clusters or of pairs."""
+        by_clusters = self.n_clusters >= ENOUGH_CLUSTERS
+        units = self.cluster if by_clusters else self.pair
         sums = np.rint(np.bincount(units, weights=self.change)).astype(np.int64)
-        return sign_flip(sums), "tasks" if by_tasks else "pairs"
+        return sign_flip(sums), FLIPPED_CLUSTERS if by_clusters else "pairs"
 
     @property
     def detectable(self) -> float:
@@ -107,7 +107,7 @@ class Paired:
         return min(1.0, max(least, reach * sqrt(discordant / self.effective_size)))
 
     def _quantile(self, probability: float) -> float:
-        degrees = len(np.unique(self.clusters)) - 1
+        degrees = len(np.unique(self.independent)) - 1
         return t_quantile(probability, degrees) if degrees else normal_quantile(probability)
 
 

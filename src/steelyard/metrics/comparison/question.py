@@ -46,7 +46,7 @@ class Outcome:
     pair: str
     """The pair or item behind the unit; its orders and replicates are not independent."""
     cluster: str
-    """Task."""
+    """Cluster."""
     against: str = ""
     """The reference that the event is held against, where it is held against one."""
 

@@ -11,16 +11,16 @@ from typing import Any
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import FLAGGED
 from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
+from steelyard.metrics.instrument.cluster_spread import SPREAD_FROM
 from steelyard.metrics.instrument.detection import detection
 from steelyard.metrics.instrument.fit import HIGHEST, LAPSE_BOUND, LOWEST, SURFACE_BOUND
 from steelyard.metrics.instrument.likelihood import LAPSE_RATE, NAMES, SURFACE_SENSITIVITY, rows_of
 from steelyard.metrics.instrument.model import FITTED_FROM, REFUSED, InstrumentFit, fit_instrument, sandwich
 from steelyard.metrics.instrument.resolution_ratio import ratio_estimate
-from steelyard.metrics.instrument.task_spread import SPREAD_FROM
 from steelyard.metrics.metric import Metric, ShownAs
 from steelyard.metrics.pairs.columns import Pairs, collect
 from steelyard.metrics.pairs.counting import excluded
-from steelyard.metrics.proportions import ONE_TASK, join
+from steelyard.metrics.proportions import ONE_CLUSTER, join
 from steelyard.metrics.stats.intervals import t_quantile
 from steelyard.verdicts.observations import Observations
 
@@ -47,7 +47,7 @@ PROBE = "ladder"
 INSTRUMENT = (*NAMES, GOODNESS_OF_FIT, FIT_PROBABILITY, LIMIT_OF_DETECTION)
 """Metrics of one protocol, in reading order."""
 CLUSTERED, PROFILE, SANDWICH = "profile_cluster", "profile", "sandwich_cluster"
-FEW_TASKS = f"pairs taken as independent: fewer than {SPREAD_FROM} tasks"
+FEW_CLUSTERS = f"pairs taken as independent: fewer than {SPREAD_FROM} clusters"
 RUNS_AWAY = "the likelihood has no peak on this side: a one-sided bound"
 NO_LIMIT = "{} pairs set no limit on it on either side"
 TOO_LITTLE = (
@@ -128,7 +128,7 @@ class _Arm:
             unit="pair",
             n_calls=int(self.found.patterns.weights @ self.found.patterns.counts.sum(axis=1)),
             n_units=self.pairs,
-            n_clusters=len(self.found.patterns.by_task),
+            n_clusters=len(self.found.patterns.by_cluster),
             excluded=self.missing,
             **fields,
         )
@@ -163,14 +163,14 @@ class _Arm:
         both = (first, Interval(PROFILE, *reach.independent))
         if not error > 0:
             return both
-        width = t_quantile(0.975, len(self.found.tasks) - 1) * error
+        width = t_quantile(0.975, len(self.found.clusters) - 1) * error
         value = float(self.found.theta[index])
         low = value - width if LOWEST[index] < 0 else max(0.0, value - width)
         return (*both, Interval(SANDWICH, float(low), float(value + width)))
 
     @property
     def _method(self) -> str:
-        return PROFILE if len(self.found.tasks) < SPREAD_FROM else CLUSTERED
+        return PROFILE if len(self.found.clusters) < SPREAD_FROM else CLUSTERED
 
     def _held(self) -> list[str]:
         at_end = self.found.best.theta[0] >= HIGHEST - 1e-4
@@ -180,8 +180,8 @@ class _Arm:
         return [
             *([NOT_TESTED] if self.found.test is None else []),
             *([ALIKE] if self.found.alike else []),
-            *([ONE_TASK] if len(self.found.tasks) == 1 else []),
-            *([FEW_TASKS] if 1 < len(self.found.tasks) < SPREAD_FROM else []),
+            *([ONE_CLUSTER] if len(self.found.clusters) == 1 else []),
+            *([FEW_CLUSTERS] if 1 < len(self.found.clusters) < SPREAD_FROM else []),
         ]
 
     def _fit(self) -> list[Estimate]:

@@ -60,7 +60,7 @@ class Rows:
     pair: Ints
     """Pair number; rows of one pair share their surface effect."""
     cluster: Ints
-    """Task number."""
+    """Cluster number."""
     better_first: Ints
     """`Answer` with the better text in slot 1, never an abstention."""
     better_second: Ints
@@ -90,13 +90,13 @@ class Patterns:
     """Of each pattern: an index into `deltas`."""
     counts: Floats
     """Of each pattern: answers 1, 2, tie with the better text first, then with it second."""
-    by_task: Floats
-    """Pairs of each task (rows) with each pattern (columns)."""
+    by_cluster: Floats
+    """Pairs of each cluster (rows) with each pattern (columns)."""
 
     @property
     def weights(self) -> Floats:
         """Pairs with each pattern."""
-        return np.asarray(self.by_task.sum(axis=0))
+        return np.asarray(self.by_cluster.sum(axis=0))
 
 
 def rows_of(pairs: Pairs) -> Rows:
@@ -124,11 +124,11 @@ def patterns_of(rows: Rows) -> Patterns:
         seen = readable(codes)
         np.add.at(answers, (pair[seen], start + codes[seen]), 1)
     kinds, kind = np.unique(answers, axis=0, return_inverse=True)
-    tasks, task = np.unique(rows.cluster[first], return_inverse=True)
-    by_task = np.zeros((len(tasks), len(kinds)))
-    np.add.at(by_task, (task, kind.reshape(-1)), 1)
+    clusters, cluster = np.unique(rows.cluster[first], return_inverse=True)
+    by_cluster = np.zeros((len(clusters), len(kinds)))
+    np.add.at(by_cluster, (cluster, kind.reshape(-1)), 1)
     deltas, step = np.unique(kinds[:, 0], return_inverse=True)
-    return Patterns(deltas, step, kinds[:, 1:], by_task)
+    return Patterns(deltas, step, kinds[:, 1:], by_cluster)
 
 
 def answer_rates(theta: Floats, drive: Floats) -> Floats:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from steelyard.arrays import Floats
+from steelyard.metrics.instrument.cluster_spread import ClusterSpread, allowance, cluster_spread, spread_of
 from steelyard.metrics.instrument.fit import LOWEST, Fits, best_fit
 from steelyard.metrics.instrument.goodness import REFITS, FitTest, fit_test
 from steelyard.metrics.instrument.likelihood import NAMES, Patterns, Rows, patterns_of, rows_of
 from steelyard.metrics.instrument.profile import Reach, reaches
-from steelyard.metrics.instrument.task_spread import TaskSpread, allowance, spread_of, task_spread
 from steelyard.metrics.pairs.answer import readable
 from steelyard.metrics.pairs.columns import Pairs
 
@@ -27,8 +27,8 @@ class InstrumentFit:
 
     rows: Rows
     """What was fitted."""
-    tasks: tuple[str, ...]
-    """Names of the tasks, in the order of the patterns."""
+    clusters: tuple[str, ...]
+    """Names of the clusters, in the order of the patterns."""
     patterns: Patterns
     """The rows, counted."""
     best: Fits
@@ -39,8 +39,8 @@ class InstrumentFit:
     """Goodness of fit; None where it was not tested."""
     alike: bool
     """Replicates never differed and were counted once."""
-    spread: TaskSpread | None = None
-    """How tasks move the parameters; None where tasks are too few or the peak is flat."""
+    spread: ClusterSpread | None = None
+    """How clusters move the parameters; None where clusters are too few or the peak is flat."""
 
     @property
     def refused(self) -> bool:
@@ -49,7 +49,7 @@ class InstrumentFit:
 
     def allowance(self, slopes: Floats) -> float:
         """Root of twice the loss at a 95 % limit of a figure with these slopes by parameter."""
-        return allowance(len(self.tasks), 1.0 if self.spread is None else self.spread.inflation(slopes))
+        return allowance(len(self.clusters), 1.0 if self.spread is None else self.spread.inflation(slopes))
 
     @property
     def theta(self) -> Floats:
@@ -66,14 +66,14 @@ def fit_instrument(pairs: Pairs, seed: int, refits: int = REFITS) -> InstrumentF
     patterns = patterns_of(rows)
     best = best_fit(patterns)
     test = fit_test(rows, best.theta[0], seed, refits) if refits > 0 else None
-    tasks = tuple(pairs.clusters[number] for number in np.unique(rows.cluster))
-    spread = task_spread(patterns, best.theta[0])
-    found = InstrumentFit(rows, tasks, patterns, best, (), test, alike, spread)
+    clusters = tuple(pairs.clusters[number] for number in np.unique(rows.cluster))
+    spread = cluster_spread(patterns, best.theta[0])
+    found = InstrumentFit(rows, clusters, patterns, best, (), test, alike, spread)
     return found if found.refused else replace(found, reach=tuple(_limits(found)))
 
 
 def _limits(found: InstrumentFit) -> list[Reach]:
-    """Profile limits of every parameter, read with the spread between tasks."""
+    """Profile limits of every parameter, read with the spread between clusters."""
     slopes = np.eye(len(NAMES))
     return reaches(found.patterns, found.best, allowed=[found.allowance(slope) for slope in slopes])
 
@@ -97,5 +97,5 @@ def _once(rows: Rows) -> tuple[Rows, bool]:
 
 
 def sandwich(found: InstrumentFit) -> Floats:
-    """Standard errors clustered by task; NaN where there is none."""
+    """Standard errors over clusters; NaN where there is none."""
     return np.full(len(NAMES), np.nan) if found.spread is None else spread_of(found.spread.effects)

@@ -1,9 +1,9 @@
 """Does another protocol move the resolution? The ratio of both arms' resolutions, as an equivalence claim.
 
-Bias, threshold, surface and lapses are free in each arm. Arms are taken as independent given the
-parameters; since they share their pairs this errs towards wide limits, which are wider still where tasks move
-the ratio by more than independent pairs would. Beside them stands a sandwich of the logarithm, in which a
-task moves both arms together.
+Bias, threshold, surface and lapses are free in each arm. Arms are taken as independent given the parameters;
+since they share their pairs this errs towards wide limits, which are wider still where clusters move the
+ratio by more than independent pairs would. Beside them stands a sandwich of the logarithm, in which a cluster
+moves both arms together.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from steelyard.arrays import Floats
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED
 from steelyard.metrics.heading import Heading
+from steelyard.metrics.instrument.cluster_spread import SPREAD_FROM, allowance, spread_of
 from steelyard.metrics.instrument.model import InstrumentFit
 from steelyard.metrics.instrument.profile import held_at
-from steelyard.metrics.instrument.task_spread import SPREAD_FROM, allowance, spread_of
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.stats.intervals import normal_quantile, t_quantile
 
@@ -99,31 +99,31 @@ def _edge(base: Curve, other: Curve, inner: float, outer: float, allowed: float)
 
 @dataclass(frozen=True)
 class RatioSpread:
-    """How tasks move the logarithm of the ratio."""
+    """How clusters move the logarithm of the ratio."""
 
-    tasks: int
-    """Tasks of either arm."""
+    clusters: int
+    """Clusters of either arm."""
     error: float
-    """Standard error from the spread between tasks; NaN where there is none."""
+    """Standard error from the spread between clusters; NaN where there is none."""
     inflation: float
     """Its square over the variance of independent arms, where that is above 1."""
 
     def limits(self, value: float) -> Interval | None:
         """The sandwich; None where the spread is not known."""
-        if self.tasks < SPREAD_FROM or not self.error > 0 or value <= 0:
+        if self.clusters < SPREAD_FROM or not self.error > 0 or value <= 0:
             return None
-        width = t_quantile(0.975, self.tasks - 1) * self.error
+        width = t_quantile(0.975, self.clusters - 1) * self.error
         return Interval("sandwich_cluster", exp(log(value) - width), exp(log(value) + width))
 
 
 def ratio_spread(base: InstrumentFit, other: InstrumentFit) -> RatioSpread:
-    """The spread of the logarithm between tasks, each of which moves both arms together."""
-    names = sorted({*base.tasks, *other.tasks})
+    """The spread of the logarithm between clusters, each of which moves both arms together."""
+    names = sorted({*base.clusters, *other.clusters})
     effects, independent = np.zeros(len(names)), 0.0
     for sign, found in ((-1.0, base), (1.0, other)):
         if found.spread is None:
             return RatioSpread(len(names), nan, 1.0)
-        places = [names.index(name) for name in found.tasks]
+        places = [names.index(name) for name in found.clusters]
         effects[places] += sign * found.spread.effects[:, 0] / found.theta[0]
         independent += float(found.spread.covariance[0, 0]) / found.theta[0] ** 2
     error = float(spread_of(effects[:, None])[0])
@@ -136,8 +136,8 @@ def ratio_probability(base: Curve, other: Curve, spread: RatioSpread) -> float:
     from scipy.special import ndtr, stdtr
 
     root = sqrt(profile_of_ratio(base, other, 1.0) / spread.inflation)
-    few = spread.tasks < SPREAD_FROM
-    return float(2 * (ndtr(-root) if few else stdtr(spread.tasks - 1, -root)))
+    few = spread.clusters < SPREAD_FROM
+    return float(2 * (ndtr(-root) if few else stdtr(spread.clusters - 1, -root)))
 
 
 def ratio_word(narrow: tuple[float | None, float | None], wide: tuple[float | None, float | None]) -> str:
@@ -161,11 +161,11 @@ def ratio_estimate(heading: Heading, base: InstrumentFit | None, other: Instrume
     value = float(other.theta[0] / base.theta[0])
     curves, spread = (curve_of(base), curve_of(other)), ratio_spread(base, other)
     wide, narrow = (
-        ratio_limits(*curves, value, allowance(spread.tasks, spread.inflation, level))
+        ratio_limits(*curves, value, allowance(spread.clusters, spread.inflation, level))
         for level in (0.95, 0.90)
     )
-    method = "profile" if spread.tasks < SPREAD_FROM else "profile_cluster"
-    by_task = spread.limits(value)
+    method = "profile" if spread.clusters < SPREAD_FROM else "profile_cluster"
+    by_cluster = spread.limits(value)
     return heading.estimate(
         RESOLUTION_RATIO,
         unit="pair",
@@ -173,11 +173,11 @@ def ratio_estimate(heading: Heading, base: InstrumentFit | None, other: Instrume
         intervals=(
             Interval(method, *wide),
             Interval(method, *narrow, 0.90),
-            *([by_task] if by_task else []),
+            *([by_cluster] if by_cluster else []),
         ),
         n_calls=int(sum(arm.patterns.weights @ arm.patterns.counts.sum(axis=1) for arm in (base, other))),
         n_units=int(max(arm.patterns.weights.sum() for arm in (base, other))),
-        n_clusters=spread.tasks,
+        n_clusters=spread.clusters,
         finding=ratio_word(narrow, wide),
         p=ratio_probability(*curves, spread),
         note=NOTE,

@@ -23,7 +23,7 @@ class Pairs:
     replicate: Ints
     """0, 1, …: which repeat of the pair this row is."""
     cluster: Ints
-    """Task number, an index into `clusters`."""
+    """Cluster number, an index into `clusters`."""
     kind: Words
     """Condition within the probe."""
     stratum: Words
@@ -39,7 +39,7 @@ class Pairs:
     v_first: Ints
     """`Answer` when v stood in slot 1."""
     clusters: tuple[str, ...]
-    """Names of the tasks."""
+    """Names of the clusters."""
     names: tuple[str, ...]
     """Names of the pairs, by which two arms of a study find their shared pairs."""
 
@@ -47,7 +47,7 @@ class Pairs:
         return len(self.cluster)
 
     def where(self, mask: Mask) -> Pairs:
-        """The rows that the mask keeps; the names of tasks and pairs stay."""
+        """The rows that the mask keeps; the names of clusters and pairs stay."""
         columns: dict[str, Any] = {
             f.name: getattr(self, f.name)[mask] for f in fields(self) if f.name not in ("clusters", "names")
         }
@@ -97,7 +97,7 @@ def collect(observations: Iterable[Observation]) -> Pairs:
         return column
 
     stimuli, pair = np.unique(stimulus, return_inverse=True)
-    tasks, cluster = np.unique(shown.cluster[stimulus], return_inverse=True)
+    named, cluster = np.unique(shown.cluster[stimulus], return_inverse=True)
     return Pairs(
         pair=pair.astype(np.int64),
         replicate=rows % repeats,
@@ -109,6 +109,6 @@ def collect(observations: Iterable[Observation]) -> Pairs:
         better=shown.better[stimulus],
         u_first=answers(0),
         v_first=answers(1),
-        clusters=tuple(shown.clusters[tasks].tolist()),
+        clusters=tuple(shown.clusters[named].tolist()),
         names=tuple(shown.ids[stimuli].tolist()),
     )

@@ -1,4 +1,4 @@
-"""Answers counted: by call, by order, by task."""
+"""Answers counted: by call, by order, by cluster."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def excluded(pairs: Pairs) -> dict[str, int]:
     return {"unreadable": calls_with(pairs, Answer.UNREADABLE), "failed": calls_with(pairs, Answer.FAILED)}
 
 
-def by_task(pairs: Pairs, column: Ints | Mask) -> Ints:
-    """Sum a column within tasks; tasks in the order of their names, whatever their numbers."""
+def by_cluster(pairs: Pairs, column: Ints | Mask) -> Ints:
+    """Sum a column within clusters; clusters in the order of their names, whatever their numbers."""
     sums = np.bincount(pairs.cluster, weights=column, minlength=len(pairs.clusters))
     names = pairs.clusters
     order = sorted(range(len(names)), key=names.__getitem__)
@@ -61,12 +61,12 @@ def tally(
     pairs: Pairs, events: Ints | Mask, trials: Ints | Mask, calls_per_trial: int = 1, *, missing: bool = True
 ) -> Tally:
     """Count events among trials, both given per row; `missing` says whether unread calls were left out."""
-    per_task = by_task(pairs, trials)
-    kept = per_task > 0
+    per_cluster = by_cluster(pairs, trials)
+    kept = per_cluster > 0
     return Tally(
-        events=by_task(pairs, events)[kept],
-        trials=per_task[kept],
-        n_calls=int(per_task.sum()) * calls_per_trial,
+        events=by_cluster(pairs, events)[kept],
+        trials=per_cluster[kept],
+        n_calls=int(per_cluster.sum()) * calls_per_trial,
         n_units=distinct_pairs(pairs, trials > 0),
         unreadable=calls_with(pairs, Answer.UNREADABLE) if missing else 0,
         failed=calls_with(pairs, Answer.FAILED) if missing else 0,

@@ -5,10 +5,10 @@ With ties it is the mean over two cuts, ties as "not 1" and ties as "not 2", whi
 tie criterion. Where every call is right (or wrong) it is a function of the number of calls alone, so it
 is given as a bound.
 
-The correction that keeps d′ finite pulls it down near the ceiling, and draws of tasks can not show what lies
-above it. The clustered Wilson limits of each share, taken to the normal scale, can: they are put together by
-variance recovery, with the correlation that the shares show over tasks. A share whose limit is 0 or 1 leaves
-its side of d′ open.
+The correction that keeps d′ finite pulls it down near the ceiling, and draws of clusters can not show what
+lies above it. The clustered Wilson limits of each share, taken to the normal scale, can: they are put
+together by variance recovery, with the correlation that the shares show over clusters. A share whose limit is
+0 or 1 leaves its side of d′ open.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.answer import Answer, neither, readable
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.pairs.counting import by_task, excluded, tally
+from steelyard.metrics.pairs.counting import by_cluster, excluded, tally
 from steelyard.metrics.pairs.sensitivity import choices
-from steelyard.metrics.proportions import NO_SPREAD, ONE_TASK, join
+from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join
 from steelyard.metrics.stats.clusters import percentile_limits, resample, wilson_cluster
 from steelyard.metrics.stats.intervals import Limits, clopper_pearson, normal_quantile
-from steelyard.metrics.stats.significance import ENOUGH_TASKS
+from steelyard.metrics.stats.significance import ENOUGH_CLUSTERS
 from steelyard.metrics.stats.tally import Tally
 
 DPRIME = Metric(
@@ -85,7 +85,7 @@ def dprime(heading: Heading, pairs: Pairs) -> Estimate:
         n_clusters=hits.n_clusters,
         excluded=excluded(pairs),
         censored=edge,
-        note=join([held or (BOUND if edge else None), alike, ONE_TASK if hits.n_clusters == 1 else None]),
+        note=join([held or (BOUND if edge else None), alike, ONE_CLUSTER if hits.n_clusters == 1 else None]),
     )
 
 
@@ -110,12 +110,12 @@ def _opened(
 
 
 def slot_counts(pairs: Pairs) -> Ints:
-    """Per task: said 1, tied, calls with the better candidate in slot 1; the same with it in slot 2."""
+    """Per cluster: said 1, tied, calls with the better candidate in slot 1; the same with it in slot 2."""
     u_better = pairs.better == 1
     in_first = np.where(u_better, pairs.u_first, pairs.v_first)
     in_second = np.where(u_better, pairs.v_first, pairs.u_first)
     columns = [
-        by_task(pairs, column)
+        by_cluster(pairs, column)
         for codes in (in_first, in_second)
         for column in (codes == Answer.FIRST, neither(codes), readable(codes))
     ]
@@ -139,7 +139,7 @@ def separation(totals: Ints | Floats) -> Floats:
 
 
 def _drawn(heading: Heading, counts: Ints) -> tuple[Interval, ...]:
-    """Percentiles of a bootstrap over tasks, where they have width."""
+    """Percentiles of a bootstrap over clusters, where they have width."""
     if len(counts) < 2:
         return ()
     draws = separation(resample(counts, heading.bootstrap_seed(DPRIME.id)))
@@ -152,7 +152,7 @@ def _shrink(value: float | None) -> float | None:
 
 
 def from_shares(counts: Ints) -> Interval:
-    """Limits from counts per task (said 1, tied, calls with the better in slot 1; the same for slot 2).
+    """Limits from counts per cluster (said 1, tied, calls with the better in slot 1; the same for slot 2).
 
     The two cuts share their calls, so their limits are averaged as d′ itself is.
     """
@@ -206,15 +206,15 @@ def _residuals(events: Ints, calls: Ints) -> Floats:
 
 
 def _correlation(first: Floats, second: Floats) -> float:
-    """How two shares move together over tasks; 1, the widest, where one of them does not move.
+    """How two shares move together over clusters; 1, the widest, where one of them does not move.
 
-    Few tasks tell no correlation that could be relied on to narrow the limits.
+    Few clusters tell no correlation that could be relied on to narrow the limits.
     """
     spread = sqrt(float(first @ first) * float(second @ second))
     if spread < 1e-9:
         return 1.0
     together = float(first @ second) / spread
-    return together if len(first) >= ENOUGH_TASKS else max(0.0, together)
+    return together if len(first) >= ENOUGH_CLUSTERS else max(0.0, together)
 
 
 def _joint(first: float, second: float, together: float) -> float:

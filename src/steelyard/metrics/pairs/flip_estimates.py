@@ -16,7 +16,7 @@ from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import excluded
 from steelyard.metrics.pairs.flips import Flips, count_flips, flip_bounds, relabelling_p
 from steelyard.metrics.pairs.slot import DECLARED_PROTOCOL
-from steelyard.metrics.proportions import NO_SPREAD, ONE_TASK, join, proportion
+from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join, proportion
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.clusters import percentile_limits, ratio, resample, wilson_cluster
 from steelyard.metrics.stats.intervals import DIFFERENCE, Limits, difference
@@ -83,14 +83,14 @@ def _tally(flips: Flips, events: Ints, trials: Ints, missing: Mapping[str, int])
     )
 
 
-def _by_task(flips: Flips, column: Ints | Floats) -> Floats:
-    """Sums over the pairs of each task that has any; tasks are numbered in the order of their names."""
-    tasks, number = np.unique(flips.cluster, return_inverse=True)
-    return np.bincount(number, weights=column, minlength=len(tasks)).astype(np.float64)
+def _by_cluster(flips: Flips, column: Ints | Floats) -> Floats:
+    """Sums over the pairs of each cluster that has any; clusters are numbered in the order of their names."""
+    clusters, number = np.unique(flips.cluster, return_inverse=True)
+    return np.bincount(number, weights=column, minlength=len(clusters)).astype(np.float64)
 
 
 def _whole(flips: Flips, column: Ints) -> Ints:
-    return np.rint(_by_task(flips, column)).astype(np.int64)
+    return np.rint(_by_cluster(flips, column)).astype(np.int64)
 
 
 def _excess(
@@ -101,10 +101,10 @@ def _excess(
     bounds: Limits,
     tested: Tested | None,
 ) -> Estimate:
-    tasks = repeat.n_clusters
+    clusters = repeat.n_clusters
     ones = np.ones(len(flips.cluster), dtype=np.int64)
-    by_task = ClusterMean(_by_task(flips, flips.excess), _whole(flips, ones))
-    means = by_task if tasks > 1 else ClusterMean(flips.excess, ones)
+    by_cluster = ClusterMean(_by_cluster(flips, flips.excess), _whole(flips, ones))
+    means = by_cluster if clusters > 1 else ClusterMean(flips.excess, ones)
     test = tested or alone(relabelling_p(flips, heading.bootstrap_seed(FLIP_EXCESS.id)))
     informative = repeat.k > 0 and not means.even
     declared = heading.group.get("protocol") == DECLARED_PROTOCOL
@@ -113,7 +113,7 @@ def _excess(
         limits = means.limits(1 - ALPHA, DIFFERENCE)
         seen = difference_word(limits, test.corrected)
         word = difference_word(limits, test.corrected, moved=moved_by(means.mean, bounds))
-    intervals, remark = _intervals(heading, means, tasks, repeat, swap)
+    intervals, remark = _intervals(heading, means, clusters, repeat, swap)
     return heading.estimate(
         FLIP_EXCESS,
         unit=UNIT,
@@ -121,7 +121,7 @@ def _excess(
         intervals=intervals,
         n_calls=repeat.n_calls,
         n_units=repeat.n_units,
-        n_clusters=tasks,
+        n_clusters=clusters,
         excluded={"unreadable": repeat.unreadable, "failed": repeat.failed},
         bounds=bounds,
         chance=0.0,
@@ -137,15 +137,15 @@ def _excess(
 
 
 def _intervals(
-    heading: Heading, means: ClusterMean, tasks: int, repeat: Tally, swap: Tally
+    heading: Heading, means: ClusterMean, clusters: int, repeat: Tally, swap: Tally
 ) -> tuple[tuple[Interval, ...], str | None]:
-    """Student's t over tasks, then tasks drawn again; from both shares where no task differs."""
-    remark = ONE_TASK if tasks < 2 else None
+    """Student's t over clusters, then clusters drawn again; from both shares where no cluster differs."""
+    remark = ONE_CLUSTER if clusters < 2 else None
     if means.even:
         shares = swap.k / swap.n, repeat.k / repeat.n
         limits = difference(shares[0], wilson_cluster(swap), shares[1], wilson_cluster(repeat))
         return (Interval("newcombe_cluster", *limits),), remark or NO_SPREAD
-    drawn = _drawn(heading, means) if tasks > 1 else None
+    drawn = _drawn(heading, means) if clusters > 1 else None
     intervals = {"t_cluster": means.limits(0.975, DIFFERENCE), "bootstrap_cluster": drawn}
     return tuple(Interval(method, *found) for method, found in intervals.items() if found), remark
 

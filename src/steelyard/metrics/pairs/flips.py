@@ -41,7 +41,7 @@ class Flips:
     counts: Ints
     """Calls by (pair, order, winning content); a valid abstention counts as a tie."""
     cluster: Ints
-    """Task number of each pair."""
+    """Cluster number of each pair."""
     lost: Ints
     """Calls without a verdict, by (pair, order)."""
 

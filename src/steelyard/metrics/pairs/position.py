@@ -2,7 +2,7 @@
 
 Each complete pair gives d = slot-1 commits − slot-2 commits over its two calls, −2 … 2. Without a
 position effect d and −d are equally likely, so the sum is compared with all sums under flipped signs:
-task sums when there are at least six tasks, pair sums otherwise. Replicates of a pair are summed first.
+cluster sums when there are at least six clusters, pair sums otherwise. Replicates of a pair are summed first.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import numpy as np
 from steelyard.arrays import Ints
 from steelyard.metrics.pairs.answer import Answer
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.pairs.counting import by_task, count_answers
+from steelyard.metrics.pairs.counting import by_cluster, count_answers
 from steelyard.metrics.pairs.decomposition import Decomposition
 from steelyard.metrics.stats.power import ALPHA
-from steelyard.metrics.stats.significance import ENOUGH_TASKS, sign_flip
+from steelyard.metrics.stats.significance import ENOUGH_CLUSTERS, FLIPPED_CLUSTERS, sign_flip
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class PositionTest:
     p: float
     """Two-sided exact sign-flip p of the total."""
     flipped: str
-    """`tasks` or `pairs`: whose sums were flipped."""
+    """Whose sums were flipped: `FLIPPED_CLUSTERS` or `pairs`."""
     stable_p: float
     """One-sided exact p for more stable pairs than calls that ignore each other would give."""
 
@@ -69,13 +69,13 @@ def position_test(parts: Decomposition) -> PositionTest:
     """Both tests on the complete pairs of a decomposition."""
     complete = parts.pairs.where(parts.complete)
     balance = slot_balance(complete)
-    by_tasks = len(np.unique(complete.cluster)) >= ENOUGH_TASKS
-    sums = by_task(complete, balance) if by_tasks else by_pair(complete, balance)
+    by_clusters = len(np.unique(complete.cluster)) >= ENOUGH_CLUSTERS
+    sums = by_cluster(complete, balance) if by_clusters else by_pair(complete, balance)
     return PositionTest(
         total=int(balance.sum()),
         calls=2 * len(complete),
         p=sign_flip(sums),
-        flipped="tasks" if by_tasks else "pairs",
+        flipped=FLIPPED_CLUSTERS if by_clusters else "pairs",
         stable_p=stable_excess(*two_sided_counts(complete)),
     )
 

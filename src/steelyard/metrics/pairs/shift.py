@@ -13,12 +13,12 @@ from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.answer import readable
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.pairs.counting import by_task, count_calls, tally
-from steelyard.metrics.proportions import NO_SPREAD, ONE_TASK, join
+from steelyard.metrics.pairs.counting import by_cluster, count_calls, tally
+from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join
 from steelyard.metrics.stats.cluster_mean import ASSUMED_CORRELATION
 from steelyard.metrics.stats.clusters import percentile_limits, ratio, resample
 from steelyard.metrics.stats.intervals import Limits, newcombe, t_quantile, tango
-from steelyard.metrics.stats.significance import ENOUGH_TASKS, sign_flip
+from steelyard.metrics.stats.significance import ENOUGH_CLUSTERS, sign_flip
 from steelyard.metrics.stats.tally import Tally
 from steelyard.wording import counted, plural
 
@@ -77,14 +77,14 @@ def aligned(pairs: Pairs, names: tuple[str, ...]) -> Pairs:
 def change_test(rate: Rate, base: Pairs, arm: Pairs) -> str:
     """Exact sign-flip test of the paired change, in words.
 
-    Exchanging the arms of a task (or pair) turns the sign of k·n′ − k′·n, so without a change each sign is a
-    coin toss.
+    Exchanging the arms of a cluster (or pair) turns the sign of k·n′ − k′·n, so without a change each sign is
+    a coin toss.
     """
-    table = _by_task(rate, base, arm)
-    by_tasks = len(table) >= ENOUGH_TASKS
-    counts = table if by_tasks else _by_pair(rate, base, arm)
+    table = _by_cluster(rate, base, arm)
+    by_clusters = len(table) >= ENOUGH_CLUSTERS
+    counts = table if by_clusters else _by_pair(rate, base, arm)
     p = sign_flip(counts[:, 0] * counts[:, 3] - counts[:, 2] * counts[:, 1])
-    return f"change p = {p:.2g} (signs of {'tasks' if by_tasks else 'pairs'} flipped)"
+    return f"change p = {p:.2g} (signs of {'clusters' if by_clusters else 'pairs'} flipped)"
 
 
 def _shared(base: Pairs, arm: Pairs) -> tuple[Pairs, Pairs] | None:
@@ -100,13 +100,13 @@ def _shared(base: Pairs, arm: Pairs) -> tuple[Pairs, Pairs] | None:
 
 
 def _by_name(rate: Rate, pairs: Pairs) -> dict[str, tuple[int, int]]:
-    events, calls = by_task(pairs, rate.events(pairs)), by_task(pairs, count_calls(pairs, readable))
+    events, calls = by_cluster(pairs, rate.events(pairs)), by_cluster(pairs, count_calls(pairs, readable))
     names = sorted(pairs.clusters)
     return {name: (int(k), int(n)) for name, k, n in zip(names, events, calls, strict=True) if n}
 
 
-def _by_task(rate: Rate, base: Pairs, arm: Pairs) -> Ints:
-    """Events and calls of the arm, then of base, one line per task."""
+def _by_cluster(rate: Rate, base: Pairs, arm: Pairs) -> Ints:
+    """Events and calls of the arm, then of base, one line per cluster."""
     arms = _by_name(rate, base), _by_name(rate, arm)
     names = sorted({*arms[0], *arms[1]})
     return np.array([[*arms[1].get(name, (0, 0)), *arms[0].get(name, (0, 0))] for name in names])
@@ -123,10 +123,10 @@ def _by_pair(rate: Rate, base: Pairs, arm: Pairs) -> Ints:
 
 
 def _paired(heading: Heading, rate: Rate, base: Pairs, arm: Pairs) -> tuple[tuple[Interval, ...], str | None]:
-    """Tango's interval with tasks as clusters; beside it, tasks drawn again with both arms together."""
-    table = _by_task(rate, base, arm)
+    """Tango's interval over clusters; beside it, clusters drawn again with both arms together."""
+    table = _by_cluster(rate, base, arm)
     if len(table) < 2:
-        return (), ONE_TASK
+        return (), ONE_CLUSTER
     alike = not _residuals(table).any()
     intervals = [Interval("tango_cluster", *_score_limits(table, _changed(rate, base, arm)))]
     sums = resample(table, heading.bootstrap_seed(rate.metric.id))
@@ -137,7 +137,7 @@ def _paired(heading: Heading, rate: Rate, base: Pairs, arm: Pairs) -> tuple[tupl
 
 
 def _residuals(table: Ints) -> Floats:
-    """What each task adds to the error of the difference; 0 where no task differs from the rest."""
+    """What each cluster adds to the error of the difference; 0 where no cluster differs from the rest."""
     events, calls, base_events, base_calls = table.sum(axis=0)
     own = (calls * table[:, 0] - events * table[:, 1]) / calls**2
     base = (base_calls * table[:, 2] - base_events * table[:, 3]) / base_calls**2
@@ -146,20 +146,20 @@ def _residuals(table: Ints) -> Floats:
 
 
 def _score_limits(table: Ints, changed: float) -> Limits:
-    """Tango's interval on as many calls as the spread between tasks allows, by Student's t."""
+    """Tango's interval on as many calls as the spread between clusters allows, by Student's t."""
     events, calls, base_events, base_calls = (int(total) for total in table.sum(axis=0))
     difference = events / calls - base_events / base_calls
     discordant = max(changed, abs(difference))
-    tasks, most = len(table), (calls + base_calls) / 2
+    clusters, most = len(table), (calls + base_calls) / 2
     residuals, spread = _residuals(table), discordant - difference**2
-    # Lost calls alone can set tasks apart where no call that both arms saw has changed.
+    # Lost calls alone can set clusters apart where no call that both arms saw has changed.
     if residuals.any() and spread > _ROUNDING:
-        variance = float(residuals @ residuals) * tasks / (tasks - 1)
+        variance = float(residuals @ residuals) * clusters / (clusters - 1)
         size = min(most, spread / variance)
     else:
-        size = most / (1 + (most / tasks - 1) * ASSUMED_CORRELATION)
+        size = most / (1 + (most / clusters - 1) * ASSUMED_CORRELATION)
     gained, lost = (size * (discordant + sign * difference) / 2 for sign in (1, -1))
-    return tango(gained, lost, size, t_quantile(0.975, tasks - 1))
+    return tango(gained, lost, size, t_quantile(0.975, clusters - 1))
 
 
 def _changed(rate: Rate, base: Pairs, arm: Pairs) -> float:

@@ -25,7 +25,7 @@ from steelyard.metrics.metric import Limit, Metric
 from steelyard.metrics.pairs.answer import Answer, decided, readable
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import (
-    by_task,
+    by_cluster,
     count_answers,
     count_calls,
     distinct_pairs,
@@ -34,7 +34,7 @@ from steelyard.metrics.pairs.counting import (
 )
 from steelyard.metrics.pairs.decomposition import Decomposition, decompose, undecomposed
 from steelyard.metrics.pairs.position import PositionTest, by_pair, position_test, reading_of, slot_balance
-from steelyard.metrics.proportions import ONE_TASK, join, share_bounds
+from steelyard.metrics.proportions import ONE_CLUSTER, join, share_bounds
 from steelyard.metrics.stats.cluster_mean import ClusterMean, reach_of_test
 from steelyard.metrics.stats.clusters import (
     effective_size,
@@ -45,7 +45,7 @@ from steelyard.metrics.stats.clusters import (
 )
 from steelyard.metrics.stats.intervals import DIFFERENCE, Limits, clipped, normal_quantile, score, t_quantile
 from steelyard.metrics.stats.power import ALPHA, first_number
-from steelyard.metrics.stats.significance import ENOUGH_TASKS
+from steelyard.metrics.stats.significance import ENOUGH_CLUSTERS, FLIPPED_CLUSTERS
 from steelyard.metrics.stats.tally import Tally
 from steelyard.metrics.tested import Tested, alone
 
@@ -64,7 +64,7 @@ class SlotBalance:
     """Slot-1 commits less slot-2 commits, and calls, of each independent unit."""
 
     balance: Ints
-    """One entry per task; per pair when there is one task."""
+    """One entry per cluster; per pair when there is one cluster."""
     calls: Ints
     """Calls of the unit."""
     complete: Pairs
@@ -88,8 +88,8 @@ class SlotBalance:
 
     def _share_limits(self, slot: Answer, probability: float, units: int) -> Limits:
         counts = self._tally(count_answers(self.complete, slot))
-        one_task = counts.n_clusters < 2
-        quantile = normal_quantile(probability) if one_task else t_quantile(probability, units - 1)
+        one_cluster = counts.n_clusters < 2
+        quantile = normal_quantile(probability) if one_cluster else t_quantile(probability, units - 1)
         return score(counts.k / counts.n, effective_size(counts) * units / len(self.calls), quantile)
 
     def _tally(self, events: Ints) -> Tally:
@@ -120,7 +120,7 @@ class SlotBalance:
         if low > -MARGIN and high < MARGIN:
             return True
         low, high = self._planned(1 - ALPHA / 2, units)
-        return units >= ENOUGH_TASKS and (low > 0 or high < 0)
+        return units >= ENOUGH_CLUSTERS and (low > 0 or high < 0)
 
     def _planned(self, probability: float, units: int) -> Limits:
         """Limits in four runs of five; without spread there is none to fall short by."""
@@ -129,14 +129,14 @@ class SlotBalance:
 
 
 def slot_units(complete: Pairs) -> SlotBalance:
-    """The balance per task, or per pair when there is one task."""
-    sum_up = by_task if tasks(complete) > 1 else by_pair
+    """The balance per cluster, or per pair when there is one cluster."""
+    sum_up = by_cluster if count_clusters(complete) > 1 else by_pair
     calls = sum_up(complete, count_calls(complete, readable))
     return SlotBalance(sum_up(complete, slot_balance(complete))[calls > 0], calls[calls > 0], complete)
 
 
-def tasks(pairs: Pairs) -> int:
-    """Tasks with a row."""
+def count_clusters(pairs: Pairs) -> int:
+    """Clusters with a row."""
     return len(np.unique(pairs.cluster))
 
 
@@ -176,7 +176,7 @@ def net_slot_preference(
         intervals=_intervals(heading, units),
         n_calls=test.calls,
         n_units=distinct_pairs(complete, np.ones(len(complete), dtype=np.bool_)),
-        n_clusters=tasks(complete),
+        n_clusters=count_clusters(complete),
         excluded=excluded(pairs),
         bounds=bounds,
         chance=0.0,
@@ -211,7 +211,7 @@ def _bounds(parts: Decomposition) -> Limits:
 def _intervals(heading: Heading, units: SlotBalance) -> tuple[Interval, ...]:
     method = "wilson_cluster_difference" if units.means.even else "t_cluster"
     intervals = [Interval(method, *units.limits(0.975))]
-    if tasks(units.complete) > 1:
+    if count_clusters(units.complete) > 1:
         sums = resample(
             np.stack([units.balance, units.calls], axis=1), heading.bootstrap_seed(NET_SLOT_PREFERENCE.id)
         )
@@ -229,7 +229,8 @@ def _standing(declared: bool, corrected: float | None) -> str:
 
 
 def _note(test: PositionTest, told: tuple[Tested, Tested], complete: Pairs, standing: str) -> str | None:
-    these = "" if test.flipped == "tasks" else ONE_TASK if tasks(complete) == 1 else "these tasks only"
+    alone = ONE_CLUSTER if count_clusters(complete) == 1 else "these clusters only"
+    these = "" if test.flipped == FLIPPED_CLUSTERS else alone
     return join(
         [
             f"position test {told[0].told()} (signs of {test.flipped} flipped)",

@@ -16,10 +16,10 @@ from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
 from steelyard.metrics.metric import Metric, ShownAs, step
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.pairs.counting import by_task, distinct_pairs, excluded, tally
+from steelyard.metrics.pairs.counting import by_cluster, distinct_pairs, excluded, tally
 from steelyard.metrics.pairs.sensitivity import Choices, choices, on_ladder, steps
 from steelyard.metrics.pairs.uneven_slots import Slots, undecided
-from steelyard.metrics.proportions import ONE_TASK, join
+from steelyard.metrics.proportions import ONE_CLUSTER, join
 from steelyard.metrics.stats.clusters import resample, tail, wilson_cluster
 
 DELTA75 = Metric(
@@ -119,7 +119,7 @@ def delta75(heading: Heading, pairs: Pairs) -> Estimate:
 
 
 class _Table:
-    """Correct calls and calls, tasks × steps, as integers."""
+    """Correct calls and calls, clusters × steps, as integers."""
 
     def __init__(self, ladder: Pairs, seen: Choices) -> None:
         measured = [level for level in steps(ladder) if seen.readable[ladder.delta == level].any()]
@@ -128,8 +128,8 @@ class _Table:
             tally(ladder, seen.correct * (ladder.delta == level), seen.readable * (ladder.delta == level))
             for level in measured
         ]
-        correct = [by_task(ladder, seen.correct * (ladder.delta == level)) for level in measured]
-        calls = [by_task(ladder, seen.readable * (ladder.delta == level)) for level in measured]
+        correct = [by_cluster(ladder, seen.correct * (ladder.delta == level)) for level in measured]
+        calls = [by_cluster(ladder, seen.readable * (ladder.delta == level)) for level in measured]
         self.correct: Ints = _columns(correct)
         self.calls: Ints = _columns(calls)
         used = self.calls.sum(axis=1) > 0
@@ -158,7 +158,7 @@ class _Table:
                 beyond = int(tail(len(self.calls)) * len(values))
                 low, high = float(values[beyond]), float(values[-1 - beyond])
                 return self._open("bootstrap_cluster", low, high), None
-        remark = ONE_TASK if len(self.calls) == 1 else REPLICATES_AGREE
+        remark = ONE_CLUSTER if len(self.calls) == 1 else REPLICATES_AGREE
         return self._from_limits(), remark
 
     def _from_limits(self) -> Interval:

@@ -14,7 +14,7 @@ from steelyard.metrics.heading import NO_VERDICTS, Heading
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.panel.jury import Ballots
 from steelyard.metrics.panel.over_judges import members
-from steelyard.metrics.proportions import ONE_TASK, join
+from steelyard.metrics.proportions import ONE_CLUSTER, join
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.intervals import AGREEMENT, Limits, t_quantile
 from steelyard.metrics.stats.jackknife import around, left_out, left_out_error
@@ -27,7 +27,7 @@ ERROR_CORRELATION = Metric(
 )
 
 NEVER_VARIES = "one of the two judges is always right or always wrong"
-TOO_FEW = "a single task decides whether a judge errs at all, or they err as one: no interval"
+TOO_FEW = "a single cluster decides whether a judge errs at all, or they err as one: no interval"
 
 
 def error_correlations(heading: Heading, votes: Ballots) -> Iterator[Estimate]:
@@ -58,14 +58,14 @@ def error_correlation(heading: Heading, wrong: Floats, cluster: Ints) -> Estimat
         n_calls=2 * len(wrong),
         n_units=len(wrong),
         n_clusters=len(table),
-        note=join([None if limits else TOO_FEW, ONE_TASK if len(table) < 2 else None]),
+        note=join([None if limits else TOO_FEW, ONE_CLUSTER if len(table) < 2 else None]),
     )
 
 
 def _limits(table: Floats, value: float) -> Limits | None:
-    """Fisher's z with the error of left-out tasks, and never less than that of as many independent inputs.
+    """Fisher's z with the error of left-out clusters, and never less than that of as many independent inputs.
 
-    With few errors the tasks left out hardly differ, most of all where the two judges err apart.
+    With few errors the clusters left out hardly differ, most of all where the two judges err apart.
     """
     without = left_out(table, _phi)
     if len(table) < 2 or not np.all(np.isfinite(without)) or abs(value) >= 1:

@@ -1,7 +1,7 @@
 """Juries: several judges on the same items, as one.
 
 Votes are a table items × judges of answers, NaN where a judge gave none. The best of many juries looks
-better than it is on the items that chose it, so it is chosen on one half of the tasks and reported on the
+better than it is on the items that chose it, so it is chosen on one half of the clusters and reported on the
 other.
 """
 
@@ -31,7 +31,7 @@ class Ballots:
     labels: Floats
     """Reference of each item; NaN where there is none."""
     cluster: Ints
-    """Task of each item."""
+    """Cluster of each item."""
     judges: tuple[str, ...]
     """Names of the columns."""
     scale: Ints
@@ -124,7 +124,7 @@ def juries(ballots: Ballots, size: int = 3, tie: str = "low") -> list[JuryScore]
 
 
 def halves(ballots: Ballots, seed: int, size: int = 3) -> tuple[Ballots, Ballots] | None:
-    """A random half of the tasks and the other half; None where there is one task only."""
+    """A random half of the clusters and the other half; None where there is one cluster only."""
     clusters = np.unique(ballots.cluster).tolist()
     if len(clusters) < 2:
         return None
@@ -134,7 +134,7 @@ def halves(ballots: Ballots, seed: int, size: int = 3) -> tuple[Ballots, Ballots
 
 
 def choose_jury(ballots: Ballots, seed: int, size: int = 3, tie: str = "low") -> ChosenJury | None:
-    """The best jury of a random half of the tasks, on the other half; None with too few judges or tasks."""
+    """The best jury of a random half of the clusters, on the other half; None with too few of either."""
     split = halves(ballots, seed, size)
     if split is None or len(ballots.judges) < size:
         return None

@@ -36,17 +36,17 @@ JURY_ACCURACY = Metric(
 CHOSEN_JURY_APPARENT = Metric(
     "chosen_jury_apparent",
     "best trio where chosen",
-    "Accuracy of the best trio on the half of the tasks that chose it: flattering.",
+    "Accuracy of the best trio on the half of the clusters that chose it: flattering.",
 )
 CHOSEN_JURY_ACCURACY = Metric(
     "chosen_jury_accuracy",
     "best trio elsewhere",
-    "Accuracy of the best trio on the half of the tasks that did not choose it.",
+    "Accuracy of the best trio on the half of the clusters that did not choose it.",
 )
 BEST_JUDGE_ACCURACY = Metric(
     "best_judge_accuracy",
     "best judge elsewhere",
-    "Accuracy of the best single judge on the half of the tasks that did not choose it.",
+    "Accuracy of the best single judge on the half of the clusters that did not choose it.",
 )
 JURY_GAIN = Metric(
     "jury_gain",
@@ -60,11 +60,11 @@ PROBE = "jury"
 SIZE = 3
 TIES = "a tied vote goes to the lower answer"
 WITHOUT_LABELS = "weighs judges by their agreement alone, without labels"
-CHOOSING = "in-sample, on the half of the tasks that chose it: flattering"
-HELD_OUT = "on the half of the tasks that did not choose it"
-TOO_FEW_TASKS = "one task cannot be halved: a jury would be reported where it was chosen"
+CHOOSING = "in-sample, on the half of the clusters that chose it: flattering"
+HELD_OUT = "on the half of the clusters that did not choose it"
+TOO_FEW_CLUSTERS = "one cluster cannot be halved: a jury would be reported where it was chosen"
 TOO_FEW_HEARD = "fewer than three judges gave a verdict"
-NO_DIFFERENCE = "tasks show no spread: no interval"
+NO_DIFFERENCE = "clusters show no spread: no interval"
 
 
 def jury_estimates(scores: Mapping[str, Scores], seed: int) -> list[Estimate]:
@@ -129,7 +129,7 @@ def _weighted(votes: Ballots) -> Floats:
 
 
 def _chosen(heading: Heading, votes: Ballots) -> list[Estimate]:
-    """The best trio of one half of the tasks, on that half and on the other, beside the best judge.
+    """The best trio of one half of the clusters, on that half and on the other, beside the best judge.
 
     Three judges make one trio, which nothing has chosen: it has no figure that flatters it. A judge that
     never gave a verdict sits on none: with it a trio would be a pair, or one judge alone.
@@ -141,7 +141,7 @@ def _chosen(heading: Heading, votes: Ballots) -> list[Estimate]:
         return [heading.undefined(CHOSEN_JURY_ACCURACY, TOO_FEW_HEARD, "input")]
     split, chosen = halves(votes, heading.seed, SIZE), choose_jury(votes, heading.seed, SIZE, TIE)
     if split is None or chosen is None:
-        return [heading.undefined(CHOSEN_JURY_ACCURACY, TOO_FEW_TASKS, "input")]
+        return [heading.undefined(CHOSEN_JURY_ACCURACY, TOO_FEW_CLUSTERS, "input")]
     seen, unseen = split
     trio, single = chosen.held_out.judges, chosen.best_single.judges
     jury, best = sitting(unseen, trio), sitting(unseen, single)

@@ -111,7 +111,7 @@ def _share(
     bounds: tuple[float, float] | None,
     notes: Sequence[str],
 ) -> Estimate:
-    """Events among the inputs with a verdict, tasks as clusters; lost votes are told."""
+    """Events among the inputs with a verdict, over clusters; lost votes are told."""
     scored = ~np.isnan(jury.verdict)
     units = np.unique(jury.votes.cluster, return_inverse=True)[1]
     trials = unit_sums(units, scored)

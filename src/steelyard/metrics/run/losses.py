@@ -1,9 +1,9 @@
 """Calls without a verdict over a judge's whole run: one figure to hold against a limit.
 
 A lost call is mostly a matter of transport and form, so calls are taken as independent until the lost ones
-show otherwise: where tasks differ, they are the clusters, as they are in the rates per probe. The correlation
-that those assume for tasks that do not differ is not assumed here, for no clean run could then be told from
-one that loses 2 %.
+show otherwise: where clusters differ, they are what is independent, as they are in the rates per probe. The
+correlation that those assume for clusters that do not differ is not assumed here, for no clean run could then
+be told from one that loses 2 %.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ METRICS: dict[Metric, type[Unreadable | Failed]] = {UNREADABLE_RATE: Unreadable,
 UNEVEN = "uneven"
 """Reading of lost calls that depend on the condition."""
 INDEPENDENT = "over all probes and protocols, calls taken as independent"
-CLUSTERED = "over all probes and protocols, tasks as clusters"
+CLUSTERED = "over all probes and protocols, clusters taken as independent"
 
 
 def loss_estimates(judge: str, observations: Iterable[Observation], seed: int) -> list[Estimate]:
@@ -88,7 +88,7 @@ def loss_rate(
 
 
 def _tally(observations: Observations, kind: type[Unreadable | Failed]) -> Tally:
-    events, calls = observations.by_task(observations.ended(kind))
+    events, calls = observations.by_cluster(observations.ended(kind))
     return Tally(
         events,
         calls,
@@ -99,7 +99,7 @@ def _tally(observations: Observations, kind: type[Unreadable | Failed]) -> Tally
 
 
 def _spread(counts: Tally) -> bool:
-    """Tasks lose calls at different rates."""
+    """Clusters lose calls at different rates."""
     return not counts.share.even
 
 

@@ -1,4 +1,4 @@
-"""The intervals of a mean accuracy over probes: tasks are left out, or drawn again, with all their probes."""
+"""The intervals of a mean accuracy over probes: clusters are left out, or drawn again, probes together."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import CLEAR, FLAGGED, MARGIN, UNDERPOWERED, by_loss, moved_by
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.proportions import ONE_TASK, join
+from steelyard.metrics.proportions import ONE_CLUSTER, join
 from steelyard.metrics.scores.resampled import intervals
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.intervals import AGREEMENT, Limits, difference, normal_quantile, score
@@ -39,7 +39,7 @@ NONE_OWN = "no text with a reference is by the judge's own family"
 NONE_ALIKE = "no reference is shared by a text of the judge's own family and one of another"
 
 
-ALIKE = "no spread between tasks: each counts as one trial"
+ALIKE = "no spread between clusters: each counts as one trial"
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Treatment:
     """How one call treated one text."""
 
     cluster: str
-    """Task."""
+    """Cluster."""
     item: str
     """Item or pair."""
     label: Hashable
@@ -94,7 +94,7 @@ def pair_treatments(observations: Iterable[Observation], own: frozenset[str]) ->
 def self_preference(
     heading: Heading, treatments: Sequence[Treatment], observations: Sequence[Observation]
 ) -> Estimate:
-    """The weighted difference, with tasks drawn again; undefined where there is nothing to compare."""
+    """The weighted difference, with clusters drawn again; undefined where there is nothing to compare."""
     lost = {
         "unreadable": sum(isinstance(o.verdict, Unreadable) for o in observations),
         "failed": sum(isinstance(o.verdict, Failed) for o in observations),
@@ -124,7 +124,7 @@ def self_preference(
         bounds=bounds,
         chance=0.0,
         finding=word,
-        note=join([_means(known), remark, ONE_TASK if len(table) < 2 else None, by_loss(seen, word)]),
+        note=join([_means(known), remark, ONE_CLUSTER if len(table) < 2 else None, by_loss(seen, word)]),
     )
 
 
@@ -158,7 +158,7 @@ def _table(treatments: Sequence[Treatment]) -> Floats:
 
 
 def _without_spread(table: Floats, value: float) -> Limits:
-    """Every draw gives the same: two shares as far apart as the value, with a task as one trial of each."""
+    """Every draw gives the same: two shares as far apart as the value, a cluster as one trial of each."""
     own, others = (int(np.count_nonzero(table[..., side].sum(-1))) for side in (0, 2))
     high, low = (1 + value) / 2, (1 - value) / 2
     quantile = normal_quantile(0.975)

@@ -1,7 +1,7 @@
-"""Shares of several probes, or of several judges, on the same tasks: they vary together.
+"""Shares of several probes, or of several judges, on the same clusters: they vary together.
 
-Whatever is told over them is told from one table, tasks × shares × (events, trials), so that a task brings
-all its shares along.
+Whatever is told over them is told from one table, clusters × shares × (events, trials), so that a cluster
+brings all its shares along.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from steelyard.metrics.scores.invariance import compare_items, keeps_label
 
 @dataclass(frozen=True, eq=False)
 class ShareColumn:
-    """The events behind one share, with the tasks and items they belong to."""
+    """The events behind one share, with the clusters and items they belong to."""
 
-    tasks: tuple[str, ...]
-    """Task of each entry."""
+    clusters: tuple[str, ...]
+    """Cluster of each entry."""
     items: tuple[str, ...]
     """Item of each entry."""
     events: Ints | Mask
@@ -36,26 +36,26 @@ def accuracy_column(scores: Scores) -> ShareColumn:
     edits = ~scores.original if np.any(~scores.original) else scores.original
     rows = scores.where(edits & scores.labelled & scores.readable)
     right = rows.decided & np.equal(rows.score, rows.expected)
-    tasks = tuple(rows.clusters[number] for number in rows.cluster)
+    clusters = tuple(rows.clusters[number] for number in rows.cluster)
     items = tuple(rows.items[number] for number in rows.item)
-    return ShareColumn(tasks, items, right, rows.readable)
+    return ShareColumn(clusters, items, right, rows.readable)
 
 
 def kept_column(scores: Scores) -> ShareColumn:
     """Comparisons with the unchanged item that give the same verdict, item by item."""
     compared = compare_items(scores.where(scores.original | keeps_label(scores)))
-    task = np.zeros(len(scores.items), dtype=np.int64)
-    task[scores.item] = scores.cluster
+    cluster = np.zeros(len(scores.items), dtype=np.int64)
+    cluster[scores.item] = scores.cluster
     made = compared.made > 0
-    tasks = tuple(scores.clusters[number] for number in task[made])
+    clusters = tuple(scores.clusters[number] for number in cluster[made])
     items = tuple(name for name, known in zip(scores.items, made, strict=True) if known)
-    return ShareColumn(tasks, items, compared.equal[made], compared.made[made])
+    return ShareColumn(clusters, items, compared.equal[made], compared.made[made])
 
 
 def share_table(columns: Sequence[ShareColumn]) -> Floats:
-    """Events and trials by task and column; by item where there is one task only."""
-    one_task = len({name for column in columns for name in column.tasks}) < 2
-    units = [column.items if one_task else column.tasks for column in columns]
+    """Events and trials by cluster and column; by item where there is one cluster only."""
+    one_cluster = len({name for column in columns for name in column.clusters}) < 2
+    units = [column.items if one_cluster else column.clusters for column in columns]
     numbers = {name: number for number, name in enumerate(sorted({n for names in units for n in names}))}
     table = np.zeros((len(numbers), len(columns), 2))
     for number, (column, names) in enumerate(zip(columns, units, strict=True)):
@@ -67,8 +67,9 @@ def share_table(columns: Sequence[ShareColumn]) -> Floats:
 def sampling_sd(table: Floats) -> float | None:
     """The standard deviation that the shares would show among themselves were all true ones equal.
 
-    The mean of their sampling variances less the mean of their covariances over tasks: a judge that answers
-    alike whatever the probe has none, however few its items are. None for a single task of one item.
+    The mean of their sampling variances less the mean of their covariances over clusters: a judge that
+    answers alike whatever the probe has none, however few its items are. None for a single cluster of one
+    item.
     """
     units, count, _ = table.shape
     if units < 2 or count < 2:

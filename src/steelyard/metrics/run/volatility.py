@@ -121,7 +121,7 @@ def _over_probes(
 
 
 def _table(arm: Sequence[Estimate], protocol: str, observations: Sequence[Observation]) -> Floats | None:
-    """Right calls by task and probe. All have an accuracy: one without edits shows items as they are."""
+    """Right calls by cluster and probe. All have an accuracy: one without edits shows items as they are."""
     if not observations:
         return None
     columns = (probe_scores(e.probe, protocol, observations, unchanged=True) for e in arm)

@@ -11,7 +11,7 @@ from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.proportions import NO_SPREAD, ONE_TASK, join
+from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.probe import probe_scores, untold
 from steelyard.metrics.scores.repeats import (
@@ -94,7 +94,7 @@ def border_noise(heading: Heading, scores: Scores) -> Estimate:
                 f"repeats differ in {border[both].mean():.2f}, on the unchanged items in "
                 f"{plain[both].mean():.2f}",
                 None if limits else NO_SPREAD,
-                ONE_TASK if used.n_clusters < 2 else None,
+                ONE_CLUSTER if used.n_clusters < 2 else None,
             ]
         ),
     )

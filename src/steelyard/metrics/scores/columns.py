@@ -43,7 +43,7 @@ class Scores:
     replicate: Ints
     """0, 1, …: which repeat of the input this call is."""
     cluster: Ints
-    """Task number, an index into `clusters`."""
+    """Cluster number, an index into `clusters`."""
     stratum: Words
     """Domain."""
     score: Ints
@@ -65,7 +65,7 @@ class Scores:
     stimuli: tuple[str, ...]
     """Names of the inputs, in order."""
     clusters: tuple[str, ...]
-    """Names of the tasks, in order."""
+    """Names of the clusters, in order."""
 
     def __len__(self) -> int:
         return len(self.item)
@@ -114,12 +114,12 @@ class Scores:
 
     @property
     def n_clusters(self) -> int:
-        """Distinct tasks."""
+        """Distinct clusters."""
         return len(np.unique(self.cluster))
 
     @property
     def unit(self) -> Ints:
-        """What is drawn again in a bootstrap: the task; where there is one task only, the item."""
+        """What is drawn again in a bootstrap: the cluster; where there is one cluster only, the item."""
         return self.cluster if self.n_clusters > 1 else self.item
 
     def lost(self) -> dict[str, int]:
@@ -137,7 +137,7 @@ def collect_scores(observations: Iterable[Observation]) -> Scores:
     shown, row = seen.shown, seen.stimulus[order]
     stimuli, number = np.unique(row, return_inverse=True)
     items, item = np.unique(shown.item[row], return_inverse=True)
-    tasks, cluster = np.unique(shown.cluster[row], return_inverse=True)
+    named, cluster = np.unique(shown.cluster[row], return_inverse=True)
     low, high = shown.ends[row].T
     endings = [_ending(verdict) for verdict in seen.verdicts]
     ending, score = np.array(endings, dtype=np.int64).reshape(-1, 2)[seen.verdict[order]].T
@@ -157,7 +157,7 @@ def collect_scores(observations: Iterable[Observation]) -> Scores:
         high=high,
         items=tuple(shown.items[items].tolist()),
         stimuli=tuple(shown.ids[stimuli].tolist()),
-        clusters=tuple(shown.clusters[tasks].tolist()),
+        clusters=tuple(shown.clusters[named].tolist()),
     )
 
 

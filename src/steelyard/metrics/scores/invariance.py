@@ -19,7 +19,7 @@ from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import MARGIN, by_loss, difference_word, judge_limit, moved_by
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Limit, Metric
-from steelyard.metrics.proportions import NO_SPREAD, ONE_TASK, join
+from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.repeats import NO_REPEATS, equal_pairs, verdict_counts
 from steelyard.metrics.scores.shares import share, unit_sums
@@ -178,7 +178,7 @@ def _excess(heading: Heading, comparisons: Comparisons) -> Estimate:
             [
                 f"edits differ in {flip:.2f}, repeats of the original in {floor:.2f}; margin {MARGIN:g}",
                 NO_SPREAD if mean.even else None,
-                ONE_TASK if rows.n_clusters < 2 else None,
+                ONE_CLUSTER if rows.n_clusters < 2 else None,
                 by_loss(seen, word),
             ]
         ),

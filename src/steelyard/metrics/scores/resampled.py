@@ -1,4 +1,4 @@
-"""A figure that is a function of sums over tasks, with intervals from tasks left out and drawn again."""
+"""A figure that is a function of sums over clusters, and its intervals: clusters left out, drawn again."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import numpy as np
 from steelyard.arrays import Floats
 from steelyard.identity import seed_for
 from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.findings import UNDERPOWERED, Beyond
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.proportions import NO_SPREAD, ONE_TASK, join
+from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join, limit_told
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.stats.clusters import REPLICATES, percentile_limits, resample
 from steelyard.metrics.stats.intervals import UNBOUNDED, Ends, Limits
@@ -21,7 +22,7 @@ from steelyard.metrics.stats.jackknife import Figure, jackknife
 _BLOCK = 4_000_000
 _UNDEFINED_SHARE = 0.05
 _ROUNDING = 1e-9
-NO_WIDTH = "tasks drawn again all give this value: no interval"
+NO_WIDTH = "clusters drawn again all give this value: no interval"
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +59,13 @@ def resampled(
         return heading.undefined(metric, reason, unit, sums.rows.lost())
     found, remark = intervals(sums.table, figure, heading.bootstrap_seed(metric.id), ends)
     assumed = alike() if remark == NO_WIDTH else None
-    tasks = sums.rows.n_clusters
+    clusters = sums.rows.n_clusters
+    limit = metric.limit_in(heading.group, heading.probe)
+    beyond = Beyond(sums.table, figure, ends, sums.n_calls)
+    word = beyond.word(limit) if limit else None
+    if limit and not found:
+        # A limit is read from these, so they are shown.
+        found, assumed, remark = (Interval("random_mixture", *beyond.limits(0.975)),), None, NO_SPREAD
     return heading.estimate(
         metric,
         unit=unit,
@@ -66,18 +73,27 @@ def resampled(
         intervals=(*found, assumed) if assumed else found,
         n_calls=sums.n_calls,
         n_units=sums.n_items,
-        n_clusters=tasks,
+        n_clusters=clusters,
         excluded=sums.rows.lost(),
         bounds=bounds,
         chance=chance,
-        note=join([*notes, NO_SPREAD if assumed else remark, ONE_TASK if tasks < 2 else None]),
+        finding=word,
+        calls_needed=beyond.calls_needed(limit) if limit and word == UNDERPOWERED else None,
+        note=join(
+            [
+                *notes,
+                NO_SPREAD if assumed else remark,
+                ONE_CLUSTER if clusters < 2 else None,
+                limit_told(limit) if limit else None,
+            ]
+        ),
     )
 
 
 def intervals(
     table: Floats, figure: Figure, seed: int, ends: Ends
 ) -> tuple[tuple[Interval, ...], str | None]:
-    """Tasks left out in turn, then tasks drawn again, and a remark where they need one."""
+    """Clusters left out in turn, then clusters drawn again, and a remark where they need one."""
     drawn, remark = interval(table, figure, seed)
     left_out = jackknife(table, figure, ends) if drawn else None
     limits = {"jackknife_cluster": left_out, "bootstrap_cluster": drawn}

@@ -12,7 +12,7 @@ from steelyard.metrics.common import ACCURACY, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import NO_CALLS, Heading
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.proportions import ONE_TASK, join, proportion
+from steelyard.metrics.proportions import ONE_CLUSTER, join, proportion
 from steelyard.metrics.scores.columns import Ending, Scores
 from steelyard.metrics.stats.intervals import Limits
 from steelyard.metrics.stats.tally import Tally
@@ -40,9 +40,9 @@ def unit_sums(units: Ints, column: Ints | Mask) -> Ints:
 
 
 def score_tally(scores: Scores, events: Mask, trials: Mask) -> Tally:
-    """Events among trials per task.
+    """Events among trials per cluster.
 
-    With one task, items stand for tasks where some of them have repeats; where each has a single call,
+    With one cluster, items stand for clusters where some of them have repeats; where each has a single call,
     calls are the independent unit.
     """
     units = scores.unit if len(scores) else scores.item
@@ -71,13 +71,14 @@ def share(
     reason: str | None = None,
     notes: Iterable[str] = (),
 ) -> Estimate:
-    """The estimate of a proportion of scores; it says so where all of them belong to one task."""
+    """The estimate of a proportion of scores; it says so where all of them belong to one cluster."""
     estimate = proportion(
         heading, metric, counts, unit=unit, bounds=bounds, chance=chance, reason=reason, notes=notes
     )
     if estimate.value is None or counts.n_clusters < 2 or scores.n_clusters > 1:
         return estimate
-    return replace(estimate, n_clusters=1, note=join([estimate.note, ONE_TASK, "items stand for tasks"]))
+    note = join([estimate.note, ONE_CLUSTER, "items stand for clusters"])
+    return replace(estimate, n_clusters=1, note=note)
 
 
 def accuracy(heading: Heading, scores: Scores) -> Estimate:

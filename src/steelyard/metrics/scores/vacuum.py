@@ -8,7 +8,7 @@ from steelyard.metrics.common import DARK_CURRENT
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.proportions import ONE_TASK, join
+from steelyard.metrics.proportions import ONE_CLUSTER, join
 from steelyard.metrics.scores.columns import Scores, collect_scores
 from steelyard.metrics.scores.shares import abstentions, lost_rates, score_tally, share
 from steelyard.metrics.stats.cluster_mean import ClusterMean
@@ -19,7 +19,7 @@ from steelyard.verdicts.observations import Observations
 MEAN_SCORE = Metric("mean_score", "mean score", "Mean of the scores given to responses without content.")
 
 ABSTAINED = "counted as not above the lowest score"
-NO_SPREAD = "no spread between tasks: limits from the largest share of other scores that fits"
+NO_SPREAD = "no spread between clusters: limits from the largest share of other scores that fits"
 
 
 def score_vacuum_estimates(heading: Heading, observations: Observations) -> list[Estimate]:
@@ -53,7 +53,7 @@ def mean_scores(heading: Heading, scores: Scores) -> list[Estimate]:
 
 
 def mean_score(heading: Heading, scores: Scores) -> Estimate:
-    """Mean of the scores given, with tasks as clusters; one scale only."""
+    """Mean of the scores given, over clusters; one scale only."""
     rows = scores.where(scores.decided)
     if not len(rows):
         return heading.undefined(MEAN_SCORE, NO_VERDICTS if len(scores) else NO_CALLS, excluded=scores.lost())
@@ -77,7 +77,7 @@ def mean_score(heading: Heading, scores: Scores) -> Estimate:
             [
                 f"on a scale from {low} to {high}",
                 None if spread else NO_SPREAD,
-                ONE_TASK if rows.n_clusters < 2 else None,
+                ONE_CLUSTER if rows.n_clusters < 2 else None,
             ]
         ),
     )

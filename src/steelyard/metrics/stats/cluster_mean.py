@@ -1,7 +1,7 @@
 """A mean over independent units that differ in size, and what their spread tells of it.
 
 The variance is that of a ratio of totals, from what each unit's sum lies above or below the mean times its
-size. Every figure that takes tasks as clusters rests on it: shares, differences, means of scores.
+size. Every figure that takes clusters as independent rests on it: shares, differences, means of scores.
 """
 
 from __future__ import annotations

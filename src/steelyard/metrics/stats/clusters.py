@@ -1,9 +1,9 @@
-"""The task is the cluster: effective sample size, the clustered Wilson interval, the cluster bootstrap.
+"""Clusters are independent, calls are not: effective size, the clustered Wilson interval, the bootstrap.
 
-Simulated coverage of the 95 % interval with 10 tasks of 12 calls: .98, .96, .96 at intra-task
-correlations .01, .1, .3 and a share of .5; .96 to .98 at shares .01 to .05. Where every task agrees the
+Simulated coverage of the 95 % interval with 10 clusters of 12 calls: .98, .96, .96 at intra-cluster
+correlations .01, .1, .3 and a share of .5; .96 to .98 at shares .01 to .05. Where every cluster agrees the
 correlation cannot be estimated and .1 is assumed; such runs were covered whenever the share was .05 or
-less, and the strict interval that counts tasks alone stands beside. The one-sided limit errs in .10
+less, and the strict interval that counts clusters alone stands beside. The one-sided limit errs in .10
 instead of .05 of runs at shares of .05 to .1 with a correlation of .3, so words do not rest on it alone
 (`few_events`).
 """
@@ -22,12 +22,12 @@ from steelyard.metrics.stats.tally import Tally
 REPLICATES = 2000
 """Bootstrap replicates."""
 _MANY = 64
-"""Above so many tasks it pays to look for equal ones."""
+"""Above so many clusters it pays to look for equal ones."""
 _BLOCK = 4_000_000
 
 
 def effective_size(tally: Tally) -> float:
-    """Independent trials that would carry as much information; distinct units when there is one task."""
+    """Independent trials that would carry as much information; distinct units when there is one cluster."""
     if tally.n_clusters < 2:
         return float(min(tally.n, tally.n_units))
     return tally.share.effective_size(_variance_of_one(tally))
@@ -45,19 +45,19 @@ def _variance_of_one(tally: Tally) -> float:
 
 
 def quantile(tally: Tally, probability: float) -> float:
-    """Student's t with a degree of freedom per task less one; normal when there is one task."""
+    """Student's t with a degree of freedom per cluster less one; normal when there is one cluster."""
     if tally.n_clusters < 2:
         return normal_quantile(probability)
     return t_quantile(probability, tally.n_clusters - 1)
 
 
 def wilson_cluster(tally: Tally, probability: float = 0.975) -> Limits:
-    """Wilson's interval on the effective size with the t quantile; on distinct units for one task."""
+    """Wilson's interval on the effective size with the t quantile; on distinct units for one cluster."""
     return score(tally.k / tally.n, effective_size(tally), quantile(tally, probability))
 
 
 def wilson_tasks(tally: Tally) -> Limits:
-    """The strict interval: as if each task were a single trial."""
+    """The strict interval: as if each cluster were a single trial."""
     return score(tally.k / tally.n, tally.n_clusters, quantile(tally, 0.975))
 
 
@@ -71,45 +71,45 @@ def goodman_cluster(tally: Tally, cells: int, level: float = 0.95) -> Limits:
 
 
 def resample(counts: Ints | Floats, seed: int, replicates: int = REPLICATES) -> Floats:
-    """Cluster bootstrap: (replicates × columns) sums of counts (tasks × columns) over tasks drawn again.
+    """Cluster bootstrap: (replicates × columns) sums of (clusters × columns) counts, clusters drawn again.
 
-    Tasks with equal counts need not be told apart: where there are many tasks and few different ones, as
-    with pairs that are a task each, the numbers of each kind are drawn at once.
+    Clusters with equal counts need not be told apart: where there are many clusters and few different ones,
+    as with pairs that are a cluster each, the numbers of each kind are drawn at once.
     """
-    tasks = len(counts)
+    clusters = len(counts)
     generator = np.random.default_rng(seed)
     table = np.asarray(counts, dtype=np.float64)
-    if tasks > _MANY:
+    if clusters > _MANY:
         kinds, sizes = np.unique(table, axis=0, return_counts=True)
-        if len(kinds) <= tasks // 4:
-            weights = generator.multinomial(tasks, sizes / tasks, replicates)
+        if len(kinds) <= clusters // 4:
+            weights = generator.multinomial(clusters, sizes / clusters, replicates)
             return np.asarray(weights.astype(np.float64) @ kinds)
-    block = max(1, _BLOCK // tasks)
+    block = max(1, _BLOCK // clusters)
     parts = []
     for start in range(0, replicates, block):
         size = min(block, replicates - start)
-        drawn = generator.integers(0, tasks, (size, tasks)) + np.arange(size)[:, None] * tasks
-        weights = np.bincount(drawn.ravel(), minlength=size * tasks).reshape(size, tasks)
+        drawn = generator.integers(0, clusters, (size, clusters)) + np.arange(size)[:, None] * clusters
+        weights = np.bincount(drawn.ravel(), minlength=size * clusters).reshape(size, clusters)
         parts.append(weights.astype(np.float64) @ table)
     return np.concatenate(parts)
 
 
-def tail(tasks: int) -> float:
-    """Share of replicates beyond each end: .025 for many tasks, less for few.
+def tail(clusters: int) -> float:
+    """Share of replicates beyond each end: .025 for many clusters, less for few.
 
-    Replicates of few tasks vary too little, by √((G−1)/G), and their tails are those of a normal law, not
+    Replicates of few clusters vary too little, by √((G−1)/G), and their tails are those of a normal law, not
     of t; both are made good by reading percentiles further out.
     """
-    reach = t_quantile(0.975, tasks - 1) * sqrt(tasks / (tasks - 1))
+    reach = t_quantile(0.975, clusters - 1) * sqrt(clusters / (clusters - 1))
     return 1 - NormalDist().cdf(reach)
 
 
-def percentile_limits(values: Floats, tasks: int) -> Limits | None:
+def percentile_limits(values: Floats, clusters: int) -> Limits | None:
     """The 95 % percentile interval of bootstrap values; None when it has no width or no values."""
     finite = values[np.isfinite(values)]
     if not len(finite):
         return None
-    low, high = (float(end) for end in np.quantile(finite, (tail(tasks), 1 - tail(tasks))))
+    low, high = (float(end) for end in np.quantile(finite, (tail(clusters), 1 - tail(clusters))))
     return (low, high) if high > low else None
 
 

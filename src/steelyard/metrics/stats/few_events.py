@@ -1,8 +1,8 @@
-"""How rarely a judge that sits on a limit shows as few events as were seen, when its tasks differ.
+"""How rarely a judge that sits on a limit shows as few events as were seen, when its clusters differ.
 
-Few events show little of how tasks differ: an estimate of the spread is then too small, and a limit that is
-computed from it too near. The chance below takes the spread as given instead: rates of tasks follow a beta
-law around the limit with an intra-task correlation of .3.
+Few events show little of how clusters differ: an estimate of the spread is then too small, and a limit that
+is computed from it too near. The chance below takes the spread as given instead: rates of clusters follow a
+beta law around the limit with an intra-cluster correlation of .3.
 """
 
 from __future__ import annotations
@@ -15,34 +15,34 @@ from steelyard.arrays import Floats, Ints
 from steelyard.metrics.stats.intervals import normal_probability
 
 ALLOWED_CORRELATION = 0.3
-"""Largest intra-task correlation for which the word `clear` keeps its error."""
+"""Largest intra-cluster correlation for which the word `clear` keeps its error."""
 _EXACT = 1 << 16
 """Above so many trials the normal law stands in; its lower tail is the heavier one."""
 
 
 def chance_of_so_few(events: float, trials: Ints, share: float, times: float = 1.0) -> float:
-    """P(at most so many events) over tasks with these trials where the true share is `share`.
+    """P(at most so many events) over clusters with these trials where the true share is `share`.
 
-    `times` asks for that many times these tasks.
+    `times` asks for that many times these clusters.
     """
     if not 0 < share < 1:
         return float(share <= 0)
     sizes, numbers = np.unique(trials, return_counts=True)
-    tasks = np.maximum(1, np.rint(numbers * times)).astype(np.int64)
-    total = int(sizes @ tasks)
+    clusters = np.maximum(1, np.rint(numbers * times)).astype(np.int64)
+    total = int(sizes @ clusters)
     if total > _EXACT:
-        variance = share * (1 - share) * float((sizes * (1 + (sizes - 1) * ALLOWED_CORRELATION)) @ tasks)
+        variance = share * (1 - share) * float((sizes * (1 + (sizes - 1) * ALLOWED_CORRELATION)) @ clusters)
         return normal_probability((events + 0.5 - total * share) / sqrt(variance))
     length = 1 << total.bit_length()
     transform = np.ones(length // 2 + 1, dtype=np.complex128)
-    for size, count in zip(sizes, tasks, strict=True):
+    for size, count in zip(sizes, clusters, strict=True):
         transform *= np.fft.rfft(_beta_binomial(int(size), share), length) ** count
     sums = np.fft.irfft(transform, length)
     return float(sums[: int(np.ceil(events - 1e-9)) + 1].sum())
 
 
 def _beta_binomial(size: int, share: float) -> Floats:
-    """Chances of 0 … size events in a task."""
+    """Chances of 0 … size events in a cluster."""
     from scipy.special import betaln, gammaln
 
     scale = (1 - ALLOWED_CORRELATION) / ALLOWED_CORRELATION

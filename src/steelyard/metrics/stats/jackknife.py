@@ -1,9 +1,9 @@
-"""Limits of a figure that is a function of sums over tasks, from leaving out each task in turn.
+"""Limits of a figure that is a function of sums over clusters, from leaving out each cluster in turn.
 
-The values without one task give the standard error, Student's t the reach. Near an end of its range a figure
-is skewed: there the reach is taken on a scale on which the end is infinitely far away, Fisher's z between two
-ends, the logarithm above one. Percentiles of a bootstrap cover less: 4 tasks have 35 different draws, and the
-spread of draws shrinks towards the end.
+The values without one cluster give the standard error, Student's t the reach. Near an end of its range a
+figure is skewed: there the reach is taken on a scale on which the end is infinitely far away, Fisher's z
+between two ends, the logarithm above one. Percentiles of a bootstrap cover less: 4 clusters have 35 different
+draws, and the spread of draws shrinks towards the end.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ROUNDING = 1e-9
 
 
 def jackknife(table: Floats, figure: Figure, ends: Ends, probability: float = 0.975) -> Limits | None:
-    """Two-sided limits at this one-sided probability; None where no task moves the figure."""
+    """Two-sided limits at this one-sided probability; None where no cluster moves the figure."""
     value = float(figure(table.sum(axis=0)))
     without = left_out(table, figure)
     without = without[np.isfinite(without)]
@@ -36,7 +36,7 @@ def jackknife(table: Floats, figure: Figure, ends: Ends, probability: float = 0.
 
 
 def left_out(table: Floats, figure: Figure) -> Floats:
-    """The figure without each task in turn; NaN where that leaves it undefined."""
+    """The figure without each cluster in turn; NaN where that leaves it undefined."""
     return np.asarray(figure(table.sum(axis=0) - table), dtype=np.float64)
 
 

@@ -1,9 +1,9 @@
 """Many figures of two judges under the same sign flips: do the judges differ at all, and in which figures?
 
-If two judges are alike, the sign of a task's differences is a coin toss, one toss for all figures of the
-task. Each figure's total is measured against the size that tosses give it, z = |Σ d| / √(Σ d²). Figures that
-share calls move together under the flips, as they do in the data, so nothing is lost by asking many of them,
-and few tasks, whose smallest p is not small, do not silence the whole family.
+If two judges are alike, the sign of a cluster's differences is a coin toss, one toss for all figures of the
+cluster. Each figure's total is measured against the size that tosses give it, z = |Σ d| / √(Σ d²). Figures
+that share calls move together under the flips, as they do in the data, so nothing is lost by asking many of
+them, and few clusters, whose smallest p is not small, do not silence the whole family.
 """
 
 from __future__ import annotations

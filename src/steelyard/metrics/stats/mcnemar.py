@@ -1,7 +1,7 @@
 """McNemar's test: are the units on which two judges disagree split evenly?
 
-It takes units as independent. Calls on one task are not, so it stands for reference beside the sign-flip
-test over tasks.
+It takes units as independent. Calls on one cluster are not, so it stands for reference beside the sign-flip
+test over clusters.
 """
 
 from __future__ import annotations

@@ -9,8 +9,10 @@ import numpy as np
 
 from steelyard.arrays import Floats, Ints
 
-ENOUGH_TASKS = 6
-"""Fewer task sums cannot reach p ≤ .05 by flipping signs."""
+ENOUGH_CLUSTERS = 6
+"""Fewer cluster sums cannot reach p ≤ .05 by flipping signs."""
+FLIPPED_CLUSTERS = "tasks"
+"""What `compare --json` writes where the sums of clusters were flipped."""
 _LARGE = 400_000_000
 """Additions above which the convolution is done by Fourier transform."""
 

@@ -1,4 +1,4 @@
-"""Events and trials per task: the integers from which every proportion is made."""
+"""Events and trials per cluster: the integers from which every proportion is made."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from steelyard.metrics.stats.cluster_mean import ClusterMean
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Integer counts of one proportion, one entry per task that has trials."""
+    """Integer counts of one proportion, one entry per cluster that has trials."""
 
     events: Ints
-    """Events in each task."""
+    """Events in each cluster."""
     trials: Ints
-    """Trials in each task; all positive."""
+    """Trials in each cluster; all positive."""
     n_calls: int
     """Calls behind the trials."""
     n_units: int
@@ -40,12 +40,12 @@ class Tally:
 
     @cached_property
     def share(self) -> ClusterMean:
-        """Events per trial, with tasks as the independent units."""
+        """Events per trial, with clusters as the independent units."""
         return ClusterMean(self.events, self.trials)
 
     @property
     def n_clusters(self) -> int:
-        """Tasks with trials."""
+        """Clusters with trials."""
         return len(self.trials)
 
     @property

@@ -32,7 +32,7 @@ class Columns(BaseModel):
     id: str | None = Field(default=None, min_length=1)
     """Name of the row; without it rows are numbered from 1."""
     cluster: str | None = Field(default=None, min_length=1)
-    """Task of the row: rows that share it are not independent; without it each row stands for itself."""
+    """What rows share, so that they are not independent; without it each row stands for itself."""
     rubric: str | None = Field(default=None, min_length=1)
     """Rubric of the row: a text, or a list of points."""
     reference: str | None = Field(default=None, min_length=1)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render.html.document import document
 from steelyard.datasheet.render.html.figures.catalogue import figures
+from steelyard.datasheet.sections.remedies import remedy_line, remedy_tables, unknown_remedies
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.sections.together import alone, together
 from steelyard.datasheet.words.glossary import FINDINGS, probe_title
@@ -25,6 +26,9 @@ def render(datasheet: Datasheet, faults: Faults | None = None) -> str:
         sheet=sheet,
         summary=summary,
         figures=figures(summary, faults),
+        remedies=remedy_tables(summary),
+        remedy_line=remedy_line,
+        unknown_remedies=unknown_remedies,
         together=together(summary),
         alone=alone(summary),
         every=[(judge, _by_probe(sheet.look_up.of_judge(judge.name))) for judge in sheet.judges],

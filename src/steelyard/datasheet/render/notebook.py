@@ -1,0 +1,82 @@
+"""The datasheet as a notebook shows it: a small table, a data frame, a short name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.words.visible import visible
+from steelyard.errors import ConfigError
+from steelyard.metrics.estimate import Estimate
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+CELL = "text-align:left;vertical-align:top;padding:.3em .8em .3em 0"
+"""Style of a cell; a notebook brings none that suits sentences."""
+
+
+@dataclass(frozen=True, repr=False)
+class NotebookSheet(Datasheet):
+    """A datasheet that knows where its run lies and how notebooks show it."""
+
+    folder: Path = field(default=Path(), compare=False)
+    """The run folder."""
+
+    @classmethod
+    def shown(cls, sheet: Datasheet, folder: Path) -> NotebookSheet:
+        """The same datasheet, for a notebook."""
+        return cls(**{each.name: getattr(sheet, each.name) for each in fields(Datasheet)}, folder=folder)
+
+    def to_frame(self) -> DataFrame:
+        """Every figure as a row of a pandas data frame; conditions are columns, an absent one is missing."""
+        try:
+            from pandas import DataFrame
+        except ImportError as error:
+            raise ConfigError(
+                "to_frame: pandas is not installed; install it, or read estimates and datasheet.json."
+            ) from error
+        return DataFrame.from_records([_row(e) for e in (*self.estimates, *self.panel)])
+
+    def _repr_html_(self) -> str:
+        """What each judge was found to be, in a table."""
+        names = [judge.name for judge in self.judges if not judge.baseline]
+        titles = dict.fromkeys(reading.title for reading in self.readings)
+        cells = {(r.title, r.judge): f"<b>{escape(r.word)}</b>: {escape(r.sentence)}" for r in self.readings}
+        head = "".join(f'<th style="{CELL}">{escape(visible(name))}</th>' for name in ("", *names))
+        rows = "".join(
+            f'<tr><th style="{CELL}">{escape(title)}</th>'
+            + "".join(f'<td style="{CELL}">{cells.get((title, name), "")}</td>' for name in names)
+            + "</tr>"
+            for title in titles
+        )
+        partial = f"<p>{escape(self.partial_told)}</p>" if self.partial else ""
+        page = escape(str(self.folder / "datasheet.html"))
+        return f"{partial}<table><tr>{head}</tr>{rows}</table><p>Page: {page}</p>"
+
+    def __repr__(self) -> str:
+        return super().__repr__().replace("Datasheet", "NotebookSheet", 1)
+
+
+def _row(estimate: Estimate) -> dict[str, Any]:
+    """One figure, with the interval that reports show."""
+    interval = estimate.interval
+    return {
+        "judge": estimate.judge,
+        "probe": estimate.probe,
+        "metric": estimate.metric,
+        **estimate.group,
+        "value": estimate.value,
+        "low": None if interval is None else interval.low,
+        "high": None if interval is None else interval.high,
+        "numerator": estimate.numerator,
+        "denominator": estimate.denominator,
+        "n_calls": estimate.n_calls,
+        "n_units": estimate.n_units,
+        "n_clusters": estimate.n_clusters,
+        "finding": estimate.finding,
+        "note": estimate.note,
+    }

@@ -1,0 +1,1 @@
+"""From readings to a verdict: rules, the facts in plain words, and the conclusion."""

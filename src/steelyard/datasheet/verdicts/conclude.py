@@ -1,0 +1,115 @@
+"""The verdict on every measured judge, from its readings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from steelyard.datasheet.datasheet import Datasheet, Reading
+from steelyard.datasheet.look_up import Figures
+from steelyard.datasheet.verdict import CARE, NO_FAULT, TOO_LITTLE, UNFIT, Fact, Verdict
+from steelyard.datasheet.verdicts.facts import mostly_failed, sentence
+from steelyard.datasheet.verdicts.rules import FAULTS, RIGHT, Gravity, Rule
+from steelyard.metrics.faults import Fault, Faults
+from steelyard.metrics.findings import CLEAR, FLAGGED
+
+MOST_FACTS = 3
+"""Facts that a verdict shows."""
+SMOKE = "This is a smoke test: it can show a fault, and clears the judge of none."
+NOTHING_OPEN = "Nothing has to be cured."
+STILL_OPEN = "What is undecided may still hide a fault."
+NO_GROUND = "Neither trust nor blame it on these data."
+NO_SERVER = "The server has to answer before the judge can be judged."
+
+
+def verdicts_of(sheet: Datasheet, faults: Faults) -> Iterator[Verdict]:
+    """One verdict for each measured judge."""
+    for judge in sheet.judges:
+        if not judge.baseline:
+            mine = {reading.title: reading for reading in sheet.readings if reading.judge == judge.name}
+            figures = Figures(judge.name, sheet.look_up)
+            case = Case(figures, mine, sheet.unfinished(judge.name), sheet.smoke_test)
+            yield faults.guarded(judge.name, "verdict", case.verdict, _unsaid)
+
+
+def _unsaid(fault: Fault) -> Verdict:
+    return Verdict(fault.judge, TOO_LITTLE, so=f"The verdict {fault.note}.")
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is known of one judge."""
+
+    figures: Figures
+    """Its figures."""
+    readings: Mapping[str, Reading]
+    """Its readings by title."""
+    unfinished: str | None
+    """`Partial: …` where some of its calls were never asked."""
+    smoke_test: bool = False
+    """True for a run that is too small to clear a judge of anything."""
+
+    def verdict(self) -> Verdict:
+        """The word, the facts and what follows."""
+        if mostly_failed(self.figures):
+            return self._unanswered()
+        faults = self._faults()
+        if not faults:
+            return self._faultless()
+        grave = [rule for rule in faults if self._gravity(rule) == Gravity.USELESS]
+        word, so = (UNFIT, grave[0].when_useless) if grave else (CARE, faults[0].remedy)
+        return Verdict(self.figures.judge, word, tuple(self._fact(rule) for rule in faults[:MOST_FACTS]), so)
+
+    def _faults(self) -> list[Rule]:
+        """Rules that apply and are not brought by another, the gravest first."""
+        causes: list[Rule] = []
+        for rule in FAULTS:
+            brought = any(rule.title in cause.brings or rule.title == cause.title for cause in causes)
+            if self._applies(rule) and not brought:
+                causes.append(rule)
+        return sorted(causes, key=self._gravity)
+
+    def _applies(self, rule: Rule) -> bool:
+        return self._word(rule.title) == FLAGGED and (rule.when is None or rule.when(self.figures))
+
+    def _gravity(self, rule: Rule) -> Gravity:
+        """That of the gravest rule that it stands for."""
+        stands_for = (each for each in FAULTS if each.title in rule.brings and self._applies(each))
+        return min([rule.gravity, *(each.gravity for each in stands_for if each.gravity == Gravity.USELESS)])
+
+    def _fact(self, rule: Rule) -> Fact:
+        brings = tuple(title for title in rule.brings if self._word(title) == FLAGGED)
+        return Fact(rule.title, sentence(self.readings[rule.title], self.figures), rule.guide, brings)
+
+    def _faultless(self) -> Verdict:
+        """Nothing is flagged: what is known to be right, and what is open."""
+        right = [title for title in RIGHT if self._word(title) in (CLEAR, "measured")]
+        known = [Fact(title, sentence(self.readings[title], self.figures)) for title in right]
+        undecided = dict.fromkeys(rule.title for rule in FAULTS if self._undecided(rule.title))
+        facts = tuple([*self._partial(), *known, *self._open(undecided)][:MOST_FACTS])
+        if self.unfinished is not None or not right:
+            return Verdict(self.figures.judge, TOO_LITTLE, facts, NO_GROUND)
+        so = SMOKE if self.smoke_test else STILL_OPEN if undecided else NOTHING_OPEN
+        return Verdict(self.figures.judge, NO_FAULT, facts, so)
+
+    def _unanswered(self) -> Verdict:
+        facts = (Fact("Failures", sentence(self.readings["Failures"], self.figures)),)
+        return Verdict(self.figures.judge, TOO_LITTLE, facts, NO_SERVER)
+
+    def _undecided(self, title: str) -> bool:
+        return self._word(title) not in (None, CLEAR, "measured")
+
+    def _partial(self) -> list[Fact]:
+        if self.unfinished is None:
+            return []
+        return [Fact("Partial", f"{self.unfinished.removeprefix('Partial: ')} were asked")]
+
+    def _open(self, titles: Iterable[str]) -> list[Fact]:
+        """What the data cannot tell yet."""
+        unknown = [] if any(title in self.readings for title in RIGHT) else ["whether it tells good from bad"]
+        listed = ", ".join([*unknown, *(title.lower() for title in titles)])
+        return [Fact("Undecided", f"undecided for want of data: {listed}")] if listed else []
+
+    def _word(self, title: str) -> str | None:
+        reading = self.readings.get(title)
+        return None if reading is None else reading.word

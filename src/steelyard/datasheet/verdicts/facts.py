@@ -1,0 +1,129 @@
+"""The facts behind a verdict, one short sentence each, with the counts that stand behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from steelyard.datasheet.datasheet import Reading
+from steelyard.datasheet.look_up import Figures
+from steelyard.datasheet.words.numbers import defined, figure, times
+from steelyard.metrics.common import DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.findings import FLAGGED
+from steelyard.metrics.pairs.decomposition import POSITIONAL_FALSE_PREFERENCE, STABLE_CROSS_SENSITIVITY
+from steelyard.metrics.pairs.natural import ORDER_CONSISTENCY
+from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
+from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
+from steelyard.metrics.pairs.threshold import DELTA75
+
+HALF = 0.5
+"""The share beyond which something holds for most."""
+
+
+def sentence(reading: Reading, figures: Figures) -> str:
+    """What was found under a title, shorter than the reading where there is a shorter way to say it."""
+    say = SHORT.get(reading.title)
+    return (say(figures) if say else None) or reading.sentence
+
+
+def no_step_seen(figures: Figures) -> bool:
+    """True where a judge of pairs is right in three calls of four at no step that was measured."""
+    threshold = figures.find(DELTA75.id, protocol="base")
+    return threshold is not None and threshold.value is not None and threshold.censored == "right"
+
+
+def mostly_unreadable(figures: Figures) -> bool:
+    """True where more than half of the calls brought a reply that could not be read."""
+    return _surely_most(figures.find(UNREADABLE_RATE.id))
+
+
+def mostly_failed(figures: Figures) -> bool:
+    """True where more than half of the calls brought no reply."""
+    return _surely_most(figures.find(FAILED_RATE.id))
+
+
+def slot_decides(figures: Figures) -> bool:
+    """True where the slot gives more than half of the answers on texts that differ."""
+    net = figures.find(NET_SLOT_PREFERENCE.id, protocol="base")
+    limits = None if net is None else net.interval
+    if limits is None or limits.low is None or limits.high is None:
+        return False
+    return limits.low > HALF or limits.high < -HALF
+
+
+def _surely_most(rate: Estimate | None) -> bool:
+    """Flagged, and beyond one half with its whole interval."""
+    if rate is None or rate.finding != FLAGGED or rate.interval is None:
+        return False
+    return (rate.interval.low or 0.0) > HALF
+
+
+def _zero_point(figures: Figures) -> str | None:
+    current = figures.find(DARK_CURRENT.id, protocol="base")
+    if not defined(current):
+        return None
+    scored = figures.find(TARGET_SENSITIVITY.id, protocol="base", delta=1) is None
+    said = "gives texts without content more than the lowest score"
+    return f"{said if scored else 'prefers one of two texts that do not differ'} in {times(current, 'call')}"
+
+
+def _position(figures: Figures) -> str | None:
+    net = figures.between_equals(NET_SLOT_PREFERENCE.id)
+    share = figures.between_equals(POSITIONAL_FALSE_PREFERENCE.id)
+    if not defined(net) or not defined(share):
+        return None
+    slot = "first" if (net.value or 0.0) > 0 else "second"
+    return (
+        f"favours the {slot} text whatever it says: same slot in both orders for {times(share, 'pair')} of "
+        f"equals, net preference {figure(net)}"
+    )
+
+
+def _natural(figures: Figures) -> str | None:
+    stays = figures.find(ORDER_CONSISTENCY.id, protocol="base")
+    net = figures.find(NET_SLOT_PREFERENCE.id, protocol="base")
+    if not defined(net) or not defined(stays):
+        return None
+    slot = "first" if (net.value or 0.0) > 0 else "second"
+    return (
+        f"favours the {slot} text, net preference {figure(net)}: it names the same text in both orders for "
+        f"only {times(stays, 'pair')}"
+    )
+
+
+def _surface(figures: Figures) -> str | None:
+    stable = figures.between_equals(STABLE_CROSS_SENSITIVITY.id)
+    if not defined(stable):
+        return None
+    return f"prefers one of two equally good wordings, in both orders, for {times(stable, 'pair')}"
+
+
+def _sensitivity(figures: Figures) -> str | None:
+    seen = figures.find(TARGET_SENSITIVITY.id, protocol="base", delta=1)
+    if not defined(seen):
+        return None
+    said = f"sees which text is better by one step in {times(seen, 'call')}, {figure(seen)}"
+    return f"{said}, and is right in three calls of four at no step" if no_step_seen(figures) else said
+
+
+def _failures(figures: Figures) -> str | None:
+    lost = [
+        f"{word} in {times(rate, 'call')}"
+        for word, rate in (
+            ("no readable reply", figures.find(UNREADABLE_RATE.id)),
+            ("no reply at all", figures.find(FAILED_RATE.id)),
+        )
+        if rate is not None and rate.numerator
+    ]
+    return ", ".join(lost) or None
+
+
+SHORT: dict[str, Callable[[Figures], str | None]] = {
+    "Zero point": _zero_point,
+    "Position": _position,
+    "Natural pairs": _natural,
+    "Surface": _surface,
+    "Sensitivity": _sensitivity,
+    "Failures": _failures,
+}
+"""Shorter sentences, by the title of the reading."""

@@ -1,0 +1,141 @@
+"""The rules: which readings are faults, how grave each is, what comes with it, and what cures it.
+
+The order of gravity: a judge whose answers say nothing, then one that is drawn by something beside the
+quality of the texts, then one that is drawn by nothing and still imprecise. A fault that brings another with
+it stands for both: a judge that always names the first text also prefers one of two identical texts, and
+sees no difference of quality; one cure is due, not three.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+
+from steelyard.datasheet.look_up import Figures
+from steelyard.datasheet.verdicts.facts import mostly_unreadable, no_step_seen, slot_decides
+
+GUIDE = "docs/guides/fix-a-judge.md"
+"""One heading for each reading."""
+RIGHT = ("Sensitivity", "Accuracy")
+"""Readings that say whether a judge tells good from bad."""
+USELESS = "Do not use it: change the model or the prompt, and measure again."
+"""What follows from answers that say nothing."""
+
+
+class Gravity(IntEnum):
+    """How grave a fault is, the gravest first."""
+
+    USELESS = 0
+    """The answers say nothing about the texts."""
+    BIASED = 1
+    """Something beside quality draws them."""
+    IMPRECISE = 2
+    """They are too coarse, or differ from call to call."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a flagged reading means for the verdict."""
+
+    title: str
+    """Title of the reading."""
+    gravity: Gravity
+    """How grave it is, unless the answers prove useless."""
+    remedy: str
+    """What cures it, in one sentence."""
+    brings: tuple[str, ...] = ()
+    """Titles that are flagged with it and expected of it."""
+    when: Callable[[Figures], bool] | None = None
+    """What has to hold beside the flag; None where nothing has to."""
+    when_useless: str = USELESS
+    """What follows where it, or what it brings, makes the answers useless."""
+
+    @property
+    def guide(self) -> str:
+        """Where its cures stand."""
+        return guide_to(self.title)
+
+
+def guide_to(title: str) -> str:
+    """The heading of a reading in the guide."""
+    return f"{GUIDE}#{title.lower().replace(' ', '-')}"
+
+
+_BOTH_ORDERS = "Ask in both orders and count a disagreement as a tie."
+_READABLE = "Look at the replies that could not be read, and ask for the form that the reader reads."
+
+FAULTS = (
+    Rule(
+        "Failures",
+        Gravity.USELESS,
+        _READABLE,
+        ("Zero point", "Position", "Natural pairs", "Sensitivity", "Accuracy", "Repeatability"),
+        mostly_unreadable,
+        _READABLE,
+    ),
+    Rule(
+        "Position",
+        Gravity.BIASED,
+        _BOTH_ORDERS,
+        ("Natural pairs", "Zero point", "Noise", "Sensitivity", "Accuracy"),
+    ),
+    Rule("Natural pairs", Gravity.USELESS, USELESS, ("Noise", "Accuracy"), slot_decides),
+    Rule("Natural pairs", Gravity.BIASED, _BOTH_ORDERS, ("Noise", "Accuracy")),
+    Rule(
+        "Accuracy",
+        Gravity.USELESS,
+        USELESS,
+        ("Zero point", "Leniency", "Length", "Robustness", "Repeatability", "Sensitivity"),
+    ),
+    Rule(
+        "Sensitivity",
+        Gravity.USELESS,
+        USELESS,
+        ("Zero point", "Surface", "Noise", "Repeatability"),
+        no_step_seen,
+    ),
+    Rule(
+        "Length",
+        Gravity.BIASED,
+        "Say in the rubric that length does not count, compare texts of like length, and measure again.",
+        ("Surface", "Leniency"),
+    ),
+    Rule(
+        "Leniency",
+        Gravity.BIASED,
+        "Say in the rubric what fails, with an example, or correct the share of passes by its error rates.",
+        ("Zero point",),
+    ),
+    Rule(
+        "Repeatability",
+        Gravity.IMPRECISE,
+        "Set the temperature to 0, or take the majority of three calls.",
+        ("Zero point", "Sensitivity", "Surface", "Noise"),
+    ),
+    Rule(
+        "Surface",
+        Gravity.BIASED,
+        "Ask for a tie unless the rubric decides, and count a preference that is not shown twice as none.",
+        ("Sensitivity",),
+    ),
+    Rule(
+        "Robustness",
+        Gravity.BIASED,
+        "Bring texts to one form before they are judged, and say in the rubric that form does not count.",
+    ),
+    Rule(
+        "Zero point",
+        Gravity.BIASED,
+        "Keep empty texts away from it, and say in the prompt how to answer where there is nothing to judge.",
+    ),
+    Rule(
+        "Sensitivity",
+        Gravity.IMPRECISE,
+        "Use it for differences that it sees, or sharpen the rubric or take a stronger model.",
+    ),
+    Rule("Noise", Gravity.BIASED, _BOTH_ORDERS),
+    Rule("Failures", Gravity.IMPRECISE, _READABLE),
+)
+"""Readings that are faults where they are flagged, causes before what they bring; the first that applies to a
+title counts, and where gravity is equal the order here decides."""

@@ -1,0 +1,257 @@
+"""Verdicts: the word, the gravest fact first, and nothing that the readings do not say."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from example_datasheet import FAILING, example, rate, renamed, threshold
+from steelyard.datasheet.datasheet import Datasheet, JudgeEntry, Reading
+from steelyard.datasheet.render import html, markdown, terminal
+from steelyard.datasheet.verdict import CARE, IN_FILES, NO_FAULT, TOO_LITTLE, UNFIT, WORDS, Verdict
+from steelyard.datasheet.verdicts.conclude import verdicts_of
+from steelyard.datasheet.verdicts.rules import FAULTS, GUIDE, Gravity
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.faults import Faults
+
+ROOT = Path(__file__).parent.parent
+
+
+def judged(
+    words: Mapping[str, str], *estimates: Estimate, profile: str = "standard", run: Mapping[str, object] = {}
+) -> Verdict:
+    """The verdict on a judge with these readings and figures."""
+    sheet = Datasheet(
+        name="study",
+        seed=7,
+        stimulus_set="sha256:0",
+        version="0",
+        profile=profile,
+        judges=(JudgeEntry("J", "planted/J", False, {}),),
+        estimates=estimates,
+        readings=tuple(Reading("J", title, word, f"about {title}") for title, word in words.items()),
+        run=run,
+    )
+    faults = Faults()
+    (verdict,) = verdicts_of(sheet, faults)
+    assert not faults.found
+    return verdict
+
+
+def titles(verdict: Verdict) -> list[str]:
+    return [fact.title for fact in verdict.facts]
+
+
+def blind() -> Estimate:
+    """Right in three calls of four at no step."""
+    return threshold("J", "base", 5.0, 5.0, None, "right")
+
+
+def told(judge: str = "J") -> Datasheet:
+    """The example with its verdicts."""
+    sheet = example()
+    sheet = renamed(sheet, "Llama8B", judge) if judge != "J" else sheet
+    return replace(sheet, verdicts=tuple(verdicts_of(sheet, Faults())))
+
+
+# The rules.
+
+
+def test_a_flag_with_a_remedy_is_usable_with_care() -> None:
+    verdict = judged({"Position": "flagged", "Sensitivity": "clear"})
+    assert (verdict.word, titles(verdict)) == (CARE, ["Position"])
+    assert verdict.so == "Ask in both orders and count a disagreement as a tie."
+    assert verdict.facts[0].guide == "docs/guides/fix-a-judge.md#position"
+
+
+def test_a_cause_stands_for_what_it_brings() -> None:
+    verdict = judged({"Zero point": "flagged", "Position": "flagged", "Sensitivity": "flagged"})
+    assert titles(verdict) == ["Position"]
+    assert verdict.facts[0].brings == ("Zero point", "Sensitivity")
+    assert verdict.word == CARE
+
+
+def test_no_step_that_is_seen_makes_unfit_and_position_its_cause() -> None:
+    assert judged({"Sensitivity": "flagged"}).word == CARE
+    coin = judged({"Zero point": "flagged", "Sensitivity": "flagged"}, blind())
+    assert (coin.word, titles(coin)) == (UNFIT, ["Sensitivity"])
+    first = judged({"Zero point": "flagged", "Position": "flagged", "Sensitivity": "flagged"}, blind())
+    assert (first.word, titles(first)) == (UNFIT, ["Position"])
+    assert first.so.startswith("Do not use it")
+
+
+def test_useless_comes_before_biased_before_imprecise() -> None:
+    words = ("Repeatability", "Robustness", "Length", "Accuracy")
+    assert titles(judged(dict.fromkeys(words, "flagged"))) == ["Accuracy"]
+    verdict = judged(dict.fromkeys(("Repeatability", "Robustness", "Length"), "flagged"))
+    assert titles(verdict) == ["Length", "Robustness", "Repeatability"]
+
+
+def test_three_facts_at_most() -> None:
+    many = ("Length", "Leniency", "Robustness", "Repeatability", "Position", "Surface", "Failures")
+    assert len(judged(dict.fromkeys(many, "flagged")).facts) == 3
+
+
+def test_nothing_flagged_and_right_is_no_fault_at_this_size() -> None:
+    verdict = judged({"Sensitivity": "clear", "Position": "underpowered", "Failures": "clear"})
+    assert verdict.word == NO_FAULT
+    assert [fact.sentence for fact in verdict.facts] == [
+        "about Sensitivity",
+        "undecided for want of data: position",
+    ]
+    assert verdict.so == "What is undecided may still hide a fault."
+    assert judged({"Sensitivity": "clear", "Failures": "clear"}).so == "Nothing has to be cured."
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {},
+        {"Failures": "clear"},
+        {"Sensitivity": "underpowered", "Failures": "clear"},
+        {"Natural pairs": "clear", "Failures": "clear"},
+        {"Robustness": "clear", "Accuracy": "undefined"},
+    ],
+)
+def test_without_a_clear_answer_about_good_and_bad_there_is_too_little_data(words: dict[str, str]) -> None:
+    assert judged(words).word == TOO_LITTLE
+
+
+def test_unlabelled_data_say_what_was_not_measured() -> None:
+    verdict = judged({"Natural pairs": "clear", "Failures": "clear"})
+    assert [fact.sentence for fact in verdict.facts] == [
+        "undecided for want of data: whether it tells good from bad"
+    ]
+
+
+def test_a_partial_run_clears_nobody_and_still_shows_faults() -> None:
+    run = {"partial": True, "asked": 3, "planned": 9, "unfinished": {"J": {"asked": 3, "planned": 9}}}
+    verdict = judged({"Sensitivity": "clear"}, run=run)
+    assert verdict.word == TOO_LITTLE
+    assert verdict.facts[0].sentence == "3 of 9 calls were asked"
+    assert judged({"Position": "flagged"}, run=run).word == CARE
+
+
+def lost(metric: str, count: int) -> Estimate:
+    return rate("J", "run", metric, {}, count, 120, finding="flagged")
+
+
+def test_most_replies_unreadable_is_unfit_and_most_calls_failed_too_little() -> None:
+    words = {"Sensitivity": "flagged", "Failures": "flagged"}
+    unreadable = judged(words, lost("unreadable_rate", 118))
+    assert (unreadable.word, titles(unreadable)) == (UNFIT, ["Failures"])
+    assert unreadable.facts[0].sentence == "no readable reply in 118 of 120 calls"
+    failed = judged(words, lost("failed_rate", 110))
+    assert (failed.word, titles(failed)) == (TOO_LITTLE, ["Failures"])
+    few = judged(words, lost("unreadable_rate", 12))
+    assert (few.word, titles(few)) == (CARE, ["Sensitivity", "Failures"])
+
+
+def test_a_smoke_test_never_reads_as_clearance() -> None:
+    quick = judged({"Sensitivity": "clear", "Failures": "clear"}, profile="quick")
+    assert quick.word == NO_FAULT
+    assert quick.so == "This is a smoke test: it can show a fault, and clears the judge of none."
+
+
+def test_readings_of_other_protocols_are_no_faults_of_the_judge() -> None:
+    assert judged({"Sensitivity": "clear", "Resolution, strict": "flagged"}).word == NO_FAULT
+
+
+def test_every_rule_has_a_section_in_the_guide_and_no_title_twice_alike() -> None:
+    headings = {
+        line.removeprefix("## ") for line in (ROOT / GUIDE).read_text(encoding="utf-8").splitlines()
+        if line.startswith("## ")
+    }  # fmt: skip
+    assert {rule.title for rule in FAULTS} <= headings
+    assert len({(rule.title, rule.gravity) for rule in FAULTS}) == len(FAULTS)
+
+
+def test_what_a_rule_brings_comes_after_it() -> None:
+    order = [rule.title for rule in FAULTS]
+    for rule in FAULTS:
+        if rule.gravity != Gravity.USELESS:
+            later = order[order.index(rule.title) :]
+            assert set(rule.brings) <= set(later), rule.title
+
+
+# What is published.
+
+
+def test_verdicts_come_back_from_the_file_and_old_files_have_none() -> None:
+    sheet = told()
+    body = json.loads(sheet.dumps())
+    assert [(entry["judge"], entry["verdict"]) for entry in body["verdicts"]] == [
+        ("Llama8B", "usable_with_care"),
+        ("Qwen14B", "no_fault_found"),
+        ("Qwen32B", "no_fault_found"),
+        (FAILING, "usable_with_care"),
+    ]
+    assert set(body["verdicts"][0]) >= {"judge", "verdict", "facts", "remedy", "next"}
+    assert Datasheet.from_json(body) == sheet
+    del body["verdicts"], body["study"]["own_data"]
+    assert Datasheet.from_json(body).verdicts == ()
+
+
+def test_an_unknown_word_in_the_file_is_told() -> None:
+    body = json.loads(told().dumps())
+    body["verdicts"][0]["verdict"] = "splendid"
+    with pytest.raises(ValueError, match=r"verdicts\.0\.verdict: found 'splendid', expected one of unfit, "):
+        Datasheet.from_json(body)
+
+
+def test_the_words_are_spelled_as_files_promise() -> None:
+    assert list(IN_FILES.values()) == ["unfit", "usable_with_care", "no_fault_found", "too_little_data"]
+    assert WORDS[0] == UNFIT
+
+
+def test_one_judge_has_a_verdict_of_its_own() -> None:
+    sheet = told()
+    with pytest.raises(ValueError, match="4 verdicts, expected one"):
+        _ = sheet.verdict
+    assert replace(sheet, verdicts=sheet.verdicts[:1]).verdict.judge == "Llama8B"
+
+
+def shown(sheet: Datasheet) -> list[str]:
+    """The three reports, white space joined."""
+    console = Console(file=io.StringIO(), width=80)
+    terminal.render(sheet, console)
+    texts = (console.file.getvalue(), markdown.render(sheet), html.render(sheet))  # type: ignore[attr-defined]
+    return [" ".join(text.split()) for text in texts]
+
+
+def test_every_report_begins_with_the_verdicts() -> None:
+    for text in shown(told()):
+        word, fact, so = (
+            text.find(part)
+            for part in ("usable with care", "avours the first text whatever it says", "Ask in both orders")
+        )
+        assert -1 < word < fact < so
+        assert so < text.find("net slot preference")
+
+
+def test_every_report_has_the_words_of_all_judges_in_one_table() -> None:
+    _, text, page = shown(told())
+    assert "| Sensitivity | **flagged** | clear | clear | not measured |" in text
+    assert page.find('class="matrix"') < page.find('id="readings"')
+
+
+def test_reports_are_named_after_their_judges_and_quick_ones_are_smoke_tests() -> None:
+    sheet = replace(told(), profile="quick")
+    one = replace(sheet, judges=tuple(judge for judge in sheet.judges if judge.name in ("Qwen32B", "coin")))
+    for text in shown(one):
+        assert "Judge Datasheet, smoke test: Qwen32B" in text
+    assert replace(one, own_data=True).kind == "Judge Datasheet"
+    assert sheet.title == "Llama8B, Qwen14B and 2 others"
+
+
+def test_hostile_names_stay_text_in_verdicts() -> None:
+    name = "<script>alert(1)</script>"
+    _, text, page = shown(told(name))
+    assert "<script>alert" not in text
+    assert "<script>alert" not in page
