@@ -14,7 +14,7 @@ from steelyard.errors import ConfigError, DataError
 from steelyard.lab.recorded.lines import Body
 from steelyard.tasks.scale import BINARY_WORDS, parse_scale
 from steelyard.tasks.sources.cells import is_missing, plain_text
-from steelyard.tasks.sources.columns import column_pairs
+from steelyard.tasks.sources.columns import parse_map
 from steelyard.tasks.sources.labels import normal
 from steelyard.tasks.sources.read import read_table
 from steelyard.tasks.sources.table import Record, Table
@@ -71,7 +71,8 @@ class RecordedColumns(BaseModel):
 
 def parse_recorded_columns(text: str) -> RecordedColumns:
     """The map as the command line writes it: `item=id,score=verdict,expected=human`."""
-    columns = checked(RecordedColumns, column_pairs(text, "item=id,score=verdict,expected=human"), "columns")
+    pairs = parse_map(text, "columns", "PART=COLUMN", "item=id,score=verdict,expected=human")
+    columns = checked(RecordedColumns, pairs, "columns")
     parts = set(columns.used())
     scored, compared = parts & set(SCORED), parts & set(COMPARED)
     if scored and compared:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -12,13 +11,12 @@ from steelyard.probes.probe import Showing
 from steelyard.providers.provider import traits_of
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
+from steelyard.trials.answer_form import answer_form
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
 
 CHARACTERS_PER_TOKEN = 4.2
 """English prose, roughly; plans are estimates and say so."""
-ANSWER_TOKENS = {"json": 12}
-"""Expected length of an answer by reader; one token otherwise."""
 
 
 @dataclass(frozen=True)
@@ -128,8 +126,7 @@ def _row(judge: str, probe: str, trials: list[Trial]) -> PlanRow:
     instrument = trials[0].judge
     characters = sum(len(message.content) for trial in trials for message in trial.messages)
     tokens_in = round(characters / CHARACTERS_PER_TOKEN)
-    readers = Counter(trial.judge.protocols[trial.protocol].reader.name for trial in trials)
-    tokens_out = sum(ANSWER_TOKENS.get(reader, 1) * count for reader, count in readers.items())
+    tokens_out = sum(answer_form(trial.judge.protocols[trial.protocol].reader).tokens for trial in trials)
     price = price_of(instrument)
     seconds = traits_of(instrument.address).seconds_per_call * len(trials)
     dollars = None if price is None else price.dollars(tokens_in, tokens_out, len(trials))
