@@ -58,6 +58,7 @@ def judges() -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from steelyard.lab.study.made_judges import EXAMPLES
     from steelyard.providers.provider import PLANNED_PROVIDERS, PROVIDERS, examples_of
 
     table = Table(box=box.SIMPLE_HEAD)
@@ -66,6 +67,9 @@ def judges() -> None:
     for name in PROVIDERS.in_order():
         for example in examples_of(name):
             table.add_row(plain(example.judge), plain(example.meaning))
+    table.add_section()
+    for judge, meaning in EXAMPLES.items():
+        table.add_row(plain(judge), plain(meaning))
     console = Console()
     console.print(table)
     console.print(plain(f"Not built yet: {', '.join(PLANNED_PROVIDERS)}."))

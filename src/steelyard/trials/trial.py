@@ -48,8 +48,31 @@ class Trial:
         return texts if self.order == "uv" else tuple(reversed(texts))
 
     @cached_property
+    def members(self) -> tuple[Trial, ...]:
+        """The trials whose verdicts make this one's; none where the judge is asked itself."""
+        made = self.judge.composition
+        if made is None:
+            return ()
+        orders = (self.order, *(order for order in ORDERS if order != self.order))
+        return tuple(
+            replace(self, judge=member, order=order, replicate=self.replicate * made.repeats + repeat)
+            for member in made.members
+            for repeat in range(made.repeats)
+            for order in (orders if made.both_orders else orders[:1])
+        )
+
+    @cached_property
+    def calls(self) -> tuple[Trial, ...]:
+        """What is really asked: this trial, or the calls of its members."""
+        if self.judge.composition is None:
+            return (self,)
+        return tuple(call for member in self.members for call in member.calls)
+
+    @cached_property
     def messages(self) -> tuple[Message, ...]:
-        """The rendered prompt."""
+        """The rendered prompt; none where the judge is not asked itself."""
+        if self.judge.composition is not None:
+            return ()
         protocol = self.judge.protocols[self.protocol]
         values = self._values()
         parts = [("system", protocol.system), ("user", protocol.user)]
@@ -80,12 +103,16 @@ class Trial:
 
     @cached_property
     def prompt_hash(self) -> str:
-        """Hash of the rendered prompt and decoding."""
+        """Hash of the rendered prompt and decoding; of all of them where there are several."""
+        if self.judge.composition is not None:
+            return content_hash(sorted(call.prompt_hash for call in self.calls))
         return content_hash({"messages": self.messages, "decoding": self.decoding})
 
     @property
     def wording_hash(self) -> str:
         """The same, whatever the seed of the repeat: repeats of a question share it."""
+        if self.judge.composition is not None:
+            return content_hash(sorted({call.wording_hash for call in self.calls}))
         if self.decoding is self.judge.decoding:
             return self.prompt_hash
         return content_hash({"messages": self.messages, "decoding": self.judge.decoding})
