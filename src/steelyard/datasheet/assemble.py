@@ -64,16 +64,18 @@ def assemble(
     for judge in ordered:
         bench = _Bench(judge.name, seen.of_judge(judge.name), seed, faults)
         estimates += bench.together(bench.probed(probes), EDITS, "edits")
-        if not judge.baseline:
+        asked = not judge.baseline and not judge.members
+        if asked:
             estimates += bench.together(bench.instrument(), RATIO, "protocols")
         if prices and judge.name in prices:
             estimates += bench.costs(estimates, prices[judge.name], unchanged)
         estimates += bench.pooled(estimates, form)
         estimates += bench.volatility(estimates, form)
         estimates += bench.losses()
-        if not judge.baseline:
+        if asked:
             remedies += bench.remedies(prices)
-    measured = {judge.name: seen.of_judge(judge.name) for judge in ordered if not judge.baseline}
+    sitting = [judge.name for judge in ordered if not judge.baseline and not judge.members]
+    measured = {name: seen.of_judge(name) for name in sitting}
     panel = _panel(measured, estimates, seed, faults) if form == POINTWISE else []
     sheet = Datasheet(
         name=name,

@@ -13,6 +13,7 @@ from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.run.planner import Plan
 from steelyard.lab.run.prices import dollars_of
 from steelyard.lab.run.record import Record
+from steelyard.trials.judge import Judge
 
 
 def publish(folder: RunFolder, plan: Plan, record: Record) -> Datasheet | None:
@@ -26,10 +27,7 @@ def publish(folder: RunFolder, plan: Plan, record: Record) -> Datasheet | None:
 def build_datasheet(plan: Plan, record: Record) -> Datasheet:
     """Every figure, recomputed from the record."""
     study = plan.study
-    entries = tuple(
-        JudgeEntry(j.name, j.address, j.baseline, {name: j.fingerprint(name) for name in sorted(j.protocols)})
-        for j in study.judges
-    )
+    entries = tuple(map(_entry, study.judges))
     sheet = assemble(
         name=study.name,
         seed=study.seed,
@@ -44,3 +42,9 @@ def build_datasheet(plan: Plan, record: Record) -> Datasheet:
     )
     written = tally(map(AuthoredStimulus.of, record.store.authored().values()), plan.kept)
     return replace(sheet, authored=written, reference=study.reference)
+
+
+def _entry(judge: Judge) -> JudgeEntry:
+    prints = {name: judge.fingerprint(name) for name in sorted(judge.protocols)}
+    members = () if judge.composition is None else tuple(one.name for one in judge.asked)
+    return JudgeEntry(judge.name, judge.address, judge.baseline, prints, members, judge.calls_per_verdict)

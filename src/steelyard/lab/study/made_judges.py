@@ -145,7 +145,8 @@ class MadeJudge:
         if self.kind == CONSENSUS and not paired:
             raise ConfigError(
                 f"{self.where}: single texts have no order to reverse, found the scale "
-                f"{scale_name(scale)!r}; repeat the judge instead: {_EXAMPLES[MAJORITY]} or {_EXAMPLES[MEAN]}."
+                f"{scale_name(scale)!r}; repeat the judge instead: {_EXAMPLES[MAJORITY]} or "
+                f"{_EXAMPLES[MEAN]}."
             )
         if averages and paired:
             raise ConfigError(

@@ -101,8 +101,8 @@ def build_study(config: StudyConfig, folder: Path, prompt: Path | None = None) -
     probes = probe_specs(expanded(config.probes, scales, packed=config.data is None), kit)
     arms = {arm for spec in probes for arm in arms_of(kit.build(spec))}
     judges = _distinct(_judges(config.judges, folder, task.scale, arms, prompt), config.judges)
-    for judge in (one for judge in judges for one in judge.asked):
-        connect(judge)  # refuses wrong models and options before anything is written
+    for asked in (one for judge in judges for one in judge.asked):
+        connect(asked)  # refuses wrong models and options before anything is written
     names = {judge.name for judge in judges}
     baselines = [judge for judge in baseline_judges(config.seed, task.scale) if judge.name not in names]
     study = Study(
