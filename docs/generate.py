@@ -90,6 +90,7 @@ def metrics_page() -> str:
 def _metric_row(metric: Metric, probes: list[str]) -> str:
     limit, several = metric.limit, f"{len(probes)} probes"
     side = "" if limit is None else f"at {'most' if limit.side == 'max' else 'least'} {limit.value:g}"
+    side += f" ({', '.join(limit.probes)})" if limit and limit.probes else ""
     where = "the whole run" if not probes else ", ".join(probes) if len(probes) < 4 else several
     unit = "" if metric.event is None else metric.unit
     return f"| `{metric.id}` | {metric.label} | {metric.meaning} | {side} | {where} | {unit} |\n"

@@ -18,6 +18,7 @@ COMMANDS = {
     "plan": "steelyard.cli.plan:plan",
     "generate": "steelyard.cli.generate:generate",
     "report": "steelyard.cli.report:report",
+    "show": "steelyard.cli.show:show",
     "compare": "steelyard.cli.compare:compare",
     "overall": "steelyard.cli.overall:overall",
     "gate": "steelyard.cli.gate:gate",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +13,8 @@ from steelyard.cli.say import complain, shown, warn
 from steelyard.cli.sheet import print_sheet
 
 if TYPE_CHECKING:
-    from steelyard.datasheet.datasheet import Datasheet
     from steelyard.lab.folder.run_folder import RunFolder
+    from steelyard.lab.report import Rebuilt
 
 
 @click.command(short_help="Rebuild the datasheet from a run folder, no calls.")
@@ -30,21 +29,21 @@ def report(folder: Path, form: str | None, verify: bool) -> None:
     from steelyard.lab.report import rebuild
 
     rebuilt = rebuild(folder, verify=verify)
-    _publish(RunFolder(folder), rebuilt.datasheet, rebuilt.losses, form)
+    _publish(RunFolder(folder), rebuilt, form)
 
 
-def _publish(run: RunFolder, datasheet: Datasheet, losses: Sequence[str], form: str | None) -> None:
+def _publish(run: RunFolder, rebuilt: Rebuilt, form: str | None) -> None:
     """Write the files where the folder allows it, warn of losses, print; exit 1 after a fault."""
     from steelyard.datasheet.render import csv, html, markdown
     from steelyard.errors import StoreError
-    from steelyard.lab.folder.datasheet_file import write_datasheet
     from steelyard.lab.run.shortfalls import uncomputed
 
+    datasheet = rebuilt.datasheet
     try:
-        datasheet = write_datasheet(run.path, datasheet)
+        datasheet = rebuilt.write(run.path)
     except StoreError as error:
         warn(error)
-    for loss in losses:
+    for loss in rebuilt.losses:
         warn(loss)
     faults = [*uncomputed(datasheet.faults)]
     if form is None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from steelyard.errors import ConfigError, SteelyardError, UnreachableError
+from steelyard.lab.folder.results_file import PARQUET, parquet_missing
 from steelyard.lab.run.knowledge import impart
 from steelyard.lab.run.planner import make_plan
 from steelyard.lab.study.judge_config import parse_judge
@@ -36,6 +37,9 @@ def checkup(judges: Iterable[str]) -> Iterator[Check]:
     yield Check("SQLite", "ok", sqlite3.sqlite_version)
     free = shutil.disk_usage(Path.cwd()).free
     yield Check("disk", "ok" if free > ENOUGH_DISK else "broken", f"{free / 1e9:.1f} GB free here")
+    missing = parquet_missing()
+    wanting = f"{missing}, so runs have no {PARQUET}; install steelyard[parquet]"
+    yield Check("Parquet", "absent" if missing else "ok", wanting if missing else f"runs have {PARQUET}")
     for name in PROVIDERS.in_order():
         try:
             yield from provider_traits(name).every_check()

@@ -9,8 +9,10 @@ from pathlib import Path
 
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
+from steelyard.datasheet.results import Results
 from steelyard.errors import ConfigError, SteelyardError, StoreError
 from steelyard.lab.folder.datasheet_file import write_datasheet
+from steelyard.lab.folder.results_file import write_results
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.folder.whole_file import write_text
 from steelyard.lab.recorded.call_table import CallTable
@@ -34,6 +36,8 @@ class Imported:
 
     calls: CallTable | ScoreTable
     """Every call, sorted."""
+    observations: Observations
+    """The same calls joined with what is known of their texts."""
     datasheet: Datasheet
     """Built from them."""
     errors: tuple[SteelyardError, ...]
@@ -74,7 +78,9 @@ class ImportFolder:
         write_text(self.observations, imported.calls.lines())
         source = {"name": sheet.name, "seed": sheet.seed, "observations": imported.calls.hashes[0]}
         write_text(self.source, json.dumps(source, indent=1) + "\n")
-        return write_datasheet(self.path, sheet)
+        sheet = write_datasheet(self.path, sheet)
+        write_results(self.path, Results(imported.observations))
+        return sheet
 
     def _refuse_other(self, calls: CallTable | ScoreTable) -> None:
         if RunFolder(self.path).study.exists():
@@ -84,58 +90,81 @@ class ImportFolder:
 
     def load(self) -> Imported:
         """Rebuild the datasheet from the calls that lie here."""
+        name, seed, expected = self._about()
+        imported = import_verdicts([self.observations], name, seed)
+        self._check(imported.calls, expected)
+        return imported
+
+    def observed(self) -> tuple[Observations, int]:
+        """The calls that lie here, and the seed of their datasheet."""
+        _, seed, expected = self._about()
+        recorded = read_recorded([self.observations])
+        self._check(recorded.calls, expected)
+        return recorded.observations, seed
+
+    def _about(self) -> tuple[str, int, str]:
+        """Name, seed and hash of the calls."""
         try:
             body = json.loads(self.source.read_text(encoding="utf-8"))
-            name, seed, expected = str(body["name"]), int(body["seed"]), body["observations"]
+            return str(body["name"]), int(body["seed"]), str(body["observations"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ConfigError(
                 f"{self.source}: not the name and seed of an import ({error}); import the verdicts again."
             ) from error
-        imported = import_verdicts([self.observations], name, seed)
-        if imported.calls.hashes[0] != expected:
+
+    def _check(self, calls: CallTable | ScoreTable, expected: str) -> None:
+        if calls.hashes[0] != expected:
             raise ConfigError(
                 f"{self.observations}: not the calls that were imported here; restore the file, "
                 "or import it into another --out."
             )
-        return imported
 
 
 def import_verdicts(paths: Sequence[Path], name: str | None = None, seed: int = SEED) -> Imported:
     """Read recorded verdicts and build their datasheet; no call is made."""
-    name = name or paths[0].stem
-    if holds_scores(paths[0]):
-        scores, remarks = read_scores(paths)
-        table = ScoreTable(scores)
-        return _imported(table, table.observations(), table.probes(), name, seed, remarks)
-    calls = read_table(paths)
-    if calls is None:
-        calls = CallTable.of(checked(call for path in paths for call in read_calls(path)))
-    observations = calls.observations()
-    return _imported(calls, observations, _probes(observations), name, seed)
-
-
-def _imported(
-    calls: CallTable | ScoreTable,
-    observations: Observations,
-    probes: Sequence[Probe],
-    name: str,
-    seed: int,
-    remarks: Sequence[str] = (),
-) -> Imported:
-    """The datasheet of recorded calls, with what is missing in them."""
+    recorded = read_recorded(paths)
+    calls, observations = recorded.calls, recorded.observations
     entries = _entries(calls)
     datasheet = assemble(
-        name=name,
+        name=name or paths[0].stem,
         seed=seed,
         profile=PROFILE,
         stimulus_set=calls.stimulus_set(),
         judges=entries,
-        probes=probes,
+        probes=recorded.probes,
         observations=observations,
         run={"calls": len(calls)},
     )
     silence = speechless([entry.name for entry in entries], observations, recorded=True)
-    return Imported(calls, datasheet, tuple(silence), (*remarks, *warnings(observations)))
+    remarks = (*recorded.remarks, *warnings(observations))
+    return Imported(calls, observations, datasheet, tuple(silence), remarks)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What files of recorded verdicts hold, before any figure."""
+
+    calls: CallTable | ScoreTable
+    """Every call, sorted."""
+    observations: Observations
+    """The same calls joined with what is known of their texts."""
+    probes: Sequence[Probe]
+    """What makes figures of them."""
+    remarks: Sequence[str] = ()
+    """What a user should know of how the lines were read."""
+
+
+def read_recorded(paths: Sequence[Path]) -> Recorded:
+    """The calls of one or several files."""
+    if holds_scores(paths[0]):
+        scores, remarks = read_scores(paths)
+        table = ScoreTable(scores)
+        return Recorded(table, table.observations(), table.probes(), remarks)
+    calls = read_table(paths)
+    if calls is None:
+        calls = CallTable.of(checked(call for path in paths for call in read_calls(path)))
+    observations = calls.observations()
+    return Recorded(calls, observations, _probes(observations))
 
 
 def _same(path: Path, chunks: Iterable[str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from steelyard.metrics.comparison.against_baselines import METRICS as OF_GAINS
 from steelyard.metrics.instrument.estimates import INSTRUMENT
 from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO
 from steelyard.metrics.metric import Metric
@@ -13,10 +14,12 @@ from steelyard.metrics.remedies.cured import COST_PER_VERDICT
 from steelyard.metrics.run.cost import METRICS as OF_COST
 from steelyard.metrics.run.losses import METRICS as OF_LOSSES
 from steelyard.metrics.run.run_cost import METRICS as OF_RUN_COST
+from steelyard.metrics.run.unchanged import METRICS as OF_UNCHANGED
 from steelyard.metrics.run.volatility import METRICS as OF_VOLATILITY
 
 OF_RUNS: tuple[Metric, ...] = (
     *(*INSTRUMENT, RESOLUTION_RATIO),
+    *(*OF_UNCHANGED, *OF_GAINS),
     *(*OF_LOSSES, *OF_COST, *OF_RUN_COST, COST_PER_VERDICT, *OF_VOLATILITY),
     *(*OVER_JUDGES, *OF_JURIES, *OF_JURY_ERRORS, ERROR_CORRELATION),
 )

@@ -46,7 +46,7 @@ def proportion(
     if not tally.n:
         why = reason or (NO_VERDICTS if tally.missing else NO_CALLS)
         return heading.undefined(metric, why, unit, excluded)
-    limit = metric.limit_in(heading.group)
+    limit = metric.limit_in(heading.group, heading.probe)
     bounds = bounds or share_bounds(tally)
     seen = judge_limit(tally, limit) if limit else None
     word = judge_limit(tally, limit, bounds) if limit else None
@@ -117,5 +117,10 @@ def _remarks(tally: Tally, limit: Limit | None) -> list[str]:
     if tally.abstained:
         remarks.append(f"{tally.abstained} abstained, counted as ties")
     if limit:
-        remarks.append(f"read against {'at most' if limit.side == 'max' else 'at least'} {limit.value:g}")
+        remarks.append(limit_told(limit))
     return remarks
+
+
+def limit_told(limit: Limit) -> str:
+    """The remark that names what a figure is held against."""
+    return f"read against {'at most' if limit.side == 'max' else 'at least'} {limit.value:g}"

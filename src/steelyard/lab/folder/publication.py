@@ -6,8 +6,10 @@ from dataclasses import replace
 
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
+from steelyard.datasheet.results import Results
 from steelyard.lab.folder.authored_stimuli import AuthoredStimulus, tally
 from steelyard.lab.folder.datasheet_file import remove_datasheet, write_datasheet
+from steelyard.lab.folder.results_file import remove_results, write_results
 from steelyard.lab.folder.run_facts import run_facts
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.run.planner import Plan
@@ -19,9 +21,18 @@ from steelyard.trials.judge import Judge
 def publish(folder: RunFolder, plan: Plan, record: Record) -> Datasheet | None:
     """Build the datasheet from the record and write every format; without a reply there is none."""
     if record.coverage(plan.trials).own.answered:
-        return write_datasheet(folder.path, build_datasheet(plan, record))
+        datasheet = write_datasheet(folder.path, build_datasheet(plan, record))
+        write_results(folder.path, results_of(plan, record))
+        return datasheet
     remove_datasheet(folder.path)  # no reply stands behind what may lie there
+    remove_results(folder.path)
     return None
+
+
+def results_of(plan: Plan, record: Record) -> Results:
+    """Every call of a plan that was asked, item by item."""
+    baselines = {judge.name for judge in plan.study.judges if judge.baseline}
+    return Results(record.observations(plan.trials), baselines)
 
 
 def build_datasheet(plan: Plan, record: Record) -> Datasheet:

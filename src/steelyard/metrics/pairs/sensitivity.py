@@ -108,7 +108,7 @@ def _share(
     """A share of right or wrong choices; where slots are uneven, it says what the other one could change."""
     count = count or partial(share_of_calls, metric=metric)
     estimate = proportion(heading, metric, count(pairs), reason=reason)
-    return over_slots(estimate, metric.limit_in(heading.group), pairs, count)
+    return over_slots(estimate, metric.limit_in(heading.group, heading.probe), pairs, count)
 
 
 def by_base_level(heading: Heading, pairs: Pairs) -> list[Estimate]:

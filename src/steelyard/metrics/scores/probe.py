@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from steelyard.metrics.common import ACCURACY, FAILED_RATE, UNREADABLE_RATE
+from steelyard.metrics.common import ACCURACY, FAILED_RATE, KAPPA, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric, step
@@ -16,7 +16,6 @@ from steelyard.metrics.scores.against_labels import (
     CCC,
     COMPRESSION,
     GWET_AC1,
-    KAPPA,
     KRIPPENDORFF_ALPHA,
     MAE,
     PEARSON,
