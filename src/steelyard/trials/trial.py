@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -50,15 +51,9 @@ class Trial:
     @cached_property
     def members(self) -> tuple[Trial, ...]:
         """The trials whose verdicts make this one's; none where the judge is asked itself."""
-        made = self.judge.composition
-        if made is None:
-            return ()
-        orders = (self.order, *(order for order in ORDERS if order != self.order))
         return tuple(
-            replace(self, judge=member, order=order, replicate=self.replicate * made.repeats + repeat)
-            for member in made.members
-            for repeat in range(made.repeats)
-            for order in (orders if made.both_orders else orders[:1])
+            replace(self, judge=member, order=order, replicate=replicate)
+            for member, order, replicate in members_of(self.judge, self.order, self.replicate)
         )
 
     @cached_property
@@ -151,6 +146,26 @@ class Trial:
             low, high = (scale.low, scale.high) if isinstance(scale, Ordinal) else (0, 1)
             values |= {"response": self.slot_texts[0], "low": low, "high": high}
         return values
+
+
+def members_of(judge: Judge, order: str, replicate: int) -> Iterator[tuple[Judge, str, int]]:
+    """Whom a judge that is made of others asks in its place: the member, the order and the repeat."""
+    made = judge.composition
+    if made is None:
+        return
+    orders = (order, *(other for other in ORDERS if other != order))
+    for member in made.members:
+        for repeat in range(made.repeats):
+            for shown in orders if made.both_orders else orders[:1]:
+                yield member, shown, replicate * made.repeats + repeat
+
+
+def calls_behind(judge: Judge, order: str, replicate: int) -> Iterator[tuple[Judge, str, int]]:
+    """The calls behind a verdict: the judge that is really asked, the order and the repeat."""
+    if judge.composition is None:
+        yield judge, order, replicate
+    for member in members_of(judge, order, replicate):
+        yield from calls_behind(*member)
 
 
 def trial_key(fingerprint: str, stimulus: str, order: str, replicate: int, prompt: str) -> str:

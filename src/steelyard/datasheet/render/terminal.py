@@ -65,7 +65,7 @@ class _Page(Printer):
             self.line(sheet.partial_told, STYLES["underpowered"])
         self.line(f"{sheet.kind}: {sheet.title}", "bold")
         facts = (
-            f"study {sheet.name}",
+            sheet.name,
             f"{sheet.profile} profile",
             calls,
             f"stimuli {short_hash(sheet.stimulus_set)}",

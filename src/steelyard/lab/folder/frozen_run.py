@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from steelyard.errors import ConfigError, StoreError
 from steelyard.lab.folder.datasheet_file import JSON
 from steelyard.lab.folder.frozen_plan import freeze_plan, thaw_plan
@@ -21,7 +23,7 @@ def prepare(folder: RunFolder, plan: Plan) -> Plan:
         _check_written(folder, plan)
         _check_stimuli(folder, plan)
         _keep_plan(folder, plan)
-        return plan
+        return replace(plan, study=replace(study, command=held.command))
     try:
         plan.kept.write(folder.stimuli)
     except OSError as error:

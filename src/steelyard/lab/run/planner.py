@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -14,7 +14,7 @@ from steelyard.providers.provider import traits_of
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.trials.judge import Judge
-from steelyard.trials.trial import Trial
+from steelyard.trials.trial import Trial, calls_behind
 
 CHARACTERS_PER_TOKEN = 4.2
 """English prose, roughly; plans are estimates and say so."""
@@ -80,6 +80,17 @@ def make_plan(study: Study) -> Plan:
         tuple(trials.values()),
         {key: frozenset(names) for key, names in wanted.items()},
     )
+
+
+def calls_of(study: Study, judges: Iterable[Judge]) -> Iterator[int]:
+    """Calls that a study makes of each of these judges, without building them; shared ones count once."""
+    repertoire, seen = _Repertoire(study), set[tuple[str, str, str, int]]()
+    for judge in judges:
+        before = len(seen)
+        for each in (showing for _, showings in repertoire.of(judge) for showing in showings):
+            for one, order, replicate in calls_behind(judge, each.order, each.replicate):
+                seen.add((one.fingerprint(each.protocol), each.stimulus.id, order, replicate))
+        yield len(seen) - before
 
 
 class _Repertoire:
