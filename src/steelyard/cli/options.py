@@ -11,8 +11,6 @@ import click
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-TWINS = "Each option has an environment twin: STEELYARD_JUDGE for --judge."
-
 
 def option(*names: str, **settings: Any) -> Decorator:
     """A click option with the environment twin STEELYARD_<OPTION>; a default is shown in brackets."""
@@ -159,10 +157,3 @@ def study_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for decorate in reversed((*STUDY_OPTIONS[:3], *DATA_OPTIONS, *STUDY_OPTIONS[3:])):
         command = decorate(command)
     return command
-
-
-class StudyCommand(click.Command):
-    """A command on a study; its help ends with the environment twins."""
-
-    def __init__(self, *arguments: Any, **settings: Any) -> None:
-        super().__init__(*arguments, **{"epilog": TWINS, **settings})
