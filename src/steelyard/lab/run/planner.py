@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,13 +12,12 @@ from steelyard.probes.probe import Showing
 from steelyard.providers.provider import traits_of
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
+from steelyard.trials.answer_form import answer_form
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial, calls_behind
 
 CHARACTERS_PER_TOKEN = 4.2
 """English prose, roughly; plans are estimates and say so."""
-ANSWER_TOKENS = {"json": 12}
-"""Expected length of an answer by reader; one token otherwise."""
 
 
 @dataclass(frozen=True)
@@ -161,8 +159,7 @@ def _part(calls: list[Trial]) -> PlanRow:
     instrument = calls[0].judge
     characters = sum(len(message.content) for call in calls for message in call.messages)
     tokens_in = round(characters / CHARACTERS_PER_TOKEN)
-    readers = Counter(call.judge.protocols[call.protocol].reader.name for call in calls)
-    tokens_out = sum(ANSWER_TOKENS.get(reader, 1) * count for reader, count in readers.items())
+    tokens_out = sum(answer_form(call.judge.protocols[call.protocol].reader).tokens for call in calls)
     price = price_of(instrument)
     seconds = traits_of(instrument.address).seconds_per_call * len(calls)
     dollars = None if price is None else price.dollars(tokens_in, tokens_out, len(calls))

@@ -12,7 +12,7 @@ from steelyard.store.replies import StoredFailure, StoredReply
 from steelyard.store.run_store import RunStore
 from steelyard.tasks.scale import Pairwise
 from steelyard.trials.judge import Composition
-from steelyard.trials.reply import CommonUsage, Usage
+from steelyard.trials.reply import CommonUsage, Reply, Usage
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
@@ -67,6 +67,10 @@ class Record:
         """What was paid to authors and validators, whose work ends before the record begins."""
         return authoring_cost(self.store)
 
+    def read(self, trial: Trial, reply: Reply) -> Verdict:
+        """What a reply to a trial amounts to."""
+        return self._reader(trial)(reply, trial.asked.scale)
+
     def _seen(
         self, trial: Trial, replies: Mapping[str, StoredReply], failures: Mapping[str, StoredFailure]
     ) -> Observation | None:
@@ -97,7 +101,7 @@ class Record:
 
     def _answered(self, trial: Trial, stored: StoredReply) -> Observation:
         if trial.key not in self._observations:
-            verdict = self._reader(trial)(stored.reply, trial.asked.scale)
+            verdict = self.read(trial, stored.reply)
             self._observations[trial.key] = self._observation(trial, verdict, stored.reply.usage)
         return self._observations[trial.key]
 
