@@ -14,11 +14,10 @@ from steelyard.errors import ConfigError, DataError
 from steelyard.lab.recorded.lines import Body
 from steelyard.tasks.scale import BINARY_WORDS, parse_scale
 from steelyard.tasks.sources.cells import is_missing, plain_text
-from steelyard.tasks.sources.columns import parse_map
 from steelyard.tasks.sources.labels import normal
 from steelyard.tasks.sources.read import read_table
 from steelyard.tasks.sources.table import Record, Table
-from steelyard.validation import checked
+from steelyard.validation import checked, parse_map
 
 SCORED = ("item", "score", "expected", "scale")
 """Parts of a table of scores."""
