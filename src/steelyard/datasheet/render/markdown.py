@@ -8,7 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.datasheet.render.exhibited import exhibited
 from steelyard.datasheet.render.exhibits_markdown import exhibit_block
-from steelyard.datasheet.sections.remedies import QUESTION, remedy_line, remedy_tables, unknown_remedies
+from steelyard.datasheet.sections.remedies import (
+    QUESTION,
+    remedy_brief,
+    remedy_line,
+    remedy_tables,
+    unknown_remedies,
+)
 from steelyard.datasheet.sections.remedies import TITLE as REMEDIES
 from steelyard.datasheet.sections.rows import Row, Section
 from steelyard.datasheet.sections.summary import Summary, summarise
@@ -84,18 +90,18 @@ def _verdicts(summary: Summary) -> Iterator[str]:
         verdict = summary.verdict(judge.name)
         if verdict is not None:
             yield f"## {escape(judge.name)}: {verdict.word}"
-            yield "\n".join(_verdict_lines(verdict))
+            yield "\n".join(_verdict_lines(verdict, remedy_brief(summary.datasheet, judge.name)))
     titles = summary.reading_titles()
     if titles:
         header = ["", *(escape(judge.name) for judge in summary.measured)]
         yield table(header, [[escape(title), *_words(summary, title)] for title in titles])
 
 
-def _verdict_lines(verdict: Verdict) -> Iterator[str]:
+def _verdict_lines(verdict: Verdict, remedy: str) -> Iterator[str]:
     for fact in verdict.facts:
         guide = f" `{fact.guide}`" if fact.guide else ""
         yield f"- {escape(capital(fact.sentence))}{brought(fact)}.{guide}"
-    for opening, text in (("So", verdict.so), ("Next", verdict.next)):
+    for opening, text in (("So", verdict.so), ("Remedy", remedy), ("Next", verdict.next)):
         if text:
             yield f"- **{opening}:** {escape(text)}"
 

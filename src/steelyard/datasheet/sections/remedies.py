@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.sections.together import TogetherTable
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named
+from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE
+from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
 from steelyard.metrics.remedies.change import Change
 from steelyard.metrics.remedies.cured import BY_CONSTRUCTION, Cured, CuredFigure
-from steelyard.metrics.remedies.remedy import MAJORITY, MEAN, ORDERS, PROTOCOL
+from steelyard.metrics.remedies.remedy import JURY, MAJORITY, MEAN, ORDERS, PROTOCOL
 from steelyard.wording import counted
 
 TITLE = "Remedies"
@@ -25,14 +28,17 @@ CURES: Mapping[str, Sequence[str]] = {
     "Zero point": (ORDERS, PROTOCOL, MAJORITY),
     "Position": (ORDERS,),
     "Noise": (MAJORITY, ORDERS),
-    "Surface": (PROTOCOL, ORDERS),
-    "Sensitivity": (MAJORITY,),
+    "Surface": (PROTOCOL, JURY),
+    "Sensitivity": (MAJORITY, JURY),
     "Natural pairs": (ORDERS,),
-    "Accuracy": (MEAN, MAJORITY),
-    "Leniency": (MEAN, MAJORITY),
+    "Accuracy": (JURY, MEAN, MAJORITY),
+    "Leniency": (JURY, MEAN, MAJORITY),
     "Repeatability": (MEAN, MAJORITY),
 }
 """Reading to the kinds of remedies for it, declared before the data: the best of many would be flattered."""
+
+_MAIN = (RAW_FALSE_PREFERENCE.id, TARGET_SENSITIVITY.id, ACCURACY.id)
+"""What a remedy is for, and what it may cost."""
 
 
 def remedy_tables(summary: Summary) -> tuple[TogetherTable, ...]:
@@ -62,19 +68,32 @@ def remedy_for(datasheet: Datasheet, judge: str, title: str) -> Cured | None:
 
 
 def remedy_line(datasheet: Datasheet, judge: str) -> str:
-    """The remedy for the first flagged reading that has one, with what it does; empty where there is none."""
-    for title in _flagged(datasheet, judge):
-        cured = remedy_for(datasheet, judge, title)
-        if cured is not None:
-            return f"Remedy for {title.lower()}: {remedy_told(cured)}"
-    return ""
+    """The remedy for what weighs most against a judge, with what it does; empty where there is none."""
+    title, cured = _remedy(datasheet, judge)
+    return "" if cured is None else f"Remedy for {title.lower()}: {remedy_told(cured)}"
 
 
-def remedy_told(cured: Cured) -> str:
-    """What is done, for how many calls, and what becomes of each figure."""
+def remedy_brief(datasheet: Datasheet, judge: str) -> str:
+    """The same in few words, for the place below a verdict."""
+    _, cured = _remedy(datasheet, judge)
+    return "" if cured is None else remedy_told(cured, _MAIN)
+
+
+def remedy_told(cured: Cured, metrics: Collection[str] = ()) -> str:
+    """What is done, for how many calls, and what becomes of each figure, or of those of some metrics."""
     changed = [each for each in cured.figures if each.change is not None and each.change.uncured is not None]
-    told = ", ".join(_moved(each.estimate, each.change) for each in changed if each.change is not None)
+    main = [each for each in changed if each.estimate.metric in metrics] or changed
+    told = ", ".join(_moved(each.estimate, each.change) for each in main if each.change is not None)
     return f"{cured.title} ({counted(cured.calls, 'call')} per verdict): {told}"
+
+
+def _remedy(datasheet: Datasheet, judge: str) -> tuple[str, Cured | None]:
+    """The first remedy for the facts of the verdict, then for what else was flagged."""
+    facts = [fact.title for verdict in datasheet.verdicts if verdict.judge == judge for fact in verdict.facts]
+    for title in dict.fromkeys((*facts, *_flagged(datasheet, judge))):
+        if title in _flagged(datasheet, judge) and (cured := remedy_for(datasheet, judge, title)):
+            return title, cured
+    return "", None
 
 
 def _moved(estimate: Estimate, change: Change) -> str:

@@ -16,6 +16,7 @@ from steelyard.wording import counted
 SIZES = (3, 5)
 """Repeats that a majority or a mean is made of."""
 UNCURED, ORDERS, MAJORITY, MEAN, PROTOCOL = "uncured", "orders", "majority", "mean", "protocol"
+JURY = "jury"
 """Kinds of remedies."""
 BASE = "base"
 

@@ -9,7 +9,7 @@ from steelyard.datasheet.exhibits import told
 from steelyard.datasheet.render.exhibited import exhibited
 from steelyard.datasheet.render.html.document import document
 from steelyard.datasheet.render.html.figures.catalogue import figures
-from steelyard.datasheet.sections.remedies import remedy_line, remedy_tables, unknown_remedies
+from steelyard.datasheet.sections.remedies import remedy_brief, remedy_line, remedy_tables, unknown_remedies
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.sections.together import alone, together
 from steelyard.datasheet.words.glossary import FINDINGS, probe_title
@@ -31,6 +31,7 @@ def render(datasheet: Datasheet, faults: Faults | None = None) -> str:
         figures=figures(summary, faults),
         remedies=remedy_tables(summary),
         remedy_line=remedy_line,
+        remedy_brief=remedy_brief,
         unknown_remedies=unknown_remedies,
         exhibits=exhibited(sheet),
         told=told,
