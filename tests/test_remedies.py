@@ -134,7 +134,8 @@ def test_what_the_design_does_not_tell_is_said_with_what_it_takes() -> None:
     assert one_order["orders"].note == "needs pairs shown in both orders"
     whole = cured(shown(["11", "12", "tt"] * 3))
     assert whole["majority_3"].note == "needs 3 repeats of each call (--replicates 3)"
-    assert whole["orders_majority_5"].note == (
+    assert whole["orders_majority_5"].note == "needs 5 repeats of each call (--replicates 5)"
+    assert one_order["orders_majority_5"].note == (
         "needs pairs shown in both orders and 5 repeats of each call (--replicates 5)"
     )
     assert whole["protocol_strict"].note == "needs calls under the strict protocol (probe criterion)"

@@ -8,13 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.datasheet.render.exhibited import exhibited
 from steelyard.datasheet.render.exhibits_markdown import exhibit_block
-from steelyard.datasheet.sections.remedies import (
-    QUESTION,
-    remedy_brief,
-    remedy_line,
-    remedy_tables,
-    unknown_remedies,
-)
+from steelyard.datasheet.sections.remedies import QUESTION, remedy_brief, remedy_tables
 from steelyard.datasheet.sections.remedies import TITLE as REMEDIES
 from steelyard.datasheet.sections.rows import Row, Section
 from steelyard.datasheet.sections.summary import Summary, summarise
@@ -169,12 +163,12 @@ def _remedies(summary: Summary) -> Iterator[str]:
         yield f"## {REMEDIES}"
         yield QUESTION
     for shown in tables:
-        yield f"### {escape(shown.title)}"
-        if line := remedy_line(summary.datasheet, shown.title):
-            yield f"{escape(line)}."
-        yield table(shown.header, [[escape(cell) for cell in row] for row in shown.rows])
-        if unknown := unknown_remedies(summary.datasheet, shown.title):
-            yield escape(unknown)
+        yield f"### {escape(shown.judge)}"
+        if shown.line:
+            yield f"{escape(shown.line)}."
+        yield table(shown.header, ([escape(str(cell)) for cell in (a, b, *c)] for a, b, c in shown.rows))
+        if shown.unknown:
+            yield escape(shown.unknown)
 
 
 def _authored(datasheet: Datasheet) -> Iterator[str]:

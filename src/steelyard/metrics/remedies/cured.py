@@ -109,7 +109,7 @@ class _Bench:
         made = [self._figure(remedy, figure, after, spread) for figure in self.figures]
         figures = [figure for figure in made if figure is not None]
         if not figures:
-            return replace(head, note=f"needs {remedy.needs}")
+            return replace(head, note=f"needs {remedy.lacks(self.seen)}")
         costs = [CuredFigure(self._cost(remedy))] if self.priced else []
         return replace(head, figures=(*figures, *costs))
 

@@ -9,7 +9,7 @@ from steelyard.datasheet.exhibits import told
 from steelyard.datasheet.render.exhibited import exhibited
 from steelyard.datasheet.render.html.document import document
 from steelyard.datasheet.render.html.figures.catalogue import figures
-from steelyard.datasheet.sections.remedies import remedy_brief, remedy_line, remedy_tables, unknown_remedies
+from steelyard.datasheet.sections.remedies import QUESTION, remedy_brief, remedy_tables
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.sections.together import alone, together
 from steelyard.datasheet.words.glossary import FINDINGS, probe_title
@@ -30,9 +30,8 @@ def render(datasheet: Datasheet, faults: Faults | None = None) -> str:
         summary=summary,
         figures=figures(summary, faults),
         remedies=remedy_tables(summary),
-        remedy_line=remedy_line,
         remedy_brief=remedy_brief,
-        unknown_remedies=unknown_remedies,
+        remedies_question=QUESTION,
         exhibits=exhibited(sheet),
         told=told,
         lines=lines,
