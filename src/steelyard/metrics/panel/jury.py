@@ -15,6 +15,7 @@ import numpy as np
 
 from steelyard.arrays import Floats, Ints, Mask
 from steelyard.identity import rng_for
+from steelyard.tasks.scale import Ordinal, parse_scale
 
 BINARY = "0-1"
 """The scale of yes and no."""
@@ -49,6 +50,13 @@ class Ballots:
         """The same items, without judges that answered none of them."""
         spoke = np.flatnonzero((~np.isnan(self.votes)).any(axis=0))
         return replace(self, votes=self.votes[:, spoke], judges=tuple(self.judges[n] for n in spoke))
+
+    @property
+    def ends(self) -> Floats:
+        """(items × 2) lowest and highest answer of each item's scale; infinite where scales have no names."""
+        scales = [parse_scale(name) for name in self.scales] or [None] * (int(self.scale.max(initial=0)) + 1)
+        ends = [(s.low, s.high) if isinstance(s, Ordinal) else (-np.inf, np.inf) for s in scales]
+        return np.array(ends, dtype=np.float64)[self.scale]
 
     @property
     def binary(self) -> Mask:
