@@ -219,9 +219,10 @@ def test_what_lost_votes_could_have_been_is_any_answer_of_the_scale(
 
 
 def test_scales_without_names_set_no_ends() -> None:
-    nameless = replace(table([[0.0, nan]], [0.0]), scales=())
-    assert nameless.ends.tolist() == [[-np.inf, np.inf]]
-    assert sitting(nameless, nameless.judges).possibly.all()
+    for names in ((), ("",)):
+        nameless = replace(table([[0.0, nan]], [0.0]), scales=names)
+        assert nameless.ends.tolist() == [[-np.inf, np.inf]]
+        assert sitting(nameless, nameless.judges).possibly.all()
 
 
 @few

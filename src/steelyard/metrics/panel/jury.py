@@ -53,10 +53,13 @@ class Ballots:
 
     @property
     def ends(self) -> Floats:
-        """(items × 2) lowest and highest answer of each item's scale; infinite where scales have no names."""
-        scales = [parse_scale(name) for name in self.scales] or [None] * (int(self.scale.max(initial=0)) + 1)
-        ends = [(s.low, s.high) if isinstance(s, Ordinal) else (-np.inf, np.inf) for s in scales]
-        return np.array(ends, dtype=np.float64)[self.scale]
+        """(items × 2) lowest and highest answer of each item's scale; infinite where it has no name."""
+        ends = np.tile([-np.inf, np.inf], (len(self.scale), 1))
+        for number, name in enumerate(self.scales):
+            scale = parse_scale(name) if name else None
+            if isinstance(scale, Ordinal):
+                ends[self.scale == number] = scale.low, scale.high
+        return ends
 
     @property
     def binary(self) -> Mask:
