@@ -378,7 +378,8 @@ def test_a_datasheet_of_scores_names_costs_and_volatility() -> None:
         assert found[("steady", "cost", metric)].value is not None
     assert found[("noisy", "volatility", "accuracy_sd")].value is not None
     titles = [section.title for section in sections(sheet)]
-    assert titles[2:] == ["Typing errors", "Grades", "Stability", "Cost", "Volatility over probes"]
+    assert titles[:3] == ["Unchanged items", "Reliability", "Failures"]
+    assert titles[3:] == ["Typing errors", "Grades", "Stability", "Cost", "Volatility over probes"]
     typed = next(section for section in sections(sheet) if section.title == "Typing errors")
     assert [(row.label, row.depth) for row in typed.rows[:3]] == [
         ("accuracy", 0),

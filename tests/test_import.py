@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from recorded_calls import observations_of
 from steelyard.datasheet.render import html
 from steelyard.errors import DataError
+from steelyard.lab.folder.results_file import RESULTS
 from steelyard.lab.import_verdicts import import_verdicts
 from steelyard.lab.recorded.call import VERDICTS
 from steelyard.lab.recorded.observations import checked
@@ -138,7 +139,7 @@ def test_the_folder_holds_every_file_and_report_rebuilds_it(steelyard, tmp_path:
     assert steelyard("import", "a.jsonl", "--out", "o", "--name", "four", "--seed", 3).returncode == 0
     folder = tmp_path / "o"
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    sheets = {"datasheet.json", "datasheet.md", "datasheet.html"}
+    sheets = {"datasheet.json", "datasheet.md", "datasheet.html", *RESULTS}
     assert set(before) == {"observations.jsonl", "import.json", *sheets}
     for name in sheets:
         (folder / name).unlink()

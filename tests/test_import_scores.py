@@ -135,7 +135,11 @@ def test_an_edit_that_nobody_was_shown_has_no_figure(tmp_path: Path) -> None:
     ]
     lines += [line(judge="other", probe="emoji", item=f"i{n}") for n in range(6)]
     sheet = imported(write(tmp_path / "x.jsonl", lines))
-    mine = [row for row in sheet["estimates"] if row["judge"] == "gpt-4o" and row["probe"] != "run"]
+    mine = [
+        row
+        for row in sheet["estimates"]
+        if row["judge"] == "gpt-4o" and row["probe"] not in ("run", "original")
+    ]
     assert {row["probe"] for row in mine} == {"format_invariance_2", "answer_ambiguity", "emoji"}
     assert [row for row in mine if row["value"] is not None] == []
 
@@ -210,7 +214,7 @@ def test_scores_are_told_from_pairs_by_the_first_line(tmp_path: Path) -> None:
 
 def test_the_command(steelyard, tmp_path: Path) -> None:
     write(tmp_path / "scores.jsonl", pairs_of_calls([(1, n % 2, 1) for n in range(20)]))
-    done = steelyard("import", "scores.jsonl", "--out", "sheet")
+    done = steelyard("import", "scores.jsonl", "--out", "sheet", "--full")
     assert done.returncode == 0, done.stderr
     assert "calls/items/clusters" in done.stdout
     before = (tmp_path / "sheet" / "datasheet.json").read_bytes()

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from steelyard.datasheet.words.glossary import declared, metric_named
-from steelyard.metrics import Limit, Metric, ShownAs
-from steelyard.metrics.common import ACCURACY, DARK_CURRENT
+from steelyard.metrics import Metric, ShownAs
+from steelyard.metrics.common import ACCURACY, DARK_CURRENT, KAPPA
 from steelyard.metrics.metric import Group
 from steelyard.metrics.pairs.decomposition import POSITIONAL_FALSE_PREFERENCE, STABLE_CROSS_SENSITIVITY
 from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE, TIE_RATE
@@ -75,13 +75,26 @@ def test_shares_have_no_sign_and_money_is_no_share() -> None:
         if metric.event is not None:
             assert (metric.signed, metric.shown_as, metric.estimated) == (False, ShownAs.DECIMAL, True)
         assert metric.id.startswith("cost_") == (metric.shown_as is ShownAs.DOLLARS)
-    held = {metric.id for metric in declared().values() if isinstance(metric.limit, Limit)}
-    assert held == {
+    limits = {metric.id: metric.limit for metric in declared().values() if metric.limit}
+    assert {name for name, limit in limits.items() if not limit.probes} == {
         DARK_CURRENT.id,
         TARGET_SENSITIVITY.id,
         STABLE_CROSS_SENSITIVITY.id,
         POSITIONAL_FALSE_PREFERENCE.id,
     }
+    assert {name: (limit.value, limit.side) for name, limit in limits.items() if limit.probes} == {
+        "kappa": (0.4, "min"),
+        "qwk": (0.4, "min"),
+        "self_agreement": (0.9, "min"),
+        "fleiss_kappa": (0.6, "min"),
+        "icc": (0.75, "min"),
+    }
+
+
+def test_a_limit_for_some_probes_holds_no_other() -> None:
+    assert KAPPA.limit_in({"protocol": "base"}, "original") is KAPPA.limit
+    assert KAPPA.limit_in({"protocol": "base"}, "position") is KAPPA.limit
+    assert KAPPA.limit_in({"protocol": "base"}, "typos") is KAPPA.limit_in({"protocol": "base"}) is None
 
 
 def test_items_as_they_are_are_read_before_their_edits() -> None:

@@ -9,7 +9,9 @@ import pytest
 
 from scores import call
 from steelyard.datasheet.look_up import Figures, LookUp
-from steelyard.datasheet.readings.reliability import accuracy, repeatability, robustness
+from steelyard.datasheet.readings.accuracy import accuracy
+from steelyard.datasheet.readings.reliability import repeatability, robustness
+from steelyard.datasheet.readings.run import volatility
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.run.edit_family import TESTED, read_together
@@ -126,30 +128,58 @@ def test_without_repeats_kept_verdicts_carry_the_word() -> None:
     assert (word, said) == ("flagged", "its verdict is moved by typing errors (0.70 [0.60, 0.80])")
 
 
-def test_accuracy_on_items_and_on_flips() -> None:
-    figures = read(row("stochastic_stability", "accuracy", 0.9), row("label_flip", "accuracy", 0.8))
-    word, said = accuracy(figures) or ("", "")
-    assert word == "measured"
-    assert "in 90 of 100 calls on unchanged items, 0.90 [0.80, 1.00]" in said
-    assert said.endswith("follows a flipped label in 80 of 100, 0.80 [0.70, 0.90]")
+def test_repeats_are_held_against_a_floor() -> None:
+    again = row("original", "self_agreement", 0.72, "flagged")
+    word, said = repeatability(read(again)) or ("", "")
+    assert word == "flagged"
+    assert said.endswith("in 72 of 100 pairs of repeats, 0.72 [0.62, 0.82], floor 0.9")
 
 
-def test_unchanged_items_of_another_probe() -> None:
-    figures = read(row("typos", "accuracy", 0.6, kind="original"))
-    assert "in 60 of 100 calls" in (accuracy(figures) or ("", ""))[1]
-
-
-def test_a_judge_without_verdicts_has_no_accuracy() -> None:
-    figures = read(
-        row("stochastic_stability", "accuracy", None), row("stochastic_stability", "self_agreement", None)
+def test_repeats_of_nearly_one_answer_are_read_beyond_chance() -> None:
+    """Of 96 % passes any two calls agree in 92 %, whatever the judge reads."""
+    rows = (
+        row("original", "self_agreement", 0.92, "clear"),
+        row("original", "fleiss_kappa", 0.05, "flagged"),
     )
-    assert accuracy(figures) == repeatability(figures) == ("undefined", "no call has a verdict")
+    word, said = repeatability(read(*rows, row("original", "commonest_answer", 0.96))) or ("", "")
+    assert word == "flagged"
+    assert said.endswith("Fleiss κ +0.05 [−0.05, +0.15], floor 0.6")
+    assert (repeatability(read(*rows, row("original", "commonest_answer", 0.6))) or ("", ""))[0] == "clear"
 
 
-def test_repeats() -> None:
-    word, said = repeatability(read(row("stochastic_stability", "self_agreement", 1.0))) or ("", "")
-    assert word == "measured"
-    assert "in 100 of 100 pairs of repeats" in said
+def test_repeats_of_scores_are_read_by_their_spread() -> None:
+    """On six levels repeats seldom agree to the point, and need not."""
+    rows = (
+        row("original", "self_agreement", 0.6, "flagged"),
+        row("original", "icc", 0.95, "clear"),
+    )
+    word, said = repeatability(read(*rows)) or ("", "")
+    assert word == "clear"
+    assert "intraclass correlation +0.95 [+0.85, +1.05], floor 0.75" in said
+
+
+def test_answers_that_never_vary_say_nothing() -> None:
+    """Whatever the figures say: an edit can not move a judge that always answers 1."""
+    rows = (
+        replace(row("original", "commonest_answer", 1.0), note="answer 1; no spread between tasks"),
+        row("original", "self_agreement", 1.0, "clear"),
+        row("typos", "excess_flip", 0.0, "clear"),
+        *(row("volatility", f"accuracy_{name}", 0.5) for name in ("mean", "min", "max", "sd", "sd_sampling")),
+    )
+    for reading, why in (
+        (repeatability, "so repeats can not differ"),
+        (robustness, "so no edit could move it"),
+        (volatility, "so its accuracy follows the labels of each probe"),
+    ):
+        assert reading(read(*rows)) == (
+            "undefined",
+            f"says nothing: it gives the same answer to everything, 1 in 100 of 100 calls, {why}",
+        )
+
+
+def test_a_single_call_is_no_constant() -> None:
+    one = replace(row("original", "commonest_answer", 1.0), numerator=1, denominator=1)
+    assert (robustness(read(one, row("typos", "excess_flip", 0.0, "clear"))) or ("", ""))[0] == "clear"
 
 
 def test_a_pairwise_judge_is_not_asked() -> None:

@@ -10,6 +10,9 @@ from typing import Any
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.datasheet.readings.readings import readings_of
 from steelyard.datasheet.verdicts.conclude import verdicts_of
+from steelyard.identity import canonical_json
+from steelyard.metrics.comparison.against_baselines import METRICS as GAINS
+from steelyard.metrics.comparison.against_baselines import gain_estimates
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Faults
 from steelyard.metrics.heading import Heading
@@ -18,6 +21,7 @@ from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO as RA
 from steelyard.metrics.metric import Metric, undeclared
 from steelyard.metrics.panel.over_judges import PANEL
 from steelyard.metrics.panel.panel import panel_estimates
+from steelyard.metrics.remedies.cured import Cured, cured_judges
 from steelyard.metrics.run.cost import Dollars
 from steelyard.metrics.run.edit_family import TESTED as EDITS
 from steelyard.metrics.run.edit_family import read_together
@@ -27,6 +31,8 @@ from steelyard.metrics.run.losses import loss_estimates
 from steelyard.metrics.run.run_cost import METRICS as COSTS
 from steelyard.metrics.run.run_cost import PROBE as COST
 from steelyard.metrics.run.run_cost import run_costs
+from steelyard.metrics.run.unchanged import METRICS as UNCHANGED
+from steelyard.metrics.run.unchanged import unchanged_estimates
 from steelyard.metrics.run.volatility import METRICS as SPREADS
 from steelyard.metrics.run.volatility import PROBE as VOLATILITY
 from steelyard.metrics.run.volatility import volatility_estimates
@@ -34,6 +40,7 @@ from steelyard.metrics.scores.pooled import METRICS as POOLED_FIGURES
 from steelyard.metrics.scores.pooled import PROBE as POOLED
 from steelyard.metrics.scores.pooled import pooled_estimates
 from steelyard.probes.probe import PAIRWISE, POINTWISE, Probe, shows_unchanged
+from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
 from steelyard.version import __version__
@@ -59,18 +66,30 @@ def assemble(
     unchanged = {probe.name for probe in probes if shows_unchanged(probe)}
     faults = Faults()
     estimates: list[Estimate] = []
+    whole: list[Estimate] = []
+    baselines = {judge.name: seen.of_judge(judge.name) for judge in ordered if judge.baseline}
+    remedies: list[Cured] = []
     for judge in ordered:
         bench = _Bench(judge.name, seen.of_judge(judge.name), seed, faults)
         estimates += bench.together(bench.probed(probes), EDITS, "edits")
-        if not judge.baseline:
+        asked = not judge.baseline and not judge.members
+        if asked:
             estimates += bench.together(bench.instrument(), RATIO, "protocols")
         if prices and judge.name in prices:
             estimates += bench.costs(estimates, prices[judge.name], unchanged)
         estimates += bench.pooled(estimates, form)
         estimates += bench.volatility(estimates, form)
         estimates += bench.losses()
-    measured = {judge.name: seen.of_judge(judge.name) for judge in ordered if not judge.baseline}
+        whole += bench.unchanged()
+        whole += [] if judge.baseline else bench.gains(baselines)
+        if asked:
+            remedies += bench.remedies(prices)
+    sitting = [judge.name for judge in ordered if not judge.baseline and not judge.members]
+    measured = {name: seen.of_judge(name) for name in sitting}
     panel = _panel(measured, estimates, seed, faults) if form == POINTWISE else []
+    # Figures of items as they are are no probe's: volatility, costs and juries count those of probes.
+    told = {_place(e) for e in whole}
+    estimates = [*(e for e in estimates if _place(e) not in told), *whole]
     sheet = Datasheet(
         name=name,
         seed=seed,
@@ -81,8 +100,9 @@ def assemble(
         estimates=tuple(estimates),
         readings=tuple(readings_of(ordered, estimates, faults)),
         run=run,
-        level=form,
+        form=form,
         panel=tuple(panel),
+        remedies=tuple(remedies),
         own_data=own_data,
     )
     return replace(sheet, verdicts=tuple(verdicts_of(sheet, faults)), faults=tuple(faults.found))
@@ -144,8 +164,29 @@ class _Bench:
         make = partial(loss_estimates, self.judge, self.observations, self.seed)
         return self.faults.estimates(Heading(self.judge, RUN, {}, self.seed), "failures", [*LOSSES], make)
 
+    def unchanged(self) -> list[Estimate]:
+        """Single texts as they are, over all probes."""
+        make = partial(unchanged_estimates, self.judge, self.observations, self.seed)
+        return self.faults.estimates(self._heading(ORIGINAL), "unchanged items", UNCHANGED, make)
+
+    def gains(self, baselines: Mapping[str, Observations]) -> list[Estimate]:
+        """The judge against rules that read nothing."""
+        make = partial(gain_estimates, self.judge, self.observations, baselines, self.seed)
+        return self.faults.estimates(self._heading(ORIGINAL), "against baselines", GAINS, make)
+
+    def remedies(self, prices: Mapping[str, Dollars | None] | None) -> list[Cured]:
+        """The judge with each remedy that its calls can tell of."""
+        price, priced = (prices or {}).get(self.judge), bool(prices) and self.judge in (prices or {})
+        make = partial(cured_judges, self.judge, self.observations, price, self.seed, priced=priced)
+        return self.faults.guarded(self.judge, "remedies", make, lambda _: [])
+
     def _heading(self, probe: str) -> Heading:
         return Heading.under(self.judge, probe, "base", self.seed)
+
+
+def _place(estimate: Estimate) -> tuple[str, str, str, str]:
+    """What an estimate is about."""
+    return estimate.judge, estimate.probe, estimate.metric, canonical_json(dict(estimate.group))
 
 
 def _panel(

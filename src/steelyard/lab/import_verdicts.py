@@ -9,12 +9,19 @@ from pathlib import Path
 
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
+from steelyard.datasheet.results import Results
 from steelyard.errors import ConfigError, SteelyardError, StoreError
 from steelyard.lab.folder.datasheet_file import write_datasheet
+from steelyard.lab.folder.evidence import Evidence
+from steelyard.lab.folder.exhibits import with_exhibits
+from steelyard.lab.folder.next_step import with_recorded_steps
+from steelyard.lab.folder.results_file import write_results
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.folder.whole_file import write_text
 from steelyard.lab.recorded.call_table import CallTable
 from steelyard.lab.recorded.fragments import read_table
+from steelyard.lab.recorded.lines import read_lines
+from steelyard.lab.recorded.mapped_columns import MappedTable
 from steelyard.lab.recorded.observations import checked
 from steelyard.lab.recorded.score_lines import holds_scores, read_scores
 from steelyard.lab.recorded.score_table import ScoreTable
@@ -34,6 +41,8 @@ class Imported:
 
     calls: CallTable | ScoreTable
     """Every call, sorted."""
+    observations: Observations
+    """The same calls joined with what is known of their texts."""
     datasheet: Datasheet
     """Built from them."""
     errors: tuple[SteelyardError, ...]
@@ -74,7 +83,9 @@ class ImportFolder:
         write_text(self.observations, imported.calls.lines())
         source = {"name": sheet.name, "seed": sheet.seed, "observations": imported.calls.hashes[0]}
         write_text(self.source, json.dumps(source, indent=1) + "\n")
-        return write_datasheet(self.path, sheet)
+        sheet = write_datasheet(self.path, sheet)
+        write_results(self.path, Results(imported.observations))
+        return sheet
 
     def _refuse_other(self, calls: CallTable | ScoreTable) -> None:
         if RunFolder(self.path).study.exists():
@@ -84,58 +95,88 @@ class ImportFolder:
 
     def load(self) -> Imported:
         """Rebuild the datasheet from the calls that lie here."""
+        name, seed, expected = self._about()
+        imported = import_verdicts([self.observations], name, seed)
+        self._check(imported.calls, expected)
+        return imported
+
+    def observed(self) -> tuple[Observations, int]:
+        """The calls that lie here, and the seed of their datasheet."""
+        _, seed, expected = self._about()
+        recorded = read_recorded([self.observations])
+        self._check(recorded.calls, expected)
+        return recorded.observations, seed
+
+    def _about(self) -> tuple[str, int, str]:
+        """Name, seed and hash of the calls."""
         try:
             body = json.loads(self.source.read_text(encoding="utf-8"))
-            name, seed, expected = str(body["name"]), int(body["seed"]), body["observations"]
+            return str(body["name"]), int(body["seed"]), str(body["observations"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ConfigError(
                 f"{self.source}: not the name and seed of an import ({error}); import the verdicts again."
             ) from error
-        imported = import_verdicts([self.observations], name, seed)
-        if imported.calls.hashes[0] != expected:
+
+    def _check(self, calls: CallTable | ScoreTable, expected: str) -> None:
+        if calls.hashes[0] != expected:
             raise ConfigError(
                 f"{self.observations}: not the calls that were imported here; restore the file, "
                 "or import it into another --out."
             )
-        return imported
 
 
-def import_verdicts(paths: Sequence[Path], name: str | None = None, seed: int = SEED) -> Imported:
-    """Read recorded verdicts and build their datasheet; no call is made."""
-    name = name or paths[0].stem
-    if holds_scores(paths[0]):
-        scores, remarks = read_scores(paths)
-        table = ScoreTable(scores)
-        return _imported(table, table.observations(), table.probes(), name, seed, remarks)
-    calls = read_table(paths)
-    if calls is None:
-        calls = CallTable.of(checked(call for path in paths for call in read_calls(path)))
-    observations = calls.observations()
-    return _imported(calls, observations, _probes(observations), name, seed)
-
-
-def _imported(
-    calls: CallTable | ScoreTable,
-    observations: Observations,
-    probes: Sequence[Probe],
-    name: str,
-    seed: int,
-    remarks: Sequence[str] = (),
+def import_verdicts(
+    paths: Sequence[Path], name: str | None = None, seed: int = SEED, table: MappedTable | None = None
 ) -> Imported:
-    """The datasheet of recorded calls, with what is missing in them."""
+    """Read recorded verdicts and build their datasheet; no call is made.
+
+    `table` says how to read files that are tables with columns of their own.
+    """
+    recorded = read_recorded(paths, table)
+    calls, observations = recorded.calls, recorded.observations
     entries = _entries(calls)
     datasheet = assemble(
-        name=name,
+        name=name or paths[0].stem,
         seed=seed,
         profile=PROFILE,
         stimulus_set=calls.stimulus_set(),
         judges=entries,
-        probes=probes,
+        probes=recorded.probes,
         observations=observations,
         run={"calls": len(calls)},
     )
     silence = speechless([entry.name for entry in entries], observations, recorded=True)
-    return Imported(calls, datasheet, tuple(silence), (*remarks, *warnings(observations)))
+    remarks = (*recorded.remarks, *warnings(observations))
+    datasheet = with_exhibits(with_recorded_steps(datasheet), Evidence.recorded(observations, seed))
+    return Imported(calls, observations, datasheet, tuple(silence), remarks)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What files of recorded verdicts hold, before any figure."""
+
+    calls: CallTable | ScoreTable
+    """Every call, sorted."""
+    observations: Observations
+    """The same calls joined with what is known of their texts."""
+    probes: Sequence[Probe]
+    """What makes figures of them."""
+    remarks: Sequence[str] = ()
+    """What a user should know of how the lines were read."""
+
+
+def read_recorded(paths: Sequence[Path], table: MappedTable | None = None) -> Recorded:
+    """The calls of one or several files; `table` says how to read those that are tables."""
+    lines = read_lines if table is None else table.lines
+    if table.scores if table else holds_scores(paths[0]):
+        scored, remarks = read_scores(paths, lines)
+        scores = ScoreTable(scored)
+        return Recorded(scores, scores.observations(), scores.probes(), remarks)
+    calls = read_table(paths) if table is None else None
+    if calls is None:
+        calls = CallTable.of(checked(call for path in paths for call in read_calls(path, lines)))
+    observations = calls.observations()
+    return Recorded(calls, observations, _probes(observations))
 
 
 def _same(path: Path, chunks: Iterable[str]) -> bool:

@@ -13,7 +13,7 @@ from steelyard.datasheet.render.notebook import NotebookSheet
 from steelyard.errors import ConfigError
 from steelyard.lab.authoring.commission import Commission, commission_of
 from steelyard.lab.compare import Target, compare_targets
-from steelyard.lab.folder.datasheet_file import read_datasheet, write_datasheet
+from steelyard.lab.folder.datasheet_file import read_datasheet
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.gate.policy import PolicyLike
 from steelyard.lab.gate.ruling import Ruling
@@ -102,8 +102,7 @@ def plan(
 
 def report(folder: Place) -> NotebookSheet:
     """Every figure of a run folder or an import computed anew, its files written again; no calls."""
-    sheet = rebuild(Path(folder)).datasheet
-    return NotebookSheet.shown(write_datasheet(Path(folder), sheet), Path(folder))
+    return NotebookSheet.shown(rebuild(Path(folder)).write(Path(folder)), Path(folder))
 
 
 def load(folder: Place) -> NotebookSheet:

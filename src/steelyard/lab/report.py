@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.results import Results
 from steelyard.errors import RunError, StoreError
+from steelyard.lab.folder.datasheet_file import write_datasheet
 from steelyard.lab.folder.frozen_run import load_plan
-from steelyard.lab.folder.publication import build_datasheet
+from steelyard.lab.folder.publication import build_datasheet, results_of
+from steelyard.lab.folder.results_file import write_results
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.import_verdicts import ImportFolder
 from steelyard.lab.run.record import Record
@@ -22,8 +25,16 @@ class Rebuilt:
 
     datasheet: Datasheet
     """Every figure, computed anew."""
+    results: Results
+    """The same calls item by item."""
     losses: tuple[str, ...]
     """Sentences about calls that are missing or can not be used."""
+
+    def write(self, folder: Path) -> Datasheet:
+        """Every file of it; the datasheet comes back with what could not be drawn."""
+        datasheet = write_datasheet(folder, self.datasheet)
+        write_results(folder, self.results)
+        return datasheet
 
 
 def rebuild(path: Path, *, verify: bool = False) -> Rebuilt:
@@ -31,7 +42,8 @@ def rebuild(path: Path, *, verify: bool = False) -> Rebuilt:
     run, imported = RunFolder(path), ImportFolder(path)
     if imported.observations.exists() and not run.study.exists():
         loaded = imported.load()
-        return Rebuilt(loaded.datasheet, (*loaded.warnings, *map(str, loaded.errors)))
+        losses = (*loaded.warnings, *map(str, loaded.errors))
+        return Rebuilt(loaded.datasheet, Results(loaded.observations), losses)
     plan = load_plan(run)
     with run.store(read_only=True) as store:
         damage = store.verify() if verify else []
@@ -43,6 +55,6 @@ def rebuild(path: Path, *, verify: bool = False) -> Rebuilt:
         if not coverage.own.answered:
             raise RunError(f"{path}: no call has a reply yet, so there is no datasheet; measure first.")
         datasheet = build_datasheet(plan, record)
-        observations = record.observations(plan.trials)
-    losses = [*warnings(observations), *untaken(datasheet), *unasked(coverage.headline)]
-    return Rebuilt(datasheet, tuple(map(str, losses)))
+        results = results_of(plan, record)
+    shortfalls = [*warnings(results.observations), *untaken(datasheet), *unasked(coverage.headline)]
+    return Rebuilt(datasheet, results, tuple(map(str, shortfalls)))

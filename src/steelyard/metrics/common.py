@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from steelyard.metrics.metric import Limit, Metric
+from steelyard.metrics.metric import HIGH, LOW, Limit, Metric
+from steelyard.stimuli.natural import NATURAL_PROBE
+from steelyard.stimuli.original import ORIGINAL
 
 DARK_CURRENT = Metric(
     "dark_current",
@@ -18,16 +20,24 @@ ACCURACY = Metric(
     "Verdicts equal to the expected one; with a slot: where the better text stood.",
     event=lambda columns: columns.right,
     labelled=True,
+    direction=HIGH,
+)
+AGREEMENT_FLOOR = Limit(0.40, "min", probes=(ORIGINAL, NATURAL_PROBE))
+"""Least agreement with labels beyond chance: below it a judge tells little of what they tell."""
+KAPPA = Metric(
+    "kappa", "Cohen κ", "Agreement with the label beyond chance.", signed=True, limit=AGREEMENT_FLOOR
 )
 UNREADABLE_RATE = Metric(
     "unreadable_rate",
     "unreadable",
     "Calls whose reply could not be read as a verdict; never counted as a score.",
     detail=True,
+    direction=LOW,
 )
 FAILED_RATE = Metric(
     "failed_rate",
     "failed",
     "Calls that returned no reply after retries; never counted as a score.",
     detail=True,
+    direction=LOW,
 )

@@ -8,12 +8,24 @@ a single cluster asks that exact binomial limits lie beyond the limit as well.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from math import ceil, sqrt
 
+from steelyard.arrays import Floats
 from steelyard.metrics.metric import Limit
+from steelyard.metrics.stats.cluster_mean import ASSUMED_CORRELATION
 from steelyard.metrics.stats.clusters import effective_size, quantile
 from steelyard.metrics.stats.few_events import chance_of_so_few
-from steelyard.metrics.stats.intervals import Limits, clopper_pearson, normal_quantile, score, t_quantile
+from steelyard.metrics.stats.intervals import (
+    Ends,
+    Limits,
+    clopper_pearson,
+    normal_quantile,
+    score,
+    t_quantile,
+)
+from steelyard.metrics.stats.jackknife import Figure, jackknife
 from steelyard.metrics.stats.power import ALPHA, POWER, first_number, short_of, trials_to_exclude
 from steelyard.metrics.stats.tally import Tally
 
@@ -83,6 +95,54 @@ def moved_by(value: float, bounds: Limits | None) -> Limits:
         return 0.0, 0.0
     down, up = min(0.0, bounds[0] - value), max(0.0, bounds[1] - value)
     return down if down < -1e-9 else 0.0, up if up > 1e-9 else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Beyond:
+    """A figure that is a function of sums over clusters, held against a limit."""
+
+    table: Floats
+    """(clusters, …) sums."""
+    figure: Figure
+    """From sums to the value."""
+    ends: Ends
+    """Ends of its range; the upper one is reached where every call agrees."""
+    calls: int
+    """Calls behind it."""
+
+    @cached_property
+    def value(self) -> float:
+        """The figure."""
+        return float(self.figure(self.table.sum(axis=0)))
+
+    def limits(self, probability: float) -> Limits:
+        """Two-sided limits at this one-sided probability.
+
+        Where leaving out a cluster changes nothing, as many verdicts as the data allow might have been right,
+        or random: agreement goes up or down in proportion.
+        """
+        found = jackknife(self.table, self.figure, self.ends, probability)
+        if found is not None:
+            return found
+        clusters = len(self.table)
+        size = self.calls / (1 + (self.calls / max(1, clusters) - 1) * ASSUMED_CORRELATION)
+        reach = t_quantile(probability, clusters - 1) if clusters > 1 else normal_quantile(probability)
+        other = score(0.0, size, reach)[1]
+        return (1 - other) * self.value, self.value + other * (self.ends[1] - self.value)
+
+    def word(self, limit: Limit) -> str:
+        """The word for the limit."""
+        return limit_word(self.limits(1 - ALPHA), limit)
+
+    def calls_needed(self, limit: Limit) -> int | None:
+        """Calls in all that decide in four runs of five if the value stays; None on the limit."""
+        low, high = self.limits(1 - ALPHA)
+        apart = self.value - limit.value
+        if abs(apart) < 1e-3:
+            return None
+        # Half a one-sided 5 % interval is 1.64 standard errors; 80 % power takes .84 more.
+        reach = (self.value - low if apart > 0 else high - self.value) * 2.49 / 1.64
+        return ceil(self.calls * max(1.0, (reach / apart) ** 2))
 
 
 def by_loss(seen: str | None, word: str | None) -> str | None:

@@ -20,6 +20,10 @@ Group = Mapping[str, str | float]
 """A condition: protocol, kind, delta, slot, …; an absent key is pooled over."""
 
 
+HIGH, LOW = "high", "low"
+"""Which way a figure is better."""
+
+
 @dataclass(frozen=True)
 class Limit:
     """A figure's allowed side."""
@@ -30,6 +34,8 @@ class Limit:
     """`max`: the figure must stay below; `min`: above."""
     group: Group = field(default_factory=dict)
     """Group keys an estimate must show for the limit to apply."""
+    probes: tuple[str, ...] = ()
+    """The only probes whose figures it is for; empty for all."""
 
 
 class ShownAs(Enum):
@@ -65,6 +71,8 @@ class Metric:
     """False where it counts, or describes the data at hand, and so has no interval."""
     limit: Limit | None = None
     """What a datasheet holds it against unless a policy sets another."""
+    direction: str | None = None
+    """`HIGH` or `LOW` where one way is better and no limit says so; read `better`."""
     detail: bool = False
     """True where a short report leaves it out."""
     unit: str = "call"
@@ -83,9 +91,18 @@ class Metric:
     compared: bool = True
     """False where two judges are not compared on the event: another metric says the same."""
 
-    def limit_in(self, group: Group) -> Limit | None:
-        """The limit of a figure in this condition; parts (one slot, one base level) have none."""
+    @property
+    def better(self) -> str | None:
+        """`HIGH` or `LOW`: which way is better; None where neither is, or nobody says."""
+        if self.limit is None:
+            return self.direction
+        return HIGH if self.limit.side == "min" else LOW
+
+    def limit_in(self, group: Group, probe: str | None = None) -> Limit | None:
+        """The limit of a probe's figure in this condition; parts (one slot, one base level) have none."""
         if self.limit is None or any(key in group for key in _PARTS):
+            return None
+        if self.limit.probes and probe not in self.limit.probes:
             return None
         matches = all(group.get(key) == value for key, value in self.limit.group.items())
         return self.limit if matches else None

@@ -1,7 +1,8 @@
-"""Metrics that belong to no probe: of the joint fit, of a whole run, of several judges."""
+"""Metrics that belong to no probe: of the joint fit, of a whole run, of remedies, of several judges."""
 
 from __future__ import annotations
 
+from steelyard.metrics.comparison.against_baselines import METRICS as OF_GAINS
 from steelyard.metrics.instrument.estimates import INSTRUMENT
 from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO
 from steelyard.metrics.metric import Metric
@@ -9,14 +10,17 @@ from steelyard.metrics.panel.error_correlation import ERROR_CORRELATION
 from steelyard.metrics.panel.jury_estimates import METRICS as OF_JURIES
 from steelyard.metrics.panel.jury_shares import METRICS as OF_JURY_ERRORS
 from steelyard.metrics.panel.over_judges import METRICS as OVER_JUDGES
+from steelyard.metrics.remedies.cured import COST_PER_VERDICT
 from steelyard.metrics.run.cost import METRICS as OF_COST
 from steelyard.metrics.run.losses import METRICS as OF_LOSSES
 from steelyard.metrics.run.run_cost import METRICS as OF_RUN_COST
+from steelyard.metrics.run.unchanged import METRICS as OF_UNCHANGED
 from steelyard.metrics.run.volatility import METRICS as OF_VOLATILITY
 
 OF_RUNS: tuple[Metric, ...] = (
     *(*INSTRUMENT, RESOLUTION_RATIO),
-    *(*OF_LOSSES, *OF_COST, *OF_RUN_COST, *OF_VOLATILITY),
+    *(*OF_UNCHANGED, *OF_GAINS),
+    *(*OF_LOSSES, *OF_COST, *OF_RUN_COST, COST_PER_VERDICT, *OF_VOLATILITY),
     *(*OVER_JUDGES, *OF_JURIES, *OF_JURY_ERRORS, ERROR_CORRELATION),
 )
 """In reading order."""

@@ -46,7 +46,7 @@ def proportion(
     if not tally.n:
         why = reason or (NO_VERDICTS if tally.missing else NO_CALLS)
         return heading.undefined(metric, why, unit, excluded)
-    limit = metric.limit_in(heading.group)
+    limit = metric.limit_in(heading.group, heading.probe)
     bounds = bounds or share_bounds(tally)
     seen = judge_limit(tally, limit) if limit else None
     word = judge_limit(tally, limit, bounds) if limit else None
@@ -88,13 +88,13 @@ def join(parts: Iterable[str | None]) -> str | None:
 
 
 def _intervals(tally: Tally) -> list[Interval]:
-    call_level = Interval("wilson", *wilson(tally.k, tally.n))
+    by_call = Interval("wilson", *wilson(tally.k, tally.n))
     if tally.n_clusters < 2:
         # Repeats of a unit may all agree, so they make nothing surer about other units.
         repeated = tally.n_units < tally.n
-        return [*([Interval("wilson_units", *wilson_cluster(tally))] if repeated else []), call_level]
+        return [*([Interval("wilson_units", *wilson_cluster(tally))] if repeated else []), by_call]
     strict = [Interval("wilson_tasks", *wilson_tasks(tally))] if tally.share.even else []
-    return [Interval("wilson_cluster", *wilson_cluster(tally)), *strict, call_level]
+    return [Interval("wilson_cluster", *wilson_cluster(tally)), *strict, by_call]
 
 
 def _cell_intervals(heading: Heading, metric: Metric, tally: Tally, cells: int) -> list[Interval]:
@@ -117,5 +117,10 @@ def _remarks(tally: Tally, limit: Limit | None) -> list[str]:
     if tally.abstained:
         remarks.append(f"{tally.abstained} abstained, counted as ties")
     if limit:
-        remarks.append(f"read against {'at most' if limit.side == 'max' else 'at least'} {limit.value:g}")
+        remarks.append(limit_told(limit))
     return remarks
+
+
+def limit_told(limit: Limit) -> str:
+    """The remark that names what a figure is held against."""
+    return f"read against {'at most' if limit.side == 'max' else 'at least'} {limit.value:g}"

@@ -52,9 +52,9 @@ def keeping_label() -> tuple[str, ...]:
     return tuple(name for name in gathered(EDITS) if getattr(installed()[name], "keeps_label", True))
 
 
-def shown_unchanged() -> tuple[str, ...]:
-    """Probes of the items as they are."""
-    return tuple(name for name, probe in installed().items() if getattr(probe, "unchanged", False))
+def changing_label() -> tuple[str, ...]:
+    """Probes whose edits should change the verdict."""
+    return tuple(name for name in gathered(EDITS) if name not in keeping_label())
 
 
 def probed_metrics() -> tuple[Metric, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from steelyard.errors import ConfigError
-from steelyard.metrics.common import ACCURACY, FAILED_RATE, UNREADABLE_RATE
+from steelyard.metrics.common import ACCURACY, FAILED_RATE, KAPPA, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.pairs.columns import collect
@@ -35,6 +35,7 @@ class Position:
     metrics = (
         ACCURACY,
         ACCURACY_BOTH,
+        KAPPA,
         ORDER_CONSISTENCY,
         FLIP_FIRST,
         FLIP_SECOND,

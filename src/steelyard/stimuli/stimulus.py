@@ -26,6 +26,8 @@ class Lineage:
     """`pending`, `accepted`, `edited` or `rejected`, where a person is to look or a check refused it."""
 
 
+RECORDED = "recorded"
+"""Author of a text that was judged elsewhere, and is not known here."""
 PENDING, ACCEPTED, EDITED, REJECTED = REVIEWS = ("pending", "accepted", "edited", "rejected")
 """States of a stimulus that is looked at before it is judged."""
 
@@ -72,7 +74,7 @@ class Stimulus:
     scale: str | None = None
     """Scale as it is written (`binary`, `1-6`); every stimulus of one text names its own."""
     level: float | None = None
-    """Graded strength of an edit, where it has one."""
+    """Strength of a graded edit; the name is the key that the hash is taken of."""
     authors: tuple[str, ...] | None = None
     """Models that wrote the texts, one for each, where that is known; never shown to a judge."""
 
@@ -100,6 +102,11 @@ class Stimulus:
     def labelled(self) -> bool:
         """True where somebody has said what a sound judge does with it."""
         return not isinstance(self.expectation, Unknown)
+
+    @property
+    def texts_known(self) -> bool:
+        """False where only the verdicts were recorded, elsewhere."""
+        return self.lineage.author != RECORDED
 
     @property
     def judged(self) -> bool:

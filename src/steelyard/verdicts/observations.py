@@ -87,7 +87,7 @@ class Observations(Sequence[Observation]):
             usage=usage,
             prompt=prompt,
             own_label=np.array([row.own_label for row in rows], dtype=np.bool_),
-        )._sorted()
+        ).in_order()
 
     @classmethod
     def recorded(
@@ -157,6 +157,10 @@ class Observations(Sequence[Observation]):
     def where(self, mask: Mask) -> Observations:
         """The rows that the mask keeps."""
         return self._taken(mask)
+
+    def rows(self, numbers: Ints) -> Observations:
+        """The rows of these numbers, in their order."""
+        return self._taken(numbers)
 
     def of_judge(self, name: str) -> Observations:
         """The rows of one judge; none where it was never asked."""
@@ -239,7 +243,8 @@ class Observations(Sequence[Observation]):
     def _taken(self, rows: Mask | slice | Ints) -> Observations:
         return replace(self, **{name: getattr(self, name)[rows] for name in _COLUMNS})
 
-    def _sorted(self) -> Observations:
+    def in_order(self) -> Observations:
+        """The same rows, sorted as the class says."""
         keys = (self.order, self.replicate, self.stimulus, self.protocol, self.judge)
         return self._taken(np.lexsort(keys))
 

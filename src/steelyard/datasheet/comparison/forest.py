@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil
 
-from steelyard.datasheet.comparison.sheet import interval, label
+from steelyard.datasheet.comparison.rows import interval, label
 from steelyard.datasheet.render.html.drawing.chart import Spec, colour, draw, layer, mark
 from steelyard.datasheet.render.html.drawing.tiles import LETTER
 from steelyard.datasheet.words import numbers

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from steelyard.datasheet.comparison import sheet as sheet
+from steelyard.datasheet.comparison import rows
 from steelyard.datasheet.comparison.forest import forest
 from steelyard.datasheet.comparison.sheet import ComparisonSheet
 from steelyard.datasheet.render.html.document import document
@@ -15,7 +15,7 @@ def render(comparison: ComparisonSheet) -> str:
     return document(
         "comparison.html.j2",
         comparison=shown,
-        show=sheet,
+        show=rows,
         drawing=forest(shown.rows, shown.margin, shown.first.judge, shown.second.judge),
         few=any(row.flipped == "pairs" for row in shown.rows),
         metrics=metric_meanings(row.metric for row in shown.rows),

@@ -6,8 +6,9 @@ import json
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import metric_named, probe_title
+from steelyard.datasheet.comparison.answer import Answer, main_first
+from steelyard.datasheet.comparison.rows import probability
+from steelyard.datasheet.words.glossary import probe_title
 from steelyard.datasheet.words.visible import visible
 from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.comparison.units import Dropped
@@ -15,6 +16,8 @@ from steelyard.metrics.faults import Fault
 from steelyard.metrics.stats.power import ALPHA
 from steelyard.wording import counted
 
+LONG_NAME = 32
+"""Letters of a judge's name beyond which sentences say A and B."""
 SCHEMA = "steelyard.comparison/1"
 
 
@@ -64,6 +67,7 @@ class ComparisonSheet:
             "second": asdict(self.second),
             "matched": self.matched,
             "margin": self.margin,
+            "answer": self.answer(),
             "together": {"p": self.p, "differs": None if self.p is None else self.p <= ALPHA},
             "comparisons": [row.to_json() for row in self.rows],
         }
@@ -83,8 +87,8 @@ class ComparisonSheet:
 
     @property
     def asked_of_both(self) -> tuple[Comparison, ...]:
-        """Rows with units that both judges were shown."""
-        return tuple(row for row in self.rows if _shown_to_both(row))
+        """Rows with units that both judges were shown, main figures first."""
+        return tuple(main_first(row for row in self.rows if _shown_to_both(row)))
 
     def asked_of_one(self) -> list[str]:
         """Figures without a unit that could be asked of both, by protocol, probe and reason, in sentences."""
@@ -110,6 +114,16 @@ class ComparisonSheet:
         parts = ", ".join(f"{words.count(word)} {word}" for word in ("flagged", "underpowered", "clear"))
         told = f"{counted(len(words), 'figure')} compared: {parts} at a margin of {self.margin:g}."
         return f"{self.verdict()} {told}" if self.p is not None else told
+
+    def answer(self) -> list[str]:
+        """Which judge is better and in what, in sentences; empty where nothing could be compared."""
+        if not self.defined:
+            return []
+        first, second = self.first.judge, self.second.judge
+        names = (f"A ({first})", f"B ({second})")
+        if first == second or max(len(first), len(second)) > LONG_NAME:
+            names = ("A", "B")
+        return list(Answer.of(self.rows).sentences(*names, self.margin))
 
     def verdict(self) -> str:
         """What all figures together say."""
@@ -147,48 +161,3 @@ def _unpaired(row: Comparison) -> str:
     if row.dropped_first.not_shown and row.dropped_second.not_shown:
         return "nothing that both were shown"
     return f"shown to {'B' if row.dropped_first.not_shown else 'A'} only"
-
-
-def label(row: Comparison) -> str:
-    """`target sensitivity, Δ1`; the probe and the protocol where they are needed to tell rows apart."""
-    hidden = ("protocol",) if row.group.get("protocol") == "base" else ()
-    same = ("delta", "kind") if row.group.get("kind") == "same_subset" else ()
-    group = {key: value for key, value in row.group.items() if key not in (*hidden, *same)}
-    parts = [metric_named(row.metric).label]
-    if row.probe not in ("vacuum", "ladder", "position", "run"):
-        parts.append(probe_title(row.probe))
-    if group:
-        parts.append(numbers.condition(group))
-    return ", ".join(parts)
-
-
-def interval(row: Comparison) -> str:
-    """`[−0.02, +0.14]`: the 95 % interval of the difference."""
-    if not row.intervals:
-        return ""
-    ends = [row.intervals[0].low, row.intervals[0].high]
-    return "[" + ", ".join(numbers.decimal(end or 0.0, signed=True) for end in ends) + "]"
-
-
-def probability(value: float | None) -> str:
-    """`0.031`, `<0.0001`."""
-    if value is None:
-        return ""
-    return "<0.0001" if value < 0.0001 else f"{value:.2g}" if value < 0.1 else f"{value:.2f}"
-
-
-def dropped(row: Comparison) -> str:
-    """`A 2 unreadable; B 3 not shown`, or nothing."""
-    sides = [(name, _told(side)) for name, side in (("A", row.dropped_first), ("B", row.dropped_second))]
-    return "; ".join(f"{name} {told}" for name, told in sides if told)
-
-
-def _told(side: Dropped) -> str:
-    counts = (
-        ("not shown", side.not_shown),
-        ("unreadable", side.unreadable),
-        ("failed", side.failed),
-        ("without a reference", side.no_reference),
-        ("held against another reference", side.other_reference),
-    )
-    return ", ".join(f"{count} {word}" for word, count in counts if count)

@@ -6,7 +6,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.datasheet.comparison.sheet import ComparisonSheet, dropped, interval, label, probability
+from steelyard.datasheet.comparison.rows import dropped, interval, label, probability
+from steelyard.datasheet.comparison.sheet import ComparisonSheet
 from steelyard.datasheet.render.printer import STYLES, Printer
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.signs import MARKS
@@ -38,6 +39,9 @@ class _Page(Printer):
     def show(self) -> None:
         """Header, table, losses, sentence, legend."""
         self._header()
+        self.console.print()
+        for number, sentence in enumerate(self.sheet.answer()):
+            self.line(sentence, "" if number else "bold")
         self.console.print()
         self.console.print(self._table())
         self._left_out()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED
 
 Answer = tuple[str, str]
 """`clear`, `flagged`, …, and what was found."""
@@ -11,3 +12,8 @@ Answer = tuple[str, str]
 def unanswered(estimate: Estimate | None) -> Answer | None:
     """What is said of a figure without a value; nothing where it was not asked for."""
     return None if estimate is None else ("undefined", estimate.note or "not measured")
+
+
+def worst(*words: str) -> str:
+    """The word of several figures together: flagged where one is, clear where all are."""
+    return min(words, key=(FLAGGED, UNDERPOWERED, CLEAR).index)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from steelyard.metrics.common import ACCURACY
+from steelyard.metrics.common import ACCURACY, KAPPA
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.findings import BY_LOSS, UNDERPOWERED
 from steelyard.metrics.pairs.natural import ACCURACY_BOTH
+from steelyard.metrics.pairs.uneven_slots import slot_doubt
 from steelyard.metrics.scores.against_labels import (
     BALANCED_ACCURACY,
     BIAS,
     CCC,
     GWET_AC1,
-    KAPPA,
     MAE,
     PEARSON,
     QWK,
@@ -20,6 +21,19 @@ from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_
 from steelyard.wording import counted
 
 CHANCE = "would decide in four runs of five, if the share stays"
+
+
+def more_calls(estimate: Estimate | None) -> str:
+    """How much more data of the same design would decide an underpowered figure; nothing for others."""
+    if estimate is None or estimate.finding != UNDERPOWERED:
+        return ""
+    if doubt := slot_doubt(estimate):
+        return f"; {doubt}"
+    if BY_LOSS in (estimate.note or ""):
+        return f"; {BY_LOSS}"
+    if estimate.calls_needed is None:
+        return "; it lies on the limit, so no number of calls would decide"
+    return f"; {more_data(estimate, max(1, estimate.calls_needed - estimate.n_calls))}"
 
 
 def more_data(estimate: Estimate, calls: int) -> str:

@@ -7,17 +7,17 @@ from functools import partial
 
 from steelyard.datasheet.datasheet import JudgeEntry, Reading
 from steelyard.datasheet.look_up import Figures, LookUp
+from steelyard.datasheet.readings.accuracy import accuracy, leniency
 from steelyard.datasheet.readings.answer import Answer, unanswered
 from steelyard.datasheet.readings.instrument import instrument, resolution_moved
-from steelyard.datasheet.readings.more_data import more_data
-from steelyard.datasheet.readings.reliability import accuracy, repeatability, robustness
+from steelyard.datasheet.readings.more_data import more_calls
+from steelyard.datasheet.readings.reliability import repeatability, robustness
 from steelyard.datasheet.readings.run import cost, volatility
 from steelyard.datasheet.words.glossary import KINDS
 from steelyard.datasheet.words.numbers import abstentions, figure, times
 from steelyard.metrics.common import DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Fault, Faults
-from steelyard.metrics.findings import BY_LOSS
 from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.criterion import CRITERION_SHIFT, SENSITIVITY_SHIFT
@@ -28,7 +28,6 @@ from steelyard.metrics.pairs.natural import FLIP_FIRST, FLIP_SECOND, ORDER_CONSI
 from steelyard.metrics.pairs.sensitivity import MISS_BY_TIE, TARGET_SENSITIVITY
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
 from steelyard.metrics.pairs.threshold import DELTA75
-from steelyard.metrics.pairs.uneven_slots import slot_doubt
 from steelyard.metrics.run.losses import UNEVEN
 from steelyard.trials.builtin_prompts import GRADED
 
@@ -250,19 +249,6 @@ def _failures(figures: Figures) -> Answer | None:
     return word, f"{', '.join(parts)}; none of them counts as a score{declines}{depends}{more}"
 
 
-def more_calls(estimate: Estimate) -> str:
-    """How much more data of the same design would decide an underpowered figure; nothing for others."""
-    if estimate.finding != "underpowered":
-        return ""
-    if doubt := slot_doubt(estimate):
-        return f"; {doubt}"
-    if BY_LOSS in (estimate.note or ""):
-        return f"; {BY_LOSS}"
-    if estimate.calls_needed is None:
-        return "; it lies on the limit, so no number of calls would decide"
-    return f"; {more_data(estimate, max(1, estimate.calls_needed - estimate.n_calls))}"
-
-
 QUESTIONS: dict[str, Callable[[Figures], Answer | None]] = {
     "Zero point": _zero_point,
     "Position": _position,
@@ -274,6 +260,7 @@ QUESTIONS: dict[str, Callable[[Figures], Answer | None]] = {
     "Instrument": instrument,
     NATURAL: _natural,
     "Accuracy": accuracy,
+    "Leniency": leniency,
     "Robustness": robustness,
     "Repeatability": repeatability,
     "Volatility": volatility,

@@ -6,41 +6,20 @@ from collections.abc import Iterable, Mapping
 
 from steelyard.datasheet.look_up import Figures
 from steelyard.datasheet.readings.answer import Answer, unanswered
-from steelyard.datasheet.words.glossary import probe_label
-from steelyard.datasheet.words.numbers import abstentions, defined, figure, reason, times, undefined
-from steelyard.metrics.common import ACCURACY
+from steelyard.datasheet.readings.constant import says_nothing
+from steelyard.datasheet.readings.more_data import more_calls
+from steelyard.datasheet.words.glossary import metric_named, probe_label
+from steelyard.datasheet.words.numbers import defined, figure, reason, times, undefined
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED
+from steelyard.metrics.run.unchanged import COMMONEST_ANSWER
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
-from steelyard.metrics.scores.repeats import SELF_AGREEMENT
-from steelyard.probes.catalogue import gathered, keeping_label
-from steelyard.probes.probe import EDITS
+from steelyard.metrics.scores.repeats import FLEISS_KAPPA, ICC, SELF_AGREEMENT
+from steelyard.probes.catalogue import keeping_label
+from steelyard.stimuli.original import ORIGINAL
 
-FLIP, AGAIN = "label_flip", "stochastic_stability"
-
-
-def accuracy(figures: Figures) -> Answer | None:
-    """Agreement with the references, on items as they are and after their label was flipped."""
-    unchanged = figures.of_probe(AGAIN, ACCURACY.id, protocol="base")
-    if unchanged is None or unchanged.value is None:
-        found = (
-            figures.of_probe(probe, ACCURACY.id, protocol="base", kind="original")
-            for probe in gathered(EDITS)
-        )
-        unchanged = next((estimate for estimate in found if estimate is not None), unchanged)
-    if unchanged is None or unchanged.value is None:
-        return unanswered(unchanged)
-    said = (
-        f"gives the reference answer in {times(unchanged, 'call')} on unchanged items, {figure(unchanged)}"
-        f"{abstentions(unchanged)}"
-    )
-    flipped = figures.of_probe(FLIP, ACCURACY.id, protocol="base")
-    if flipped is None or flipped.value is None:
-        return "measured", said
-    return (
-        "measured",
-        f"{said}; follows a flipped label in {flipped.numerator} of {flipped.denominator}, {figure(flipped)}",
-    )
+EXTREME = 0.9
+"""Share of the commonest answer from which repeats agree by chance too often to be read as they are."""
 
 
 def robustness(figures: Figures) -> Answer | None:
@@ -50,6 +29,8 @@ def robustness(figures: Figures) -> Answer | None:
     unmeasured = _reasons({p: e for p, e in asked.items() if e is not None and undefined(e)})
     if not found:
         return ("undefined", f"nothing was measured: {unmeasured}") if unmeasured else None
+    if nothing := says_nothing(figures, "so no edit could move it"):
+        return nothing
     words = {probe: estimate.finding or UNDERPOWERED for probe, estimate in found.items()}
     parts = [
         _listed(
@@ -66,14 +47,32 @@ def robustness(figures: Figures) -> Answer | None:
 
 
 def repeatability(figures: Figures) -> Answer | None:
-    """Agreement of the judge with itself, whatever its accuracy."""
-    again = figures.of_probe(AGAIN, SELF_AGREEMENT.id, protocol="base")
-    if again is None or again.value is None:
+    """Agreement of the judge with itself, whatever its accuracy, held against a floor.
+
+    Beyond chance where nearly all verdicts are alike, and by the spread of scores on ordinal scales: there
+    repeats agree, or differ, for reasons other than repeatability.
+    """
+    again = figures.of_probe(ORIGINAL, SELF_AGREEMENT.id, protocol="base")
+    if not defined(again):
         return unanswered(again)
-    return (
-        "measured",
-        f"gives the same verdict on the same input in {times(again, 'pair')} of repeats, {figure(again)}",
-    )
+    if nothing := says_nothing(figures, "so repeats can not differ"):
+        return nothing
+    held = _held(figures, again)
+    said = f"gives the same verdict on the same input in {times(again, 'pair')} of repeats, {figure(again)}"
+    beside = "" if held is again else f"; {metric_named(held.metric).label} {figure(held)}"
+    floor = metric_named(held.metric).limit
+    limit = f", floor {floor.value:g}" if floor else ""
+    return held.finding or "measured", f"{said}{beside}{limit}{more_calls(held)}"
+
+
+def _held(figures: Figures, again: Estimate) -> Estimate:
+    """The figure that the word is read from."""
+    commonest = figures.of_probe(ORIGINAL, COMMONEST_ANSWER.id, protocol="base")
+    spread = figures.of_probe(ORIGINAL, ICC.id, protocol="base")
+    beyond = figures.of_probe(ORIGINAL, FLEISS_KAPPA.id, protocol="base")
+    extreme = defined(commonest) and (commonest.value or 0.0) > EXTREME
+    held = spread if defined(spread) else beyond if extreme else again
+    return held if defined(held) else again
 
 
 def _effect(figures: Figures, probe: str) -> Estimate | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from steelyard.datasheet.look_up import Figures
 from steelyard.datasheet.readings.answer import Answer, unanswered
+from steelyard.datasheet.readings.constant import says_nothing
 from steelyard.datasheet.words.glossary import probe_title
 from steelyard.datasheet.words.numbers import defined, figure, value
 from steelyard.metrics.estimate import Estimate
@@ -20,6 +21,8 @@ def volatility(figures: Figures) -> Answer | None:
     known = [estimate for estimate in found if defined(estimate)]
     if len(known) < len(found):
         return None
+    if nothing := says_nothing(figures, "so its accuracy follows the labels of each probe"):
+        return nothing
     mean, least, most, spread, sampling = known
     return "measured", (
         f"right in {figure(mean)} of calls in the mean over probes, from {value(least)} ({_probe(least)}) to "

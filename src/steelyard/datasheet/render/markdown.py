@@ -6,6 +6,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
+from steelyard.datasheet.render.exhibited import exhibited
+from steelyard.datasheet.render.exhibits_markdown import exhibit_block
+from steelyard.datasheet.sections.remedies import QUESTION, remedy_line, remedy_tables, unknown_remedies
+from steelyard.datasheet.sections.remedies import TITLE as REMEDIES
 from steelyard.datasheet.sections.rows import Row, Section
 from steelyard.datasheet.sections.summary import Summary, summarise
 from steelyard.datasheet.sections.together import TITLE, alone, together
@@ -34,6 +38,8 @@ def render(datasheet: Datasheet) -> str:
         *_readings(summary),
         "## Figures",
         *_figures(summary, summary.measured),
+        *_exhibits(sheet),
+        *_remedies(summary),
         *_authored(sheet),
         *(_baselines(summary) if summary.baselines else ()),
         *_together(summary),
@@ -151,10 +157,34 @@ def _basis(estimate: Estimate | None) -> str:
     return numbers.NOT_MEASURED if estimate is None else numbers.short_basis(estimate)
 
 
+def _remedies(summary: Summary) -> Iterator[str]:
+    tables = remedy_tables(summary)
+    if tables:
+        yield f"## {REMEDIES}"
+        yield QUESTION
+    for shown in tables:
+        yield f"### {escape(shown.title)}"
+        if line := remedy_line(summary.datasheet, shown.title):
+            yield f"{escape(line)}."
+        yield table(shown.header, [[escape(cell) for cell in row] for row in shown.rows])
+        if unknown := unknown_remedies(summary.datasheet, shown.title):
+            yield escape(unknown)
+
+
 def _authored(datasheet: Datasheet) -> Iterator[str]:
     if datasheet.authored:
         yield "## Written stimuli"
         yield "\n".join(f"- {escape(report.sentence())}" for report in datasheet.authored)
+
+
+def _exhibits(datasheet: Datasheet) -> Iterator[str]:
+    if datasheet.exhibits:
+        yield "## Exhibits"
+        yield "Calls behind the flagged readings, and one for each way in which a verdict is missing."
+    for judge, readings in exhibited(datasheet):
+        yield f"### {escape(judge)}"
+        for group in readings:
+            yield from (exhibit_block(exhibit, escape) for exhibit in group.exhibits)
 
 
 def _baselines(summary: Summary) -> Iterator[str]:

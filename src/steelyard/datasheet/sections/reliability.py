@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import islice
 
 from steelyard.datasheet.sections.rows import Index, Row
 from steelyard.datasheet.words import numbers
@@ -13,8 +12,9 @@ from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.scores.border import BORDER_NOISE
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
 from steelyard.metrics.scores.repeats import SELF_AGREEMENT
-from steelyard.probes.catalogue import gathered, shown_unchanged
+from steelyard.probes.catalogue import gathered
 from steelyard.probes.probe import EDITS, REPEATS
+from steelyard.stimuli.original import ORIGINAL
 
 _UNCHANGED = "unchanged items"
 _BASE: Mapping[str, str | float] = {"protocol": "base"}
@@ -23,7 +23,7 @@ _ORIGINAL: Mapping[str, str | float] = {**_BASE, "kind": "original"}
 
 def reliability_rows(index: Index) -> Iterator[Row]:
     """Accuracy of each probe's edits with the share of kept verdicts below it, then repeats."""
-    yield from _unchanged(index)
+    yield from index.row(ORIGINAL, ACCURACY, _BASE, label=_UNCHANGED, headline=True)
     for probe in gathered(EDITS):
         yield from index.row(probe, ACCURACY, _BASE, label=probe_label(probe), headline=True)
         yield from index.row(probe, INVARIANCE, _BASE, label="verdict kept", depth=1)
@@ -37,18 +37,3 @@ def reliability_rows(index: Index) -> Iterator[Row]:
         yield from index.row(probe, SELF_AGREEMENT, _BASE, label=probe_label(probe), headline=True)
         yield from index.row(probe, SELF_AGREEMENT, _ORIGINAL, label=_UNCHANGED, depth=1)
         yield from index.row(probe, BORDER_NOISE, _BASE, depth=1)
-
-
-def _unchanged(index: Index) -> Iterator[Row]:
-    """Accuracy on the items as they are, from the probe that shows all of them, else from the first edit."""
-    whole = [
-        row
-        for probe in shown_unchanged()
-        for row in index.row(probe, ACCURACY, _BASE, label=_UNCHANGED, headline=True)
-    ]
-    edited = (
-        row
-        for probe in gathered(EDITS)
-        for row in index.row(probe, ACCURACY, _ORIGINAL, label=_UNCHANGED, headline=True)
-    )
-    yield from whole or islice(edited, 1)

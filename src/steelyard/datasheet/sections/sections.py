@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.look_up import Address, Group
+from steelyard.datasheet.look_up import Group
 from steelyard.datasheet.sections.reliability import reliability_rows
 from steelyard.datasheet.sections.rows import Index, Row, Section
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import KINDS, metric_named, probe_title
-from steelyard.metrics.common import ACCURACY, DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE
+from steelyard.metrics.common import ACCURACY, DARK_CURRENT, FAILED_RATE, KAPPA, UNREADABLE_RATE
+from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN
 from steelyard.metrics.instrument.estimates import FIT_PROBABILITY, GOODNESS_OF_FIT, LIMIT_OF_DETECTION
 from steelyard.metrics.instrument.likelihood import NAMES, RESOLUTION, TIE_THRESHOLD
 from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO
@@ -34,6 +35,7 @@ from steelyard.metrics.run.losses import PROBE as RUN
 from steelyard.metrics.run.run_cost import PROBE as COST
 from steelyard.metrics.scores.vacuum import MEAN_SCORE
 from steelyard.probes.catalogue import section_of, told_whole
+from steelyard.stimuli.original import ORIGINAL
 from steelyard.wording import plural
 
 VACUUM, LADDER, CRITERION, NATURAL = "vacuum", "ladder", "criterion", "position"
@@ -62,6 +64,7 @@ def _all(index: Index) -> Iterator[Section]:
     yield _controls(index)
     for protocol in ("base", *index.protocols()):
         yield _natural(index, protocol)
+    yield _unchanged(index)
     yield _reliability(index)
     yield _failures(index)
     yield from _other_probes(index)
@@ -76,7 +79,7 @@ def _zero_point(index: Index) -> Section:
     rows += index.parts(VACUUM, DARK_CURRENT, named, depth=1)
     rows += index.row(VACUUM, MEAN_SCORE, {"protocol": "base"}, headline=True)
     rows += index.parts(VACUUM, MEAN_SCORE, named, depth=1)
-    question = "Does it name a winner" if index.level == "pairwise" else "Does it reward a response"
+    question = "Does it name a winner" if index.form == "pairwise" else "Does it reward a response"
     return Section("Zero point", f"{question} when there is nothing to judge?", tuple(rows))
 
 
@@ -205,8 +208,16 @@ def _natural(index: Index, protocol: str) -> Section:
     named = [(f"better in slot {slot}", {**here, "slot": slot}) for slot in (1, 2)]
     rows += index.parts(NATURAL, ACCURACY, named, depth=1)
     rows += index.row(NATURAL, ACCURACY_BOTH, here, label="both orders", depth=1)
+    rows += index.row(NATURAL, ACCURACY_GAIN, here, depth=1)
+    rows += index.row(NATURAL, KAPPA, here, depth=1)
     title = "Natural pairs" if protocol == "base" else f"Natural pairs, {protocol}"
     return Section(title, "Does the winner survive a change of order, and agree with people?", tuple(rows))
+
+
+def _unchanged(index: Index) -> Section:
+    """Items as they are, whichever probe showed them."""
+    question = "Is it right, more often than a rule that reads nothing, and which way does it err?"
+    return Section("Unchanged items", question, _rows_of(index, ORIGINAL))
 
 
 def _reliability(index: Index) -> Section:
@@ -230,23 +241,27 @@ def _failures(index: Index) -> Section:
 
 
 def _other_probes(index: Index) -> Iterator[Section]:
-    addresses: dict[str, list[Address]] = {}
-    for address in index.cells:
-        addresses.setdefault(address[0], []).append(address)
-    for probe in [name for name in addresses if name not in (VACUUM, LADDER, CRITERION, NATURAL, RUN)]:
-        rows: list[Row] = []
-        metrics = list(dict.fromkeys(metric for _, metric, _ in addresses[probe]))
-        whole = {metric for _, metric, group in addresses[probe] if group <= {BASE}}
-        gathered = section_of(probe) and not told_whole(probe)
-        for _, name, group in sorted(addresses[probe], key=lambda address: metrics.index(address[1])):
-            metric = metric_named(name)
-            words = numbers.condition(dict(group - {BASE}))
-            part = group > {BASE} and name in whole
-            label = words if part else metric.label if words == "all" else f"{metric.label}, {words}"
-            shown = (not metric.detail and not gathered) or probe == COST
-            shown = shown and not index.free(probe, metric, group)
-            rows += index.row(probe, metric, dict(group), label=label, depth=int(part), essential=shown)
-        yield Section(probe_title(probe), "", tuple(rows))
+    placed = (VACUUM, LADDER, CRITERION, NATURAL, ORIGINAL, RUN)
+    for probe in dict.fromkeys(probe for probe, _, _ in index.cells if probe not in placed):
+        yield Section(probe_title(probe), "", _rows_of(index, probe))
+
+
+def _rows_of(index: Index, probe: str) -> tuple[Row, ...]:
+    """Every figure of a probe, metric by metric."""
+    addresses = [address for address in index.cells if address[0] == probe]
+    rows: list[Row] = []
+    metrics = list(dict.fromkeys(metric for _, metric, _ in addresses))
+    whole = {metric for _, metric, group in addresses if group <= {BASE}}
+    gathered = section_of(probe) and not told_whole(probe)
+    for _, name, group in sorted(addresses, key=lambda address: metrics.index(address[1])):
+        metric = metric_named(name)
+        words = numbers.condition(dict(group - {BASE}))
+        part = group > {BASE} and name in whole
+        label = words if part else metric.label if words == "all" else f"{metric.label}, {words}"
+        shown = (not metric.detail and not gathered) or probe == COST
+        shown = shown and not index.free(probe, metric, group)
+        rows += index.row(probe, metric, dict(group), label=label, depth=int(part), essential=shown)
+    return tuple(rows)
 
 
 def _apart(step: float) -> str:

@@ -14,6 +14,7 @@ from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.visible import visible
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.remedies.cured import Cured
 from steelyard.metrics.run.losses import PROBE as RUN
 
 _MISSING = (FAILED_RATE.id, UNREADABLE_RATE.id)
@@ -76,7 +77,13 @@ class Summary:
 
     @property
     def calls(self) -> int:
-        """Calls of the measured judges, as far as the rates of calls without a verdict tell."""
+        """Calls of the measured judges, as far as the rates of calls without a verdict tell.
+
+        Judges made of others rest on calls that they share, and the run has counted those.
+        """
+        made = [judge for judge in self.measured if judge.members]
+        if made and isinstance(calls := self.datasheet.run.get("calls"), int):
+            return calls
         return sum(_calls(self.datasheet, judge.name) for judge in self.measured)
 
 
@@ -133,6 +140,7 @@ def _visible(datasheet: Datasheet) -> Datasheet:
         ),
         estimates=tuple(_visible_estimate(estimate) for estimate in datasheet.estimates),
         panel=tuple(_visible_estimate(estimate) for estimate in datasheet.panel),
+        remedies=tuple(_visible_remedy(cured) for cured in datasheet.remedies),
         readings=tuple(
             replace(
                 reading,
@@ -157,6 +165,11 @@ def _visible_verdict(verdict: Verdict) -> Verdict:
         next=visible(verdict.next),
         command=None if verdict.command is None else visible(verdict.command),
     )
+
+
+def _visible_remedy(cured: Cured) -> Cured:
+    figures = (replace(each, estimate=_visible_estimate(each.estimate)) for each in cured.figures)
+    return replace(cured, judge=visible(cured.judge), title=visible(cured.title), figures=tuple(figures))
 
 
 def _visible_estimate(estimate: Estimate) -> Estimate:

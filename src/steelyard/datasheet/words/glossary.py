@@ -32,7 +32,12 @@ INTERVALS: dict[str, str] = {
     "bootstrap_cluster": "Percentiles of a bootstrap that draws whole clusters.",
     "bootstrap_cluster_paired": "Percentiles of a bootstrap that draws whole clusters, both arms at once.",
     "random_mixture": (
-        "Clusters show no spread: as if as many random verdicts as the data allow were mixed in."
+        "Clusters show no spread: as if as many random verdicts as the data allow were mixed in; to the "
+        "other side, right ones."
+    ),
+    "lean_cluster": (
+        "On either side the wider of two: Student's t on the values that leave out one cluster each, and "
+        "variance recovery from the Wilson limits of the errors to each side."
     ),
     "newcombe": "Newcombe's interval for a difference of two proportions, built from their Wilson intervals.",
     "newcombe_cluster": "Newcombe's interval built from clustered intervals.",

@@ -93,6 +93,11 @@ def interval(estimate: Estimate, which: Interval | None = None) -> str:
     return f"{low}, {high}"
 
 
+def spelled(estimate: Estimate, number: float) -> str:
+    """Another number of the same metric, spelled like the estimate's own."""
+    return _one(estimate, number)
+
+
 def _one(estimate: Estimate, number: float) -> str:
     metric = metric_named(estimate.metric)
     match metric.shown_as:

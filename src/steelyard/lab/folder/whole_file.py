@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from steelyard.errors import StoreError
@@ -14,11 +15,17 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 def write_text(path: Path, text: str | Iterable[str]) -> None:
     """Whole or not at all: a reader never sees half a file; a long text may come in parts."""
+    with whole_file(path) as beside, beside.open("w", encoding="utf-8", newline="\n") as stream:
+        stream.writelines([text] if isinstance(text, str) else text)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A file beside the wanted one to write to, which takes its place when all of it is on disk."""
     beside = path.with_name(path.name + ".part")
     try:
-        with beside.open("w", encoding="utf-8", newline="\n") as stream:
-            stream.writelines([text] if isinstance(text, str) else text)
-            stream.flush()
+        yield beside
+        with beside.open("rb+") as stream:
             os.fsync(stream.fileno())
         beside.replace(path)
     except OSError as error:

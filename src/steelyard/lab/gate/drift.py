@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from steelyard.datasheet.comparison.sheet import interval, probability
+from steelyard.datasheet.comparison.rows import interval, probability
 from steelyard.datasheet.datasheet import JudgeEntry
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named, probe_title

@@ -9,6 +9,8 @@ from typing import Protocol, TypeVar
 from steelyard.datasheet.words.numbers import condition
 from steelyard.errors import ConfigError
 from steelyard.lab.gate.policy import PolicyRule
+from steelyard.metrics.run.losses import PROBE as RUN
+from steelyard.stimuli.original import ORIGINAL
 
 
 class Figure(Protocol):
@@ -27,11 +29,16 @@ class Figure(Protocol):
         """The condition."""
 
 
+WHOLE = (RUN, ORIGINAL)
+"""What a rule without a probe means where there is such a figure: all calls, all items as they are."""
+
 F = TypeVar("F", bound=Figure)
 
 
 def select(rule: PolicyRule, figures: Iterable[F]) -> list[F]:
     """The figures that a rule names; what it leaves open is taken pooled, under the base protocol.
+
+    A rule without a probe means all calls of the run, or the items as they are, where there is such a figure.
 
     Where a figure is not pooled over what the rule leaves open, each part must keep the limits, except that
     figures of equal pairs mean those of the same content unless the rule says otherwise.
@@ -41,7 +48,7 @@ def select(rule: PolicyRule, figures: Iterable[F]) -> list[F]:
     if "protocol" not in rule.group:
         named = _prefer(named, [f for f in named if f.group.get("protocol", "base") == "base"])
     if rule.probe is None:
-        named = _prefer(named, [f for f in named if f.probe == "run"])
+        named = _prefer(named, [f for f in named if f.probe in WHOLE])
     named = [f for f in named if not any(_pools(other, f) for other in named)]
     if "kind" not in rule.group and not rule.group.get("delta"):
         named = _prefer(named, [f for f in named if f.group.get("kind") == "same_subset"])

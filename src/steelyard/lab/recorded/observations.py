@@ -8,7 +8,7 @@ from dataclasses import fields
 from steelyard.errors import DataError
 from steelyard.lab.recorded.call import Call, Pair
 from steelyard.stimuli.expectation import Expectation, NoPreference, Prefers, Unknown
-from steelyard.stimuli.stimulus import Lineage, Stimulus
+from steelyard.stimuli.stimulus import RECORDED, Lineage, Stimulus
 
 
 def checked(calls: Iterable[Call]) -> tuple[Call, ...]:
@@ -47,7 +47,7 @@ def stimulus_of(pair: Pair) -> Stimulus:
         request="",
         texts=("", ""),
         expectation=_expectation(pair),
-        lineage=Lineage(parent=pair.task or pair.pair, edit="recorded elsewhere", author="recorded"),
+        lineage=Lineage(parent=pair.task or pair.pair, edit="recorded elsewhere", author=RECORDED),
         delta=pair.delta,
         base_level=pair.base_level,
     )

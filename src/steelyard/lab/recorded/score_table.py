@@ -19,7 +19,7 @@ from steelyard.probes.probe import POINTWISE, PROBES, Design, Probe, Showing, fo
 from steelyard.registry import Spec
 from steelyard.stimuli.expectation import Expectation, Label, Unknown
 from steelyard.stimuli.original import ORIGINAL, PERTURBED
-from steelyard.stimuli.stimulus import Lineage, Stimulus
+from steelyard.stimuli.stimulus import RECORDED, Lineage, Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.tasks.scale import parse_scale
 from steelyard.trials.reply import Usage
@@ -153,7 +153,7 @@ def stimulus_of(shown: Shown, number: int = 0) -> Stimulus:
         request="",
         texts=("",),
         expectation=_expectation(shown),
-        lineage=Lineage(parent=shown.item, edit=shown.edit or "recorded elsewhere", author="recorded"),
+        lineage=Lineage(parent=shown.item, edit=shown.edit or "recorded elsewhere", author=RECORDED),
         scale=shown.scale,
         level=shown.level,
     )

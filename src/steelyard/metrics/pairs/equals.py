@@ -1,6 +1,6 @@
 """Figures of pairs whose candidates are equally good, and the tests between equals.
 
-The tests are one family, declared before the data. Each of them holds its level of .05, and a judge without
+The tests are one family, declared before the data. Each of them holds its error of .05, and a judge without
 any preference would be flagged by one of three in a sheet of eight. Holm's correction over the family keeps
 that to one sheet in twenty.
 """
@@ -15,7 +15,7 @@ import numpy as np
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import FLAGGED, UNDERPOWERED
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.metric import Metric
+from steelyard.metrics.metric import LOW, Metric
 from steelyard.metrics.pairs.answer import neither
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import excluded, share_of_calls, tally
@@ -43,6 +43,7 @@ RAW_FALSE_PREFERENCE = Metric(
     "Calls that name a winner between texts of the same quality; a mixture that its parts explain.",
     event=lambda pairs: pairs.reports,
     kinds=SAME_QUALITY,
+    direction=LOW,
 )
 OTHER_CONFLICT = Metric(
     "other_conflict",

@@ -17,7 +17,7 @@ from steelyard.arrays import Ints
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.metric import Metric
+from steelyard.metrics.metric import HIGH, LOW, Metric
 from steelyard.metrics.pairs.answer import Answer, readable
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import excluded, share_of_calls, tally
@@ -34,6 +34,7 @@ from steelyard.metrics.pairs.decomposition import (
 )
 from steelyard.metrics.pairs.equals import ORDER, POSITION, cell_estimate, equals_tests, left_out, tie_rate
 from steelyard.metrics.pairs.flip_estimates import flip_estimates
+from steelyard.metrics.pairs.kappa import kappa
 from steelyard.metrics.pairs.missing import missing_rates
 from steelyard.metrics.pairs.position import position_test
 from steelyard.metrics.pairs.slot import DECLARED_PROTOCOL, net_slot_preference
@@ -47,6 +48,7 @@ ORDER_CONSISTENCY = Metric(
     "Pairs whose winner stays the same text when the order is reversed.",
     unit="pair",
     event=stable,
+    direction=HIGH,
 )
 FLIP_FIRST = Metric(
     "flip_first",
@@ -54,6 +56,7 @@ FLIP_FIRST = Metric(
     "Pairs whose winner changes with the order, to the first slot.",
     unit="pair",
     event=lambda pairs: positional(pairs) & (pairs.u_first == Answer.FIRST),
+    direction=LOW,
 )
 FLIP_SECOND = Metric(
     "flip_second",
@@ -61,6 +64,7 @@ FLIP_SECOND = Metric(
     "Pairs whose winner changes with the order, to the second slot.",
     unit="pair",
     event=lambda pairs: positional(pairs) & (pairs.u_first == Answer.SECOND),
+    direction=LOW,
 )
 ACCURACY_BOTH = Metric(
     "accuracy_both",
@@ -114,6 +118,7 @@ def natural_estimates(
         _accuracy(heading, labelled),
         *(_accuracy_in_slot(heading, labelled, slot) for slot in (1, 2)),
         _accuracy_both(heading, labelled),
+        kappa(heading, labelled, NO_GOLD),
         *missing_rates(heading, pairs),
     ]
 

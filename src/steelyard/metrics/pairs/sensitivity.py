@@ -108,13 +108,13 @@ def _share(
     """A share of right or wrong choices; where slots are uneven, it says what the other one could change."""
     count = count or partial(share_of_calls, metric=metric)
     estimate = proportion(heading, metric, count(pairs), reason=reason)
-    return over_slots(estimate, metric.limit_in(heading.group), pairs, count)
+    return over_slots(estimate, metric.limit_in(heading.group, heading.probe), pairs, count)
 
 
 def by_base_level(heading: Heading, pairs: Pairs) -> list[Estimate]:
     """Target sensitivity of one step, apart for each quality of the worse text."""
-    levels = np.unique(pairs.base_level[~np.isnan(pairs.base_level)])
+    qualities = np.unique(pairs.base_level[~np.isnan(pairs.base_level)])
     return [
-        target_sensitivity(heading.within(base_level=step(level)), pairs.where(pairs.base_level == level))
-        for level in levels
+        target_sensitivity(heading.within(base_level=step(quality)), pairs.where(pairs.base_level == quality))
+        for quality in qualities
     ]

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from steelyard.arrays import Floats, Ints
+from steelyard.metrics.common import AGREEMENT_FLOOR, KAPPA
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_VERDICTS, Heading
 from steelyard.metrics.metric import Metric, ShownAs
@@ -25,7 +26,6 @@ BALANCED_ACCURACY = Metric(
     "Mean of the shares of positives and of negatives that were scored right.",
     detail=True,
 )
-KAPPA = Metric("kappa", "Cohen κ", "Agreement with the label beyond chance.", signed=True)
 GWET_AC1 = Metric(
     "gwet_ac1",
     "Gwet AC1",
@@ -39,7 +39,11 @@ CCC = Metric("ccc", "concordance", "Lin's concordance correlation with the label
 PEARSON = Metric("pearson", "Pearson r", "Linear correlation with the label.", signed=True)
 SPEARMAN = Metric("spearman", "Spearman ρ", "Rank correlation with the label.", signed=True, detail=True)
 QWK = Metric(
-    "qwk", "quadratic-weighted κ", "Agreement beyond chance that weighs distant errors more.", signed=True
+    "qwk",
+    "quadratic-weighted κ",
+    "Agreement beyond chance that weighs distant errors more.",
+    signed=True,
+    limit=AGREEMENT_FLOOR,
 )
 KRIPPENDORFF_ALPHA = Metric(
     "krippendorff_alpha",

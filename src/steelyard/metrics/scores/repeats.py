@@ -10,18 +10,20 @@ import numpy as np
 from steelyard.arrays import Floats, Ints, Mask
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.metric import Metric
+from steelyard.metrics.metric import Limit, Metric
 from steelyard.metrics.scores.columns import Ending, Scores
 from steelyard.metrics.scores.resampled import Sums, resampled
 from steelyard.metrics.scores.shares import share, unit_sums
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.intervals import AGREEMENT
 from steelyard.metrics.stats.tally import Tally
+from steelyard.stimuli.original import ORIGINAL
 
 SELF_AGREEMENT = Metric(
     "self_agreement",
     "self-agreement",
     "Pairs of repeats of the same input with equal scores; it says nothing of accuracy.",
+    limit=Limit(0.90, "min", probes=(ORIGINAL,)),
 )
 NOISE_FLOOR = Metric(
     "noise_floor", "noise floor", "Pairs of repeats of the same input whose scores differ.", detail=True
@@ -30,7 +32,12 @@ FLIP_RATE = Metric(
     "flip_rate", "flip rate", "Inputs whose repeats do not all have the same score.", detail=True
 )
 FLEISS_KAPPA = Metric(
-    "fleiss_kappa", "Fleiss κ", "Agreement of repeats beyond chance.", signed=True, detail=True
+    "fleiss_kappa",
+    "Fleiss κ",
+    "Agreement of repeats beyond chance.",
+    signed=True,
+    detail=True,
+    limit=Limit(0.60, "min", probes=(ORIGINAL,)),
 )
 ICC = Metric(
     "icc",
@@ -38,6 +45,7 @@ ICC = Metric(
     "Share of the variance of scores that lies between inputs.",
     signed=True,
     detail=True,
+    limit=Limit(0.75, "min", probes=(ORIGINAL,)),
 )
 
 NO_REPEATS = "no input was judged twice: ask for repeats with --replicates 2 or more"

@@ -10,9 +10,10 @@ import numpy as np
 from steelyard.arrays import Floats
 from steelyard.identity import seed_for
 from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.findings import UNDERPOWERED, Beyond
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join
+from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join, limit_told
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.stats.clusters import REPLICATES, percentile_limits, resample
 from steelyard.metrics.stats.intervals import UNBOUNDED, Ends, Limits
@@ -59,6 +60,12 @@ def resampled(
     found, remark = intervals(sums.table, figure, heading.bootstrap_seed(metric.id), ends)
     assumed = alike() if remark == NO_WIDTH else None
     clusters = sums.rows.n_clusters
+    limit = metric.limit_in(heading.group, heading.probe)
+    beyond = Beyond(sums.table, figure, ends, sums.n_calls)
+    word = beyond.word(limit) if limit else None
+    if limit and not found:
+        # A limit is read from these, so they are shown.
+        found, assumed, remark = (Interval("random_mixture", *beyond.limits(0.975)),), None, NO_SPREAD
     return heading.estimate(
         metric,
         unit=unit,
@@ -70,7 +77,16 @@ def resampled(
         excluded=sums.rows.lost(),
         bounds=bounds,
         chance=chance,
-        note=join([*notes, NO_SPREAD if assumed else remark, ONE_CLUSTER if clusters < 2 else None]),
+        finding=word,
+        calls_needed=beyond.calls_needed(limit) if limit and word == UNDERPOWERED else None,
+        note=join(
+            [
+                *notes,
+                NO_SPREAD if assumed else remark,
+                ONE_CLUSTER if clusters < 2 else None,
+                limit_told(limit) if limit else None,
+            ]
+        ),
     )
 
 

@@ -1,0 +1,82 @@
+"""`steelyard show`: the calls behind a figure, with texts, raw replies and how they were read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from steelyard.cli.options import option, whole
+from steelyard.wording import counted
+
+if TYPE_CHECKING:
+    from steelyard.lab.show import Shown, Wanted
+
+
+@click.command(short_help="Show the calls behind a figure.")
+@click.argument("folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
+@option("-j", "--judge", help="Only this judge; all judges under test without it.")
+@option("-p", "--probe", help="Only what this probe shows.")
+@option(
+    "--outcome",
+    type=click.Choice(["wrong", "flip", "positional", "unreadable", "failed"]),
+    help="Only calls that ended so.",
+)
+@option("-n", "--number", type=whole(1), default=3, help="How many stimuli of each judge.")
+@option("--json", "as_json", is_flag=True, help="Print JSON, texts and replies in full.")
+def show(
+    folder: Path, judge: str | None, probe: str | None, outcome: str | None, number: int, as_json: bool
+) -> None:
+    """Show calls of a run folder: request, texts, both orders, raw replies, how each was read, and why it
+    counts as it does. The most telling come first; chance with the study's seed decides between equals.
+
+    Outcomes: wrong (not the reference), flip (another verdict on the same question, or after an edit that
+    should change nothing), positional (the same slot won in both orders), unreadable, failed.
+
+    Example: steelyard show steelyard-runs/mine --outcome flip -n 5
+    """
+    from steelyard.lab.show import Wanted
+    from steelyard.lab.show import show as choose
+
+    wanted = Wanted(judge, probe, outcome, number)
+    chosen = choose(folder, wanted)
+    if as_json:
+        _print_json(chosen)
+    else:
+        _print(chosen, wanted)
+
+
+def _print_json(chosen: Sequence[Shown]) -> None:
+    import json
+
+    body = [
+        {"judge": one.judge, "matching": one.matching, "exhibits": [e.to_json() for e in one.exhibits]}
+        for one in chosen
+    ]
+    click.echo(json.dumps(body, indent=1))
+
+
+def _print(chosen: Sequence[Shown], wanted: Wanted) -> None:
+    from shutil import get_terminal_size
+
+    from steelyard.datasheet.render.exhibits_text import render
+    from steelyard.datasheet.words.visible import visible
+
+    width = min(get_terminal_size((80, 24)).columns, 100)
+    for one in chosen:
+        click.echo(visible(_headline(one, wanted)))
+        if one.exhibits:
+            click.echo(f"\n{render(one.exhibits, width)}\n")
+
+
+def _headline(one: Shown, wanted: Wanted) -> str:
+    """Which calls these are, how many more there are, or that there are none."""
+    of = f" of probe {wanted.probe}" if wanted.probe else ""
+    ending = f" with outcome {wanted.outcome}" if wanted.outcome else ""
+    if not one.matching:
+        return f"{one.judge}: no calls{of}{ending}."
+    less = len(one.exhibits) < one.matching
+    more = f", {len(one.exhibits)} shown; -n {one.matching} shows all" if less else ""
+    return f"{one.judge}: {counted(one.matching, 'stimulus', 'stimuli')}{of}{ending}{more}."

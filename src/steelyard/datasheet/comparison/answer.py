@@ -1,0 +1,139 @@
+"""Which of two judges is better, and in what: the sentences that a comparison begins with.
+
+A difference counts where its corrected test shows it; which way is better, the metric says. Where none
+says so, a difference is told without a winner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from steelyard.datasheet.comparison.rows import label
+from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.glossary import metric_named
+from steelyard.metrics.comparison.comparison import Comparison
+from steelyard.metrics.findings import CLEAR, UNDERPOWERED
+from steelyard.metrics.metric import HIGH
+from steelyard.probes.catalogue import gathered
+from steelyard.probes.probe import EDITS
+from steelyard.wording import counted
+
+AT_MOST = 3
+"""Figures that a sentence names; others are counted."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a comparison comes to."""
+
+    first: tuple[Comparison, ...]
+    """Figures in which A is better."""
+    second: tuple[Comparison, ...]
+    """Figures in which B is better."""
+    neither: tuple[Comparison, ...]
+    """Figures that differ, where neither way is better."""
+    alike: tuple[Comparison, ...]
+    """Figures that differ by less than the margin, if at all."""
+    open: tuple[Comparison, ...]
+    """Figures that these units do not decide."""
+
+    @classmethod
+    def of(cls, rows: Iterable[Comparison]) -> Answer:
+        """Sort the figures that have a difference, main ones first."""
+        known = main_first(row for row in rows if row.difference is not None)
+        told = [row for row in known if row.differs]
+        return cls(
+            tuple(row for row in told if winner(row) == "A"),
+            tuple(row for row in told if winner(row) == "B"),
+            tuple(row for row in told if winner(row) is None),
+            tuple(row for row in known if row.finding == CLEAR and not row.differs),
+            tuple(row for row in known if row.finding == UNDERPOWERED and not row.differs),
+        )
+
+    def sentences(self, first: str, second: str, margin: float) -> Iterator[str]:
+        """The answer first, then what is alike and what is open."""
+        sides = [(first, self.first), (second, self.second)]
+        better = [f"{name} is better in {_listed(rows, _gain)}" for name, rows in sides if rows]
+        if len(better) == 2:
+            yield f"Each is better in something: {', while '.join(better)}."
+        elif better:
+            yield f"{better[0]}."
+        else:
+            yield "Neither is shown to be better."
+        if self.neither:
+            yield f"They also differ in {_listed(self.neither, _both)}."
+        if self.alike:
+            yield f"Alike within ±{margin:g}: {_listed(self.alike, label)}."
+        if self.open:
+            yield f"Not told apart: {_listed(self.open, _undecided)}."
+
+
+def winner(row: Comparison) -> str | None:
+    """`A` or `B` where a difference is shown and one way is better; else None."""
+    better = metric_named(row.metric).better
+    if not row.differs or not row.difference or not better:
+        return None
+    return "B" if (row.difference > 0) == (better == HIGH) else "A"
+
+
+def main_first(rows: Iterable[Comparison]) -> list[Comparison]:
+    """Agreement with labels, then what a datasheet has limits for, then the rest; edited texts last."""
+    edits = frozenset(gathered(EDITS))
+    return sorted(rows, key=lambda row: _rank(row, edits))
+
+
+def _rank(row: Comparison, edits: frozenset[str]) -> tuple[bool, bool, int]:
+    metric = metric_named(row.metric)
+    if metric.labelled:
+        place = 0
+    elif metric.limit_in(row.group):
+        place = 1
+    else:
+        place = 2 if metric.better and not metric.detail else 3
+    return row.probe in edits, row.group.get("protocol", "base") != "base", place
+
+
+def _listed(rows: Sequence[Comparison], words: Callable[[Comparison], str]) -> str:
+    """One figure of each metric, the main one; others are counted."""
+    named = list({row.metric: row for row in reversed(rows)}.values())[::-1][:AT_MOST]
+    more = len(rows) - len(named)
+    return "; ".join([*map(words, named), *([counted(more, "more figure")] if more else [])])
+
+
+def _gain(row: Comparison) -> str:
+    """`accuracy, unchanged items (0.97 against 0.81, by 0.16 [0.09, 0.27])`, the better first."""
+    ends = [row.second, row.first] if winner(row) == "B" else [row.first, row.second]
+    better, worse = (numbers.decimal(end or 0.0) for end in ends)
+    by = numbers.decimal(abs(row.difference or 0.0))
+    return f"{label(row)} ({better} against {worse}, by {by} {_turned(row)})"
+
+
+def _turned(row: Comparison) -> str:
+    """The interval of the difference, counted in favour of the larger share."""
+    low, high = row.intervals[0].low or 0.0, row.intervals[0].high or 0.0
+    ends = (low, high) if (row.difference or 0.0) >= 0 else (-high, -low)
+    return f"[{', '.join(numbers.decimal(end) for end in ends)}]"
+
+
+def _both(row: Comparison) -> str:
+    shares = (numbers.decimal(end or 0.0) for end in (row.first, row.second))
+    return f"{label(row)} (A {', B '.join(shares)})"
+
+
+def _undecided(row: Comparison) -> str:
+    """The figure, and how many further units would show a difference of this size."""
+    detectable, difference = row.minimum_detectable, abs(row.difference or 0.0)
+    if not detectable or not difference or detectable <= difference:
+        return label(row)
+    more = round(row.n_clusters * ((detectable / difference) ** 2 - 1))
+    if more < 1 or more > 100 * row.n_clusters:
+        return label(row)
+    unit = "row" if row.n_pairs == row.n_clusters else "task"
+    signed = numbers.decimal(row.difference or 0.0, signed=True)
+    return f"{label(row)} ({signed}; about {counted(_two_digits(more), f'more {unit}')} would show that)"
+
+
+def _two_digits(count: int) -> int:
+    unit: int = 10 ** max(0, len(str(count)) - 2)
+    return -(-count // unit) * unit

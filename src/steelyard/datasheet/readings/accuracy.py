@@ -1,0 +1,158 @@
+"""Whether a judge is right, held against rules that read nothing; and which way its errors go."""
+
+from __future__ import annotations
+
+from steelyard.datasheet.look_up import Figures
+from steelyard.datasheet.readings.answer import Answer, unanswered, worst
+from steelyard.datasheet.readings.more_data import more_calls
+from steelyard.datasheet.words.numbers import abstentions, decimal, defined, figure, times
+from steelyard.metrics.common import ACCURACY, KAPPA
+from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, AGAINST, ERROR_GAIN
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.findings import CLEAR, FLAGGED, MARGIN, UNDERPOWERED
+from steelyard.metrics.scores.against_labels import BIAS, MAE, QWK
+from steelyard.metrics.scores.leniency import LENIENCY, PASS_RATE, SHARE_ABOVE, SHARE_BELOW
+from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE
+from steelyard.stimuli.natural import NATURAL_PROBE
+from steelyard.stimuli.original import ORIGINAL
+
+FLIP = "label_flip"
+
+
+def accuracy(figures: Figures) -> Answer | None:
+    """Agreement with the references beside the best rule that reads nothing, and beyond chance."""
+    probe, noun = _subject(figures)
+    right = figures.of_probe(probe, ACCURACY.id, protocol="base")
+    if not defined(right):
+        return unanswered(right)
+    gain = _first(figures, probe, ACCURACY_GAIN.id, ERROR_GAIN.id)
+    kappa = _first(figures, probe, KAPPA.id, QWK.id)
+    tests = [estimate for estimate in (gain, kappa) if defined(estimate)]
+    word = worst(*(estimate.finding or UNDERPOWERED for estimate in tests)) if defined(kappa) else "undefined"
+    parts = [
+        f"{_opening(word, gain)}gives the reference answer in {times(right, 'call')} on {noun}, "
+        f"{figure(right)}{abstentions(right)}",
+        _beside(figures, probe, gain),
+        _beyond_chance(kappa),
+        _flipped(figures),
+        more_calls(_undecided(word, tests)),
+    ]
+    return word, "; ".join(part.removeprefix("; ") for part in parts if part)
+
+
+def leniency(figures: Figures) -> Answer | None:
+    """Which way errors go; nothing without two kinds of labels to err on."""
+    shift = figures.of_probe(ORIGINAL, LENIENCY.id, protocol="base")
+    if not defined(shift):
+        return unanswered(shift)
+    up = (shift.value or 0.0) > 0
+    words = {
+        FLAGGED: "is lenient" if up else "is strict",
+        CLEAR: "errs to neither side beyond the margin",
+        UNDERPOWERED: "too few data to say whether it is lenient or strict",
+    }
+    word = shift.finding or "undefined"
+    parts = [
+        f"{words.get(word, 'errors compared')}: leniency {figure(shift)}, margin {MARGIN:g}",
+        _false_rates(figures),
+        _passes(figures),
+        _levels(figures),
+        more_calls(shift),
+    ]
+    return word, "; ".join(part.removeprefix("; ") for part in parts if part)
+
+
+def _subject(figures: Figures) -> tuple[str, str]:
+    """What was judged as it is: single texts, else natural pairs."""
+    scored = figures.of_probe(ORIGINAL, ACCURACY.id, protocol="base") is not None
+    return (ORIGINAL, "unchanged items") if scored else (NATURAL_PROBE, "natural pairs")
+
+
+def _first(figures: Figures, probe: str, *metrics: str) -> Estimate | None:
+    found = [figures.of_probe(probe, metric, protocol="base") for metric in metrics]
+    return next((estimate for estimate in found if estimate is not None), None)
+
+
+def _opening(word: str, gain: Estimate | None) -> str:
+    """What stands first: that a rule which reads nothing does as well, where it may."""
+    if word != FLAGGED or not defined(gain):
+        return ""
+    short = gain.finding == FLAGGED or (gain.value or 0.0) <= 0
+    return f"is no better than {_rule(gain)}: " if short else ""
+
+
+def _rule(gain: Estimate) -> str:
+    """The rule that a gain is told against."""
+    return (gain.note or "").split("; ")[0].removeprefix(AGAINST)
+
+
+def _beside(figures: Figures, probe: str, gain: Estimate | None) -> str:
+    if not defined(gain):
+        return ""
+    if gain.metric == ACCURACY_GAIN.id:
+        said = {CLEAR: "better than", FLAGGED: "worse than"}.get(gain.finding or "", "not shown to beat")
+        return (
+            f"{said} {_rule(gain)} by {figure(gain)}"
+            if said != "not shown to beat"
+            else (f"not shown to beat {_rule(gain)}: {figure(gain)}")
+        )
+    error = figures.of_probe(probe, MAE.id, protocol="base")
+    off = f"{figure(error)} levels off, " if defined(error) else ""
+    return f"{off}nearer than {_rule(gain)} by {figure(gain)}"
+
+
+def _beyond_chance(kappa: Estimate | None) -> str:
+    if kappa is None:
+        return ""
+    if not defined(kappa):
+        return f"agreement beyond chance says nothing: {kappa.note}"
+    floor = KAPPA.limit
+    return f"beyond chance {figure(kappa)}" + (f", floor {floor.value:g}" if floor else "")
+
+
+def _flipped(figures: Figures) -> str:
+    flipped = figures.of_probe(FLIP, ACCURACY.id, protocol="base")
+    if not defined(flipped):
+        return ""
+    return f"follows a flipped label in {flipped.numerator} of {flipped.denominator}, {figure(flipped)}"
+
+
+def _undecided(word: str, tests: list[Estimate]) -> Estimate | None:
+    """The figure that more data would decide, where that is what is missing."""
+    if word != UNDERPOWERED:
+        return None
+    return next((estimate for estimate in reversed(tests) if estimate.finding == UNDERPOWERED), None)
+
+
+def _false_rates(figures: Figures) -> str:
+    rates = [
+        (figures.of_probe(ORIGINAL, metric.id, protocol="base"), words)
+        for metric, words in ((FALSE_POSITIVE_RATE, "passes"), (FALSE_NEGATIVE_RATE, "fails"))
+    ]
+    return ", ".join(
+        f"{words} {times(rate, 'call')} that should {'fail' if words == 'passes' else 'pass'}, {figure(rate)}"
+        for rate, words in rates
+        if defined(rate)
+    )
+
+
+def _passes(figures: Figures) -> str:
+    passes = figures.of_probe(ORIGINAL, PASS_RATE.id, protocol="base")
+    if not defined(passes) or passes.chance is None:
+        return ""
+    return (
+        f"passes {decimal(passes.value or 0.0)} of calls where the references pass {decimal(passes.chance)}"
+    )
+
+
+def _levels(figures: Figures) -> str:
+    bias = figures.of_probe(ORIGINAL, BIAS.id, protocol="base")
+    sides = [figures.of_probe(ORIGINAL, metric.id, protocol="base") for metric in (SHARE_ABOVE, SHARE_BELOW)]
+    if not defined(bias):
+        return ""
+    told = [
+        f"{words} in {times(side, 'call')}"
+        for side, words in zip(sides, ("above the reference", "below"), strict=True)
+        if defined(side)
+    ]
+    return f"{figure(bias)} levels from the reference in the mean, {', '.join(told)}"

@@ -1,0 +1,32 @@
+"""A judge that always answers the same: what such answers say nothing of."""
+
+from __future__ import annotations
+
+from typing import TypeGuard
+
+from steelyard.datasheet.look_up import Figures
+from steelyard.datasheet.readings.answer import Answer
+from steelyard.datasheet.words.numbers import defined, times
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.run.unchanged import COMMONEST_ANSWER
+from steelyard.stimuli.original import ORIGINAL
+
+SAYS_NOTHING = "says nothing"
+"""How a reading begins that answers which never vary leave without a meaning."""
+
+
+def says_nothing(figures: Figures, because: str) -> Answer | None:
+    """The answer where every score of the judge is the same; `because` says what follows; else None."""
+    commonest = figures.of_probe(ORIGINAL, COMMONEST_ANSWER.id, protocol="base")
+    if not never_varies(commonest):
+        return None
+    answer = (commonest.note or "").split("; ")[0].removeprefix("answer ")
+    return "undefined", (
+        f"{SAYS_NOTHING}: it gives the same answer to everything, {answer} in {times(commonest, 'call')}, "
+        f"{because}"
+    )
+
+
+def never_varies(commonest: Estimate | None) -> TypeGuard[Estimate]:
+    """True where more than one call was scored, and all alike."""
+    return defined(commonest) and commonest.value == 1 and (commonest.denominator or 0) > 1

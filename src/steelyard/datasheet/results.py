@@ -1,0 +1,200 @@
+"""Results item by item: one row per judge and presentation, in columns that are coded once."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from steelyard.arrays import Ints
+from steelyard.stimuli.expectation import Expectation, Label, NoPreference, Prefers
+from steelyard.stimuli.stimulus import Stimulus
+from steelyard.trials.trial import ORDERS
+from steelyard.verdicts.call_answers import NEITHER, CallAnswers, answer_word, reason_of
+from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.verdict import Decided, Tie
+
+Value = str | int | bool | None
+"""What a cell holds; None where there is nothing to say."""
+
+JURY = 3
+"""Judges under test from which on a run has a jury."""
+CHUNK = 20_000
+"""Rows that are written at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """Distinct values, and which of them each row has."""
+
+    values: Sequence[Value]
+    """What `codes` is an index into."""
+    codes: Ints
+    """One entry per row."""
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """Every call that has an observation, in the order of the observations."""
+
+    observations: Observations
+    """The calls of all judges."""
+    baselines: Collection[str] = ()
+    """Judges that stand beside those under test."""
+
+    def __len__(self) -> int:
+        return len(self.observations)
+
+    @cached_property
+    def columns(self) -> dict[str, Column]:
+        """By name, in the order in which they are written."""
+        seen = self.observations
+        return {
+            "judge": Column(seen.judges, seen.judge),
+            "baseline": Column([name in self.baselines for name in seen.judges], seen.judge),
+            **{name: self._shown(value) for name, value in _OF_STIMULUS.items()},
+            "protocol": Column(seen.protocols, seen.protocol),
+            "order": self._order(),
+            "replicate": _numbered(seen.replicate),
+            "verdict": Column([answer_word(verdict) for verdict in seen.verdicts], seen.verdict),
+            "reason": Column([reason_of(verdict) for verdict in seen.verdicts], seen.verdict),
+            "winner": self._winner(),
+            "right": self._right(),
+            "jury": self._jury(),
+        }
+
+    def csv(self) -> Iterator[str]:
+        """The text of `results.csv`, in parts."""
+        yield ",".join(self.columns) + "\n"
+        cells = [[_cell(value) for value in column.values] for column in self.columns.values()]
+        for rows in self._rows(cells):
+            yield "".join(f"{','.join(row)}\n" for row in rows)
+
+    def jsonl(self) -> Iterator[str]:
+        """The text of `results.jsonl`, in parts."""
+        members = [
+            [f"{json.dumps(name)}: {json.dumps(value)}" for value in column.values]
+            for name, column in self.columns.items()
+        ]
+        for rows in self._rows(members):
+            yield "".join(f"{{{', '.join(row)}}}\n" for row in rows)
+
+    def _rows(self, spelled: Sequence[Sequence[str]]) -> Iterator[Iterator[tuple[str, ...]]]:
+        """Rows of spelled values, some at a time: a million are never lists at once."""
+        codes = [column.codes for column in self.columns.values()]
+        for start in range(0, len(self), CHUNK):
+            part = slice(start, start + CHUNK)
+            yield zip(
+                *(
+                    map(words.__getitem__, code[part].tolist())
+                    for words, code in zip(spelled, codes, strict=True)
+                ),
+                strict=True,
+            )
+
+    def _shown(self, value: Callable[[Stimulus], Value]) -> Column:
+        seen = self.observations
+        return Column([value(stimulus) for stimulus in seen.shown.stimuli], seen.stimulus)
+
+    def _order(self) -> Column:
+        """Which content stood first; nothing for a single text."""
+        seen = self.observations
+        return Column((*ORDERS, None), np.where(seen.shown.paired[seen.stimulus], seen.order, len(ORDERS)))
+
+    @cached_property
+    def _answers(self) -> CallAnswers:
+        return CallAnswers.of(self.observations)
+
+    def _winner(self) -> Column:
+        """The content of a pair that won; nothing where neither did."""
+        seen, answer = self.observations, self._answers.answer
+        won = seen.shown.paired[seen.stimulus] & (answer > NEITHER)
+        return Column((None, "u", "v"), np.where(won, answer, NEITHER).astype(np.int64))
+
+    def _right(self) -> Column:
+        """Whether the reference was met; nothing without a verdict or a reference."""
+        answers = self._answers
+        return Column((None, False, True), answers.held.astype(np.int64) + answers.right)
+
+    def _jury(self) -> Column:
+        """The answer that most judges under test gave to the same presentation; nothing where two lead."""
+        seen = self.observations
+        under_test = [n for n, name in enumerate(seen.judges) if name not in self.baselines]
+        votes = np.isin(seen.judge, under_test) & seen.ended(Decided, Tie)
+        if len(np.unique(seen.judge[votes])) < JURY:
+            return Column((None,), np.zeros(len(self), dtype=np.int64))
+        presentation = _presentations(seen)
+        leading = _leading(presentation[votes], seen.verdict[votes], int(presentation.max()) + 1)
+        return Column((None, *map(answer_word, seen.verdicts)), leading[presentation] + 1)
+
+
+def _presentations(seen: Observations) -> Ints:
+    """What was shown and how, numbered: judges of one presentation share its number."""
+    repeats = _numbered(seen.replicate)
+    arm = (seen.stimulus * len(seen.protocols) + seen.protocol) * len(ORDERS) + seen.order
+    number: Ints = np.unique(arm * len(repeats.values) + repeats.codes, return_inverse=True)[1]
+    return number
+
+
+def _leading(presentation: Ints, verdict: Ints, count: int) -> Ints:
+    """The verdict with the most votes on each presentation; -1 where none has more than all others."""
+    kinds = int(verdict.max()) + 1
+    cast, votes = np.unique(presentation * kinds + verdict, return_counts=True)
+    place = cast // kinds
+    most = np.zeros(count, dtype=np.int64)
+    np.maximum.at(most, place, votes)
+    top = votes == most[place]
+    leaders = np.bincount(place[top], minlength=count)
+    leading = np.full(count, -1, dtype=np.int64)
+    leading[place[top]] = (cast % kinds)[top]
+    return np.asarray(np.where(leaders == 1, leading, -1), dtype=np.int64)
+
+
+def label_word(expectation: Expectation) -> str | None:
+    """The reference as files spell it: a score, `u` or `v`, `tie`; None where nobody has said."""
+    match expectation:
+        case Label(value=value):
+            return value
+        case Prefers(content=content):
+            return content
+        case NoPreference():
+            return "tie"
+    return None
+
+
+_OF_STIMULUS: dict[str, Callable[[Stimulus], Value]] = {
+    "id": lambda stimulus: stimulus.id,
+    "item": lambda stimulus: stimulus.lineage.parent,
+    "task": lambda stimulus: stimulus.cluster,
+    "stratum": lambda stimulus: stimulus.stratum,
+    "probe": lambda stimulus: stimulus.probe,
+    "kind": lambda stimulus: stimulus.kind,
+    "label": lambda stimulus: label_word(stimulus.expectation),
+}
+"""Columns that say what was shown; `id` is that of `stimuli.jsonl`."""
+
+
+def _numbered(numbers: Ints) -> Column:
+    values, codes = np.unique(numbers, return_inverse=True)
+    return Column(values.tolist(), codes.astype(np.int64))
+
+
+_FORMULA = re.compile(r"[=+\-@\t\r]")
+_QUOTED = re.compile(r'[",\r\n]')
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
+
+
+def _cell(value: Value) -> str:
+    """A cell that no spreadsheet takes for a formula: an apostrophe stands before what would be one."""
+    if value is None or value == "":
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = str(value).encode("utf-8", "backslashreplace").decode()
+    if _FORMULA.match(text) and not _NUMBER.fullmatch(text):
+        text = f"'{text}"
+    return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text

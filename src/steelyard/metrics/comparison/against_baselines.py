@@ -1,0 +1,256 @@
+"""A judge against rules that read nothing: is it right more often than always giving one answer?
+
+The rules are every constant answer, computed from the labels, and the baselines of the same run, each on the
+judge's own calls. None is chosen by the data: to be `clear` the judge has to beat every rule, each at 5 %, so
+that no luck in choosing the best helps it; to be `flagged` it has to fall short of the best one at 5 % over
+the number of rules, so that a rule which is best by luck does not condemn it. The figure is told against the
+best rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from steelyard.arrays import Floats, Ints, Mask
+from steelyard.metrics.comparison.paired import Paired
+from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED, by_loss, moved_by
+from steelyard.metrics.heading import Heading
+from steelyard.metrics.metric import HIGH, Metric
+from steelyard.metrics.pairs.answer import Answer, lost, readable, shown
+from steelyard.metrics.pairs.columns import collect
+from steelyard.metrics.proportions import ONE_CLUSTER, join
+from steelyard.metrics.scores.columns import Scores, collect_scores
+from steelyard.metrics.scores.original_range import on_original_range
+from steelyard.metrics.scores.shares import NO_LABELS, OWN_LABELS
+from steelyard.metrics.stats.cluster_mean import ClusterMean
+from steelyard.metrics.stats.intervals import UNBOUNDED, Limits
+from steelyard.metrics.stats.power import ALPHA
+from steelyard.stimuli.natural import NATURAL_PROBE
+from steelyard.stimuli.original import ORIGINAL
+from steelyard.verdicts.observations import Observations
+from steelyard.wording import counted
+
+ACCURACY_GAIN = Metric(
+    "accuracy_gain",
+    "over best baseline",
+    "Accuracy minus that of the best rule that reads nothing: a constant answer, or a baseline of the run.",
+    signed=True,
+    direction=HIGH,
+)
+ERROR_GAIN = Metric(
+    "error_gain",
+    "over best baseline",
+    "Levels by which scores lie nearer to the label than those of the best rule that reads nothing.",
+    signed=True,
+    direction=HIGH,
+)
+METRICS = (ACCURACY_GAIN, ERROR_GAIN)
+"""In reading order."""
+_METHODS = {ACCURACY_GAIN: "tango_cluster", ERROR_GAIN: "t_cluster"}
+
+NO_GOLD = "no pair says which text is better"
+NO_VERDICT = "no call on a labelled item ended in a verdict"
+AGAINST = "against "
+"""How the note begins that names the rule."""
+_SLOTS = {
+    "always naming slot 1": Answer.FIRST,
+    "always naming slot 2": Answer.SECOND,
+    "always answering tie": Answer.TIE,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Calls held against labels: one row per labelled call, with what each rule gets on it."""
+
+    keys: tuple[tuple[str, int, int], ...]
+    """Stimulus, replicate and order of each call."""
+    least: Floats
+    """What the judge gets in the worst case; for a call without a verdict the least there is."""
+    most: Floats
+    """What it gets in the best case; the same as `least` for every call with a verdict."""
+    read: Mask
+    """Calls with a verdict."""
+    cluster: Ints
+    """Task of each call."""
+    unit: Ints
+    """Item or pair of each call."""
+    constants: Mapping[str, Floats]
+    """Rule in words to what it gets on each call."""
+    excluded: Mapping[str, int]
+    """Calls without a verdict."""
+
+    @cached_property
+    def got(self) -> dict[tuple[str, int, int], float]:
+        """What the judge gets on each call with a verdict."""
+        return {key: value for key, value, read in zip(self.keys, self.least, self.read, strict=True) if read}
+
+
+@dataclass(frozen=True, eq=False)
+class _Gap:
+    """The judge's calls with a verdict beside those of one rule."""
+
+    judge: Floats
+    rule: Floats
+    cluster: Ints
+    unit: Ints
+
+    @property
+    def value(self) -> float:
+        return float((self.judge - self.rule).mean())
+
+    def limits(self, probability: float) -> Limits:
+        """Two-sided limits at this one-sided probability, clustered."""
+        if set(np.unique(np.concatenate([self.judge, self.rule]))) <= {0.0, 1.0}:
+            first, second = self.rule.astype(np.int64), self.judge.astype(np.int64)
+            return Paired(first, second, self.cluster, self.unit).limits(probability)
+        units = self.cluster if len(np.unique(self.cluster)) > 1 else self.unit
+        mean = ClusterMean.of(np.unique(units, return_inverse=True)[1], self.judge - self.rule)
+        return mean.limits(probability, UNBOUNDED) or (mean.mean, mean.mean)
+
+
+def gain_estimates(
+    judge: str, observations: Observations, baselines: Mapping[str, Observations], seed: int
+) -> list[Estimate]:
+    """The judge's gain over the best rule: on single texts as they are, and on natural pairs."""
+    estimates: list[Estimate] = []
+    for protocol in sorted(observations.protocols_seen, key=lambda name: (name != "base", name)):
+        rows = observations.among(protocol=protocol)
+        others = {name: seen.among(protocol="base") for name, seen in baselines.items()}
+        if len(plain := rows.among(ORIGINAL)):
+            heading = Heading.under(judge, ORIGINAL, protocol, seed)
+            estimates += _of_scores(heading, plain, {n: seen.among(ORIGINAL) for n, seen in others.items()})
+        if len(natural := rows.among(NATURAL_PROBE)):
+            heading = Heading.under(judge, NATURAL_PROBE, protocol, seed)
+            rivals = {n: _of_pairs(seen.among(NATURAL_PROBE)) for n, seen in others.items()}
+            estimates.append(_gain(heading, ACCURACY_GAIN, _of_pairs(natural), rivals, NO_GOLD))
+    return estimates
+
+
+def _of_scores(
+    heading: Heading, rows: Observations, baselines: Mapping[str, Observations]
+) -> Iterable[Estimate]:
+    scores = collect_scores(on_original_range(rows))
+    others = {name: collect_scores(on_original_range(seen)) for name, seen in baselines.items()}
+    lacking = OWN_LABELS if np.any(scores.own_label) else NO_LABELS
+    if np.any(scores.binary):
+        rivals = {name: _right(seen.where(seen.binary)) for name, seen in others.items()}
+        yield _gain(heading, ACCURACY_GAIN, _right(scores.where(scores.binary)), rivals, lacking)
+    if not np.all(scores.binary):
+        rivals = {name: _near(seen.where(~seen.binary)) for name, seen in others.items()}
+        yield _gain(heading, ERROR_GAIN, _near(scores.where(~scores.binary)), rivals, lacking)
+
+
+def _right(scores: Scores) -> Held:
+    """Yes/no verdicts: right or wrong."""
+    rows = scores.where(scores.labelled)
+    right = rows.right.astype(np.float64)
+    constants = {f"always answering {n}": np.equal(rows.expected, n).astype(np.float64) for n in (1, 0)}
+    return _held(rows, right, np.where(rows.readable, right, 1.0), constants)
+
+
+def _near(scores: Scores) -> Held:
+    """Scores: levels from the label, as a loss; an abstention is as far off as the scale allows."""
+    rows = scores.where(scores.labelled)
+    worst = -np.maximum(rows.expected - rows.low, rows.high - rows.expected)
+    near = np.where(rows.decided, -np.abs(rows.score - rows.expected), worst)
+    levels = range(int(rows.low.min(initial=0)), int(rows.high.max(initial=0)) + 1) if len(rows) else ()
+    constants = {f"always answering {n}": -np.abs(n - rows.expected) for n in levels}
+    return _held(rows, near, np.where(rows.readable, near, 0.0), constants)
+
+
+def _held(rows: Scores, least: Floats, most: Floats, constants: Mapping[str, Floats]) -> Held:
+    names = [rows.stimuli[number] for number in rows.stimulus]
+    keys = tuple((name, int(again), 0) for name, again in zip(names, rows.replicate, strict=True))
+    return Held(keys, least, most, rows.readable, rows.cluster, rows.item, constants, rows.lost())
+
+
+def _of_pairs(observations: Observations) -> Held:
+    """Calls on natural pairs: right where they name the text that people prefer, or the tie they call."""
+    pairs = collect(observations.among(labelled=True))
+    asked = shown(pairs.calls).ravel()
+    row, order = np.divmod(np.arange(2 * len(pairs))[asked], 2)
+    calls = pairs.calls.ravel()[asked]
+    right = pairs.right.ravel()[asked].astype(np.float64)
+    first = np.where(order == 0, 1, 2)
+    better = pairs.better[row]
+    wanted = np.where(better == 0, Answer.TIE, np.where(better == first, Answer.FIRST, Answer.SECOND))
+    constants = {rule: np.equal(wanted, answer).astype(np.float64) for rule, answer in _SLOTS.items()}
+    keys = tuple(
+        (pairs.names[pairs.pair[r]], int(pairs.replicate[r]), int(o)) for r, o in zip(row, order, strict=True)
+    )
+    missing = {
+        "unreadable": int(np.count_nonzero(calls == Answer.UNREADABLE)),
+        "failed": int(np.count_nonzero(calls == Answer.FAILED)),
+    }
+    most = np.where(lost(calls), 1.0, right)
+    return Held(keys, right, most, readable(calls), pairs.cluster[row], pairs.pair[row], constants, missing)
+
+
+def _gain(
+    heading: Heading, metric: Metric, held: Held, baselines: Mapping[str, Held], lacking: str
+) -> Estimate:
+    if not np.any(held.read):
+        return heading.undefined(metric, NO_VERDICT if len(held.keys) else lacking, "call", held.excluded)
+    rules = _rules(held, baselines)
+    gaps = {name: _gap(held, values) for name, values in rules.items()}
+    best = max(gaps, key=lambda name: float(gaps[name].rule.mean()))
+    gap, bounds = gaps[best], _bounds(held, rules[best])
+    seen, word = (_word(gaps.values(), gap, moved) for moved in ((0.0, 0.0), moved_by(gap.value, bounds)))
+    level = float(gap.rule.mean())
+    return heading.estimate(
+        metric,
+        unit="call",
+        value=gap.value,
+        intervals=(Interval(_METHODS[metric], *gap.limits(0.975)),),
+        n_calls=len(gap.judge),
+        n_units=len(np.unique(gap.unit)),
+        n_clusters=len(np.unique(gap.cluster)),
+        excluded=held.excluded,
+        bounds=bounds if sum(held.excluded.values()) else None,
+        chance=0.0,
+        finding=word,
+        note=join(
+            [
+                f"{AGAINST}{best}",
+                f"which gets {level:.2f}" if metric is ACCURACY_GAIN else f"which is {-level:.2f} levels off",
+                f"best of {counted(len(rules), 'rule')} that read nothing",
+                ONE_CLUSTER if len(np.unique(gap.cluster)) < 2 else None,
+                by_loss(seen, word),
+            ]
+        ),
+    )
+
+
+def _rules(held: Held, baselines: Mapping[str, Held]) -> dict[str, Floats]:
+    """What every rule gets on the judge's calls; a baseline that was not asked all of them is none."""
+    rules = dict(held.constants)
+    for name, other in baselines.items():
+        if all(key in other.got for key in held.keys):
+            values = np.array([other.got[key] for key in held.keys], dtype=np.float64)
+            if not any(np.array_equal(values, known) for known in rules.values()):
+                rules[f"the baseline {name}"] = values
+    return rules
+
+
+def _gap(held: Held, rule: Floats) -> _Gap:
+    read = held.read
+    return _Gap(held.least[read], rule[read], held.cluster[read], held.unit[read])
+
+
+def _word(gaps: Iterable[_Gap], best: _Gap, moved: Limits) -> str:
+    every = list(gaps)
+    if all(gap.limits(1 - ALPHA)[0] + moved[0] > 0 for gap in every):
+        return CLEAR
+    beaten = best.limits(1 - ALPHA / len(every))[1] + moved[1] < 0
+    return FLAGGED if beaten else UNDERPOWERED
+
+
+def _bounds(held: Held, rule: Floats) -> Limits:
+    """The gain if every call without a verdict had gone wrong, or right."""
+    return float((held.least - rule).mean()), float((held.most - rule).mean())

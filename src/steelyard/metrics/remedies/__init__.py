@@ -1,0 +1,1 @@
+"""What a judge would show with a remedy, from calls already made."""

@@ -1,0 +1,178 @@
+"""The figures of cured judges, beside those of the judge as measured."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from steelyard.json_body import from_body
+from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.heading import Heading
+from steelyard.metrics.metric import Metric, ShownAs
+from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
+from steelyard.metrics.proportions import join
+from steelyard.metrics.remedies.change import Change, change
+from steelyard.metrics.remedies.figures import Figure, figures_of, once
+from steelyard.metrics.remedies.remedy import AS_MEASURED, Remedy, remedies
+from steelyard.metrics.run.cost import NO_PRICE, Dollars, unpriced
+from steelyard.metrics.stats.cluster_mean import ClusterMean
+from steelyard.metrics.stats.intervals import POSITIVE
+from steelyard.verdicts.observations import Observations
+
+COST_PER_VERDICT = Metric(
+    "cost_per_verdict",
+    "cost per verdict",
+    "Dollars per verdict: those of a call times the calls that a verdict takes.",
+    shown_as=ShownAs.DOLLARS,
+    estimated=False,
+)
+MOST = 0.5
+"""Share of a figure's units on which a remedy must have a verdict."""
+BY_CONSTRUCTION = "by construction: both orders are asked, and neither slot can win"
+
+
+@dataclass(frozen=True)
+class CuredFigure:
+    """One figure of a cured judge."""
+
+    estimate: Estimate
+    """The figure; its group names the remedy."""
+    change: Change | None = None
+    """Against the judge as measured; None for that judge itself, and for costs."""
+
+    def to_json(self) -> dict[str, Any]:
+        """One entry under `figures` of a remedy."""
+        return {
+            "estimate": self.estimate.to_json(),
+            "change": None if self.change is None else asdict(self.change),
+        }
+
+    @classmethod
+    def from_json(cls, body: Any, where: str = "") -> CuredFigure:
+        """The figure that was written."""
+        return from_body(cls, body, where)
+
+
+@dataclass(frozen=True)
+class Cured:
+    """A judge with one remedy."""
+
+    judge: str
+    """Name on the datasheet."""
+    remedy: str
+    """Its id; `uncured` for the judge as measured."""
+    kind: str
+    """`orders`, `majority`, `mean`, `protocol` or `uncured`."""
+    title: str
+    """What is done."""
+    calls: int
+    """Calls per verdict."""
+    figures: tuple[CuredFigure, ...] = ()
+    """In reading order; none where the calls on record do not tell."""
+    note: str | None = None
+    """Why there is no figure, and what it would take."""
+
+    def figure(self, metric: str, probe: str | None = None) -> CuredFigure | None:
+        """The figure of a metric; the first of several probes where none is named."""
+        mine = (each for each in self.figures if each.estimate.metric == metric)
+        return next((each for each in mine if probe in (None, each.estimate.probe)), None)
+
+    def to_json(self) -> dict[str, Any]:
+        """One entry under `remedies` in `datasheet.json`."""
+        return {**vars(self), "figures": [figure.to_json() for figure in self.figures]}
+
+    @classmethod
+    def from_json(cls, body: Any, where: str = "") -> Cured:
+        """The cured judge that was written."""
+        return from_body(cls, body, where)
+
+
+def cured_judges(
+    judge: str, seen: Observations, price: Dollars | None, seed: int, *, priced: bool
+) -> list[Cured]:
+    """The judge as measured, then with each remedy; nothing where no figure was measured that one could move.
+
+    `priced` is False where costs are no question, as for recorded verdicts.
+    """
+    bench = _Bench(judge, seen, price, seed, priced)
+    return [bench.cured(AS_MEASURED), *map(bench.cured, remedies(seen))] if bench.figures else []
+
+
+class _Bench:
+    """One judge, and what its remedies are held against."""
+
+    def __init__(
+        self, judge: str, seen: Observations, price: Dollars | None, seed: int, priced: bool
+    ) -> None:
+        self.judge = judge
+        self.seen = seen
+        self.price = price
+        self.priced = priced
+        self.seed = seed
+        self.base = seen.among(protocol="base")
+        self.figures = tuple(figures_of(self.base))
+
+    def cured(self, remedy: Remedy) -> Cured:
+        """Every figure that the remedy has calls for."""
+        head = Cured(self.judge, remedy.id, remedy.kind, remedy.title, remedy.calls)
+        after, spread = (remedy.derive(self.seen, spread=wide) for wide in (False, True))
+        made = [self._figure(remedy, figure, after, spread) for figure in self.figures]
+        figures = [figure for figure in made if figure is not None]
+        if not figures:
+            return replace(head, note=f"needs {remedy.needs}")
+        costs = [CuredFigure(self._cost(remedy))] if self.priced else []
+        return replace(head, figures=(*figures, *costs))
+
+    def _figure(
+        self, remedy: Remedy, figure: Figure, after: Observations, spread: Observations
+    ) -> CuredFigure | None:
+        rows = figure.columns(after)
+        if not self._tells(figure, rows):
+            return None
+        heading = Heading(
+            self.judge, figure.probe, {**figure.group, "protocol": "base", "remedy": remedy.id}, self.seed
+        )
+        if remedy is AS_MEASURED:
+            return CuredFigure(figure.estimate(heading, rows))
+        if remedy.symmetric and figure.metric is NET_SLOT_PREFERENCE:
+            estimate = self._without_slot(heading, figure, after)
+        else:
+            estimate = figure.estimate(heading, once(rows) if remedy.symmetric else rows)
+        return CuredFigure(estimate, change(figure, self.base, spread))
+
+    def _tells(self, figure: Figure, rows: Any) -> bool:
+        """The remedy has verdicts on most of the figure's units; those of one kind alone would mislead."""
+        return figure.units(rows) > MOST * figure.units(figure.columns(self.base))
+
+    def _without_slot(self, heading: Heading, figure: Figure, after: Observations) -> Estimate:
+        """A slot preference of nothing: each winner stands in either slot once."""
+        found = figure.estimate(heading, figure.columns(after))
+        if found.value is None:
+            return found
+        return replace(found, intervals=(), finding=None, p=None, note=BY_CONSTRUCTION)
+
+    def _cost(self, remedy: Remedy) -> Estimate:
+        """Dollars of a call under the protocol of the remedy, as often as a verdict takes."""
+        group = {"protocol": "base", "remedy": remedy.id}
+        heading = Heading(self.judge, "cost", group, self.seed)
+        calls = self.seen.among(protocol=remedy.protocol)
+        why = unpriced(calls, self.price)
+        if self.price is None or why:
+            return heading.undefined(COST_PER_VERDICT, why or NO_PRICE, "verdict")
+        used, number = np.unique(calls.usage, return_inverse=True)
+        each = np.array([self.price(calls.usages[place]) for place in used])[number] * remedy.calls
+        task = calls.shown.cluster[calls.stimulus]
+        mean = ClusterMean.of(np.unique(task, return_inverse=True)[1], each)
+        limits = mean.limits(0.975, POSITIVE)
+        return heading.estimate(
+            COST_PER_VERDICT,
+            unit="verdict",
+            value=mean.mean,
+            intervals=(Interval("t_cluster", *limits),) if limits else (),
+            n_calls=len(calls),
+            n_units=calls.units,
+            n_clusters=mean.units,
+            note=join([f"{remedy.calls} calls per verdict" if remedy.calls > 1 else None]),
+        )

@@ -1,0 +1,107 @@
+"""Remedies: other judges that can be made of a judge's calls on record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from steelyard.trials.builtin_prompts import GRADED
+from steelyard.verdicts.combined import as_base, both_orders, of_repeats
+from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.vote import Rule, average, plurality
+from steelyard.wording import counted
+
+SIZES = (3, 5)
+"""Repeats that a majority or a mean is made of."""
+UNCURED, ORDERS, MAJORITY, MEAN, PROTOCOL = "uncured", "orders", "majority", "mean", "protocol"
+"""Kinds of remedies."""
+BASE = "base"
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """One way to get a verdict from several calls, or from another prompt."""
+
+    kind: str
+    """`orders`, `majority`, `mean`, `protocol`, or `uncured`."""
+    id: str
+    """Name in files."""
+    title: str
+    """Name in tables."""
+    protocol: str = BASE
+    """Protocol whose calls it is made of."""
+    repeats: int = 1
+    """Repeats of one call behind a verdict."""
+    rule: Rule = plurality
+    """How repeats become one verdict."""
+    symmetric: bool = False
+    """Both orders are asked, and differ in a tie: their verdicts are one by construction."""
+
+    @property
+    def calls(self) -> int:
+        """Calls per verdict."""
+        return self.repeats * (2 if self.symmetric else 1)
+
+    @property
+    def needs(self) -> str:
+        """What has to be on record, and how to get it."""
+        needs = [
+            "pairs shown in both orders" if self.symmetric else "",
+            f"{counted(self.repeats, 'repeat')} of each call (--replicates {self.repeats})"
+            if self.repeats > 1
+            else "",
+            f"calls under the {self.protocol} protocol (probe criterion)" if self.protocol != BASE else "",
+        ]
+        return " and ".join(need for need in needs if need)
+
+    def derive(self, seen: Observations, *, spread: bool = False) -> Observations:
+        """The verdicts of the cured judge, under `base`.
+
+        `spread` gives a verdict to each call behind it, so that it can be paired with them.
+        """
+        calls = as_base(seen, self.protocol)
+        if self.repeats > 1:
+            calls = of_repeats(calls, self.repeats, self.rule, spread=spread)
+        return both_orders(calls) if self.symmetric else calls
+
+
+AS_MEASURED = Remedy(UNCURED, UNCURED, "as measured")
+"""The judge itself."""
+
+
+def remedies(seen: Observations) -> Iterator[Remedy]:
+    """Every remedy that fits what the judge was shown; whether it can be computed is another question."""
+    if seen.pointwise:
+        yield from map(_repeated, SIZES)
+        yield from map(_averaged, SIZES) if _ordinal(seen) else ()
+        return
+    yield Remedy(ORDERS, ORDERS, "both orders, a tie where they differ", symmetric=True)
+    for protocol in _stricter(seen):
+        told = f"{protocol} instruction"
+        yield Remedy(PROTOCOL, f"{PROTOCOL}_{protocol}", told, protocol)
+        yield Remedy(ORDERS, f"{ORDERS}_{protocol}", f"{told}, both orders", protocol, symmetric=True)
+    for size in SIZES:
+        yield _repeated(size)
+        title = f"majority of {size} in both orders"
+        yield Remedy(ORDERS, f"{ORDERS}_{MAJORITY}_{size}", title, repeats=size, symmetric=True)
+
+
+def _repeated(size: int) -> Remedy:
+    return Remedy(MAJORITY, f"{MAJORITY}_{size}", f"majority of {size}", repeats=size)
+
+
+def _averaged(size: int) -> Remedy:
+    return Remedy(MEAN, f"{MEAN}_{size}", f"mean of {size}, rounded", repeats=size, rule=average)
+
+
+def _stricter(seen: Observations) -> list[str]:
+    """Protocols on record that ask for more before a winner is named; unknown ones are taken to."""
+    lenient = GRADED[: GRADED.index(BASE) + 1]
+    return sorted(name for name in seen.protocols_seen if name not in lenient) or ["strict"]
+
+
+def _ordinal(seen: Observations) -> bool:
+    """Some calls were answered with more than yes or no."""
+    return bool(np.any(seen.shown.ends[seen.stimulus, 1] > 1))

@@ -1,0 +1,86 @@
+"""Single texts as they are, over a whole run: every probe's unchanged items together, each call once.
+
+Probes show the same items edited; what a judge does with the items themselves is one question, whichever
+probe asked it: is it right, does it lean, does it answer twice alike, does it answer at all differently?
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from steelyard.metrics.common import ACCURACY, KAPPA
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.heading import Heading
+from steelyard.metrics.metric import Metric
+from steelyard.metrics.scores.against_labels import BALANCED_ACCURACY, BIAS, MAE, QWK
+from steelyard.metrics.scores.columns import Scores, collect_scores
+from steelyard.metrics.scores.leniency import METRICS as OF_LENIENCY
+from steelyard.metrics.scores.leniency import leniency_estimates
+from steelyard.metrics.scores.original_range import on_original_range
+from steelyard.metrics.scores.probe import by_scale
+from steelyard.metrics.scores.repeats import FLEISS_KAPPA, ICC, SELF_AGREEMENT, stability
+from steelyard.metrics.scores.shares import (
+    FALSE_NEGATIVE_RATE,
+    FALSE_POSITIVE_RATE,
+    WITHIN_ONE,
+    accuracy,
+    score_tally,
+    share,
+)
+from steelyard.stimuli.original import ORIGINAL, PERTURBED
+from steelyard.verdicts.observations import Observations
+
+COMMONEST_ANSWER = Metric(
+    "commonest_answer",
+    "commonest answer",
+    "Share of the scores of items, edited or not, that are the judge's commonest one; at 1 it always answers "
+    "the same, and that an edit or a repeat changes nothing says nothing of it.",
+    detail=True,
+)
+TOLD = (
+    *(ACCURACY, KAPPA, BALANCED_ACCURACY, FALSE_POSITIVE_RATE, FALSE_NEGATIVE_RATE),
+    *(WITHIN_ONE, MAE, BIAS, QWK, SELF_AGREEMENT, FLEISS_KAPPA, ICC),
+)
+"""Figures of a probe that are told of all unchanged items too."""
+METRICS = (*TOLD, *OF_LENIENCY, COMMONEST_ANSWER)
+"""In reading order."""
+
+
+def unchanged_estimates(judge: str, observations: Observations, seed: int) -> list[Estimate]:
+    """The figures of every protocol under which items were judged as they are; none where none was."""
+    estimates: list[Estimate] = []
+    for protocol in sorted(observations.protocols_seen, key=lambda name: (name != "base", name)):
+        rows = observations.among(protocol=protocol)
+        plain = rows.among(ORIGINAL)
+        if len(plain):
+            heading = Heading.under(judge, ORIGINAL, protocol, seed)
+            estimates += _figures(heading, collect_scores(plain), _every(rows))
+    return estimates
+
+
+def _every(rows: Observations) -> Scores:
+    """Items as they are and edited, all on the range of the former."""
+    shown = rows.shown
+    return collect_scores(
+        on_original_range(rows.showing(shown.scored & np.isin(shown.kind, (ORIGINAL, PERTURBED))))
+    )
+
+
+def _figures(heading: Heading, plain: Scores, every: Scores) -> list[Estimate]:
+    figures = [accuracy(heading, plain), *by_scale(heading, plain)]
+    if np.any(np.bincount(plain.stimulus) > 1):
+        figures += stability(heading, plain)
+    known = {metric.id for metric in TOLD}
+    return [
+        *(figure for figure in figures if figure.metric in known),
+        *leniency_estimates(heading, plain),
+        _commonest(heading, every),
+    ]
+
+
+def _commonest(heading: Heading, scores: Scores) -> Estimate:
+    """The share of the commonest score; the note names the score."""
+    levels, counts = np.unique(scores.score[scores.decided], return_counts=True)
+    answer = int(levels[np.argmax(counts)]) if len(levels) else 0
+    tally = score_tally(scores, scores.decided & (scores.score == answer), scores.decided)
+    return share(heading, COMMONEST_ANSWER, scores, tally, notes=[f"answer {answer}"] if len(levels) else [])

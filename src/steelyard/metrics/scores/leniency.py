@@ -1,0 +1,217 @@
+"""Leniency: do errors go one way? Passes given too freely, or scores above the references.
+
+For yes/no verdicts it is half of (false positive rate − false negative rate), items counting once: a judge
+that errs both ways alike shows 0, however many items should pass, and one that passes everything +0.5. For
+scores it is the mean distance above the label, as a share of the scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from steelyard.arrays import Floats, Ints
+from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.findings import MARGIN, UNDERPOWERED, by_loss, difference_word, moved_by
+from steelyard.metrics.heading import Heading
+from steelyard.metrics.metric import Metric
+from steelyard.metrics.proportions import ONE_CLUSTER, join, share_bounds
+from steelyard.metrics.scores.against_labels import CONSTANT_LABELS, NOT_SCORED
+from steelyard.metrics.scores.columns import Ending, Scores
+from steelyard.metrics.scores.shares import score_tally, share, unlabelled
+from steelyard.metrics.stats.cluster_mean import ClusterMean
+from steelyard.metrics.stats.clusters import ratio
+from steelyard.metrics.stats.intervals import DIFFERENCE, Limits, clipped, score, t_quantile
+from steelyard.metrics.stats.lean import Lean
+from steelyard.metrics.stats.power import ALPHA
+
+LENIENCY = Metric(
+    "leniency",
+    "leniency",
+    "Errors upward beyond errors downward: half of (false positive rate − false negative rate); for scores "
+    "the mean distance above the label as a share of the scale. Above zero the judge is lenient.",
+    signed=True,
+)
+PASS_RATE = Metric(
+    "pass_rate",
+    "share of passes",
+    "Labelled items that were scored 1; the share of labels that are 1 stands beside it as chance.",
+)
+SHARE_ABOVE = Metric("share_above", "scored above", "Scores above the label.", detail=True)
+SHARE_BELOW = Metric("share_below", "scored below", "Scores below the label.", detail=True)
+METRICS = (LENIENCY, PASS_RATE, SHARE_ABOVE, SHARE_BELOW)
+"""In reading order."""
+
+
+def leniency_estimates(heading: Heading, scores: Scores) -> list[Estimate]:
+    """Whether errors go one way; binary rows and ordinal rows each by their own formula."""
+    estimates = []
+    if np.any(scores.binary):
+        rows = scores.where(scores.binary)
+        estimates += [_of_verdicts(heading, rows), _pass_rate(heading, rows)]
+    ordinal = scores.where(~scores.binary)
+    scales = sorted(set(zip(ordinal.low.tolist(), ordinal.high.tolist(), strict=True)))
+    for low, high in scales:
+        alone = len(scales) == 1 and not estimates
+        here = heading if alone else heading.within(scale=f"{low}-{high}")
+        estimates += _of_scores(here, ordinal.where((ordinal.low == low) & (ordinal.high == high)))
+    return estimates
+
+
+def item_means(scores: Scores) -> tuple[Floats, Floats, Ints, Ints]:
+    """Mean score, label, cluster and calls of each labelled item that has a score."""
+    rows = scores.where(scores.labelled & scores.decided)
+    items, item = np.unique(rows.item, return_inverse=True)
+    calls = np.bincount(item, minlength=len(items)).astype(np.float64)
+    mean = ratio(np.bincount(item, weights=rows.score, minlength=len(items)).astype(np.float64), calls)
+    first = np.unique(item, return_index=True)[1]
+    return mean, rows.expected[first], rows.cluster[first], calls.astype(np.int64)
+
+
+def _of_verdicts(heading: Heading, scores: Scores) -> Estimate:
+    answer, wanted, cluster, calls = item_means(scores)
+    found = Lean(answer, wanted, cluster, calls)
+    if not np.isfinite(found.value):
+        return heading.undefined(LENIENCY, _why(scores, len(answer)), "call", scores.lost())
+    return _told(
+        heading,
+        scores,
+        _Shift(found.value, found.limits, found.p(heading.bootstrap_seed(LENIENCY.id)), found.detectable),
+        units=found.units,
+        bounds=_bounds(scores),
+        needed=found.units_to_decide(MARGIN),
+        method="lean_cluster",
+    )
+
+
+@dataclass(frozen=True)
+class _Shift:
+    """A mean distance, and what the data tell of it."""
+
+    value: float
+    """The distance."""
+    limits: Callable[[float], Limits]
+    """Two-sided limits at a one-sided probability."""
+    p: float
+    """Of no distance."""
+    detectable: float | None
+    """Smallest distance that would have shown."""
+
+
+def _of_scores(heading: Heading, scores: Scores) -> list[Estimate]:
+    answer, wanted, cluster, _ = item_means(scores)
+    if not len(answer):
+        why = _why(scores, 0)
+        return [
+            heading.undefined(metric, why, "call", scores.lost()) for metric in METRICS if metric != PASS_RATE
+        ]
+    span = float(scores.high[0] - scores.low[0])
+    units = cluster if len(np.unique(cluster)) > 1 else np.arange(len(cluster))
+    mean = ClusterMean.of(units, (answer - wanted) / span)
+
+    def limits(probability: float) -> Limits:
+        spread = mean.limits(probability, DIFFERENCE)
+        if spread is not None:
+            return spread
+        most = score(0.0, mean.assumed_size, t_quantile(probability, max(1, mean.units - 1)))[1]
+        return clipped((mean.mean - most, mean.mean + most), DIFFERENCE)
+
+    rows = scores.where(scores.labelled)
+    gaps = [rows.decided & (rows.score > rows.expected), rows.decided & (rows.score < rows.expected)]
+    told = _told(
+        heading,
+        scores,
+        _Shift(mean.mean, limits, mean.p(), mean.detectable),
+        units=len(answer),
+        bounds=_score_bounds(rows, span),
+        needed=None,
+        method="t_cluster" if not mean.even else "wilson_mean",
+    )
+    return [
+        told,
+        *(
+            share(heading, metric, rows, score_tally(rows, events, rows.readable))
+            for metric, events in zip((SHARE_ABOVE, SHARE_BELOW), gaps, strict=True)
+        ),
+    ]
+
+
+def _told(
+    heading: Heading,
+    scores: Scores,
+    shift: _Shift,
+    *,
+    units: int,
+    bounds: Limits | None,
+    needed: int | None,
+    method: str,
+) -> Estimate:
+    rows = scores.where(scores.labelled & scores.decided)
+    seen = difference_word(shift.limits(1 - ALPHA), shift.p)
+    word = difference_word(shift.limits(1 - ALPHA), shift.p, moved=moved_by(shift.value, bounds))
+    calls = None if needed is None or seen != UNDERPOWERED else -(-needed * len(rows) // units)
+    return heading.estimate(
+        LENIENCY,
+        unit="call",
+        value=shift.value,
+        intervals=(Interval(method, *shift.limits(0.975)),),
+        n_calls=len(rows),
+        n_units=units,
+        n_clusters=rows.n_clusters,
+        excluded=scores.lost(),
+        bounds=bounds,
+        chance=0.0,
+        finding=word,
+        minimum_detectable=shift.detectable,
+        calls_needed=calls,
+        p=shift.p,
+        note=join(
+            [
+                f"p = {shift.p:.2g}; margin {MARGIN:g}",
+                ONE_CLUSTER if rows.n_clusters < 2 else None,
+                by_loss(seen, word),
+            ]
+        ),
+    )
+
+
+def _pass_rate(heading: Heading, scores: Scores) -> Estimate:
+    rows = scores.where(scores.labelled & (scores.ending != Ending.ABSTAINED))
+    counts = score_tally(rows, rows.decided & (rows.score == 1), rows.decided)
+    wanted = float(rows.expected[rows.decided].mean()) if np.any(rows.decided) else None
+    return share(
+        heading, PASS_RATE, rows, counts, chance=wanted, reason=_why(scores, 0) if not counts.n else None
+    )
+
+
+def _why(scores: Scores, scored: int) -> str:
+    if scored:
+        return CONSTANT_LABELS
+    return NOT_SCORED if np.any(scores.labelled) else unlabelled(scores)
+
+
+def _bounds(scores: Scores) -> Limits | None:
+    """Both false rates in the worst and the best case over the missing verdicts."""
+    if scores.where(scores.labelled).readable.all():
+        return None
+    ends = []
+    for label in (0.0, 1.0):
+        rows = scores.where(scores.labelled & (scores.expected == label))
+        counts = score_tally(rows, rows.decided & (rows.score != label), rows.decided)
+        if not counts.n:
+            return None
+        ends.append(share_bounds(counts))
+    (least_up, most_up), (least_down, most_down) = ends
+    return (least_up - most_down) / 2, (most_up - least_down) / 2
+
+
+def _score_bounds(rows: Scores, span: float) -> Limits | None:
+    lost, scored = rows.where(~rows.readable), rows.where(rows.decided)
+    if not len(lost):
+        return None
+    calls = len(lost) + len(scored)
+    known = float((scored.score - scored.expected).sum())
+    down, up = float((lost.low - lost.expected).sum()), float((lost.high - lost.expected).sum())
+    return (known + down) / calls / span, (known + up) / calls / span

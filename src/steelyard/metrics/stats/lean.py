@@ -1,0 +1,197 @@
+"""How far answers between 0 and 1 lean to one side of what was wanted, whatever the mix of what was wanted.
+
+Errors upward (of units where 0 was wanted) against errors downward (where 1 was wanted):
+
+    lean = (mean answer where 0 was wanted − mean shortfall where 1 was wanted) / 2
+
+the share of answers by which a judge would be too high if 0 and 1 were wanted equally often. A coin has a
+lean of 0 whatever is wanted more often; the plain difference of the two means has not. Units where one half
+was wanted add their mean distance from it, each as much as one of the others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil, sqrt
+
+import numpy as np
+
+from steelyard.arrays import Floats, Ints, Mask
+from steelyard.metrics.stats.cluster_mean import ClusterMean
+from steelyard.metrics.stats.clusters import ratio
+from steelyard.metrics.stats.intervals import Limits, clipped, score, t_quantile
+from steelyard.metrics.stats.jackknife import left_out, left_out_error
+from steelyard.metrics.stats.power import ALPHA, POWER
+
+HALF = (-0.5, 0.5)
+"""Ends of the range of a lean."""
+_SHUFFLES = 1999
+_MANY_UNITS = 1000
+"""Above so many units Student's t speaks alone."""
+_ROUNDING = 1e-9
+_ONE_ERROR = 0.8413
+"""One-sided probability whose limits lie one standard error off."""
+
+
+def lean(sums: Floats) -> Floats:
+    """The figure, from sums (…, 6): distance and units where 0, 1 and one half were wanted."""
+    up, ups, down, downs, even, evens = np.moveaxis(sums, -1, 0)
+    sided = (ratio(up, ups) + ratio(down, downs)) / 2
+    # With one side missing errors to the other can not be seen: there is no lean.
+    sided = np.where(ups + downs > 0, sided, 0.0)
+    return ratio((ups + downs) * sided + even, ups + downs + evens)
+
+
+@dataclass(frozen=True, eq=False)
+class Lean:
+    """Columns of equal length, one row per unit."""
+
+    answer: Floats
+    """Mean answer of the unit's calls, 0 to 1."""
+    wanted: Floats
+    """What was wanted: 0, 1 or one half."""
+    cluster: Ints
+    """Task of the unit."""
+    calls: Ints
+    """Calls of the unit."""
+
+    @property
+    def value(self) -> float:
+        """The lean; NaN where one side was never wanted."""
+        return float(lean(self._sums(self.wanted))) if len(self.answer) else float("nan")
+
+    @property
+    def units(self) -> int:
+        """Units."""
+        return len(self.answer)
+
+    @property
+    def clusters(self) -> int:
+        """Independent units: clusters, or the rows themselves where there is one cluster."""
+        return len(np.unique(self._independent))
+
+    def limits(self, probability: float) -> Limits:
+        """Two-sided limits at this one-sided probability: the wider of two methods on either side.
+
+        Clusters left out in turn see that errors of a cluster go together; limits of both shares stay honest
+        where a side has few units, or units that do not differ.
+        """
+        low, high = self._from_shares(probability)
+        if self.error > _ROUNDING:
+            reach = t_quantile(probability, self.clusters - 1) * self.error
+            low, high = min(low, self.value - reach), max(high, self.value + reach)
+        return clipped((low, high), HALF)
+
+    @cached_property
+    def error(self) -> float:
+        """Standard error from leaving out each cluster; 0 where it can not be told."""
+        if self.clusters < 3:
+            return 0.0
+        table = np.zeros((self.clusters, 6))
+        np.add.at(table, np.unique(self._independent, return_inverse=True)[1], self._columns(self.wanted))
+        without = left_out(table, lean)
+        without = without[np.isfinite(without)]
+        return left_out_error(without) if len(without) > 2 else 0.0
+
+    def p(self, seed: int) -> float:
+        """Two-sided p of no lean: errors dealt out at random among the units.
+
+        Exact where each unit is a cluster; where clusters hold several, Student's t has to agree.
+        """
+        if not np.any(np.abs(self.distance) > _ROUNDING):
+            return 1.0
+        together = self.clusters < self.units
+        if self.units > _MANY_UNITS:
+            return self._student()
+        dealt = self._dealt(seed)
+        return max(dealt, self._student()) if together else dealt
+
+    @property
+    def distance(self) -> Floats:
+        """Answer less what was wanted."""
+        return self.answer - self.wanted
+
+    @property
+    def detectable(self) -> float | None:
+        """Smallest lean that a two-sided 5 % test shows with 80 % power; None without spread."""
+        if self.error <= _ROUNDING:
+            return None
+        degrees = self.clusters - 1
+        return (t_quantile(1 - ALPHA / 2, degrees) + t_quantile(POWER, degrees)) * self.error
+
+    def units_to_decide(self, margin: float) -> int | None:
+        """Units of the same kind that would tell the lean from none, or keep it in the margin.
+
+        In four runs of five if the lean stays; None where it lies on the margin, or nothing is known of it.
+        """
+        low, high = self.limits(_ONE_ERROR)
+        error = (high - low) / 2
+        apart = max(abs(self.value), margin - abs(self.value))
+        if apart <= _ROUNDING or error <= _ROUNDING:
+            return None
+        return ceil(self.units * max(1.0, (2.8 * error / apart) ** 2))
+
+    @property
+    def _independent(self) -> Ints:
+        return self.cluster if len(np.unique(self.cluster)) > 1 else np.arange(self.units)
+
+    def _columns(self, wanted: Floats) -> Floats:
+        """Distance and one for each unit, in the columns of what was wanted."""
+        columns = [
+            value for sort in (0.0, 1.0, 0.5) for at in [wanted == sort] for value in (at * self.distance, at)
+        ]
+        return np.stack(columns, axis=-1).astype(np.float64)
+
+    def _sums(self, wanted: Floats) -> Floats:
+        return np.asarray(self._columns(wanted).sum(axis=0))
+
+    def _from_shares(self, probability: float) -> Limits:
+        """Variance recovery from the score limits of each part, weighed as in the figure."""
+        below = above = 0.0
+        for sort in (0.0, 1.0, 0.5):
+            rows = self.wanted == sort
+            if rows.any():
+                share, (low, high) = self._share(rows, probability)
+                weight = self._weight(sort)
+                below += (weight * (share - low)) ** 2
+                above += (weight * (high - share)) ** 2
+        return self.value - sqrt(below), self.value + sqrt(above)
+
+    def _weight(self, sort: float) -> float:
+        """What a part counts in the figure."""
+        evens = int(np.count_nonzero(self.wanted == 0.5))
+        return evens / self.units if sort == 0.5 else (self.units - evens) / self.units / 2
+
+    def _share(self, rows: Mask, probability: float) -> tuple[float, Limits]:
+        unit = np.unique(self._independent[rows], return_inverse=True)[1]
+        calls = np.bincount(unit, weights=self.calls[rows])
+        sums = np.bincount(unit, weights=(self.answer * self.calls)[rows])
+        mean = ClusterMean(sums, np.rint(calls).astype(np.int64))
+        share = min(1.0, max(0.0, mean.mean))
+        size = mean.effective_size(share * (1 - share))
+        return share, score(share, size, t_quantile(probability, max(1, self.clusters - 1)))
+
+    def _student(self) -> float:
+        from scipy.special import stdtr
+
+        if self.error <= _ROUNDING:
+            return 1.0
+        return float(2 * stdtr(self.clusters - 1, -abs(self.value) / self.error))
+
+    def _dealt(self, seed: int) -> float:
+        """Share of deals at least as far off zero: of sides among the decided, of signs among the others."""
+        generator = np.random.default_rng(seed)
+        sided, even = self.wanted != 0.5, self.wanted == 0.5
+        # An error goes upward where 0 was wanted and downward where 1 was: its size is what is dealt.
+        sizes, ups = np.abs(self.distance[sided]), int(np.count_nonzero(self.wanted == 0.0))
+        drawn = np.zeros(_SHUFFLES)
+        if len(sizes):
+            dealt = generator.permuted(np.tile(sizes, (_SHUFFLES, 1)), axis=1)
+            downs = len(sizes) - ups
+            sides = dealt[:, :ups].sum(1) / max(1, ups) - dealt[:, ups:].sum(1) / max(1, downs)
+            drawn += len(sizes) * sides / 2
+        signs = generator.choice((-1.0, 1.0), (_SHUFFLES, int(even.sum())))
+        drawn = (drawn + signs @ self.distance[even]) / self.units
+        hits = int(np.count_nonzero(np.abs(drawn) >= abs(self.value) - _ROUNDING))
+        return (hits + 1) / (_SHUFFLES + 1)

@@ -1,0 +1,85 @@
+"""Observations of a judge that is made of calls on record: both orders, repeats, or several judges as one.
+
+A common verdict is there where all the calls behind it were made; what was never asked has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from steelyard.arrays import Ints, Mask
+from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.verdict import Verdict
+from steelyard.verdicts.vote import Rule, agreement, turned
+
+
+def both_orders(seen: Observations) -> Observations:
+    """Each pair in each order that was shown in both: the text that won twice, else a tie."""
+    rows = _together([seen.judge, seen.protocol, seen.stimulus, seen.replicate], seen.order, 2)
+    rows = np.concatenate([rows, rows[:, ::-1]])
+    return _voted(seen, rows, agreement, turned_from=1).in_order()
+
+
+def of_repeats(seen: Observations, size: int, rule: Rule, *, spread: bool = False) -> Observations:
+    """Repeats in blocks of this size, each block one verdict; `spread` gives it to every repeat of the block.
+
+    Blocks are repeats 0 to size − 1, size to 2·size − 1, …; one that is not complete has no verdict.
+    """
+    block = seen.replicate // size
+    rows = _together([seen.judge, seen.protocol, seen.stimulus, seen.order, block], seen.replicate, size)
+    if spread:
+        rows = np.concatenate([np.roll(rows, -turn, axis=1) for turn in range(size)])
+        return _voted(seen, rows, rule).in_order()
+    voted = _voted(seen, rows, rule)
+    return replace(voted, replicate=voted.replicate // size).in_order()
+
+
+def of_judges(seen: Observations, members: Sequence[str], rule: Rule, name: str) -> Observations:
+    """Showings that all of these judges were asked, each one verdict of a judge of this name."""
+    sitting = seen.where(np.isin(seen.judge, [seen.judges.index(member) for member in members]))
+    keys = [sitting.protocol, sitting.stimulus, sitting.replicate, sitting.order]
+    voted = _voted(sitting, _together(keys, sitting.judge, len(members)), rule)
+    return replace(voted, judges=(name,), judge=np.zeros(len(voted), dtype=np.int64)).in_order()
+
+
+def as_base(seen: Observations, protocol: str) -> Observations:
+    """The calls under another protocol, as if it were the judge's base."""
+    chosen = seen.among(protocol=protocol)
+    return replace(chosen, protocols=("base",), protocol=np.zeros(len(chosen), dtype=np.int64))
+
+
+def shared(first: Observations, second: Observations) -> tuple[Observations, Observations]:
+    """The calls of one judge that the other has too, by stimulus, order and repeat; in the same order."""
+    repeats = int(max(first.replicate.max(initial=0), second.replicate.max(initial=0))) + 1
+    keys = [(seen.stimulus * repeats + seen.replicate) * 2 + seen.order for seen in (first, second)]
+    return first.where(np.isin(keys[0], keys[1])), second.where(np.isin(keys[1], keys[0]))
+
+
+def _together(keys: Sequence[Ints], within: Ints, size: int) -> Ints:
+    """Numbers of rows that share all keys, (groups × size) in the order of `within`; whole groups only."""
+    order = np.lexsort((within, *reversed(keys)))
+    columns = np.stack([np.asarray(key)[order] for key in keys])
+    starts = np.ones(len(order), dtype=np.bool_)
+    starts[1:] = (columns[:, 1:] != columns[:, :-1]).any(axis=0)
+    group = np.cumsum(starts) - 1
+    whole: Mask = np.bincount(group, minlength=1)[group] == size
+    return np.asarray(order[whole].reshape(-1, size))
+
+
+def _voted(seen: Observations, rows: Ints, rule: Rule, turned_from: int | None = None) -> Observations:
+    """One verdict for each line of row numbers, in the place of its first; later ones may be turned first."""
+    known = len(seen.verdicts)
+    codes = seen.verdict[rows]
+    if turned_from is not None:
+        codes[:, turned_from:] += known
+    paired = seen.shown.paired[seen.stimulus[rows[:, :1]]]
+    table, number = np.unique(np.hstack([codes, paired]), axis=0, return_inverse=True)
+    answers = [*seen.verdicts, *(map(turned, seen.verdicts) if turned_from is not None else ())]
+    voted = [rule([answers[code] for code in line[:-1]], bool(line[-1])) for line in table]
+    verdicts: tuple[Verdict, ...] = tuple(dict.fromkeys(voted))
+    place = np.array([verdicts.index(verdict) for verdict in voted], dtype=np.int64)
+    own = np.asarray(seen.own_label[rows].any(axis=1))
+    return replace(seen.rows(rows[:, 0]), verdicts=verdicts, verdict=place[number.reshape(-1)], own_label=own)

@@ -1,0 +1,41 @@
+"""Pairwise observations for tests."""
+
+from __future__ import annotations
+
+from steelyard.lab.recorded.call import VERDICTS
+from steelyard.stimuli.expectation import NoPreference, Prefers
+from steelyard.stimuli.stimulus import Lineage, Stimulus
+from steelyard.trials.reply import Usage
+from steelyard.verdicts.observation import Observation
+
+
+def pair(
+    name: str,
+    answers: tuple[str, str],
+    better: str | None = None,
+    *,
+    replicate: int = 0,
+    delta: float | None = None,
+    probe: str = "ladder",
+    kind: str = "prefix",
+    judge: str = "j",
+    task: str | None = None,
+    stratum: str = "all",
+) -> list[Observation]:
+    """A pair in both orders, u first and then v, with the answers of both calls."""
+    stimulus = Stimulus(
+        id=name,
+        probe=probe,
+        kind=kind,
+        cluster=task or name,
+        stratum=stratum,
+        request="request",
+        texts=("text u", "text v"),
+        expectation=NoPreference() if better is None else Prefers(better),
+        lineage=Lineage(parent=task or name, edit="none"),
+        delta=delta,
+    )
+    return [
+        Observation(judge, "base", stimulus, order, replicate, VERDICTS[answer], Usage(), "")
+        for order, answer in zip(("uv", "vu"), answers, strict=True)
+    ]

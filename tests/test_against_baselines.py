@@ -1,0 +1,95 @@
+"""A judge beside rules that read nothing: by hand, and honest in its choice of the rule."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from scores import call
+from steelyard.metrics.comparison.against_baselines import gain_estimates
+from steelyard.metrics.estimate import Estimate
+from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
+
+
+def gain(rows: list[Observation], baselines: dict[str, list[Observation]] | None = None) -> Estimate:
+    others = {name: Observations.of(seen) for name, seen in (baselines or {}).items()}
+    (estimate,) = gain_estimates("j", Observations.of(rows), others, 7)
+    return estimate
+
+
+LABELS = [1] * 33 + [0] * 27
+
+
+def judged(
+    answers: list[int | str], labels: list[int] | None = None, scale: str = "binary"
+) -> list[Observation]:
+    wanted = LABELS if labels is None else labels
+    return [
+        call(f"i{n:02d}", a, w, scale=scale) for n, (a, w) in enumerate(zip(answers, wanted, strict=True))
+    ]
+
+
+def test_the_best_constant_is_named_without_any_baseline() -> None:
+    """57 of 60 right, where always answering 1 is in 33: +24/60."""
+    found = gain(judged([1] * 33 + [0] * 24 + [1] * 3))
+    assert (found.value, found.finding) == (pytest.approx(24 / 60), "clear")
+    assert (found.note or "").startswith("against always answering 1; which gets 0.55; best of 2 rules")
+    assert (found.probe, found.n_calls, found.n_units) == ("original", 60, 60)
+    low, high = found.intervals[0].low or 0.0, found.intervals[0].high or 0.0
+    assert 0.2 < low < 0.4 < high < 0.6
+
+
+def test_a_constant_judge_gains_nothing() -> None:
+    found = gain(judged([1] * 60))
+    assert (found.value, found.finding) == (0.0, "underpowered")
+
+
+def test_worse_than_the_best_constant() -> None:
+    assert gain(judged([0] * 33 + [1] * 27)).finding == "flagged"
+
+
+def test_a_baseline_of_the_run_that_is_better_is_the_one() -> None:
+    clever = judged([1] * 33 + [0] * 27)
+    found = gain(judged([1] * 40 + [0] * 20), {"clever": clever, "constant": judged([1] * 60)})
+    assert (found.note or "").startswith("against the baseline clever; which gets 1.00; best of 3 rules")
+    assert found.value == pytest.approx(-7 / 60)
+
+
+def test_a_baseline_that_was_not_asked_everything_is_no_rule() -> None:
+    found = gain(judged([1] * 33 + [0] * 27), {"half": judged([1] * 33 + [0] * 27)[:30]})
+    assert "best of 2 rules" in (found.note or "")
+
+
+def test_a_rule_that_is_best_by_luck_does_not_condemn() -> None:
+    """Forty coins beside a judge that is right in .55: the luckiest beats it, which shows nothing."""
+    chance = random.Random(3)
+    coins = {f"coin {n}": judged([chance.randint(0, 1) for _ in range(60)]) for n in range(40)}
+    found = gain(judged([1] * 20 + [0] * 13 + [0] * 13 + [1] * 14), coins)
+    assert (found.value or 0) < -0.05
+    assert found.finding == "underpowered"
+
+
+def test_lost_calls_could_have_gone_either_way() -> None:
+    """Six of the negatives have no verdict: clear on the others, and still if all six were wrong."""
+    found = gain(judged([1] * 33 + [0] * 21 + ["failed"] * 6))
+    assert found.bounds == (pytest.approx(21 / 60), pytest.approx(27 / 60))
+    assert (found.finding, dict(found.excluded)) == ("clear", {"unreadable": 0, "failed": 6})
+    many = gain(judged([1] * 20 + ["failed"] * 13 + [0] * 7 + ["failed"] * 20))
+    assert (many.finding, "the missing verdicts decide" in (many.note or "")) == ("underpowered", True)
+
+
+def test_scores_are_held_by_their_distance() -> None:
+    """Labels 1, 3, 5 a third each: always answering 3 is 4/3 levels off, the judge one level everywhere."""
+    labels = [1, 3, 5] * 10
+    found = gain(judged([2, 4, 4] * 10, labels, scale="1-5"))
+    assert (found.metric, found.value) == ("error_gain", pytest.approx(4 / 3 - 1))
+    assert "against always answering 3; which is 1.33 levels off" in (found.note or "")
+
+
+def test_without_labels_or_verdicts_there_is_no_number() -> None:
+    unlabelled = [call(f"i{n}", 1) for n in range(5)]
+    assert (gain(unlabelled).value, gain(unlabelled).note) == (None, "no item has a reference label")
+    failed = judged(["failed"] * 60)
+    assert (gain(failed).value, gain(failed).note) == (None, "no call on a labelled item ended in a verdict")

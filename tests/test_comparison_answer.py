@@ -1,0 +1,142 @@
+"""What a comparison comes to, in sentences."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import permutations
+
+import pytest
+
+from steelyard.datasheet.comparison.answer import Answer, main_first, winner
+from steelyard.datasheet.comparison.sheet import ComparisonSheet, Side
+from steelyard.metrics.comparison.comparison import Comparison
+from steelyard.metrics.comparison.units import Dropped
+from steelyard.metrics.estimate import Interval
+from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED
+from steelyard.metrics.metric import HIGH, LOW
+from steelyard.probes.catalogue import installed, metrics_of
+
+
+def row(metric: str, first: float, second: float, finding: str = FLAGGED, **more: object) -> Comparison:
+    difference = second - first
+    base = Comparison(
+        probe=str(more.pop("probe", "ladder")),
+        metric=metric,
+        group=more.pop("group", {"protocol": "base"}),  # type: ignore[arg-type]
+        unit="call",
+        first=first,
+        second=second,
+        difference=difference,
+        n_shared=100,
+        n_pairs=100,
+        n_clusters=100,
+        dropped_first=Dropped(),
+        dropped_second=Dropped(),
+        intervals=(Interval("x", difference - 0.05, difference + 0.05),),
+        differs=finding == FLAGGED,
+        finding=finding,
+    )
+    return replace(base, **more)  # type: ignore[arg-type]
+
+
+def told(*rows: Comparison) -> list[str]:
+    return list(Answer.of(rows).sentences("A", "B", 0.1))
+
+
+@pytest.mark.parametrize(
+    ("metric", "first", "second", "better"),
+    [
+        ("accuracy", 0.8, 0.9, "B"),
+        ("accuracy", 0.9, 0.8, "A"),
+        ("dark_current", 0.1, 0.5, "A"),
+        ("dark_current", 0.5, 0.1, "B"),
+        ("target_sensitivity", 0.5, 0.9, "B"),
+        ("failed_rate", 0.0, 0.2, "A"),
+        ("tie_rate", 0.1, 0.5, None),
+    ],
+)
+def test_the_metric_says_which_way_is_better(metric: str, first: float, second: float, better: str) -> None:
+    assert winner(row(metric, first, second)) == better
+
+
+def test_a_difference_that_is_not_shown_has_no_winner() -> None:
+    assert winner(row("accuracy", 0.8, 0.9, UNDERPOWERED)) is None
+    assert winner(row("accuracy", 0.8, 0.8)) is None
+
+
+def test_every_limit_says_a_direction_and_it_is_the_side_that_keeps_it() -> None:
+    metrics = {metric.id: metric for name in installed() for metric in metrics_of(name)}
+    for metric in metrics.values():
+        assert metric.better in (HIGH, LOW, None)
+        if metric.limit is not None:
+            assert metric.better == (HIGH if metric.limit.side == "min" else LOW)
+
+
+def test_the_answer_comes_first_with_the_better_share_first() -> None:
+    assert told(row("accuracy", 0.97, 0.81)) == [
+        "A is better in accuracy (0.97 against 0.81, by 0.16 [0.11, 0.21])."
+    ]
+    assert told(row("dark_current", 0.5, 0.1, probe="vacuum")) == [
+        "B is better in dark current (0.10 against 0.50, by 0.40 [0.35, 0.45])."
+    ]
+
+
+def test_each_may_be_better_in_something_and_some_differences_have_no_better() -> None:
+    first, second = told(
+        row("dark_current", 0.1, 0.5, probe="vacuum"),
+        row("target_sensitivity", 0.5, 0.9),
+        row("tie_rate", 0.1, 0.3),
+    )
+    assert first.startswith("Each is better in something: A is better in dark current (0.10 against 0.50")
+    assert ", while B is better in target sensitivity (0.90 against 0.50" in first
+    assert second == "They also differ in tie rate (A 0.10, B 0.30)."
+
+
+def test_what_is_alike_and_what_is_open_are_told_apart() -> None:
+    sentences = told(
+        row("dark_current", 0.1, 0.11, CLEAR, probe="vacuum"),
+        row("target_sensitivity", 0.80, 0.90, UNDERPOWERED, minimum_detectable=0.20),
+    )
+    assert sentences == [
+        "Neither is shown to be better.",
+        "Alike within ±0.1: dark current.",
+        # Half the detectable difference takes four times the rows: 300 beside the 100.
+        "Not told apart: target sensitivity (+0.10; about 300 more rows would show that).",
+    ]
+
+
+def test_no_number_is_given_where_more_units_would_not_help() -> None:
+    for difference, detectable in ((0.0, 0.2), (0.3, 0.2), (0.001, 0.5)):
+        undecided = row("accuracy", 0.5, 0.5 + difference, UNDERPOWERED, minimum_detectable=detectable)
+        assert "would show" not in told(undecided)[-1]
+
+
+def test_a_sentence_names_one_figure_of_a_metric_and_counts_the_rest() -> None:
+    steps = [row("target_sensitivity", 0.5, 0.9, group={"protocol": "base", "delta": d}) for d in (1, 2, 3)]
+    assert told(*steps)[0].endswith(
+        "target sensitivity, Δ1 (0.90 against 0.50, by 0.40 [0.35, 0.45]); 2 more figures."
+    )
+
+
+def test_main_figures_come_first_whatever_the_order() -> None:
+    rows = [
+        row("accuracy", 0.5, 0.9, probe="stochastic_stability"),
+        row("dark_current", 0.5, 0.9, probe="vacuum"),
+        row("tie_rate", 0.5, 0.9),
+        row("dark_current", 0.5, 0.9, probe="vacuum", group={"protocol": "strict"}),
+        row("accuracy", 0.5, 0.9, probe="format_invariance_1"),
+    ]
+    for order in permutations(rows):
+        assert main_first(order) == rows
+
+
+def test_a_comparison_begins_with_its_answer_also_in_json() -> None:
+    sides = [Side(name, "planted/coin", "run", "sha256:0") for name in ("mine", "theirs")]
+    sheet = ComparisonSheet(*sides, "content", 0.1, "0", (row("dark_current", 0.5, 0.1, probe="vacuum"),))
+    assert sheet.answer() == [
+        "B (theirs) is better in dark current (0.10 against 0.50, by 0.40 [0.35, 0.45])."
+    ]
+    assert sheet.to_json()["answer"] == sheet.answer()
+    assert replace(sheet, rows=()).answer() == []
+    long = replace(sheet, first=replace(sides[0], judge="x" * 40))
+    assert long.answer()[0].startswith("B is better in dark current")

@@ -1,0 +1,270 @@
+"""Remedies from calls on record: identities by hand on 3×3 tables, and recovery of planted judges."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scores import call as score_call
+from steelyard.metrics.pairs.columns import collect
+from steelyard.metrics.remedies.cured import BY_CONSTRUCTION, Cured, cured_judges
+from steelyard.stimuli.expectation import NoPreference, Prefers
+from steelyard.stimuli.stimulus import Lineage, Stimulus
+from steelyard.trials.reply import Usage
+from steelyard.verdicts.combined import both_orders, of_judges, of_repeats
+from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
+from steelyard.verdicts.vote import plurality
+
+VERDICTS: dict[str, Verdict] = {
+    "1": Decided("1"),
+    "2": Decided("2"),
+    "t": Tie(),
+    "a": Abstained(),
+    "x": Unreadable("no answer"),
+    "f": Failed("timeout"),
+}
+
+
+def pair(number: int, delta: int = 0, tasks: int = 6) -> Stimulus:
+    equal = delta == 0
+    return Stimulus(
+        id=f"d{delta}-{number:03d}",
+        probe="ladder",
+        kind="same_subset" if equal else "prefix",
+        cluster=f"t{number % tasks}",
+        stratum="all",
+        request="request",
+        texts=("u text", "v text"),
+        expectation=NoPreference() if equal else Prefers("u"),
+        lineage=Lineage(parent=f"d{delta}-{number:03d}", edit="ladder"),
+        delta=delta,
+        base_level=0,
+    )
+
+
+def shown(
+    answers: Sequence[str], *, delta: int = 0, judge: str = "j", protocol: str = "base", tasks: int = 6
+) -> list[Observation]:
+    """Two letters for each repeat of a pair: u first, then v first; `-` was not shown."""
+    return [
+        Observation(
+            judge, protocol, pair(number, delta, tasks), order, repeat, VERDICTS[letter], Usage(100, 10), ""
+        )
+        for number, row in enumerate(answers)
+        for repeat in range(len(row) // 2)
+        for order, letter in zip(("uv", "vu"), row[2 * repeat : 2 * repeat + 2], strict=True)
+        if letter != "-"
+    ]
+
+
+def cured(observations: list[Observation], *, price: float | None = 1e-6) -> dict[str, Cured]:
+    dollars = None if price is None else lambda usage: price * usage.input_tokens
+    rows = cured_judges("j", Observations.of(observations), dollars, 7, priced=True)
+    return {row.remedy: row for row in rows}
+
+
+def counts(row: Cured, metric: str) -> tuple[int | None, int | None]:
+    figure = row.figure(metric)
+    assert figure is not None
+    return figure.estimate.numerator, figure.estimate.denominator
+
+
+def test_both_orders_leave_the_stable_part_of_a_false_preference() -> None:
+    # 12 pairs: 2 stable (12, 21), 5 positional (11 four times, 22), 3 one-sided, 2 ties. By hand:
+    # 2·2 + 2·5 + 3 = 17 of 24 calls commit; the consensus commits where content is stable, 2 of 12 pairs.
+    table = ["12", "21", "11", "11", "11", "11", "22", "1t", "t1", "2t", "tt", "tt"]
+    rows = cured(shown(table))
+    assert counts(rows["uncured"], "raw_false_preference") == (17, 24)
+    assert counts(rows["orders"], "raw_false_preference") == (2, 12)
+    change = rows["orders"].figures[0].change
+    assert change is not None
+    assert change.difference == pytest.approx(2 / 12 - 17 / 24)
+    assert (change.n_calls, change.n_units, change.n_clusters) == (24, 12, 6)
+    assert change.interval is not None
+    assert (change.interval.low or 0) < 2 / 12 - 17 / 24 < (change.interval.high or 0) < 0
+    assert rows["orders"].calls == 2
+
+
+def test_the_slot_preference_of_both_orders_is_nothing_by_construction() -> None:
+    rows = cured(shown(["11"] * 7 + ["12", "tt", "1t", "21"]))
+    figure = rows["orders"].figure("net_slot_preference")
+    assert figure is not None
+    assert figure.change is not None
+    assert figure.estimate.value == 0.0
+    assert figure.estimate.note == BY_CONSTRUCTION
+    # Slot 1 wins 7·2 + 1 + 1 + 1 calls, slot 2 wins 2: (17 − 2)/22.
+    assert figure.change.uncured == pytest.approx(15 / 22)
+    assert figure.change.difference == pytest.approx(-15 / 22)
+
+
+def test_sensitivity_pays_for_agreement() -> None:
+    # u is better: "12" is right twice, "11" once, "1t" once, "21" never.
+    rows = cured(shown(["12"] * 6 + ["11"] * 3 + ["1t"] * 2 + ["21"], delta=1))
+    assert counts(rows["uncured"], "target_sensitivity") == (17, 24)
+    assert counts(rows["orders"], "target_sensitivity") == (6, 12)
+
+
+def test_a_majority_of_three_repeats_order_by_order() -> None:
+    # Repeats 0, 1, 2 of each order: u first 1 1 2 → 1, v first t t 1 → t.
+    rows = cured(shown(["1t1t21", "112211", "tttttt"] * 4))
+    majority = rows["majority_3"]
+    # Then u first 1 2 1 → 1 and v first 1 2 1 → 1, then (t, t): 1 + 2 + 0 commits of 6 calls.
+    assert counts(majority, "raw_false_preference") == (3 * 4, 6 * 4)
+    # As measured: 1 t 1 t 2 1 = 4 commits, 6 commits, none.
+    assert counts(rows["uncured"], "raw_false_preference") == (10 * 4, 18 * 4)
+    change = majority.figures[0].change
+    assert change is not None
+    assert change.difference == pytest.approx(12 / 24 - 40 / 72)
+    assert change.n_calls == 72
+    both = rows["orders_majority_3"]
+    assert counts(both, "raw_false_preference") == (0, 12)
+    assert both.calls == 6
+
+
+def test_what_the_design_does_not_tell_is_said_with_what_it_takes() -> None:
+    one_order = cured(shown(["1-", "2-", "t-", "1-", "1-", "t-"]))
+    assert one_order["orders"].figures == ()
+    assert one_order["orders"].note == "needs pairs shown in both orders"
+    whole = cured(shown(["11", "12", "tt"] * 3))
+    assert whole["majority_3"].note == "needs 3 repeats of each call (--replicates 3)"
+    assert whole["orders_majority_5"].note == (
+        "needs pairs shown in both orders and 5 repeats of each call (--replicates 5)"
+    )
+    assert whole["protocol_strict"].note == "needs calls under the strict protocol (probe criterion)"
+
+
+def test_a_remedy_on_a_few_of_the_units_tells_nothing() -> None:
+    # Three repeats of two pairs in eight: a figure of those two would stand beside one of all eight.
+    rows = cured(shown(["111111"] * 2 + ["11"] * 6))
+    assert rows["majority_3"].figures == ()
+    most = cured(shown(["111111"] * 5 + ["11"] * 3))
+    assert counts(most["majority_3"], "raw_false_preference") == (10, 10)
+
+
+def test_a_stricter_instruction_is_paired_with_the_base_on_the_same_calls() -> None:
+    base, strict = shown(["11", "12", "tt", "1t"] * 3), shown(["tt", "12", "tt", "tt"] * 3, protocol="strict")
+    row = cured(base + strict)["protocol_strict"]
+    assert row.calls == 1
+    assert counts(row, "raw_false_preference") == (6, 24)
+    change = row.figures[0].change
+    assert change is not None
+    assert change.difference == pytest.approx((6 - 15) / 24)
+    assert counts(cured(base + strict)["orders_strict"], "raw_false_preference") == (3, 12)
+
+
+def test_a_missing_half_is_no_grade() -> None:
+    # "1x": the other order could have agreed; "tx" is a tie whatever it would have said.
+    rows = cured(shown(["11", "12", "1x", "tf", "xx", "tt"] * 3))
+    estimate = rows["orders"].figures[0].estimate
+    assert (estimate.numerator, estimate.denominator) == (3, 12)
+    assert estimate.excluded == {"unreadable": 6, "failed": 0}
+    assert estimate.bounds == (pytest.approx(3 / 18), pytest.approx(9 / 18))
+
+
+def test_a_verdict_costs_its_calls() -> None:
+    rows = cured(shown(["111111", "121212", "tttttt"] * 4))
+    costs = {name: row.figure("cost_per_verdict") for name, row in rows.items() if row.figures}
+    per_call = 1e-4
+    assert {name: each.estimate.value for name, each in costs.items() if each is not None} == {
+        "uncured": pytest.approx(per_call),
+        "orders": pytest.approx(2 * per_call),
+        "majority_3": pytest.approx(3 * per_call),
+        "orders_majority_3": pytest.approx(6 * per_call),
+    }
+    unpriced = cured(shown(["11", "12", "tt"] * 3), price=None)["orders"].figure("cost_per_verdict")
+    assert unpriced is not None
+    assert unpriced.estimate.value is None
+    assert unpriced.estimate.note == "the price of this model is not known"
+
+
+def scored(rows: Sequence[Sequence[int | str]], expected: Sequence[int], scale: str) -> list[Observation]:
+    return [
+        score_call(f"i{n:02d}", answer, label, replicate=repeat, scale=scale, cluster=f"t{n % 6}")
+        for n, (row, label) in enumerate(zip(rows, expected, strict=True))
+        for repeat, answer in enumerate(row)
+    ]
+
+
+def test_scores_by_majority_and_by_mean() -> None:
+    rows = cured(scored([[1, 2, 5]] * 6 + [[4, 4, 1]] * 6, [3] * 6 + [4] * 6, "1-5"))
+    assert "orders" not in rows
+    # Majority: 1 (the lowest of three) against 3, then 4; mean: 8/3 → 3, then 3.
+    assert counts(rows["majority_3"], "accuracy") == (6, 12)
+    assert counts(rows["mean_3"], "accuracy") == (6, 12)
+    errors = {name: rows[name].figure("mae") for name in ("uncured", "majority_3", "mean_3")}
+    values = {name: figure.estimate.value for name, figure in errors.items() if figure is not None}
+    # |1−3| + |2−3| + |5−3| = 5 and 0 + 0 + 3 = 3 over 3 calls each; 2 and 0; 0 and 1.
+    assert values == {
+        "uncured": pytest.approx(8 / 6),
+        "majority_3": pytest.approx(1.0),
+        "mean_3": pytest.approx(0.5),
+    }
+    mean = errors["mean_3"]
+    assert mean is not None
+    assert mean.change is not None
+    assert mean.change.difference == pytest.approx(0.5 - 8 / 6)
+
+
+def test_yes_and_no_have_a_majority_and_no_mean() -> None:
+    rows = cured(scored([[1, 1, 0]] * 6 + [[0, 0, 1]] * 6, [0] * 6 + [1] * 6, "binary"))
+    assert set(rows) == {"uncured", "majority_3", "majority_5"}
+    assert counts(rows["majority_3"], "false_positive_rate") == (6, 6)
+    assert counts(rows["uncured"], "false_negative_rate") == (12, 18)
+
+
+def test_scores_without_labels_have_nothing_to_cure() -> None:
+    calls = [score_call(f"i{n}", 1, None, replicate=r, cluster=f"t{n}") for n in range(6) for r in range(3)]
+    assert cured(calls) == {}
+
+
+def test_several_judges_on_one_showing_are_one() -> None:
+    seen = Observations.of(
+        [
+            call
+            for judge, rows in (("a", ["11"]), ("b", ["1t"]), ("c", ["22"]))
+            for call in shown(rows, judge=judge)
+        ]
+    )
+    jury = of_judges(seen, ("a", "b", "c"), plurality, "jury")
+    assert [(each.judge, each.order, each.verdict) for each in jury] == [
+        ("jury", "uv", Decided("1")),
+        ("jury", "vu", Tie()),
+    ]
+    assert not len(of_judges(seen, ("a", "b"), plurality, "jury").of_judge("a"))
+
+
+letters = st.sampled_from("12taxf")
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(letters, letters).map("".join), min_size=1, max_size=30))
+def test_both_orders_are_one_verdict(table: list[str]) -> None:
+    pairs = collect(both_orders(Observations.of(shown(table))))
+    counts = pairs.table()
+    # Slots can not win: where both orders have a verdict, it is stable content or neither.
+    assert counts[0, 0] == counts[1, 1] == counts[:2, 2].sum() == counts[2, :2].sum() == 0
+    before = collect(shown(table)).table()
+    assert counts[0, 1] == before[0, 1]
+    assert counts[1, 0] == before[1, 0]
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(*[letters] * 6).map("".join), min_size=1, max_size=12))
+def test_spread_gives_each_repeat_the_verdict_of_its_block(table: list[str]) -> None:
+    seen = Observations.of(shown(table))
+    block = {(e.stimulus.id, e.order): e.verdict for e in of_repeats(seen, 3, plurality)}
+    spread = of_repeats(seen, 3, plurality, spread=True)
+    assert len(spread) == len(seen)
+    assert np.array_equal(spread.replicate, seen.replicate)
+    # The reason of a missing verdict may be another member's: which comes first depends on where one begins.
+    assert all(
+        type(e.verdict) is type(block[e.stimulus.id, e.order])
+        and (not isinstance(e.verdict, Decided) or e.verdict == block[e.stimulus.id, e.order])
+        for e in spread
+    )

@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyarrow import parquet
+
+from commands import Command
+from pairs import pair
+from scores import call
+from steelyard.datasheet.results import Results
+from steelyard.lab.folder import results_file
+from steelyard.lab.folder.results_file import write_results
+from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
+
+RATER = "planted/rater?sensitivity=0.9&specificity=0.8&noise=0.1"
+
+
+def rows_of(folder: Path) -> list[dict[str, str]]:
+    """The rows of `results.csv`."""
+    with (folder / "results.csv").open(newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+def lines_of(results: Results) -> list[dict[str, object]]:
+    return [json.loads(line) for line in "".join(results.jsonl()).splitlines()]
+
+
+def cells_of(results: Results) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO("".join(results.csv()), newline="")))
+
+
+def results(*observations: Observation, baselines: tuple[str, ...] = ()) -> Results:
+    return Results(Observations.of(observations), baselines)
+
+
+def test_a_row_says_what_was_shown_what_was_answered_and_whether_it_is_right() -> None:
+    table = results(
+        call("a", 1, 1), call("b", 0, 1), call("c", "abstain", 0), call("d", "unreadable", 1), call("e", 1)
+    )
+    told = [
+        (row["id"], row["item"], row["label"], row["verdict"], row["reason"], row["right"])
+        for row in lines_of(table)
+    ]
+    assert told == [
+        ("a/original", "a", "1", "1", None, True),
+        ("b/original", "b", "1", "0", None, False),
+        ("c/original", "c", "0", "abstain", None, False),
+        ("d/original", "d", "1", "unreadable", "no answer", None),
+        ("e/original", "e", None, "1", None, None),
+    ]
+    assert {(row["order"], row["winner"]) for row in lines_of(table)} == {(None, None)}
+
+
+def test_a_pair_names_the_content_that_won_in_either_order() -> None:
+    table = results(*pair("p", ("1", "1"), better="u"), *pair("q", ("tie", "2")))
+    told = [
+        (row["id"], row["order"], row["verdict"], row["winner"], row["label"], row["right"])
+        for row in lines_of(table)
+    ]
+    assert told == [
+        ("p", "uv", "1", "u", "u", True),
+        ("p", "vu", "1", "v", "u", False),
+        ("q", "uv", "tie", None, "tie", True),
+        ("q", "vu", "2", "u", "tie", False),
+    ]
+
+
+def test_the_jury_is_the_answer_of_most_judges_under_test_on_the_same_presentation() -> None:
+    votes = {"a": (1, 0, 1), "b": (1, 1, "unreadable"), "c": (0, 0, 0), "constant": (0, 0, 0)}
+    table = results(
+        *(
+            call(f"i{item}", answer, 1, judge=judge)
+            for judge, answers in votes.items()
+            for item, answer in enumerate(answers)
+        ),
+        baselines=("constant",),
+    )
+    juries = {str(row["item"]): row["jury"] for row in lines_of(table)}
+    assert juries == {"i0": "1", "i1": "0", "i2": None}  # one against one on the last: nobody leads
+    assert {row["judge"] for row in lines_of(table) if row["baseline"]} == {"constant"}
+
+
+def test_two_judges_are_no_jury() -> None:
+    table = results(
+        call("a", 1, 1, judge="x"), call("a", 1, 1, judge="y"), call("a", 1, 1, judge="z"), baselines=("z",)
+    )
+    assert {row["jury"] for row in lines_of(table)} == {None}
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+cmd", "-2+3", "@SUM(A1)", "\tx", "\rx"])
+def test_no_cell_of_a_users_text_is_a_formula(text: str) -> None:
+    (row,) = cells_of(results(call(text, 1, 1, judge=text)))
+    assert row["item"] == row["judge"] == f"'{text}"
+    (line,) = lines_of(results(call(text, 1, 1, judge=text)))
+    assert line["item"] == line["judge"] == text  # the line keeps the name that joins with stimuli.jsonl
+
+
+def test_a_negative_number_stays_a_number() -> None:
+    observation = call("a", 1, 1)
+    stimulus = replace(observation.stimulus, stratum="-3.5")
+    (row,) = cells_of(results(replace(observation, stimulus=stimulus)))
+    assert row["stratum"] == "-3.5"
+
+
+@given(st.lists(st.text(min_size=1), min_size=1, max_size=6, unique=True))
+def test_names_come_back_from_the_lines_whatever_they_hold(names: list[str]) -> None:
+    table = results(*(call(name, 1, 1) for name in names))
+    assert sorted(str(row["item"]) for row in lines_of(table)) == sorted(names)
+    assert len(cells_of(table)) == len(names)  # line breaks and quotes stay inside their cells
+
+
+def test_columns_say_what_single_observations_say() -> None:
+    observations = [
+        *pair("p", ("1", "tie"), better="v"),
+        *pair("q", ("abstain", "failed")),
+        *pair("r", ("2", "unreadable"), better="u", replicate=1),
+    ]
+    seen = Observations.of(observations)
+    told = [(row["id"], row["order"], row["replicate"], row["winner"]) for row in lines_of(Results(seen))]
+    assert told == [(o.stimulus.id, o.order, o.replicate, o.winner) for o in seen]
+
+
+def test_an_empty_collection_is_a_header(tmp_path: Path) -> None:
+    write_results(tmp_path, results())
+    assert rows_of(tmp_path) == []
+    assert (tmp_path / "results.jsonl").read_text() == ""
+    assert parquet.read_table(tmp_path / "results.parquet").num_rows == 0
+
+
+def test_every_run_has_its_results_and_a_report_writes_the_same_bytes(
+    command: Command, tmp_path: Path
+) -> None:
+    probes = ("-p", "typos", "-p", "stochastic_stability")
+    assert command("measure", "--scale", "binary", "-j", RATER, *probes, "--out", "run").code == 0
+    folder = tmp_path / "run"
+    known = {json.loads(line)["id"] for line in (folder / "stimuli.jsonl").read_text().splitlines()}
+    rows = rows_of(folder)
+    assert {row["id"] for row in rows} == known
+    lines = [json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines()]
+    assert parquet.read_table(folder / "results.parquet").to_pylist() == lines
+    assert [row["id"] for row in rows] == [line["id"] for line in lines]
+    before = {name: (folder / name).read_bytes() for name in results_file.RESULTS}
+    for name in before:
+        (folder / name).unlink()
+    assert command("report", "run").code == 0
+    assert {name: (folder / name).read_bytes() for name in before} == before
+
+
+def test_the_accuracy_of_the_datasheet_can_be_counted_from_the_rows(command: Command, tmp_path: Path) -> None:
+    command("measure", "--scale", "binary", "-j", RATER, "-p", "typos", "--out", "run")
+    sheet = json.loads((tmp_path / "run" / "datasheet.json").read_text())
+    for kind in ("original", "perturbed"):
+        rows = [r for r in rows_of(tmp_path / "run") if r["judge"] == "planted/rater" and r["kind"] == kind]
+        group = {"protocol": "base", **({"kind": "original"} if kind == "original" else {})}
+        (figure,) = [
+            e
+            for e in sheet["estimates"]
+            if (e["judge"], e["metric"], e["probe"], e["group"])
+            == ("planted/rater", "accuracy", "typos", group)
+        ]
+        assert [r["right"] for r in rows].count("true") == figure["numerator"]
+        assert sum(r["right"] != "" for r in rows) == figure["denominator"]
+
+
+def test_imported_verdicts_have_results_too(command: Command, tmp_path: Path) -> None:
+    lines = [
+        {"judge": "j", "probe": "position", "task": "t", "pair": "=p", "kind": "natural", "better": "u"}
+        | {"first": first, "answer": answer, "protocol": "base", "replicate": 0}
+        for first, answer in (("u", "1"), ("v", "1"))
+    ]
+    (tmp_path / "calls.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert command("import", "calls.jsonl", "--out", "run").code == 0
+    told = [(row["id"], row["winner"], row["right"]) for row in rows_of(tmp_path / "run")]
+    assert told == [("'=p", "u", "true"), ("'=p", "v", "false")]
+
+
+def test_without_pyarrow_there_is_no_parquet_and_doctor_says_so(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    (tmp_path / "results.parquet").write_bytes(b"of an earlier sitting")
+    program = (
+        "import sys; sys.modules['pyarrow'] = None\n"
+        "from pathlib import Path\n"
+        "from steelyard.datasheet.results import Results\n"
+        "from steelyard.lab.folder.results_file import write_results\n"
+        "from steelyard.verdicts.observations import Observations\n"
+        "write_results(Path(), Results(Observations.of([])))\n"
+        "sys.argv = ['steelyard', 'doctor']\n"
+        "from steelyard.cli.main import main\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"results.csv", "results.jsonl"}
+    assert "pyarrow is not installed" in done.stdout

@@ -1,0 +1,129 @@
+"""Rules by which several verdicts become one: by hand, and against every way the missing could have voted."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
+from steelyard.verdicts.vote import agreement, average, plurality, turned
+
+ONE, TWO, TIE, SHY = Decided("1"), Decided("2"), Tie(), Abstained()
+BLUR, LOST = Unreadable("no answer"), Failed("timeout")
+PAIR_ANSWERS: tuple[Verdict, ...] = (ONE, TWO, TIE, SHY)
+SCORE_ANSWERS: tuple[Verdict, ...] = (*(Decided(str(score)) for score in range(1, 5)), SHY)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "common"),
+    [
+        ((ONE, ONE), ONE),
+        ((ONE, TWO), TIE),
+        ((ONE, TIE), TIE),
+        ((TIE, TIE), TIE),
+        ((SHY, SHY), SHY),
+        ((SHY, ONE), TIE),
+        ((TIE, LOST), TIE),
+        ((ONE, LOST), LOST),
+        ((SHY, BLUR), BLUR),
+        ((BLUR, LOST), LOST),
+    ],
+)
+def test_two_orders_agree_or_tie(verdicts: tuple[Verdict, ...], common: Verdict) -> None:
+    assert agreement(verdicts, True) == common
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "common"),
+    [
+        ((ONE, ONE, TWO), ONE),
+        ((ONE, TWO, TIE), TIE),
+        ((ONE, TWO), TIE),
+        ((ONE, ONE, TIE, TIE), TIE),
+        ((ONE, ONE, TWO, TIE, TIE), TIE),
+        ((ONE, SHY, TIE), TIE),
+        ((SHY, SHY, SHY), SHY),
+        ((ONE, ONE, LOST), ONE),
+        ((ONE, TWO, LOST), LOST),
+        ((TIE, TIE, BLUR), TIE),
+        ((TIE, BLUR, TIE, ONE), TIE),
+        ((SHY, BLUR), BLUR),
+        ((BLUR, LOST, BLUR), LOST),
+    ],
+)
+def test_most_votes_decide_between_two_texts(verdicts: tuple[Verdict, ...], common: Verdict) -> None:
+    assert plurality(verdicts, True) == common
+
+
+@pytest.mark.parametrize(
+    ("scores", "common"),
+    [("445", "4"), ("54", "4"), ("135", "1"), ("1155", "1"), ("1355", "5")],
+)
+def test_of_equally_frequent_scores_the_lower_counts(scores: str, common: str) -> None:
+    assert plurality([Decided(score) for score in scores], False) == Decided(common)
+
+
+def test_an_abstention_yields_to_a_score_that_is_as_frequent() -> None:
+    assert plurality((SHY, Decided("3")), False) == Decided("3")
+    assert plurality((SHY, SHY, Decided("3")), False) == SHY
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "common"),
+    [
+        ((Decided("4"), Decided("5"), Decided("5")), Decided("5")),
+        ((Decided("4"), Decided("5")), Decided("4")),
+        ((Decided("1"), Decided("2"), Decided("6")), Decided("3")),
+        ((Decided("1"), SHY, Decided("3")), Decided("2")),
+        ((SHY, SHY), SHY),
+        ((Decided("1"), BLUR, Decided("3")), BLUR),
+    ],
+)
+def test_a_mean_is_rounded_and_halves_go_down(verdicts: tuple[Verdict, ...], common: Verdict) -> None:
+    assert average(verdicts, False) == common
+
+
+def test_two_texts_have_no_mean() -> None:
+    with pytest.raises(ValueError, match="no score to average"):
+        average((ONE, TWO), True)
+
+
+def completions(verdicts: list[Verdict], answers: tuple[Verdict, ...]) -> list[list[Verdict]]:
+    """The same verdicts with every answer that the missing members could have given."""
+    gaps = [place for place, verdict in enumerate(verdicts) if verdict in (BLUR, LOST)]
+    filled = []
+    for chosen in product(answers, repeat=len(gaps)):
+        whole = list(verdicts)
+        for place, answer in zip(gaps, chosen, strict=True):
+            whole[place] = answer
+        filled.append(whole)
+    return filled
+
+
+@given(st.lists(st.sampled_from((*PAIR_ANSWERS, BLUR, LOST)), min_size=1, max_size=5))
+def test_a_verdict_of_two_texts_stands_whatever_the_missing_would_have_said(verdicts: list[Verdict]) -> None:
+    for rule in (agreement, plurality):
+        common = rule(verdicts, True)
+        every = {rule(whole, True) for whole in completions(verdicts, PAIR_ANSWERS)}
+        missing = any(verdict in (BLUR, LOST) for verdict in verdicts)
+        assert (
+            common == (LOST if LOST in verdicts else BLUR)
+            if missing and len(every) > 1
+            else every == {common}
+        )
+
+
+@given(st.lists(st.sampled_from((*SCORE_ANSWERS, BLUR, LOST)), min_size=1, max_size=5))
+def test_a_score_that_is_given_is_one_that_no_missing_vote_would_change(verdicts: list[Verdict]) -> None:
+    common = plurality(verdicts, False)
+    if common not in (BLUR, LOST):
+        assert {plurality(whole, False) for whole in completions(verdicts, SCORE_ANSWERS)} == {common}
+
+
+@given(st.lists(st.sampled_from((*PAIR_ANSWERS, BLUR, LOST)), min_size=1, max_size=5))
+def test_a_vote_turned_is_the_vote_on_turned_verdicts(verdicts: list[Verdict]) -> None:
+    for rule in (agreement, plurality):
+        assert turned(rule(verdicts, True)) == rule([turned(verdict) for verdict in verdicts], True)
