@@ -44,6 +44,7 @@ NOT_TRIED = {
         '"""Capitals',
     ): "the very file of the plug-in example, which has its tests",
     ("docs/guides/add-a-probe.md", "[build-system]"): "the same",
+    ("docs/remedies.md", '{"judge": "house", "remedy"'): "a part of datasheet.json",
     ("docs/guides/add-a-provider.md", "[build-system]"): "the very file of the example, which has its tests",
     ("docs/guides/add-a-figure.md", "[build-system]"): "the very file of the example, which has its tests",
 }
@@ -67,7 +68,7 @@ TWO = {
 }
 SCORES = {"name": "scores", "judges": ["planted/rater"], "task": {"scale": "binary"}, "probes": ["typos"]}
 FOLDERS = {
-    **dict.fromkeys(("A", "B", "DIR"), HOUSE),
+    **dict.fromkeys(("A", "B", "DIR", "BEFORE", "AFTER"), HOUSE),
     "runs/study": TWO,
     **dict.fromkeys(("runs/harmbench", "runs/persuade"), SCORES),
 }

@@ -96,3 +96,13 @@ def test_a_bar_shows_the_limit_and_the_word() -> None:
     assert "limit" not in interval_bar(dark)  # a baseline is held against none
     free = next(e for e in sheet.estimates if e.metric == "raw_false_preference" and e.value)
     assert "limit" not in interval_bar(free, "")
+
+
+@pytest.mark.parametrize("sheet", [example(), pointwise(), crowd(2)])
+def test_navigation_and_headings_have_the_same_words(sheet: Datasheet) -> None:
+    page = html.render(sheet)
+    nav = page.partition('<nav class="side"')[2].partition("</nav>")[0]
+    links = dict(re.findall(r'<a href="#([\w-]+)">([^<]+)</a>', nav))
+    headings = dict(re.findall(r'<h2 id="([\w-]+)-h">([^<]+)</h2>', page))
+    assert links == headings
+    assert list(links) == list(headings)

@@ -102,6 +102,11 @@ STUDY_OPTIONS: tuple[Decorator, ...] = (
         help="Run folder to write or resume [steelyard-runs/NAME-HASH].",
     ),
     option("--budget", type=amount(zero=True), metavar="USD", help="Stop before spending more than this."),
+    option(
+        "--no-pilot",
+        is_flag=True,
+        help="Go on with a judge most of whose first 8 replies cannot be read.",
+    ),
     option("--concurrency", type=whole(1), default=16, metavar="N", help="Calls in flight per judge."),
     option("--timeout", type=amount(zero=False), default=120.0, metavar="SECONDS", help="Time for one call."),
     option("--attempts", type=whole(1), default=6, metavar="N", help="Tries per trial."),
