@@ -334,6 +334,8 @@ class Reader:
         elif path.name == "policy.yaml":
             guide = next(page for page in PAGES if page.name == "gate-a-release.md")
             path.write_text(next(block.text for block in blocks(guide) if block.info == "yaml policy"))
+        elif path.name == "verdicts.csv":
+            path.write_text("id,verdict,human,topic\n" + "".join(f"{n},yes,{n % 2},t\n" for n in range(12)))
         elif path.name == "verdicts.jsonl":
             path.write_text("".join(json.dumps(line) + "\n" for line in LLMBAR))
         elif word.startswith("recorded/"):
