@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from steelyard.cli.options import option
-from steelyard.cli.say import shown, tell
-from steelyard.cli.sheet import print_sheet
+from steelyard.cli.say import tell
+from steelyard.cli.sheet import full_option, print_page, print_sheet
 from steelyard.wording import counted
 
 
@@ -26,8 +26,11 @@ from steelyard.wording import counted
 )
 @option("--name", metavar="TEXT", help="Name of the datasheet; that of the first file unless given.")
 @option("--seed", type=int, default=7, metavar="N", help="Seed of the bootstrap.")
+@full_option
 @option("--json", "as_json", is_flag=True, help="Print datasheet.json instead of the datasheet.")
-def import_command(files: tuple[Path, ...], out: Path, name: str | None, seed: int, as_json: bool) -> None:
+def import_command(
+    files: tuple[Path, ...], out: Path, name: str | None, seed: int, full: bool, as_json: bool
+) -> None:
     """Turn recorded verdicts into a datasheet, without a call.
 
     Reads JSONL: one line per call, or one line per pair as LLMBar and PandaLM publish their verdicts. Pairs
@@ -43,7 +46,10 @@ def import_command(files: tuple[Path, ...], out: Path, name: str | None, seed: i
     if as_json:
         click.echo(sheet.dumps(), nl=False)
     else:
-        errors += print_sheet(sheet)
+        errors += print_sheet(sheet, full=full)
+        click.echo()
+    code = tell(imported.warnings, errors)
+    if not as_json:
         read = counted(len(imported.calls), "recorded call")
-        click.echo(f"\n{read}, none made. Page: {shown(RunFolder(out).page)}")
-    sys.exit(tell(imported.warnings, errors))
+        print_page(RunFolder(out).page, f"{read}, none made.", full=full)
+    sys.exit(code)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.cli.say import warn
+from steelyard.cli.spoken import spoken
 
 if TYPE_CHECKING:
     from steelyard.lab.authoring.commission import Commission
@@ -34,6 +36,7 @@ def open_study(
     study = build_study(config, Path() if path is None else path.parent, options["prompt"])
     for note in (*study.notes, *(commission.roles.cautions(study.judges) if commission else ())):
         warn(note)
+    study = replace(study, command=spoken())
     folder = RunFolder(options["out"]) if options["out"] else RunFolder.default(study)
     return study, folder, commission
 
@@ -57,5 +60,6 @@ def limits_of(options: dict[str, Any]) -> RunLimits:
         attempts=options["attempts"],
         backoff=options["backoff"],
         call_timeout=options["timeout"],
+        pilot=not options["no_pilot"],
         budget=options["budget"],
     )

@@ -98,7 +98,7 @@ def assemble(
         estimates=tuple(estimates),
         readings=tuple(readings_of(ordered, estimates, faults)),
         run=run,
-        level=form,
+        form=form,
         panel=tuple(panel),
         remedies=tuple(remedies),
         own_data=own_data,

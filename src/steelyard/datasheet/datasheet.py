@@ -10,7 +10,7 @@ from typing import Any
 
 from steelyard.datasheet.look_up import LookUp
 from steelyard.datasheet.verdict import Verdict
-from steelyard.json_body import from_body, mapping, read_fields
+from steelyard.json_body import from_body, keyed, mapping, read_fields, written_fields
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Fault
 from steelyard.metrics.remedies.cured import Cured
@@ -18,7 +18,7 @@ from steelyard.stimuli.authored.report import ProbeReport
 from steelyard.wording import counted
 
 SCHEMA = "steelyard.datasheet/1"
-STUDY = ("name", "seed", "stimulus_set", "version", "profile", "level", "own_data")
+STUDY = ("name", "seed", "stimulus_set", "version", "profile", "form", "own_data")
 """Fields that stand under `study` in the file, with the reference."""
 PARTS = ("judges", "run", "estimates", "panel", "readings", "verdicts", "remedies", "authored", "faults")
 """Fields that stand by themselves."""
@@ -132,7 +132,7 @@ class Datasheet:
     """Clock times and latency; the only part that two equal runs may differ in."""
     authored: tuple[ProbeReport, ...] = ()
     """What was written for the study, probe by probe; none where nothing had to be."""
-    level: str = "pairwise"
+    form: str = keyed("level", "pairwise")
     """`pairwise` where two texts were compared, `pointwise` where single texts were scored."""
     reference: str | None = None
     """Judge whose verdicts on the unchanged items are the labels; None where they are the data's own."""
@@ -180,7 +180,7 @@ class Datasheet:
     @property
     def units(self) -> str:
         """What was shown: pairs or items."""
-        return "pairs" if self.level == "pairwise" else "items"
+        return "pairs" if self.form == "pairwise" else "items"
 
     @property
     def facts(self) -> RunFacts:
@@ -237,7 +237,7 @@ class Datasheet:
         return {
             "schema": SCHEMA,
             "study": {
-                **{name: getattr(self, name) for name in STUDY},
+                **written_fields(self, STUDY),
                 **({} if self.reference is None else {"reference": self.reference_told}),
             },
             "judges": [judge.to_json() for judge in self.judges],

@@ -12,6 +12,7 @@ from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.datasheet.results import Results
 from steelyard.errors import ConfigError, SteelyardError, StoreError
 from steelyard.lab.folder.datasheet_file import write_datasheet
+from steelyard.lab.folder.next_step import with_recorded_steps
 from steelyard.lab.folder.results_file import write_results
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.folder.whole_file import write_text
@@ -137,7 +138,7 @@ def import_verdicts(paths: Sequence[Path], name: str | None = None, seed: int = 
     )
     silence = speechless([entry.name for entry in entries], observations, recorded=True)
     remarks = (*recorded.remarks, *warnings(observations))
-    return Imported(calls, observations, datasheet, tuple(silence), remarks)
+    return Imported(calls, observations, with_recorded_steps(datasheet), tuple(silence), remarks)
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ def measure(
             "look at what was rejected in stimuli.jsonl, or add a probe."
         )
     with folder.locked():
-        prepare(folder, plan)
+        plan = prepare(folder, plan)
         with folder.store() as store:
             record = Record(store, study.reference)
             runner = Runner(record, limits, progress, record.authoring.dollars)

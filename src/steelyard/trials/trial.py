@@ -9,6 +9,7 @@ from steelyard.identity import content_hash, seed_for
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.scale import Ordinal, Pairwise, parse_scale
 from steelyard.tasks.task import Task
+from steelyard.trials.answer_form import answer_form
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
 from steelyard.trials.prompt import PromptTemplate
@@ -99,13 +100,12 @@ class Trial:
     def presentation(self) -> Presentation:
         """What the provider receives."""
         protocol = self.judge.protocols[self.protocol]
-        wants = {"json": "json", "logprob": "logprobs"}.get(protocol.reader.name, "text")
         return Presentation(
             messages=self.messages,
             slots=Slots(self.stimulus.request, self.slot_texts),
             answers=self.asked.scale.answers,
             decoding=self.decoding,
-            wants=wants,
+            wants=answer_form(protocol.reader).wants,
             settings=protocol.settings,
             trial=self.key.removeprefix("sha256:"),
         )

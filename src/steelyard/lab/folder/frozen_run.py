@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from steelyard.errors import ConfigError, StoreError
 from steelyard.lab.folder.datasheet_file import JSON
 from steelyard.lab.folder.frozen_plan import freeze_plan, thaw_plan
 from steelyard.lab.folder.frozen_study import freeze, thaw
+from steelyard.lab.folder.reread import reread
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.folder.whole_file import unwritable, write_text
 from steelyard.lab.run.planner import Plan, make_plan
@@ -16,12 +19,13 @@ from steelyard.stimuli.stimulus_set import StimulusSet
 def prepare(folder: RunFolder, plan: Plan) -> Plan:
     """Freeze a plan here, or go on with the one that is here; it may gain judges and probes."""
     study = plan.study
+    reread(folder, study)
     held = require(folder, study)
     if held is not None and held.hash == study.hash:
         _check_written(folder, plan)
         _check_stimuli(folder, plan)
         _keep_plan(folder, plan)
-        return plan
+        return replace(plan, study=replace(study, command=held.command))
     try:
         plan.kept.write(folder.stimuli)
     except OSError as error:

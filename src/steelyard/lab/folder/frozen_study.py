@@ -40,6 +40,7 @@ def freeze(study: Study) -> str:
         **({} if study.reference is None else {"reference": study.reference}),
         **({} if study.writers is None else {"writers": dict(study.writers)}),
         "judges": [asdict(judge) for judge in study.judges],
+        **({} if study.command is None else {"command": list(study.command)}),
     }
     return yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=100)
 
@@ -70,6 +71,7 @@ def thaw(path: Path) -> Study:
             reference=body.get("reference"),
             writers=body.get("writers"),
             source=None if body.get("data") is None else _thaw_source(dict(body["data"])),
+            command=None if body.get("command") is None else tuple(map(str, body["command"])),
         )
     except (KeyError, TypeError, ValueError, AttributeError, ConfigError) as error:
         raise ConfigError(

@@ -9,6 +9,7 @@ from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.datasheet.results import Results
 from steelyard.lab.folder.authored_stimuli import AuthoredStimulus, tally
 from steelyard.lab.folder.datasheet_file import remove_datasheet, write_datasheet
+from steelyard.lab.folder.next_step import with_next_steps
 from steelyard.lab.folder.results_file import remove_results, write_results
 from steelyard.lab.folder.run_facts import run_facts
 from steelyard.lab.folder.run_folder import RunFolder
@@ -54,4 +55,4 @@ def build_datasheet(plan: Plan, record: Record) -> Datasheet:
         own_data=study.source is not None,
     )
     written = tally(map(AuthoredStimulus.of, record.store.authored().values()), plan.kept)
-    return replace(sheet, authored=written, reference=study.reference)
+    return with_next_steps(replace(sheet, authored=written, reference=study.reference), plan)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from steelyard.lab.run.prices import price_of
@@ -12,13 +11,12 @@ from steelyard.probes.probe import Showing
 from steelyard.providers.provider import traits_of
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
+from steelyard.trials.answer_form import answer_form
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
 
 CHARACTERS_PER_TOKEN = 4.2
 """English prose, roughly; plans are estimates and say so."""
-ANSWER_TOKENS = {"json": 12}
-"""Expected length of an answer by reader; one token otherwise."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +74,14 @@ def make_plan(study: Study) -> Plan:
     )
 
 
+def calls_of(study: Study, judges: Iterable[Judge]) -> Iterator[int]:
+    """Calls that a study makes of each of these judges, without building them."""
+    repertoire = _Repertoire(study)
+    for judge in judges:
+        shown = (showing for _, showings in repertoire.of(judge) for showing in showings)
+        yield len({(each.stimulus.id, each.protocol, each.order, each.replicate) for each in shown})
+
+
 class _Repertoire:
     """What each probe shows, built once for all judges that have the same protocols."""
 
@@ -120,8 +126,7 @@ def _row(judge: str, probe: str, trials: list[Trial]) -> PlanRow:
     instrument = trials[0].judge
     characters = sum(len(message.content) for trial in trials for message in trial.messages)
     tokens_in = round(characters / CHARACTERS_PER_TOKEN)
-    readers = Counter(trial.judge.protocols[trial.protocol].reader.name for trial in trials)
-    tokens_out = sum(ANSWER_TOKENS.get(reader, 1) * count for reader, count in readers.items())
+    tokens_out = sum(answer_form(trial.judge.protocols[trial.protocol].reader).tokens for trial in trials)
     price = price_of(instrument)
     seconds = traits_of(instrument.address).seconds_per_call * len(trials)
     dollars = None if price is None else price.dollars(tokens_in, tokens_out, len(trials))

@@ -10,7 +10,7 @@ from steelyard.lab.run.spending import AuthoringCost, authoring_cost
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.store.replies import StoredReply
 from steelyard.store.run_store import RunStore
-from steelyard.trials.reply import Usage
+from steelyard.trials.reply import Reply, Usage
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
@@ -66,9 +66,13 @@ class Record:
         """What was paid to authors and validators, whose work ends before the record begins."""
         return authoring_cost(self.store)
 
+    def read(self, trial: Trial, reply: Reply) -> Verdict:
+        """What a reply to a trial amounts to."""
+        return self._reader(trial)(reply, trial.asked.scale)
+
     def _answered(self, trial: Trial, stored: StoredReply) -> Observation:
         if trial.key not in self._observations:
-            verdict = self._reader(trial)(stored.reply, trial.asked.scale)
+            verdict = self.read(trial, stored.reply)
             self._observations[trial.key] = self._observation(trial, verdict, stored.reply.usage)
         return self._observations[trial.key]
 

@@ -25,7 +25,7 @@ class Runner:
         self, record: Record, limits: RunLimits, progress: Progress | None = None, spent: float = 0.0
     ) -> None:
         """`spent` is what the study has cost beside the trials that will be run here."""
-        self.control = RunControl(record.store, limits, progress, spent)
+        self.control = RunControl(record, limits, progress, spent)
         self.record = record
         self.store = record.store
 
@@ -55,8 +55,9 @@ class Runner:
             done = sum(trial.key in stored for trial in agenda.trials)
             self.control.budget.spent += paid(agenda.trials, stored)
             lane = judge.provider if traits_of(judge.address).in_turn else f"judge {judge.name}"
-            self.control.progress.begin(judge.name, len(agenda.trials), done)
-            lanes.setdefault(lane, []).append(JudgeRun(self.control, agenda, bool(done)))
+            if not judge.baseline:
+                self.control.progress.begin(judge.name, len(agenda.trials), done)
+            lanes.setdefault(lane, []).append(JudgeRun(self.control, agenda, stored))
         async with asyncio.TaskGroup() as group:
             for runs in lanes.values():
                 group.create_task(_in_turn(runs))

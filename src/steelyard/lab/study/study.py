@@ -48,6 +48,8 @@ class Study:
     """Author and validator with their settings, where models write for the study."""
     notes: tuple[str, ...] = ()
     """What a user should know of how the study was put together, in sentences; decides nothing."""
+    command: tuple[str, ...] | None = field(default=None, compare=False)
+    """Arguments of `measure` that describe it; None where no command did. Decides nothing."""
 
     kit: ProbeKit = field(default_factory=ProbeKit, compare=False, repr=False)
     """Where its probes are built; decides nothing."""

@@ -1,0 +1,151 @@
+"""What to do next about a judge: the command, with its calls and dollars."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.verdict import CARE, TOO_LITTLE, UNFIT, Verdict
+from steelyard.datasheet.words.numbers import dollars
+from steelyard.lab.run.planner import Plan, calls_of
+from steelyard.lab.run.prices import price_of
+from steelyard.lab.study.pack_study import pack_draw
+from steelyard.lab.study.study import Study
+from steelyard.metrics.faults import Faults
+from steelyard.probes.probe import POINTWISE, form_of
+from steelyard.tasks.item import Item
+from steelyard.tasks.scale import parse_scale
+from steelyard.trials.judge import Judge
+from steelyard.wording import counted
+
+LARGER = {"quick": "standard", "standard": "full"}
+"""The next larger profile."""
+GATE = "hold it against limits of your own, with a policy and `steelyard gate`"
+"""What is left where nothing larger is built in."""
+RECORD_AGAIN = "after the change, record its verdicts again and import them"
+RECORD_MORE = "record its verdicts on more rows, and import them with these"
+
+
+def with_next_steps(sheet: Datasheet, plan: Plan) -> Datasheet:
+    """The datasheet, each verdict with what to do next; where that can not be told, the sheet stands."""
+    faults = Faults()
+    path = _Path(sheet, plan)
+    told = faults.guarded("", "next step", path.verdicts, lambda _: sheet.verdicts)
+    return replace(sheet, verdicts=told, faults=(*sheet.faults, *faults.found))
+
+
+def with_recorded_steps(sheet: Datasheet) -> Datasheet:
+    """The same for verdicts that were recorded elsewhere, of a judge that no command here can ask."""
+    return replace(
+        sheet,
+        verdicts=tuple(
+            replace(verdict, next=RECORD_AGAIN if verdict.word in (UNFIT, CARE) else RECORD_MORE)
+            for verdict in sheet.verdicts
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class _Path:
+    """What can be done from here."""
+
+    sheet: Datasheet
+    plan: Plan
+
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """Every verdict with its next step."""
+        return tuple(self._told(verdict) for verdict in self.sheet.verdicts)
+
+    def _told(self, verdict: Verdict) -> Verdict:
+        run = self.sheet.facts
+        if run.partial:
+            return self._resumed(verdict, "finish the run", run.planned - run.asked)
+        if verdict.word == TOO_LITTLE and any(fact.title == "Failures" for fact in verdict.facts):
+            return self._resumed(verdict, "have the failed calls asked again", None)
+        cured = verdict.word in (UNFIT, CARE)
+        if self._study.source is not None:
+            purpose = "after the change, measure again" if cured else "add labelled rows, and measure again"
+            return self._measured(verdict, purpose, self._study.profile)
+        profile = self._size(cured)
+        if profile is None:
+            return replace(verdict, next=GATE)
+        size = f"measure at {profile} size"
+        return self._measured(verdict, f"after the change, {size}" if cured else size, profile)
+
+    @property
+    def _study(self) -> Study:
+        return self.plan.study
+
+    def _size(self, cured: bool) -> str | None:
+        """The profile of the next measurement: at least standard, and larger where nothing is to be cured."""
+        mine = self._study.profile
+        return mine if cured and mine != "quick" else LARGER.get(mine)
+
+    def _resumed(self, verdict: Verdict, purpose: str, calls: int | None) -> Verdict:
+        """The same command, which asks only what has no reply."""
+        return self._priced(verdict, purpose, self._study.command, calls)
+
+    def _measured(self, verdict: Verdict, purpose: str, profile: str) -> Verdict:
+        """The study once more, in a folder of its own."""
+        words = self._study.command
+        if words is not None and self._study.source is None:
+            words = (*_without(words, "--out", "--profile"), "--profile", profile)
+        elif words is not None:
+            words = tuple(_without(words, "--out"))
+        return self._priced(verdict, purpose, words, self._calls(profile))
+
+    def _calls(self, profile: str) -> int | None:
+        """Calls of all measured judges at a profile; None where others speak before them."""
+        study = self._study
+        if study.writers is not None or study.reference is not None:
+            return None
+        if study.source is not None:
+            return self.sheet.facts.planned or None
+        resized = replace(study, profile=profile, items=tuple(self._items(profile)))
+        return sum(calls_of(resized, _measured_judges(study)))
+
+    def _items(self, profile: str) -> Iterator[Item]:
+        """Items of the pack, on the scales that this run has."""
+        if form_of(self._study.task) == POINTWISE:
+            scales = {stimulus.scale for stimulus in self.plan.stimuli if stimulus.scale is not None}
+            scale = parse_scale(*scales) if len(scales) == 1 else None
+            yield from pack_draw(scale, profile, self._study.seed)
+
+    def _priced(
+        self, verdict: Verdict, purpose: str, words: Sequence[str] | None, calls: int | None
+    ) -> Verdict:
+        command = None if words is None else shlex.join(("steelyard", "measure", *words))
+        cost = self._dollars(calls)
+        said = f"{purpose}: {command}" if command else purpose
+        return replace(
+            verdict, next=f"{said}{_price(calls, cost)}", command=command, calls=calls, dollars=cost
+        )
+
+    def _dollars(self, calls: int | None) -> float | None:
+        """At the price per call of this run; None where a price is not known."""
+        made, spent = int(self.sheet.run.get("calls") or 0), float(self.sheet.run.get("dollars") or 0.0)
+        unknown = any(price_of(judge) is None for judge in _measured_judges(self._study))
+        return None if calls is None or unknown or not made else round(spent / made * calls, 6)
+
+
+def _measured_judges(study: Study) -> list[Judge]:
+    return [judge for judge in study.judges if not judge.baseline]
+
+
+def _price(calls: int | None, cost: float | None) -> str:
+    """` (1,200 calls, about $0.12)`; nothing where the calls are not known."""
+    if calls is None:
+        return ""
+    price = "price unknown" if cost is None else f"about {dollars(cost)}" if cost else "free"
+    return f" ({counted(calls, 'call')}, {price})"
+
+
+def _without(words: Iterable[str], *options: str) -> Iterator[str]:
+    """The words without these options and their values."""
+    skip = False
+    for word in words:
+        if not skip and word not in options:
+            yield word
+        skip = not skip and word in options
