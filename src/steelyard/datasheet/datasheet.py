@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
+from steelyard.datasheet.exhibits.exhibit import Exhibit
 from steelyard.datasheet.look_up import LookUp
 from steelyard.datasheet.verdict import Verdict
 from steelyard.json_body import from_body, keyed, mapping, read_fields, written_fields
@@ -20,7 +21,10 @@ from steelyard.wording import counted
 SCHEMA = "steelyard.datasheet/1"
 STUDY = ("name", "seed", "stimulus_set", "version", "profile", "form", "own_data")
 """Fields that stand under `study` in the file, with the reference."""
-PARTS = ("judges", "run", "estimates", "panel", "readings", "verdicts", "remedies", "authored", "faults")
+PARTS = (
+    *("judges", "run", "estimates", "panel", "readings", "verdicts", "remedies", "authored"),
+    *("exhibits", "faults"),
+)
 """Fields that stand by themselves."""
 MOST_NAMES = 3
 """Judges that a title names."""
@@ -140,6 +144,8 @@ class Datasheet:
     """Figures of several judges together: juries, correlated errors, each probe over judges."""
     remedies: tuple[Cured, ...] = ()
     """What each judge would show with a remedy, from the same calls; first the judge as measured."""
+    exhibits: tuple[Exhibit, ...] = ()
+    """Calls behind flagged readings and lost calls, with texts and replies, cut to a length."""
     faults: tuple[Fault, ...] = ()
     """What could not be computed; its figures are undefined, with the cause in their notes."""
     verdicts: tuple[Verdict, ...] = ()
@@ -248,6 +254,7 @@ class Datasheet:
             "verdicts": [verdict.to_json() for verdict in self.verdicts],
             **({"remedies": [cured.to_json() for cured in self.remedies]} if self.remedies else {}),
             **({"authored": [report.to_json() for report in self.authored]} if self.authored else {}),
+            **({"exhibits": [exhibit.to_json() for exhibit in self.exhibits]} if self.exhibits else {}),
             **({"faults": [fault.to_json() for fault in self.faults]} if self.faults else {}),
         }
 

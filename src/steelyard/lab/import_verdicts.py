@@ -12,6 +12,8 @@ from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.datasheet.results import Results
 from steelyard.errors import ConfigError, SteelyardError, StoreError
 from steelyard.lab.folder.datasheet_file import write_datasheet
+from steelyard.lab.folder.evidence import Evidence
+from steelyard.lab.folder.exhibits import with_exhibits
 from steelyard.lab.folder.next_step import with_recorded_steps
 from steelyard.lab.folder.results_file import write_results
 from steelyard.lab.folder.run_folder import RunFolder
@@ -138,7 +140,8 @@ def import_verdicts(paths: Sequence[Path], name: str | None = None, seed: int = 
     )
     silence = speechless([entry.name for entry in entries], observations, recorded=True)
     remarks = (*recorded.remarks, *warnings(observations))
-    return Imported(calls, observations, with_recorded_steps(datasheet), tuple(silence), remarks)
+    datasheet = with_exhibits(with_recorded_steps(datasheet), Evidence.recorded(observations, seed))
+    return Imported(calls, observations, datasheet, tuple(silence), remarks)
 
 
 @dataclass(frozen=True)

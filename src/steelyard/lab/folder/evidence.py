@@ -75,10 +75,7 @@ class Evidence:
     @classmethod
     def recorded(cls, observations: Observations, seed: int) -> Evidence:
         """The evidence of an import: verdicts without texts and replies."""
-        probes: dict[str, set[Place]] = {}
-        for stimulus in observations.shown.stimuli:
-            probes.setdefault(stimulus.probe, set()).update((stimulus.id, p) for p in observations.protocols)
-        return cls(observations, seed, (), probes)
+        return cls(observations, seed)
 
     def of_probe(self, probe: str, calls: Observations) -> Mask:
         """Which of these calls a probe shows: of its own stimuli, where it has none of those it shares."""
@@ -123,16 +120,16 @@ class Evidence:
             verdict=answer_word(call.verdict),
             winner=call.winner if paired else None,
             reason=reason_of(call.verdict),
-            attempts=raw.attempts,
+            attempts=raw.attempts if raw.reply is None else None,
             message=raw.message,
         )
 
 
 def telling(calls: Sequence[Observation], limit: int) -> list[Observation]:
     """At most so many calls, in their order, every order and answer among them as far as there is room."""
-    first: dict[tuple[str, str], Observation] = {}
+    first: dict[tuple[str, str, str | None], Observation] = {}
     for call in calls:
-        first.setdefault((call.order, answer_word(call.verdict)), call)
+        first.setdefault((call.order, answer_word(call.verdict), reason_of(call.verdict)), call)
     chosen = [*first.values(), *(call for call in calls if call not in first.values())][:limit]
     return [call for call in calls if call in chosen]
 
@@ -184,7 +181,7 @@ def reader_words(reader: Spec) -> str:
 
 def reply_words(reply: Reply) -> str:
     """The text of a reply, and what came beside it that a reader may have read."""
-    parts = [reply.text] if reply.text or reply.scores is None else []
+    parts = [reply.text] if reply.text else []
     if reply.scores is not None:
         parts.append(f"scores: {', '.join(f'{score:g}' for score in reply.scores)}")
     if reply.logprobs:

@@ -9,6 +9,8 @@ from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.datasheet.results import Results
 from steelyard.lab.folder.authored_stimuli import AuthoredStimulus, tally
 from steelyard.lab.folder.datasheet_file import remove_datasheet, write_datasheet
+from steelyard.lab.folder.evidence import Evidence
+from steelyard.lab.folder.exhibits import with_exhibits
 from steelyard.lab.folder.next_step import with_next_steps
 from steelyard.lab.folder.results_file import remove_results, write_results
 from steelyard.lab.folder.run_facts import run_facts
@@ -55,4 +57,5 @@ def build_datasheet(plan: Plan, record: Record) -> Datasheet:
         own_data=study.source is not None,
     )
     written = tally(map(AuthoredStimulus.of, record.store.authored().values()), plan.kept)
-    return with_next_steps(replace(sheet, authored=written, reference=study.reference), plan)
+    sheet = with_next_steps(replace(sheet, authored=written, reference=study.reference), plan)
+    return with_exhibits(sheet, Evidence.of_run(plan, record))
