@@ -83,12 +83,12 @@ class _Shares:
 
     @classmethod
     def of(cls, summary: Summary, metric: str) -> _Shares:
-        """Shares of whole probes under the base protocol."""
+        """Shares of whole probes under the base protocol; items as they are belong to none."""
         found = {
             (judge.name, e.probe): e
             for judge in everyone(summary)
             for e in summary.datasheet.of(judge.name, metric)
-            if e.whole
+            if e.whole and e.probe != ORIGINAL
         }
         known = {judge for judge, _ in found}
         judges = [judge for judge in everyone(summary) if judge.name in known]
