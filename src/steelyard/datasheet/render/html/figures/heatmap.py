@@ -24,7 +24,7 @@ from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
 
-PAGE = 1090
+PAGE = 985
 """Room for a drawing, in pixels; judges that do not fit go below."""
 MAJORITY = JudgeEntry("majority of all", "", False, {})
 """Stands among the judges where there are several."""
@@ -35,8 +35,8 @@ RIGHT = (
 )
 KEPT = (
     "Verdicts on edited texts that equal the judge's own verdict on the unchanged one; only edits that "
-    "keep the label ask for it. A judge that always says the same has an invariance of 1. ! is flagged: "
-    "the edit changes more than repeats do; ? is underpowered."
+    "keep the label ask for it. A judge that always says the same has an invariance of 1. ! in a frame is "
+    "flagged: the edit changes more than repeats do; ? is underpowered."
 )
 
 
@@ -129,10 +129,11 @@ class _Shares:
         estimate = self.found.get((judge.name, probe))
         if estimate is None or numbers.undefined(estimate):
             return Tile(row, column, "–" if estimate is None else "undefined")
-        sign = "" if judge.baseline else MARKS.get(_word(self.summary, estimate), "")
+        word = "" if judge.baseline else _word(self.summary, estimate)
+        sign = MARKS.get(word, "")
         beside = f"{numbers.interval(estimate)} {numbers.counts(estimate)}".strip()
         figure = f"{numbers.value(estimate)} {sign}".rstrip()
-        return Tile(row, column, figure, beside, estimate.value, "muted" if judge.baseline else "stable")
+        return Tile(row, column, figure, beside, estimate.value, "muted" if judge.baseline else "share", word)
 
 
 def _word(summary: Summary, estimate: Estimate) -> str:
