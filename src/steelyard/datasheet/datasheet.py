@@ -52,10 +52,17 @@ class JudgeEntry:
     """True for the dumb baselines."""
     protocols: Mapping[str, str]
     """Protocol name to fingerprint."""
+    members: tuple[str, ...] = ()
+    """Judges that are asked in its place, where it is made of others."""
+    calls_per_verdict: int = 1
+    """Calls that a verdict takes."""
 
     def to_json(self) -> dict[str, Any]:
-        """One entry under `judges` in `datasheet.json`."""
-        return {**vars(self), "protocols": dict(self.protocols)}
+        """One entry under `judges` in `datasheet.json`; what it is made of where it is made of others."""
+        body = {**vars(self), "protocols": dict(self.protocols), "members": list(self.members)}
+        if not self.members:
+            del body["members"], body["calls_per_verdict"]
+        return body
 
     @classmethod
     def from_json(cls, body: Any, where: str = "") -> JudgeEntry:

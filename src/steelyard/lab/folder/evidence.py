@@ -165,12 +165,23 @@ class _Replies:
         """What lies behind it."""
         place = call.judge, call.protocol, call.stimulus.id, call.order, call.replicate
         trial = self._trials[place]
+        if trial.members:
+            return self._common(trial)
         reader = reader_words(trial.judge.protocols[trial.protocol].reader)
         stored = self.record.replies([trial]).get(trial.key)
         if stored is not None:
             return Raw(reply_words(stored.reply), stored.attempts, reader=reader)
         failure = self._failures.get(trial.key)
         return Raw(reader=reader) if failure is None else Raw(None, failure.attempts, failure.message, reader)
+
+    def _common(self, trial: Trial) -> Raw:
+        """What the members of a judge that is made of others replied, one after the other."""
+        replies = self.record.replies(trial.calls)
+        heard = [(call, reply_words(replies[call.key].reply)) for call in trial.calls if call.key in replies]
+        told = [f"{call.judge.name}, {call.order}, repeat {call.replicate}: {said}" for call, said in heard]
+        lost = [self._failures[call.key].message for call in trial.calls if call.key in self._failures]
+        rule = trial.judge.composition.rule if trial.judge.composition else ""
+        return Raw("\n".join(told) or None, message=lost[0] if lost else None, reader=f"{rule} of members")
 
 
 def reader_words(reader: Spec) -> str:

@@ -18,6 +18,7 @@ from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.run.planner import Plan
 from steelyard.lab.run.prices import dollars_of
 from steelyard.lab.run.record import Record
+from steelyard.trials.judge import Judge
 
 
 def publish(folder: RunFolder, plan: Plan, record: Record) -> Datasheet | None:
@@ -40,10 +41,7 @@ def results_of(plan: Plan, record: Record) -> Results:
 def build_datasheet(plan: Plan, record: Record) -> Datasheet:
     """Every figure, recomputed from the record."""
     study = plan.study
-    entries = tuple(
-        JudgeEntry(j.name, j.address, j.baseline, {name: j.fingerprint(name) for name in sorted(j.protocols)})
-        for j in study.judges
-    )
+    entries = tuple(map(_entry, study.judges))
     sheet = assemble(
         name=study.name,
         seed=study.seed,
@@ -59,3 +57,9 @@ def build_datasheet(plan: Plan, record: Record) -> Datasheet:
     written = tally(map(AuthoredStimulus.of, record.store.authored().values()), plan.kept)
     sheet = with_next_steps(replace(sheet, authored=written, reference=study.reference), plan)
     return with_exhibits(sheet, Evidence.of_run(plan, record))
+
+
+def _entry(judge: Judge) -> JudgeEntry:
+    prints = {name: judge.fingerprint(name) for name in sorted(judge.protocols)}
+    members = () if judge.composition is None else tuple(one.name for one in judge.asked)
+    return JudgeEntry(judge.name, judge.address, judge.baseline, prints, members, judge.calls_per_verdict)
