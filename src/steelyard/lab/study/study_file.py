@@ -85,10 +85,12 @@ def _laid_over(body: Mapping[str, Any], overrides: Mapping[str, Any], where: str
     return merged
 
 
-def build_study(config: StudyConfig, folder: Path, prompt: Path | None = None) -> Study:
+def build_study(
+    config: StudyConfig, folder: Path, prompt: Path | None = None, answers: str | None = None
+) -> Study:
     """Resolve task, items, judges and probes; baselines are added last.
 
-    `prompt` is the template of every judge that is prompted and brings none of its own.
+    `prompt` is the template of every judge that is prompted and brings none of its own, `answers` the map.
     """
     named = named_probes(config.probes) if "probes" in config.model_fields_set else set()
     kit = ProbeKit()
@@ -98,7 +100,7 @@ def build_study(config: StudyConfig, folder: Path, prompt: Path | None = None) -
     scales = {task.scale, *(item.scale or task.scale for item in items)}
     probes = probe_specs(expanded(config.probes, scales, packed=config.data is None), kit)
     arms = {arm for spec in probes for arm in arms_of(kit.build(spec))}
-    judges = [parse_judge(given, folder, task.scale, arms, prompt) for given in config.judges]
+    judges = [parse_judge(given, folder, task.scale, arms, prompt, answers) for given in config.judges]
     judges = _distinct(judges, config.judges)
     for judge in judges:
         connect(judge)  # refuses wrong models and options before anything is written
