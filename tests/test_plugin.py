@@ -168,7 +168,7 @@ def test_the_run_is_rebuilt_only_where_the_plugin_is_installed(steelyard, instal
 def test_the_plugin_is_listed_and_takes_options(steelyard, installed: str, tmp_path: Path) -> None:
     listed = steelyard("probes", PYTHONPATH=installed)
     assert "example_probe" in listed.stdout
-    (tmp_path / "study.yaml").write_text("judges: [planted/tie]\nprobes: [{example_probe: {level: 5}}]\n")
+    (tmp_path / "study.yaml").write_text("judges: [planted/tie]\nprobes: [{example_probe: {quality: 5}}]\n")
     done = steelyard("measure", "study.yaml", "--out", "run", PYTHONPATH=installed)
     assert done.returncode == 0, done.stderr
     stimuli = [json.loads(line) for line in (tmp_path / "run" / "stimuli.jsonl").read_text().splitlines()]

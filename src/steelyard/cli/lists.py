@@ -73,6 +73,7 @@ def judges() -> None:
     """List the kinds of judges and how to write them."""
     from rich.console import Console
 
+    from steelyard.lab.study.made_judges import EXAMPLES
     from steelyard.providers.provider import PLANNED_PROVIDERS, PROVIDERS, examples_of
 
     _print(
@@ -80,6 +81,7 @@ def judges() -> None:
         for name in PROVIDERS.in_order()
         for example in examples_of(name)
     )
+    _print(_Entry(judge, meaning) for judge, meaning in EXAMPLES.items())
     Console().print(plain(f"Not built yet: {', '.join(PLANNED_PROVIDERS)}."))
 
 

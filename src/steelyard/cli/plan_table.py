@@ -81,7 +81,8 @@ def _lines(rows: list[PlanRow], width: int) -> Iterator[Text]:
 
 def listed_prices(study: Study) -> dict[str, str]:
     """Dollars per million tokens of every judge that costs something, and whose list they are from."""
-    prices = {judge.name: price_of(judge) for judge in study.judges if not judge.baseline}
+    own = (one for judge in study.judges if not judge.baseline for one in judge.asked)
+    prices = {judge.name: price_of(judge) for judge in own}
     return {name: price.listed for name, price in prices.items() if price and (price.input or price.output)}
 
 

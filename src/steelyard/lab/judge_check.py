@@ -65,13 +65,14 @@ def _scores(text: str) -> StudyConfig:
 
 
 def check_study(study: Study) -> Iterator[JudgeCheck]:
-    """One call to every judge under every protocol that the study uses; baselines need none."""
-    trials = make_plan(study).trials
-    for judge in study.judges:
-        mine = [trial for trial in trials if trial.judge.name == judge.name]
-        if mine and not judge.baseline:
-            chosen = [_telling(arm) for arm in ranked(mine).values()]
-            yield from asyncio.run(_asked(judge, chosen))
+    """One call to every judge that is asked, under each protocol that the study uses; none to baselines."""
+    calls: dict[str, list[Trial]] = {}
+    for call in (call for trial in make_plan(study).trials for call in trial.calls):
+        if not call.judge.baseline:
+            calls.setdefault(call.judge.name, []).append(call)
+    for mine in calls.values():
+        chosen = [_telling(arm) for arm in ranked(mine).values()]
+        yield from asyncio.run(_asked(mine[0].judge, chosen))
 
 
 def _telling(trials: Sequence[Trial]) -> Trial:

@@ -37,8 +37,8 @@ class Runner:
     async def run(self, trials: Sequence[Trial]) -> Sitting:
         """Run what has no reply yet; judges that need every core in turn, all others side by side."""
         by_judge: dict[str, list[Trial]] = {}
-        for trial in trials:
-            by_judge.setdefault(trial.judge.name, []).append(trial)
+        for call in {call.key: call for trial in trials for call in trial.calls}.values():
+            by_judge.setdefault(call.judge.name, []).append(call)
         answered = self.store.answered()
         agendas = []
         for mine in by_judge.values():
