@@ -13,6 +13,7 @@ from steelyard.datasheet.readings.instrument import instrument, resolution_moved
 from steelyard.datasheet.readings.more_data import more_calls
 from steelyard.datasheet.readings.reliability import repeatability, robustness
 from steelyard.datasheet.readings.run import cost, volatility
+from steelyard.datasheet.readings.strata import strata
 from steelyard.datasheet.words.glossary import KINDS
 from steelyard.datasheet.words.numbers import abstentions, figure, times
 from steelyard.metrics.common import DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE
@@ -261,6 +262,7 @@ QUESTIONS: dict[str, Callable[[Figures], Answer | None]] = {
     NATURAL: _natural,
     "Accuracy": accuracy,
     "Leniency": leniency,
+    "Strata": strata,
     "Robustness": robustness,
     "Repeatability": repeatability,
     "Volatility": volatility,

@@ -10,6 +10,8 @@ from steelyard.datasheet.render.exhibited import exhibited
 from steelyard.datasheet.render.html.document import document
 from steelyard.datasheet.render.html.figures.catalogue import figures
 from steelyard.datasheet.sections.remedies import remedy_line, remedy_tables, unknown_remedies
+from steelyard.datasheet.sections.strata import QUESTION as STRATA_QUESTION
+from steelyard.datasheet.sections.strata import strata_tables
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.sections.together import alone, together
 from steelyard.datasheet.words.glossary import FINDINGS, probe_title
@@ -32,6 +34,8 @@ def render(datasheet: Datasheet, faults: Faults | None = None) -> str:
         remedies=remedy_tables(summary),
         remedy_line=remedy_line,
         unknown_remedies=unknown_remedies,
+        strata=strata_tables(summary),
+        strata_question=STRATA_QUESTION,
         exhibits=exhibited(sheet),
         told=told,
         lines=lines,
