@@ -200,7 +200,7 @@ def test_a_wrong_key_of_a_study_is_one_sentence_that_names_it(
 ) -> None:
     body: dict[str, Any] = {"judges": ["planted/tie"], "probes": ["vacuum"]}
     (tmp_path / "study.yaml").write_text(yaml.safe_dump({**body, key: value}))
-    told = {"judges": "judge", "probes": "probe", "author": "validator"}.get(key, key)
+    told = {"judges": "judge", "probes": "probe"}.get(key, key)
     assert_refused(command("plan", "study.yaml"), told)
 
 
