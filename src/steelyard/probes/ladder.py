@@ -18,6 +18,7 @@ from steelyard.metrics.pairs.dprime import DPRIME, DPRIME_2AFC
 from steelyard.metrics.pairs.equals import OTHER_CONFLICT, RAW_FALSE_PREFERENCE, TIE_RATE
 from steelyard.metrics.pairs.flip_estimates import FLIP_EXCESS, REPEAT_FLIP_RATE, SWAP_FLIP_RATE
 from steelyard.metrics.pairs.ladder import PADDED_PREFERENCE, ladder_estimates
+from steelyard.metrics.pairs.length import LENGTH_LEAN
 from steelyard.metrics.pairs.sensitivity import MISS_BY_TIE, NONTIE_ACCURACY, TARGET_SENSITIVITY, WRONG_CHOICE
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
 from steelyard.metrics.pairs.threshold import DELTA75
@@ -51,6 +52,7 @@ class Ladder:
         SWAP_FLIP_RATE,
         FLIP_EXCESS,
         PADDED_PREFERENCE,
+        LENGTH_LEAN,
         TARGET_SENSITIVITY,
         NONTIE_ACCURACY,
         MISS_BY_TIE,

@@ -12,6 +12,7 @@ from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.pairs.decomposition import NO_PREFERENCE, ONE_SIDED_COMMIT
 from steelyard.metrics.pairs.equals import TIE_RATE
 from steelyard.metrics.pairs.flip_estimates import FLIP_EXCESS, REPEAT_FLIP_RATE, SWAP_FLIP_RATE
+from steelyard.metrics.pairs.length import LENGTH_LEAN, LONGER_CHOSEN
 from steelyard.metrics.pairs.natural import (
     ACCURACY_BOTH,
     FLIP_FIRST,
@@ -42,6 +43,8 @@ class Position:
         ONE_SIDED_COMMIT,
         NO_PREFERENCE,
         NET_SLOT_PREFERENCE,
+        LENGTH_LEAN,
+        LONGER_CHOSEN,
         REPEAT_FLIP_RATE,
         SWAP_FLIP_RATE,
         FLIP_EXCESS,
@@ -70,11 +73,12 @@ class Position:
         chosen = {protocol: mine.among(protocol=protocol) for protocol in protocols}
         pairs = {protocol: collect(rows) for protocol, rows in chosen.items()}
         corrected = prompt_family(pairs)
+        longer = mine.shown.longer_by_name
         estimates: list[Estimate] = []
         for protocol, rows in chosen.items():
             labelled = collect(rows.among(labelled=True))
             p = corrected.get(protocol)
             estimates += natural_estimates(
-                Heading.under(judge, "position", protocol, seed), pairs[protocol], labelled, p
+                Heading.under(judge, "position", protocol, seed), pairs[protocol], labelled, p, longer
             )
         return estimates

@@ -100,6 +100,17 @@ class StimulusColumns:
         return np.array([_better(stimulus) for stimulus in self.stimuli], dtype=np.int64)
 
     @cached_property
+    def words(self) -> Ints:
+        """Words of each stimulus's first text; 0 where the text is not known."""
+        return np.array([len(stimulus.texts[0].split()) for stimulus in self.stimuli], dtype=np.int64)
+
+    @cached_property
+    def longer_by_name(self) -> dict[str, int]:
+        """Name of a pair to its text with more words, 1 for u and 2 for v; pairs without one are left out."""
+        words = {s.id: [len(text.split()) for text in s.texts] for s in self.stimuli if len(s.texts) == 2}
+        return {name: 1 if u > v else 2 for name, (u, v) in words.items() if u != v}
+
+    @cached_property
     def expected(self) -> Floats:
         """The score that a sound judge gives; NaN where nobody has said."""
         return _floats(map(_label, self.stimuli))

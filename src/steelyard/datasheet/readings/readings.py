@@ -10,6 +10,7 @@ from steelyard.datasheet.look_up import Figures, LookUp
 from steelyard.datasheet.readings.accuracy import accuracy, leniency
 from steelyard.datasheet.readings.answer import Answer, unanswered
 from steelyard.datasheet.readings.instrument import instrument, resolution_moved
+from steelyard.datasheet.readings.length import length
 from steelyard.datasheet.readings.more_data import more_calls
 from steelyard.datasheet.readings.reliability import repeatability, robustness
 from steelyard.datasheet.readings.run import cost, volatility
@@ -261,6 +262,7 @@ QUESTIONS: dict[str, Callable[[Figures], Answer | None]] = {
     NATURAL: _natural,
     "Accuracy": accuracy,
     "Leniency": leniency,
+    "Length": length,
     "Robustness": robustness,
     "Repeatability": repeatability,
     "Volatility": volatility,

@@ -27,6 +27,7 @@ from steelyard.metrics.pairs.decomposition import (
 from steelyard.metrics.pairs.equals import OTHER_CONFLICT, RAW_FALSE_PREFERENCE
 from steelyard.metrics.pairs.flip_estimates import FLIP_EXCESS, REPEAT_FLIP_RATE, SWAP_FLIP_RATE
 from steelyard.metrics.pairs.ladder import PADDED_PREFERENCE
+from steelyard.metrics.pairs.length import LENGTH_LEAN, LONGER_CHOSEN
 from steelyard.metrics.pairs.natural import ACCURACY_BOTH, FLIP_FIRST, FLIP_SECOND, ORDER_CONSISTENCY
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
@@ -196,6 +197,7 @@ def _controls(index: Index) -> Section:
         rows += index.row(LADDER, RAW_FALSE_PREFERENCE, group, label=label, essential=False)
     group = {"protocol": "base", "delta": 0, "kind": "filler"}
     rows += index.row(LADDER, PADDED_PREFERENCE, group)
+    rows += index.row(LADDER, LENGTH_LEAN, group)
     return Section("Controls", "Does other content of the same amount, or padding, sway it?", tuple(rows))
 
 
@@ -210,6 +212,8 @@ def _natural(index: Index, protocol: str) -> Section:
     rows += index.row(NATURAL, ACCURACY_BOTH, here, label="both orders", depth=1)
     rows += index.row(NATURAL, ACCURACY_GAIN, here, depth=1)
     rows += index.row(NATURAL, KAPPA, here, depth=1)
+    rows += index.row(NATURAL, LENGTH_LEAN, here)
+    rows += index.row(NATURAL, LONGER_CHOSEN, here, depth=1)
     title = "Natural pairs" if protocol == "base" else f"Natural pairs, {protocol}"
     return Section(title, "Does the winner survive a change of order, and agree with people?", tuple(rows))
 

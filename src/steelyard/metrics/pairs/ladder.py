@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.heading import Heading
+from steelyard.metrics.heading import NO_CALLS, Heading
 from steelyard.metrics.metric import Metric, step
 from steelyard.metrics.pairs.answer import decided
 from steelyard.metrics.pairs.columns import Pairs
@@ -15,6 +15,7 @@ from steelyard.metrics.pairs.counting import count_calls, count_wins, tally
 from steelyard.metrics.pairs.dprime import dprime_estimates
 from steelyard.metrics.pairs.equals import ORDER, direction_estimates, equals_tests
 from steelyard.metrics.pairs.flip_estimates import flip_estimates
+from steelyard.metrics.pairs.length import length_lean, padded_longer
 from steelyard.metrics.pairs.missing import missing_rates
 from steelyard.metrics.pairs.sensitivity import (
     by_base_level,
@@ -50,6 +51,7 @@ def _equals(heading: Heading, pairs: Pairs) -> list[Estimate]:
     """Figures of the kinds whose candidates are equally good; `same_subset` is always reported."""
     level = ~(pairs.delta > 0)
     estimates: list[Estimate] = []
+    others: int | None = None
     for kind in (SAME, DIFFERENT, FILLER):
         rows = pairs.where(level & (pairs.kind == kind))
         if not len(rows) and kind != SAME:
@@ -61,9 +63,11 @@ def _equals(heading: Heading, pairs: Pairs) -> list[Estimate]:
         if kind == SAME:
             estimates.append(net_slot_preference(here, rows, family=family))
         if declared:
+            others = len(family)
             estimates += flip_estimates(here, rows, family.get(ORDER))
         if kind == FILLER:
             estimates.append(padded_preference(here, rows))
+            estimates.append(length_lean(here, rows, padded_longer(rows), NO_CALLS, others))
     return estimates
 
 

@@ -35,6 +35,7 @@ from steelyard.metrics.pairs.decomposition import (
 from steelyard.metrics.pairs.equals import ORDER, POSITION, cell_estimate, equals_tests, left_out, tie_rate
 from steelyard.metrics.pairs.flip_estimates import flip_estimates
 from steelyard.metrics.pairs.kappa import kappa
+from steelyard.metrics.pairs.length import length_lean, longer_chosen, longer_of
 from steelyard.metrics.pairs.missing import missing_rates
 from steelyard.metrics.pairs.position import position_test
 from steelyard.metrics.pairs.slot import DECLARED_PROTOCOL, net_slot_preference
@@ -102,11 +103,16 @@ def prompt_family(prompts: Mapping[str, Pairs]) -> dict[str, float]:
 
 
 def natural_estimates(
-    heading: Heading, pairs: Pairs, labelled: Pairs, corrected: float | None = None
+    heading: Heading,
+    pairs: Pairs,
+    labelled: Pairs,
+    corrected: float | None = None,
+    longer: Mapping[str, int] | None = None,
 ) -> list[Estimate]:
     """Every figure of natural pairs; `labelled` are those of which people said which text is better.
 
-    `corrected` is the position test's p among the judge's prompts, see `prompt_family`.
+    `corrected` is the position test's p among the judge's prompts, see `prompt_family`. `longer` is the
+    longer text of each pair by its name, 1 for u and 2 for v.
     """
     declared = heading.protocol == DECLARED_PROTOCOL
     family = equals_tests(heading, pairs, (POSITION, ORDER)) if declared else {}
@@ -119,6 +125,7 @@ def natural_estimates(
         *(_accuracy_in_slot(heading, labelled, slot) for slot in (1, 2)),
         _accuracy_both(heading, labelled),
         kappa(heading, labelled, NO_GOLD),
+        *_length(heading, pairs, labelled, longer or {}, len(family) if declared else None),
         *missing_rates(heading, pairs),
     ]
 
@@ -133,6 +140,25 @@ def _cells(heading: Heading, pairs: Pairs) -> list[Estimate]:
         cell_estimate(heading, metric, parts, cell, slot, cells=count, notes=notes)
         for metric, (cell, slot) in CELLS.items()
     ]
+
+
+def _length(
+    heading: Heading, pairs: Pairs, labelled: Pairs, longer: Mapping[str, int], others: int | None
+) -> list[Estimate]:
+    """Whether length wins; nothing where no text is known."""
+    if not longer:
+        return []
+    known = np.isin(pairs.pair, _places(pairs, labelled))
+    return [
+        length_lean(heading, labelled, longer_of(labelled, longer), NO_GOLD, others),
+        longer_chosen(heading, pairs, longer_of(pairs, longer), known),
+    ]
+
+
+def _places(pairs: Pairs, labelled: Pairs) -> Ints:
+    """The numbers that labelled pairs have among all."""
+    place = {name: number for number, name in enumerate(pairs.names)}
+    return np.array([place[labelled.names[number]] for number in np.unique(labelled.pair)], dtype=np.int64)
 
 
 def _accuracy(heading: Heading, pairs: Pairs) -> Estimate:

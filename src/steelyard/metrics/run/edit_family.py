@@ -1,8 +1,8 @@
-"""Tests of one judge as a family: its edits, of which none should matter, or its protocols against base."""
+"""Tests of one judge as a family: its edits, of which none should matter, its protocols against base, …"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from steelyard.metrics.estimate import Estimate
@@ -18,7 +18,16 @@ TESTED = EXCESS_FLIP
 
 def read_together(estimates: Sequence[Estimate], metric: Metric, members: str) -> list[Estimate]:
     """One judge's figures, all tests of a metric one family: flagged only where Holm lets them be."""
-    tests = {str(n): e.p for n, e in enumerate(estimates) if e.metric == metric.id and e.p is not None}
+    return _together(estimates, [metric.id], members)
+
+
+def read_as_family(estimates: Sequence[Estimate], members: str) -> list[Estimate]:
+    """The same of figures whose tests are one family whatever they are of."""
+    return _together(estimates, [e.metric for e in estimates], members)
+
+
+def _together(estimates: Sequence[Estimate], metrics: Collection[str], members: str) -> list[Estimate]:
+    tests = {str(n): e.p for n, e in enumerate(estimates) if e.metric in metrics and e.p is not None}
     family = family_of(tests)
     return [
         _read(estimate, family[str(n)], members) if str(n) in family else estimate

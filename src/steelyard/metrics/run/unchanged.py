@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from steelyard.arrays import Ints
 from steelyard.metrics.common import ACCURACY, KAPPA
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
+from steelyard.metrics.run.edit_family import read_as_family
 from steelyard.metrics.scores.against_labels import BALANCED_ACCURACY, BIAS, MAE, QWK
 from steelyard.metrics.scores.columns import Scores, collect_scores
+from steelyard.metrics.scores.length import LENGTH_GAP, length_gap
 from steelyard.metrics.scores.leniency import METRICS as OF_LENIENCY
 from steelyard.metrics.scores.leniency import leniency_estimates
 from steelyard.metrics.scores.original_range import on_original_range
@@ -42,7 +45,7 @@ TOLD = (
     *(WITHIN_ONE, MAE, BIAS, QWK, SELF_AGREEMENT, FLEISS_KAPPA, ICC),
 )
 """Figures of a probe that are told of all unchanged items too."""
-METRICS = (*TOLD, *OF_LENIENCY, COMMONEST_ANSWER)
+METRICS = (*TOLD, *OF_LENIENCY, LENGTH_GAP, COMMONEST_ANSWER)
 """In reading order."""
 
 
@@ -54,7 +57,8 @@ def unchanged_estimates(judge: str, observations: Observations, seed: int) -> li
         plain = rows.among(ORIGINAL)
         if len(plain):
             heading = Heading.under(judge, ORIGINAL, protocol, seed)
-            estimates += _figures(heading, collect_scores(plain), _every(rows))
+            scores = collect_scores(plain)
+            estimates += _figures(heading, scores, _every(rows), _words(scores, plain))
     return estimates
 
 
@@ -66,16 +70,31 @@ def _every(rows: Observations) -> Scores:
     )
 
 
-def _figures(heading: Heading, plain: Scores, every: Scores) -> list[Estimate]:
+def _words(scores: Scores, plain: Observations) -> Ints:
+    """Words of each item's text, by its number."""
+    shown = plain.shown
+    rows = np.unique(plain.stimulus)
+    known = dict(zip(shown.items[shown.item[rows]].tolist(), shown.words[rows].tolist(), strict=True))
+    return np.array([known[item] for item in scores.items], dtype=np.int64)
+
+
+def _figures(heading: Heading, plain: Scores, every: Scores, words: Ints) -> list[Estimate]:
     figures = [accuracy(heading, plain), *by_scale(heading, plain)]
     if np.any(np.bincount(plain.stimulus) > 1):
         figures += stability(heading, plain)
     known = {metric.id for metric in TOLD}
     return [
         *(figure for figure in figures if figure.metric in known),
-        *leniency_estimates(heading, plain),
+        *_leanings(heading, plain, words),
         _commonest(heading, every),
     ]
+
+
+def _leanings(heading: Heading, plain: Scores, words: Ints) -> list[Estimate]:
+    """Leniency, and length where texts are known: what errors lean to, tested as one family."""
+    found = leniency_estimates(heading, plain)
+    found += [length_gap(heading, plain, words)] if np.any(words) else []
+    return read_as_family(found, "leanings")
 
 
 def _commonest(heading: Heading, scores: Scores) -> Estimate:

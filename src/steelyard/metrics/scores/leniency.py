@@ -169,7 +169,7 @@ def _told(
         p=shift.p,
         note=join(
             [
-                f"p = {shift.p:.2g}; margin {MARGIN:g}",
+                f"margin {MARGIN:g}",
                 ONE_CLUSTER if rows.n_clusters < 2 else None,
                 by_loss(seen, word),
             ]

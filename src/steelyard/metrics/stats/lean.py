@@ -23,10 +23,13 @@ from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.intervals import Limits, clipped, score, t_quantile
 from steelyard.metrics.stats.jackknife import left_out, left_out_error
 from steelyard.metrics.stats.power import ALPHA, POWER
+from steelyard.metrics.stats.unconditional import barnard
 
 HALF = (-0.5, 0.5)
 """Ends of the range of a lean."""
 _SHUFFLES = 1999
+_FEW_UNITS = 80
+"""Up to so many units every outcome is looked at."""
 _MANY_UNITS = 1000
 """Above so many units Student's t speaks alone."""
 _ROUNDING = 1e-9
@@ -95,17 +98,17 @@ class Lean:
         return left_out_error(without) if len(without) > 2 else 0.0
 
     def p(self, seed: int) -> float:
-        """Two-sided p of no lean: errors dealt out at random among the units.
+        """Two-sided p of no lean: few answers that are all 0 or 1 by Barnard's test, others dealt at random.
 
         Exact where each unit is a cluster; where clusters hold several, Student's t has to agree.
         """
         if not np.any(np.abs(self.distance) > _ROUNDING):
             return 1.0
-        together = self.clusters < self.units
         if self.units > _MANY_UNITS:
             return self._student()
-        dealt = self._dealt(seed)
-        return max(dealt, self._student()) if together else dealt
+        few = self.units <= _FEW_UNITS and bool(np.all((self.answer == 0) | (self.answer == 1)))
+        exact = self._exact() if few else self._dealt(seed)
+        return max(exact, self._student()) if self.clusters < self.units else exact
 
     @property
     def distance(self) -> Floats:
@@ -178,6 +181,13 @@ class Lean:
         if self.error <= _ROUNDING:
             return 1.0
         return float(2 * stdtr(self.clusters - 1, -abs(self.value) / self.error))
+
+    def _exact(self) -> float:
+        ups, downs, evens = (
+            (int(np.count_nonzero(self.answer[at] != other)), int(np.count_nonzero(at)))
+            for at, other in ((self.wanted == 0, 0.0), (self.wanted == 1, 1.0), (self.wanted == 0.5, 0.0))
+        )
+        return barnard(ups, downs, evens)
 
     def _dealt(self, seed: int) -> float:
         """Share of deals at least as far off zero: of sides among the decided, of signs among the others."""

@@ -1,0 +1,166 @@
+"""Length: does the longer of two texts win more often than it should?
+
+Between texts of equal content, one of them padded, it should win as often as not. Of natural pairs people say
+how often it should; the judge errs towards the longer text where it names it though people chose the other,
+and towards the shorter where it names that though people chose the longer. The lean is half of the difference
+of these two rates: 0 for a judge that errs both ways alike, a coin among them, .5 for one that always names
+the longer text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from steelyard.arrays import Floats, Ints, Mask
+from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.findings import MARGIN, UNDERPOWERED, by_loss, difference_word, moved_by
+from steelyard.metrics.heading import NO_VERDICTS, Heading
+from steelyard.metrics.metric import Metric
+from steelyard.metrics.pairs.answer import Answer, decided, lost, neither, readable
+from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.counting import excluded, tally
+from steelyard.metrics.proportions import ONE_CLUSTER, join, proportion
+from steelyard.metrics.stats.intervals import Limits
+from steelyard.metrics.stats.lean import Lean
+from steelyard.metrics.stats.power import ALPHA
+from steelyard.metrics.tested import Tested
+
+LENGTH_LEAN = Metric(
+    "length_lean",
+    "leans to the longer",
+    "Errors towards the longer text beyond errors towards the shorter: half of (longer named where the "
+    "shorter is better − shorter named where the longer is); between equals, longer named less one half.",
+    signed=True,
+)
+LONGER_CHOSEN = Metric(
+    "longer_chosen",
+    "longer text chosen",
+    "Decided calls that name the longer text; the share of people's choices that do is its chance.",
+)
+METRICS = (LENGTH_LEAN, LONGER_CHOSEN)
+"""In reading order."""
+
+SAME_LENGTH = "no pair has a longer text, or the texts are not known"
+ONE_SIDE = "people prefer the {} text in every pair: errors to one side only can be seen"
+
+
+def length_lean(
+    heading: Heading, pairs: Pairs, longer: Ints, lacking: str, others: int | None = None
+) -> Estimate:
+    """The lean of pairs whose better text is known, or that are equally good.
+
+    `longer` is the longer text of each row, 1 for u and 2 for v; `lacking` says why there are no pairs, where
+    there are none. `others` counts the tests that were declared with this one; None where it is not declared,
+    and has no word.
+    """
+    rows, long = pairs.where(longer > 0), longer[longer > 0]
+    if not len(rows) or not readable(rows.calls).any():
+        why = lacking if not len(pairs) else NO_VERDICTS if len(rows) else SAME_LENGTH
+        return heading.undefined(LENGTH_LEAN, why, "pair", excluded(pairs))
+    found = _lean(rows, long, None)
+    if not np.isfinite(found.value):
+        side = "longer" if np.any(found.wanted == 1) else "shorter"
+        return heading.undefined(LENGTH_LEAN, ONE_SIDE.format(side), "pair", excluded(rows))
+    p = found.p(heading.bootstrap_seed(LENGTH_LEAN.id))
+    bounds = _bounds(rows, long)
+    test = None if others is None else Tested(p, min(1.0, p * (others + 1)), others + 1)
+    seen, word = (_word(found, test, moved) for moved in ((0.0, 0.0), moved_by(found.value, bounds)))
+    needed = found.units_to_decide(MARGIN) if seen == UNDERPOWERED else None
+    calls = int(np.count_nonzero(readable(rows.calls)))
+    clusters = len(np.unique(rows.cluster))
+    return heading.estimate(
+        LENGTH_LEAN,
+        unit="pair",
+        value=found.value,
+        intervals=(Interval("lean_cluster", *found.limits(0.975)),),
+        n_calls=calls,
+        n_units=found.units,
+        n_clusters=clusters,
+        excluded=excluded(rows),
+        bounds=bounds,
+        chance=0.0,
+        finding=word,
+        minimum_detectable=found.detectable,
+        calls_needed=None if needed is None else -(-needed * calls // found.units),
+        p=None if test is None else p,
+        p_corrected=None if test is None else test.corrected,
+        note=join(
+            [
+                f"p = {p:.2g}" if test is None else _told(test),
+                f"margin {MARGIN:g}",
+                ONE_CLUSTER if clusters < 2 else None,
+                by_loss(seen, word),
+            ]
+        ),
+    )
+
+
+def longer_chosen(heading: Heading, pairs: Pairs, longer: Ints, labelled: Mask) -> Estimate:
+    """How often the longer text is named, whoever said what is better."""
+    rows, long = pairs.where(longer > 0), longer[longer > 0]
+    names_longer = np.equal(_named(rows), long[:, None])
+    counts = tally(rows, names_longer.sum(axis=1), decided(rows.calls).sum(axis=1))
+    preferred = rows.better[labelled[longer > 0] & (rows.better > 0)]
+    wanted = long[labelled[longer > 0] & (rows.better > 0)]
+    chance = float(np.mean(preferred == wanted)) if len(wanted) else None
+    reason = None if counts.n else NO_VERDICTS if len(rows) else SAME_LENGTH
+    return proportion(
+        heading, LONGER_CHOSEN, counts, chance=chance, reason=reason, notes=["of decided calls"]
+    )
+
+
+def padded_longer(pairs: Pairs) -> Ints:
+    """Of pairs whose second content is padded."""
+    return np.full(len(pairs), 2, dtype=np.int64)
+
+
+def longer_of(pairs: Pairs, longer: Mapping[str, int]) -> Ints:
+    """The longer text of each row, by the pair's name; 0 where neither is, or nobody knows."""
+    return np.array([longer.get(pairs.names[pair], 0) for pair in pairs.pair], dtype=np.int64)
+
+
+def _named(pairs: Pairs) -> Ints:
+    """The content that each call names: 1 for u, 2 for v, 0 for neither."""
+    first = pairs.calls == Answer.FIRST
+    second = pairs.calls == Answer.SECOND
+    u = np.stack([first[:, 0], second[:, 1]], axis=1)
+    v = np.stack([second[:, 0], first[:, 1]], axis=1)
+    return np.where(u, 1, np.where(v, 2, 0)).astype(np.int64)
+
+
+def _lean(pairs: Pairs, longer: Ints, fill: float | None) -> Lean:
+    """The lean, one row per pair; `fill` is what missing calls answered, None leaves them out."""
+    named = _named(pairs)
+    answer = np.where(neither(pairs.calls), 0.5, np.equal(named, longer[:, None]).astype(np.float64))
+    missing = lost(pairs.calls)
+    counted = readable(pairs.calls)
+    if fill is not None:
+        answer, counted = np.where(missing, fill, answer), counted | missing
+    unit = np.unique(pairs.pair, return_inverse=True)[1]
+    calls = np.bincount(unit, weights=counted.sum(axis=1))
+    sums = np.bincount(unit, weights=(answer * counted).sum(axis=1))
+    first = np.unique(unit, return_index=True)[1]
+    better, long = pairs.better[first], longer[first]
+    wanted = np.where(better == 0, 0.5, (better == long).astype(np.float64))
+    kept = calls > 0
+    mean: Floats = sums[kept] / calls[kept]
+    return Lean(mean, wanted[kept], pairs.cluster[first][kept], np.rint(calls[kept]).astype(np.int64))
+
+
+def _bounds(pairs: Pairs, longer: Ints) -> Limits | None:
+    if not lost(pairs.calls).any():
+        return None
+    low, high = (_lean(pairs, longer, fill).value for fill in (0.0, 1.0))
+    return low, high
+
+
+def _word(found: Lean, test: Tested | None, moved: Limits) -> str | None:
+    return None if test is None else difference_word(found.limits(1 - ALPHA), test.corrected, moved=moved)
+
+
+def _told(test: Tested) -> str:
+    if test.family < 2:
+        return f"p = {test.p:.2g}"
+    return f"p = {test.p:.2g}, {test.corrected:.2g} as one of {test.family} tests"

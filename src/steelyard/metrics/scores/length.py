@@ -1,0 +1,216 @@
+"""Length of single texts: among items with the same label, do longer texts score higher?
+
+Within each label items are halved by their number of words, those at the median left out. The figure is the
+mean score of the longer half less that of the shorter, as a share of the scale, labels weighed by how much
+they tell (n₁·n₂/(n₁ + n₂)). A judge that is right throughout shows 0, and so does one whose errors do not ask
+for length. It is an association: people may have let longer texts pass by less, or a label may be coarse.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from steelyard.arrays import Floats, Ints
+from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.findings import MARGIN, UNDERPOWERED, difference_word
+from steelyard.metrics.heading import Heading
+from steelyard.metrics.metric import Metric
+from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join
+from steelyard.metrics.scores.against_labels import NOT_SCORED
+from steelyard.metrics.scores.columns import Scores
+from steelyard.metrics.scores.leniency import item_means
+from steelyard.metrics.scores.shares import unlabelled
+from steelyard.metrics.stats.clusters import ratio
+from steelyard.metrics.stats.intervals import DIFFERENCE, Limits, clipped, score, t_quantile
+from steelyard.metrics.stats.jackknife import left_out, left_out_error
+from steelyard.metrics.stats.power import ALPHA, POWER
+
+LENGTH_GAP = Metric(
+    "length_gap",
+    "longer scores higher",
+    "Mean score of the longer half of the texts less that of the shorter, within the same label, as a share "
+    "of the scale; for yes/no verdicts a difference of shares of passes.",
+    signed=True,
+)
+
+ALL_ALIKE = "texts with the same label are all as long, or not known"
+_SHUFFLES = 1999
+_MANY = 1000
+"""Above so many items Student's t speaks alone."""
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Halves:
+    """Items with a label: what they were scored, and the half of their label that they belong to."""
+
+    answer: Floats
+    """Mean score of each item, as a share of the scale."""
+    label: Ints
+    """Number of its label, 0, 1, …"""
+    longer: Ints
+    """1 in the longer half, 0 in the shorter."""
+    cluster: Ints
+    """Cluster of the item."""
+
+    @classmethod
+    def of(cls, answer: Floats, label: Floats, words: Ints, cluster: Ints) -> Halves:
+        """Halves of each label; items at the median, and labels without both halves, are left out."""
+        number = np.unique(label, return_inverse=True)[1]
+        side = np.zeros(len(answer), dtype=np.int64)
+        for each in np.unique(number):
+            here = number == each
+            side[here] = np.sign(words[here] - np.median(words[here])).astype(np.int64)
+        kept = side != 0
+        for each in np.unique(number):
+            here = number == each
+            if len(np.unique(side[here & kept])) < 2:
+                kept &= ~here
+        return cls(answer[kept], number[kept], (side[kept] > 0).astype(np.int64), cluster[kept])
+
+    def __len__(self) -> int:
+        return len(self.answer)
+
+    @property
+    def value(self) -> float:
+        """The weighted difference; NaN without items."""
+        return float(_gap(self._columns.sum(axis=0))) if len(self) else float("nan")
+
+    @property
+    def units(self) -> Ints:
+        """What is independent: clusters, or items where there is one cluster."""
+        several = len(np.unique(self.cluster)) > 1
+        return np.unique(self.cluster, return_inverse=True)[1] if several else np.arange(len(self))
+
+    @property
+    def clusters(self) -> int:
+        """Independent units."""
+        return int(self.units.max(initial=-1)) + 1
+
+    @cached_property
+    def error(self) -> float:
+        """Standard error from leaving out each unit; 0 where that changes nothing."""
+        table = np.zeros((self.clusters, *self._columns.shape[1:]))
+        np.add.at(table, self.units, self._columns)
+        without = left_out(table, _gap)
+        without = without[np.isfinite(without)]
+        return left_out_error(without) if len(without) > 2 else 0.0
+
+    def limits(self, probability: float) -> Limits:
+        """By t over units; without spread, what as many other scores as the data allow could make of it."""
+        reach = t_quantile(probability, max(1, self.clusters - 1))
+        least = score(0.0, len(self) / 2, reach)[1]
+        width = max(reach * self.error, 0.0 if self.error > _ROUNDING else least)
+        return clipped((self.value - width, self.value + width), DIFFERENCE)
+
+    def p(self, seed: int) -> float:
+        """Two-sided p: halves dealt at random within labels; with several items a cluster, t has to agree."""
+        if float(np.ptp(self.answer - self._label_means)) < _ROUNDING:
+            return 1.0
+        if len(self) > _MANY:
+            return self._student()
+        dealt = self._dealt(seed)
+        return max(dealt, self._student()) if self.clusters < len(self) else dealt
+
+    @cached_property
+    def _columns(self) -> Floats:
+        """Per item, in the columns of its label: score and one, of the longer and of the shorter half."""
+        columns = np.zeros((len(self), int(self.label.max(initial=-1)) + 1, 4))
+        row = np.arange(len(self))
+        columns[row, self.label, 2 * self.longer] = self.answer
+        columns[row, self.label, 2 * self.longer + 1] = 1.0
+        return columns
+
+    @property
+    def _label_means(self) -> Floats:
+        sums, sizes = np.bincount(self.label, weights=self.answer), np.bincount(self.label)
+        return np.asarray(ratio(sums.astype(np.float64), sizes.astype(np.float64))[self.label])
+
+    def _student(self) -> float:
+        from scipy.special import stdtr
+
+        if self.error <= _ROUNDING:
+            return 1.0
+        return float(2 * stdtr(self.clusters - 1, -abs(self.value) / self.error))
+
+    def _dealt(self, seed: int) -> float:
+        generator = np.random.default_rng(seed)
+        drawn, weights = np.zeros(_SHUFFLES), 0.0
+        for each in np.unique(self.label):
+            here = self.label == each
+            scores, longer = self.answer[here], int(self.longer[here].sum())
+            shorter = len(scores) - longer
+            weight = longer * shorter / len(scores)
+            dealt = generator.permuted(np.tile(scores, (_SHUFFLES, 1)), axis=1)
+            drawn += weight * (dealt[:, :longer].mean(1) - dealt[:, longer:].mean(1))
+            weights += weight
+        hits = int(np.count_nonzero(np.abs(drawn / weights) >= abs(self.value) - _ROUNDING))
+        return (hits + 1) / (_SHUFFLES + 1)
+
+
+def _gap(sums: Floats) -> Floats:
+    """The figure, from sums (…, labels, 4): score and items of the shorter half, then of the longer."""
+    short, shorts, long, longs = np.moveaxis(sums, -1, 0)
+    weight = ratio(longs * shorts, longs + shorts)
+    apart = ratio(long, longs) - ratio(short, shorts)
+    told = np.isfinite(apart)
+    return ratio(np.where(told, weight * apart, 0.0).sum(-1), np.where(told, weight, 0.0).sum(-1))
+
+
+def length_gap(heading: Heading, scores: Scores, words: Ints) -> Estimate:
+    """The gap between halves, with a test; `words` counts those of each item's text, 0 where not known."""
+    answer, label, cluster, _ = item_means(scores)
+    if not len(answer):
+        why = NOT_SCORED if np.any(scores.labelled) else unlabelled(scores)
+        return heading.undefined(LENGTH_GAP, why, "item", scores.lost())
+    rows = scores.where(scores.labelled & scores.decided)
+    first = np.unique(rows.item, return_index=True)[1]
+    low, high = rows.low[first], rows.high[first]
+    found = Halves.of(
+        (answer - low) / (high - low), (label - low) / (high - low), words[rows.item[first]], cluster
+    )
+    if not np.isfinite(found.value):
+        return heading.undefined(LENGTH_GAP, ALL_ALIKE, "item", scores.lost())
+    p = found.p(heading.bootstrap_seed(LENGTH_GAP.id))
+    word = difference_word(found.limits(1 - ALPHA), p)
+    return heading.estimate(
+        LENGTH_GAP,
+        unit="item",
+        value=found.value,
+        intervals=(Interval("jackknife_cluster", *found.limits(0.975)),),
+        n_calls=len(rows),
+        n_units=len(found),
+        n_clusters=len(np.unique(found.cluster)),
+        excluded=scores.lost(),
+        chance=0.0,
+        finding=word,
+        minimum_detectable=_detectable(found),
+        calls_needed=_needed(found, len(rows)) if word == UNDERPOWERED else None,
+        p=p,
+        note=join(
+            [
+                f"margin {MARGIN:g}",
+                NO_SPREAD if found.error <= _ROUNDING else None,
+                ONE_CLUSTER if len(np.unique(found.cluster)) < 2 else None,
+            ]
+        ),
+    )
+
+
+def _detectable(found: Halves) -> float | None:
+    if found.error <= _ROUNDING:
+        return None
+    degrees = found.clusters - 1
+    return (t_quantile(1 - ALPHA / 2, degrees) + t_quantile(POWER, degrees)) * found.error
+
+
+def _needed(found: Halves, calls: int) -> int | None:
+    """Calls that would tell the gap from none, or keep it in the margin, in four runs of five if it stays."""
+    low, high = found.limits(0.8413)
+    apart = max(abs(found.value), MARGIN - abs(found.value))
+    return (
+        None if apart <= _ROUNDING else int(np.ceil(calls * max(1.0, (2.8 * (high - low) / 2 / apart) ** 2)))
+    )
