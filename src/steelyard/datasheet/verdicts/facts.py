@@ -8,13 +8,16 @@ from steelyard.datasheet.datasheet import Reading
 from steelyard.datasheet.look_up import Figures
 from steelyard.datasheet.words.numbers import defined, figure, times
 from steelyard.metrics.common import DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE
+from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.findings import FLAGGED
+from steelyard.metrics.findings import CLEAR, FLAGGED
 from steelyard.metrics.pairs.decomposition import POSITIONAL_FALSE_PREFERENCE, STABLE_CROSS_SENSITIVITY
 from steelyard.metrics.pairs.natural import ORDER_CONSISTENCY
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
 from steelyard.metrics.pairs.threshold import DELTA75
+from steelyard.stimuli.natural import NATURAL_PROBE
+from steelyard.stimuli.original import ORIGINAL
 
 HALF = 0.5
 """The share beyond which something holds for most."""
@@ -30,6 +33,17 @@ def no_step_seen(figures: Figures) -> bool:
     """True where a judge of pairs is right in three calls of four at no step that was measured."""
     threshold = figures.find(DELTA75.id, protocol="base")
     return threshold is not None and threshold.value is not None and threshold.censored == "right"
+
+
+def beats_no_baseline(figures: Figures) -> bool:
+    """True where a judge is not shown to be right more often than the best rule that reads nothing."""
+    found = (
+        figures.of_probe(probe, metric.id, protocol="base")
+        for probe in (ORIGINAL, NATURAL_PROBE)
+        for metric in (ACCURACY_GAIN, ERROR_GAIN)
+    )
+    gain = next((estimate for estimate in found if defined(estimate)), None)
+    return gain is None or gain.finding != CLEAR
 
 
 def mostly_unreadable(figures: Figures) -> bool:
