@@ -28,6 +28,7 @@ import click
 import coverage_tables
 
 from steelyard import errors
+from steelyard.cli.examples import EXAMPLES
 from steelyard.cli.main import COMMANDS, cli
 from steelyard.datasheet.words.glossary import declared
 from steelyard.lab.folder.run_folder import RUNS
@@ -269,9 +270,9 @@ def _section(name: str) -> str:
     open_defaults = STUDY_DEFAULTS if any(a.name == "study" for a in arguments) else {}
     rows = [_row(option, open_defaults) for option in options]
     table = ["| option | environment twin | default | meaning |", "| :-- | :-- | :-- | :-- |", *rows, ""]
-    return "\n".join(
-        [f"## steelyard {name}", "", help_text, "", "```text", usage, "```", "", *(table if rows else [])]
-    )
+    copied = ["Examples:", "", "```text", *EXAMPLES[name], "```", ""]
+    head = [f"## steelyard {name}", "", help_text, "", "```text", usage, "```", ""]
+    return "\n".join([*head, *(table if rows else []), *copied])
 
 
 def _metavar(argument: click.Argument) -> str:

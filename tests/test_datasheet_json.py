@@ -93,7 +93,7 @@ SHEETS = st.builds(
     readings=several(st.builds(Reading, WORDS, WORDS, WORDS, WORDS)),
     run=RUNS,
     authored=several(REPORTS),
-    level=st.sampled_from(["pairwise", "pointwise"]),
+    form=st.sampled_from(["pairwise", "pointwise"]),
     reference=MAYBE_WORD,
     panel=several(ESTIMATES),
     faults=several(st.builds(Fault, WORDS, WORDS, WORDS)),
@@ -186,7 +186,7 @@ def estimate(**change: object) -> dict[str, Any]:
 
 def test_keys_that_are_missing_have_defaults_and_those_of_later_programs_are_left_aside() -> None:
     sheet = Datasheet.from_json({**least(), "later": 1})
-    assert (sheet.profile, sheet.level, sheet.reference, sheet.partial) == ("", "pairwise", None, None)
+    assert (sheet.profile, sheet.form, sheet.reference, sheet.partial) == ("", "pairwise", None, None)
     assert (sheet.panel, sheet.readings, sheet.authored, sheet.faults, sheet.run) == ((), (), (), (), {})
     assert sheet.estimates == (Estimate("j", "p", "m", {"delta": 1}, "call", 1),)
     report = {"probe": "typos", "asked": 1, "usable": 1, "rejected": {}, "turned_down": {}}

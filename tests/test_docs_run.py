@@ -44,6 +44,7 @@ NOT_TRIED = {
         '"""Capitals',
     ): "the very file of the plug-in example, which has its tests",
     ("docs/guides/add-a-probe.md", "[build-system]"): "the same",
+    ("docs/remedies.md", '{"judge": "house", "remedy"'): "a part of datasheet.json",
     ("docs/guides/add-a-provider.md", "[build-system]"): "the very file of the example, which has its tests",
     ("docs/guides/add-a-figure.md", "[build-system]"): "the very file of the example, which has its tests",
 }
@@ -67,7 +68,7 @@ TWO = {
 }
 SCORES = {"name": "scores", "judges": ["planted/rater"], "task": {"scale": "binary"}, "probes": ["typos"]}
 FOLDERS = {
-    **dict.fromkeys(("A", "B", "DIR"), HOUSE),
+    **dict.fromkeys(("A", "B", "DIR", "BEFORE", "AFTER"), HOUSE),
     "runs/study": TWO,
     **dict.fromkeys(("runs/harmbench", "runs/persuade"), SCORES),
 }
@@ -333,6 +334,8 @@ class Reader:
         elif path.name == "policy.yaml":
             guide = next(page for page in PAGES if page.name == "gate-a-release.md")
             path.write_text(next(block.text for block in blocks(guide) if block.info == "yaml policy"))
+        elif path.name == "verdicts.csv":
+            path.write_text("id,verdict,human,topic\n" + "".join(f"{n},yes,{n % 2},t\n" for n in range(12)))
         elif path.name == "verdicts.jsonl":
             path.write_text("".join(json.dumps(line) + "\n" for line in LLMBAR))
         elif word.startswith("recorded/"):

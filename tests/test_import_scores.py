@@ -214,7 +214,7 @@ def test_scores_are_told_from_pairs_by_the_first_line(tmp_path: Path) -> None:
 
 def test_the_command(steelyard, tmp_path: Path) -> None:
     write(tmp_path / "scores.jsonl", pairs_of_calls([(1, n % 2, 1) for n in range(20)]))
-    done = steelyard("import", "scores.jsonl", "--out", "sheet")
+    done = steelyard("import", "scores.jsonl", "--out", "sheet", "--full")
     assert done.returncode == 0, done.stderr
     assert "calls/items/clusters" in done.stdout
     before = (tmp_path / "sheet" / "datasheet.json").read_bytes()

@@ -83,7 +83,7 @@ def complaint_of(given: str | dict[str, Any]) -> str:
         ("{model: openai/x, prompt: 5}", "prompt: found 5, expected text"),
         (
             "{model: openai/x, reader: [1]}",
-            "reader: found [1], expected choice, json, logprob or {regex: pattern}",
+            "reader: found [1], expected choice, json, logprob, {json: key} or {regex: pattern}",
         ),
         ("{model: openai/x, reader: {regex: 5}}", "reader.regex: found 5, expected text"),
         ("{model: openai/x, reader: {regex: '(a){99999999999}'}}", "is not a regular expression"),

@@ -74,10 +74,13 @@ def test_both_prompts_can_be_arms_of_a_judge_that_keeps_its_own_base() -> None:
     assert judge.fingerprint("harsh") == paper.fingerprint("strict") != plain.fingerprint("strict")
 
 
-def test_a_form_of_ones_own_drops_the_strict_prompt_that_asks_for_another() -> None:
+def test_both_prompts_ask_for_the_form_that_the_reader_reads() -> None:
     judge = judge_of({"model": "openai/x", "prompt": "paper", "reader": "choice"})
-    assert list(judge.protocols) == ["base"]
-    assert judge.protocols["base"].reader.name == "choice"
+    assert list(judge.protocols) == ["base", "strict"]
+    for protocol in judge.protocols.values():
+        assert protocol.reader.name == "choice"
+        assert "JSON" not in protocol.user
+        assert protocol.user.endswith("Reply with 1, 2 or tie only.")
 
 
 def test_a_planted_judge_keeps_its_criteria() -> None:

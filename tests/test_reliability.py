@@ -280,7 +280,7 @@ def test_a_judge_that_fails_every_call_has_no_accuracy(steelyard: Any, tmp_path:
 
 def test_the_command_runs_once_and_then_makes_no_calls(steelyard: Any, tmp_path: Path) -> None:
     command = ("measure", "-p", "reliability", "-j", "planted/rater", "--out", "run")
-    done = steelyard(*command)
+    done = steelyard(*command, "--full")
     assert done.returncode == 0, done.stderr
     for words in ("Reliability", "label flip", "verdict kept", "same input again", "written levels"):
         assert words in done.stdout

@@ -79,7 +79,7 @@ def test_an_arm_against_itself_has_ratio_one() -> None:
     found = ratio_estimate(HEADING, sound(), sound())
     assert found.value == pytest.approx(1)
     wide, narrow = found.intervals  # A task moves both arms alike, so the sandwich has no width.
-    assert [(i.method, i.level) for i in (wide, narrow)] == [
+    assert [(i.method, i.confidence) for i in (wide, narrow)] == [
         ("profile_cluster", 0.95),
         ("profile_cluster", 0.90),
     ]

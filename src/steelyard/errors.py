@@ -11,6 +11,7 @@
     ├── RunError              exit 1: the run could not finish; what was paid for is kept
     │   ├── UnreachableError      server or package index cannot be reached
     │   ├── BudgetError           the budget is reached
+    │   ├── PilotError            the first replies of a judge cannot be read
     │   ├── InterruptedRunError   Ctrl-C
     │   └── StoreError            the run file cannot be read or written
     ├── CertificateError      exit 3: a certificate has expired or does not fit
@@ -64,6 +65,10 @@ class UnreachableError(RunError):
 
 class BudgetError(RunError):
     """The spending limit is reached."""
+
+
+class PilotError(RunError):
+    """Most of a judge's first replies cannot be read, so that the rest is not paid for."""
 
 
 class InterruptedRunError(RunError):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from functools import cache, partial
 from math import isfinite
 from types import NoneType, UnionType
@@ -20,6 +20,7 @@ Reader = Callable[[Any, str], Any]
 
 _PLAIN = {str: "text", bool: "true or false", int: "a whole number", float: "a number", NoneType: "null"}
 _LONGEST = 60
+_KEY = "key"
 
 
 def from_body(kind: type[T], body: object, where: str = "") -> T:
@@ -36,12 +37,24 @@ def read_fields(
     for each in _declared(kind):
         if names is not None and each.name not in names:
             continue
-        place = _within(where, each.name)
-        if each.name in held:
-            values[each.name] = each.read(held[each.name], place)
+        place = _within(where, each.key)
+        if each.key in held:
+            values[each.name] = each.read(held[each.key], place)
         elif each.required:
             raise ValueError(f"{place}: missing, expected {_words(each.expected)}")
     return values
+
+
+def written_fields(body: Any, names: Collection[str]) -> dict[str, Any]:
+    """The named fields of a dataclass under their keys, in the order of the names."""
+    keys = {each.name: _key(each) for each in fields(body)}
+    return {keys[name]: getattr(body, name) for name in names}
+
+
+def keyed(key: str, default: T) -> T:
+    """A field of a dataclass that stands under another key in the file than its name in the code."""
+    held: T = field(default=default, metadata={_KEY: key})
+    return held
 
 
 def mapping(body: object, where: str) -> Mapping[str, Any]:
@@ -56,9 +69,14 @@ class _Declared:
     """A field of a dataclass."""
 
     name: str
+    key: str
     expected: Any
     required: bool
     read: Reader
+
+
+def _key(each: Field[Any]) -> str:
+    return str(each.metadata.get(_KEY, each.name))
 
 
 @cache
@@ -66,12 +84,13 @@ def _declared(kind: Any) -> tuple[_Declared, ...]:
     hints = get_type_hints(kind)
     return tuple(
         _Declared(
-            field.name,
-            hints[field.name],
-            field.default is MISSING and field.default_factory is MISSING,
-            _reader(hints[field.name]),
+            each.name,
+            _key(each),
+            hints[each.name],
+            each.default is MISSING and each.default_factory is MISSING,
+            _reader(hints[each.name]),
         )
-        for field in fields(kind)
+        for each in fields(kind)
     )
 
 

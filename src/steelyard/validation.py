@@ -101,6 +101,22 @@ def _fault(error: ValidationError, kind: type[BaseModel], under: str) -> tuple[s
     return f"{key + ': ' if key else ''}found {shown(first['input'])}, expected {expected}", "correct it"
 
 
+def parse_map(text: str, where: str, form: str, example: str) -> dict[str, str]:
+    """A map as the command line writes it: `request=test_case,response=generation`."""
+    pairs = [part.partition("=") for part in text.split(",") if part.strip()]
+    for part, sign, value in pairs:
+        if not sign or not value.strip():
+            raise ConfigError(
+                f"{where}: found {part.strip() + sign!r}, expected {form}, separated by commas, as in "
+                f"{example}."
+            )
+    names = [part.strip() for part, _, _ in pairs]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(f"{where}: {name!r} is mapped twice; leave one out.")
+    return {part.strip(): value.strip() for part, _, value in pairs}
+
+
 def unknown_key(key: str, known: Iterable[str]) -> str:
     """A key that nobody reads, with the nearest that somebody does."""
     names = list(known)

@@ -40,14 +40,14 @@ class ExampleProbe:
     question = "Does the judge prefer an answer because it is printed in capitals?"
     metrics = (CAPITALS_PREFERENCE, UNREADABLE_RATE, FAILED_RATE)
 
-    def __init__(self, level: int = 3) -> None:
-        """`level` is the number of elements in the answer, 0 to 5."""
-        self.level = level
+    def __init__(self, quality: int = 3) -> None:
+        """`quality` is the number of elements in the answer, 0 to 5."""
+        self.quality = quality
 
     def showings(self, design: Design, protocols: Collection[str]) -> Iterable[Showing]:
         """One pair per checklist of the profile, in both orders, under the base protocol."""
         del protocols
-        pairs = (capitals_pair(checklist, self.level, design.seed) for checklist in design.checklists)
+        pairs = (capitals_pair(checklist, self.quality, design.seed) for checklist in design.checklists)
         return both_orders(pairs, "base", design.replicates)
 
     def estimates(self, judge: str, observations: Sequence[Observation], seed: int) -> list[Estimate]:
@@ -58,11 +58,11 @@ class ExampleProbe:
         return [proportion(heading, CAPITALS_PREFERENCE, counts), *missing_rates(heading, pairs)]
 
 
-def capitals_pair(checklist: Checklist, level: int, seed: int) -> Stimulus:
+def capitals_pair(checklist: Checklist, quality: int, seed: int) -> Stimulus:
     """Both candidates are one text; only the case of its letters differs."""
-    plain = compose(checklist, seed)[0].prefix(level)
+    plain = compose(checklist, seed)[0].prefix(quality)
     return Stimulus(
-        id=f"{checklist.id}/example_probe/q{level}",
+        id=f"{checklist.id}/example_probe/q{quality}",
         probe="example_probe",
         kind="capitals",
         cluster=checklist.id,

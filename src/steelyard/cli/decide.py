@@ -85,10 +85,10 @@ def _print(made: Decisions, rule: DecisionRule) -> None:
     console.print(_table(made.decisions))
     for decision in made.decisions:
         console.print(plain(_sentence(decision)), soft_wrap=True)
-    level = f"{100 * (1 - ALPHA):g} %"
+    confidence = f"{100 * (1 - ALPHA):g} %"
     console.print(
         f"\nPairs are drawn at random and looked at every {EVERY}; the intervals hold at all looks together "
-        f"({level}). They decide and do not measure: leave --decide out to measure.",
+        f"({confidence}). They decide and do not measure: leave --decide out to measure.",
         highlight=False,
     )
     click.echo(f"{calls_made(made.sitting)} Log: {shown(made.folder.decisions)}")

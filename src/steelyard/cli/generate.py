@@ -6,14 +6,14 @@ from typing import Any
 
 import click
 
-from steelyard.cli.options import StudyCommand, option, study_options
+from steelyard.cli.options import option, study_options
 from steelyard.cli.say import calls_made, plain, shown, warn
 from steelyard.cli.study import limits_of, open_study, with_reference
 from steelyard.errors import ConfigError
 from steelyard.wording import counted, plural
 
 
-@click.command(cls=StudyCommand, short_help="Have stimuli written, and judge nothing.")
+@click.command(short_help="Have stimuli written, and judge nothing.")
 @study_options
 @option("--accept-all", is_flag=True, help="Accept texts that wait for review, unseen.")
 def generate(accept_all: bool, **options: Any) -> None:

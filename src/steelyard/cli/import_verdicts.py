@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from steelyard.cli.options import option
-from steelyard.cli.say import shown, tell
-from steelyard.cli.sheet import print_sheet
+from steelyard.cli.say import tell
+from steelyard.cli.sheet import full_option, print_page, print_sheet
 from steelyard.wording import counted
+
+if TYPE_CHECKING:
+    from steelyard.lab.recorded.mapped_columns import MappedTable
+
+
+TABLES = (".csv", ".tsv", ".tab", ".xlsx", ".xlsm", ".parquet", ".pq")
+"""Endings of files that are no JSONL."""
 
 
 @click.command("import")
@@ -24,26 +32,64 @@ from steelyard.wording import counted
     metavar="DIR",
     help="Folder to write: the calls in one format, and the datasheet.",
 )
+@option("--columns", metavar="PART=COLUMN,…", help="Columns of a table: item, score, expected, judge, ….")
+@option("--judge", metavar="NAME", help="Judge of a table that has no column for it.")
+@option("--scale", metavar="SCALE", help="Scale of scores in a table, such as binary or 1-6.")
 @option("--name", metavar="TEXT", help="Name of the datasheet; that of the first file unless given.")
 @option("--seed", type=int, default=7, metavar="N", help="Seed of the bootstrap.")
+@full_option
 @option("--json", "as_json", is_flag=True, help="Print datasheet.json instead of the datasheet.")
-def import_command(files: tuple[Path, ...], out: Path, name: str | None, seed: int, as_json: bool) -> None:
+def import_command(
+    files: tuple[Path, ...],
+    out: Path,
+    columns: str | None,
+    judge: str | None,
+    scale: str | None,
+    name: str | None,
+    seed: int,
+    full: bool,
+    as_json: bool,
+) -> None:
     """Turn recorded verdicts into a datasheet, without a call.
 
     Reads JSONL: one line per call, or one line per pair as LLMBar and PandaLM publish their verdicts. Pairs
-    shown in one order only are reported and not decomposed.
+    shown in one order only are reported and not decomposed. With --columns also a table (CSV, TSV, Excel,
+    Parquet, JSON) with columns of its own.
     """
     from steelyard.lab.folder.run_folder import RunFolder
     from steelyard.lab.import_verdicts import ImportFolder, import_verdicts
     from steelyard.lab.run.shortfalls import uncomputed
 
-    imported = import_verdicts(files, name, seed)
+    imported = import_verdicts(files, name, seed, _table(columns, judge, scale, files))
     sheet = ImportFolder(out).write(imported)
     errors = [*imported.errors, *uncomputed(sheet.faults)]
     if as_json:
         click.echo(sheet.dumps(), nl=False)
     else:
-        errors += print_sheet(sheet)
+        errors += print_sheet(sheet, full=full)
+        click.echo()
+    code = tell(imported.warnings, errors)
+    if not as_json:
         read = counted(len(imported.calls), "recorded call")
-        click.echo(f"\n{read}, none made. Page: {shown(RunFolder(out).page)}")
-    sys.exit(tell(imported.warnings, errors))
+        print_page(RunFolder(out).page, f"{read}, none made.", full=full)
+    sys.exit(code)
+
+
+def _table(
+    columns: str | None, judge: str | None, scale: str | None, files: tuple[Path, ...]
+) -> MappedTable | None:
+    """How tables are read, where the files are some; what belongs to tables alone is refused elsewhere."""
+    from steelyard.errors import ConfigError
+    from steelyard.lab.recorded.mapped_columns import MappedTable, parse_recorded_columns
+
+    if columns is not None:
+        return MappedTable(parse_recorded_columns(columns), judge, scale)
+    for name, value in (("judge", judge), ("scale", scale)):
+        if value is not None:
+            raise ConfigError(f"--{name}: belongs to tables; add --columns, or leave it out.")
+    if files[0].suffix.lower() in TABLES:
+        raise ConfigError(
+            f"{files[0]}: a table needs a map of its columns; add for example "
+            "--columns item=id,score=verdict,expected=human."
+        )
+    return None

@@ -1,71 +1,101 @@
-"""`steelyard probes` and `steelyard judges`: what is available."""
+"""`steelyard probes` and `steelyard judges`: what is available, one name to a line."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 import click
 
 from steelyard.cli.say import plain
 
-FEW = 5
-"""Metrics of a probe that are listed before the rest is left to the documents."""
+
+@dataclass(frozen=True)
+class _Entry:
+    """A name that can be copied, and what it stands for."""
+
+    name: str
+    """Never broken."""
+    meaning: str
+    """The line below it."""
+    beside: str = ""
+    """What stands after the name."""
+    metrics: tuple[tuple[str, str], ...] = ()
+    """Id and meaning of each figure, where they are asked for."""
 
 
-@click.command()
-def probes() -> None:
-    """List the probes with the question each one asks, and the suites that stand for several."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
+@click.command(short_help="List the probes, or the metrics of some.")
+@click.argument("names", metavar="[PROBE]…", nargs=-1)
+def probes(names: tuple[str, ...]) -> None:
+    """List the probes with the question each one asks, and the suites that stand for several.
 
+    With names: these probes alone, and the metrics that each one makes.
+    """
     from steelyard.probes.probe import PROBES
     from steelyard.probes.suites import SUITES
 
-    table = Table("probe", "question", "form", "metrics", box=box.SIMPLE_HEAD)
-    for name in PROBES.names():
-        table.add_row(*map(plain, (name, *_described(name))))
-    suites = Table("suite", "question", "stands for", box=box.SIMPLE_HEAD)
-    for suite in SUITES.values():
-        members = ", ".join((*suite.probes, *(f"{name} (ordinal scales)" for name in suite.ordinal)))
-        suites.add_row(plain(suite.name), plain(suite.question), plain(members))
-    console = Console()
-    console.print(table)
-    console.print(suites)
+    for name in names:
+        if name not in SUITES:
+            PROBES.factory(name)
+    chosen = [name for name in PROBES.names() if not names or name in names]
+    _print(_probe(name, told=bool(names)) for name in chosen)
+    _print(
+        _Entry(suite.name, suite.question, f"suite: {', '.join(_members(suite.name))}")
+        for suite in SUITES.values()
+        if not names or suite.name in names
+    )
 
 
-def _described(name: str) -> tuple[str, str, str]:
-    """Question, forms and metrics of a probe; of a plug-in that can not be loaded, the cause."""
+def _members(suite: str) -> tuple[str, ...]:
+    from steelyard.probes.suites import SUITES
+
+    members = SUITES[suite]
+    return (*members.probes, *(f"{name} (ordinal scales)" for name in members.ordinal))
+
+
+def _probe(name: str, *, told: bool) -> _Entry:
+    """Question, forms and, where told, metrics of a probe; of a plug-in that can not be loaded, the cause."""
     from steelyard.metrics.faults import cause_of
     from steelyard.probes.probe import PROBES, forms_of
 
     try:
         probe = PROBES.factory(name)()
-        return probe.question, ", ".join(forms_of(probe)), _few([metric.id for metric in probe.metrics])
+        metrics = tuple((metric.id, metric.meaning) for metric in probe.metrics) if told else ()
+        return _Entry(name, probe.question, ", ".join(forms_of(probe)), metrics)
     except Exception as error:
-        return f"can not be loaded ({cause_of(error)}); mend or remove the package that brings it", "", ""
-
-
-def _few(metrics: Sequence[str]) -> str:
-    """The first metrics of a long list."""
-    return ", ".join(metrics if len(metrics) <= FEW else (*metrics[: FEW - 2], "…"))
+        return _Entry(
+            name, f"can not be loaded ({cause_of(error)}); mend or remove the package that brings it"
+        )
 
 
 @click.command()
 def judges() -> None:
     """List the kinds of judges and how to write them."""
-    from rich import box
     from rich.console import Console
-    from rich.table import Table
 
+    from steelyard.lab.study.made_judges import EXAMPLES
     from steelyard.providers.provider import PLANNED_PROVIDERS, PROVIDERS, examples_of
 
-    table = Table(box=box.SIMPLE_HEAD)
-    for title in ("judge", "what it is"):
-        table.add_column(title, overflow="fold")
-    for name in PROVIDERS.in_order():
-        for example in examples_of(name):
-            table.add_row(plain(example.judge), plain(example.meaning))
+    _print(
+        _Entry(example.judge, example.meaning)
+        for name in PROVIDERS.in_order()
+        for example in examples_of(name)
+    )
+    _print(_Entry(judge, meaning) for judge, meaning in EXAMPLES.items())
+    Console().print(plain(f"Not built yet: {', '.join(PLANNED_PROVIDERS)}."))
+
+
+def _print(entries: Iterable[_Entry]) -> None:
+    """Each name on a line of its own that is never broken, what it stands for below."""
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.text import Text
+
     console = Console()
-    console.print(table)
-    console.print(plain(f"Not built yet: {', '.join(PLANNED_PROVIDERS)}."))
+    for entry in entries:
+        beside = ("  ", plain(entry.beside, "dim")) if entry.beside else ()
+        console.print(Text.assemble(plain(entry.name, "bold"), *beside), soft_wrap=True)
+        console.print(Padding(plain(entry.meaning), (0, 0, 0, 2)), highlight=False)
+        for metric, meaning in entry.metrics:
+            console.print(Text.assemble("    ", plain(metric)), soft_wrap=True)
+            console.print(Padding(plain(meaning, "dim"), (0, 0, 0, 6)), highlight=False)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from difflib import get_close_matches
 from importlib import import_module
 
 import click
 
 from steelyard.cli import streams
+from steelyard.cli.examples import ending
 from steelyard.cli.say import complain
 from steelyard.errors import ConfigError, RunError, SteelyardError
 from steelyard.version import __version__
@@ -53,7 +55,20 @@ class LazyGroup(click.Group):
             return None
         module, _, attribute = COMMANDS[cmd_name].partition(":")
         command: click.Command = getattr(import_module(module), attribute)
+        options = any(isinstance(parameter, click.Option) for parameter in command.params)
+        command.epilog = ending(cmd_name, options=options)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """A command that nobody has is told with the nearest that somebody has."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            close = get_close_matches(args[0], COMMANDS, n=1)
+            known = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(COMMANDS)}"
+            raise click.UsageError(f"no command {args[0]!r}: {known}", ctx) from error
 
 
 @click.group(
@@ -130,7 +145,15 @@ def _complain_of_usage(error: click.ClickException) -> None:
         return
     context = getattr(error, "ctx", None)
     help_command = f"{context.command_path if context else 'steelyard'} --help"
-    complain(f"{error.format_message().rstrip('.?')}; see `{help_command}`.")
+    complain(f"{_usage(error)}; see `{help_command}`.")
+
+
+def _usage(error: click.ClickException) -> str:
+    """What was wrong; an option that nobody has is told with the nearest that somebody has."""
+    if not isinstance(error, click.NoSuchOption):
+        return error.format_message().rstrip(".?")
+    close = get_close_matches(error.option_name, error.possibilities or (), n=1)
+    return f"no option {error.option_name!r}" + (f": did you mean {close[0]!r}" if close else "")
 
 
 def _told(error: OSError | UnicodeError) -> str:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from steelyard.cli.options import StudyCommand, option, study_options, whole
-from steelyard.cli.say import calls_made, shown, tell, warn
-from steelyard.cli.sheet import print_sheet
+from steelyard.cli.options import option, study_options, whole
+from steelyard.cli.say import calls_made, tell, warn
+from steelyard.cli.sheet import full_option, print_page, print_sheet
 from steelyard.cli.study import limits_of, open_study, with_reference
 from steelyard.errors import ConfigError, SteelyardError
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from steelyard.lab.measure import Measurement
 
 
-@click.command(cls=StudyCommand, short_help="Measure judges and print the datasheet.")
+@click.command(short_help="Measure judges and print the datasheet.")
 @study_options
 @option(
     "--decide",
@@ -27,9 +27,16 @@ if TYPE_CHECKING:
 @option("--cap", type=whole(1), metavar="N", help="Pairs to draw for --decide, at most [all].")
 @option("--accept-all", is_flag=True, help="Judge written texts that wait for review, unseen.")
 @option("--dry-run", is_flag=True, help="Print the plan and stop.")
+@full_option
 @option("--json", "as_json", is_flag=True, help="Print datasheet.json instead of the datasheet.")
 def measure(
-    decide: str | None, cap: int | None, accept_all: bool, dry_run: bool, as_json: bool, **options: Any
+    decide: str | None,
+    cap: int | None,
+    accept_all: bool,
+    dry_run: bool,
+    full: bool,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Measure judges, print the datasheet and write the run folder.
 
@@ -60,15 +67,19 @@ def measure(
             for shortfall in authored.shortfalls:
                 warn(shortfall)
         measurement = run(study, folder, limits, progress)
-    sys.exit(_print(measurement, as_json))
+    sys.exit(_print(measurement, full, as_json))
 
 
-def _print(measurement: Measurement, as_json: bool) -> int:
-    """Print the datasheet, then what was lost; return the exit code."""
+def _print(measurement: Measurement, full: bool, as_json: bool) -> int:
+    """Print the datasheet, then what was lost, last where the page is; return the exit code."""
+    sheet = measurement.datasheet
+    if sheet is not None and as_json:
+        click.echo(sheet.dumps(), nl=False)
     faults: list[SteelyardError] = []
-    if measurement.datasheet is not None and as_json:
-        click.echo(measurement.datasheet.dumps(), nl=False)
-    elif measurement.datasheet is not None:
-        faults = print_sheet(measurement.datasheet)
-        click.echo(f"\n{calls_made(measurement.sitting)} Page: {shown(measurement.folder.page)}")
-    return tell(measurement.warnings, (*measurement.errors, *faults))
+    if sheet is not None and not as_json:
+        faults = print_sheet(sheet, full=full)
+        click.echo()
+    code = tell(measurement.warnings, (*measurement.errors, *faults))
+    if sheet is not None and not as_json:
+        print_page(measurement.folder.page, calls_made(measurement.sitting), full=full)
+    return code

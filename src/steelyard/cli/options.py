@@ -11,8 +11,6 @@ import click
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-TWINS = "Each option has an environment twin: STEELYARD_JUDGE for --judge."
-
 
 def option(*names: str, **settings: Any) -> Decorator:
     """A click option with the environment twin STEELYARD_<OPTION>; a default is shown in brackets."""
@@ -104,6 +102,11 @@ STUDY_OPTIONS: tuple[Decorator, ...] = (
         help="Run folder to write or resume [steelyard-runs/NAME-HASH].",
     ),
     option("--budget", type=amount(zero=True), metavar="USD", help="Stop before spending more than this."),
+    option(
+        "--no-pilot",
+        is_flag=True,
+        help="Go on with a judge most of whose first 8 replies cannot be read.",
+    ),
     option("--concurrency", type=whole(1), default=16, metavar="N", help="Calls in flight per judge."),
     option("--timeout", type=amount(zero=False), default=120.0, metavar="SECONDS", help="Time for one call."),
     option("--attempts", type=whole(1), default=6, metavar="N", help="Tries per trial."),
@@ -159,10 +162,3 @@ def study_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for decorate in reversed((*STUDY_OPTIONS[:3], *DATA_OPTIONS, *STUDY_OPTIONS[3:])):
         command = decorate(command)
     return command
-
-
-class StudyCommand(click.Command):
-    """A command on a study; its help ends with the environment twins."""
-
-    def __init__(self, *arguments: Any, **settings: Any) -> None:
-        super().__init__(*arguments, **{"epilog": TWINS, **settings})

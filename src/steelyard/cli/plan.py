@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from steelyard.cli.options import StudyCommand, option, study_options
+from steelyard.cli.options import option, study_options
 from steelyard.cli.study import open_study
 
 if TYPE_CHECKING:
@@ -17,19 +17,22 @@ if TYPE_CHECKING:
     from steelyard.lab.study.study import Study
 
 
-@click.command(cls=StudyCommand, short_help="Say what a measurement will cost; spends nothing.")
+@click.command(short_help="Say what a measurement will cost; spends nothing.")
 @study_options
+@option("--by-probe", is_flag=True, help="One row per judge and probe, not per judge.")
 @option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
-def plan(as_json: bool, **options: Any) -> None:
+def plan(by_probe: bool, as_json: bool, **options: Any) -> None:
     """Say what a measurement will take: calls, tokens, dollars, time. Spends nothing.
 
     Takes the arguments of `measure` and counts only what its run folder has not answered yet.
     """
     study, folder, commission = open_study(options)
-    print_study_plan(study, folder, as_json, commission)
+    print_study_plan(study, folder, as_json, commission, by_probe=by_probe)
 
 
-def print_study_plan(study: Study, folder: RunFolder, as_json: bool, commission: Commission | None) -> None:
+def print_study_plan(
+    study: Study, folder: RunFolder, as_json: bool, commission: Commission | None, *, by_probe: bool = False
+) -> None:
     """What is still to be paid for: texts to be written first, then the trials of the judges."""
     from steelyard.lab.reference_run import foreseen
     from steelyard.lab.run.planner import make_plan
@@ -38,20 +41,22 @@ def print_study_plan(study: Study, folder: RunFolder, as_json: bool, commission:
     study = foreseen(study, folder)
     if commission is not None:
         study, rows = commission.foreseen(study, folder)
-    print_plan(make_plan(study), folder, as_json, rows)
+    print_plan(make_plan(study), folder, as_json, rows, by_probe=by_probe)
     if rows and commission is not None and not as_json:
         tries = commission.roles.attempts
         click.echo(f"Author and validator are counted for one try of each text; up to {tries} may be needed.")
 
 
-def print_plan(made: Plan, folder: RunFolder, as_json: bool, before: Sequence[PlanRow] = ()) -> None:
+def print_plan(
+    made: Plan, folder: RunFolder, as_json: bool, before: Sequence[PlanRow] = (), *, by_probe: bool = False
+) -> None:
     """What is still to be paid for, as a table or as JSON; `before` is what comes before any judge."""
     import json
     from dataclasses import asdict
 
     from rich.console import Console
 
-    from steelyard.cli.plan_table import listed_prices, plan_table
+    from steelyard.cli.plan_table import by_judge, listed_prices, plan_table
     from steelyard.lab.run.planner import plan_rows
 
     answered: set[str] = set()
@@ -68,4 +73,5 @@ def print_plan(made: Plan, folder: RunFolder, as_json: bool, before: Sequence[Pl
         }
         click.echo(json.dumps(body, indent=1))
     else:
-        plan_table(made.study, made, rows, len(answered), folder.path, Console())
+        shown = rows if by_probe else by_judge(rows)
+        plan_table(made, shown, len(answered), folder.path, Console())

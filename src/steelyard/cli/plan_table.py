@@ -1,40 +1,38 @@
-"""The plan as a table."""
+"""The plan as a table: a row per judge, or per judge and probe."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
-from rich import box
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from steelyard.cli.say import plain, shown
+from steelyard.datasheet.words.visible import visible
 from steelyard.lab.run.planner import Plan, PlanRow
 from steelyard.lab.run.prices import price_of
 from steelyard.lab.study.study import Study
 from steelyard.wording import counted, plural
 
+HEADER = ("calls", "tokens in", "tokens out", "dollars", "time")
 
-def plan_table(study: Study, plan: Plan, rows: list[PlanRow], done: int, out: Path, console: Console) -> None:
-    """Print calls, tokens, dollars and time per judge and probe; baselines in one line."""
+
+def plan_table(plan: Plan, rows: list[PlanRow], done: int, out: Path, console: Console) -> None:
+    """Print calls, tokens, dollars and time of each row; baselines in one line."""
+    study = plan.study
     baselines = {judge.name for judge in study.judges if judge.baseline}
     measured = [row for row in rows if row.judge not in baselines]
     facts = (
         f": {counted(len(plan.stimuli), 'stimulus', 'stimuli')}, {study.profile} profile, seed {study.seed}"
     )
-    console.print(Text.assemble("Plan of ", plain(study.name, "bold"), facts))
-    table = Table(box=box.SIMPLE_HEAD)
-    for name in ("judge", "probe"):
-        table.add_column(name, overflow="fold")
-    for name in ("calls", "tokens in", "tokens out", "dollars", "time"):
-        table.add_column(name, justify="right")
-    for row in measured:
-        table.add_row(plain(row.judge), plain(row.probe), *_cells(row))
-    if len(measured) > 1:
-        table.add_section()
-        table.add_row("all", "", *_cells(_total(measured)))
-    console.print(table)
+    console.print(Text.assemble("Plan of ", plain(study.name, "bold"), facts), soft_wrap=True)
+    console.print()
+    for line in _lines(measured, console.width):
+        console.print(line, soft_wrap=True, highlight=False)
+    console.print()
     for name, listed in listed_prices(study).items():
         console.print(Text.assemble("Price of ", plain(name), f": {listed}."), soft_wrap=True)
     answered = f"{counted(done, 'trial')} {plural(done, 'is', 'are')} answered already"
@@ -43,9 +41,48 @@ def plan_table(study: Study, plan: Plan, rows: list[PlanRow], done: int, out: Pa
     console.print(Text(f"Run folder: {shown(out)}"), soft_wrap=True)
 
 
+def by_judge(rows: list[PlanRow]) -> list[PlanRow]:
+    """One row per judge, in order of first appearance."""
+    judges = dict.fromkeys(row.judge for row in rows)
+    return [replace(_total([row for row in rows if row.judge == judge]), judge=judge) for judge in judges]
+
+
+def _lines(rows: list[PlanRow], width: int) -> Iterator[Text]:
+    """A header, the rows, and their sum where there are several; no name is ever broken.
+
+    A name that leaves no room for its figures has a line of its own, and so has a judge above its probes.
+    """
+    labels = [f"  {visible(row.probe)}" if row.probe else visible(row.judge) for row in rows]
+    total = [_total(rows)] if len(rows) > 1 else []
+    cells = [HEADER, *map(_cells, (*rows, *total))]
+    columns = [max(len(line[number]) for line in cells) + 2 for number in range(len(HEADER))]
+    room = max(len("judge"), width - sum(columns))
+    label = min(room, max(map(cell_len, ("judge", *labels))))
+
+    def line(name: str, figures: tuple[str, ...], style: str = "") -> Text:
+        start = set_cell_size(name, label)
+        return Text(
+            start + "".join(f"{cell:>{size}}" for cell, size in zip(figures, columns, strict=True)), style
+        )
+
+    yield line("judge", HEADER, "bold")
+    above = None
+    for row, name in zip(rows, labels, strict=True):
+        if row.probe and row.judge != above:
+            yield plain(row.judge)
+            above = row.judge
+        fits = cell_len(name) <= label
+        if not fits:
+            yield Text(name)
+        yield line(name if fits else "", _cells(row))
+    for row in total:
+        yield line("all", _cells(row), "bold")
+
+
 def listed_prices(study: Study) -> dict[str, str]:
     """Dollars per million tokens of every judge that costs something, and whose list they are from."""
-    prices = {judge.name: price_of(judge) for judge in study.judges if not judge.baseline}
+    own = (one for judge in study.judges if not judge.baseline for one in judge.asked)
+    prices = {judge.name: price_of(judge) for judge in own}
     return {name: price.listed for name, price in prices.items() if price and (price.input or price.output)}
 
 

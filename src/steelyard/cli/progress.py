@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
 
 from rich.console import Console
@@ -88,3 +89,9 @@ class LiveProgress:
     def say(self, message: str) -> None:
         """Print a line above the bars."""
         self._console.print(plain(f"steelyard: {message}"), highlight=False, soft_wrap=True)
+
+
+def working(message: str) -> AbstractContextManager[object]:
+    """A line that says what takes long while it does, on a terminal; nothing stays of it."""
+    console = Console(stderr=True)
+    return console.status(plain(f"steelyard: {message}")) if console.is_terminal else nullcontext()

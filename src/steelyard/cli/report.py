@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from steelyard.cli.options import option
-from steelyard.cli.say import complain, shown, warn
-from steelyard.cli.sheet import print_sheet
+from steelyard.cli.say import complain, warn
+from steelyard.cli.sheet import full_option, print_page, print_sheet
 
 if TYPE_CHECKING:
     from steelyard.lab.folder.run_folder import RunFolder
@@ -23,16 +23,19 @@ if TYPE_CHECKING:
     "--format", "form", type=click.Choice(["html", "md", "json", "csv"]), help="Print this format to stdout."
 )
 @option("--verify", is_flag=True, help="Re-hash the run file first.")
-def report(folder: Path, form: str | None, verify: bool) -> None:
+@full_option
+def report(folder: Path, form: str | None, verify: bool, full: bool) -> None:
     """Rebuild every figure of a run folder from its store and write the datasheet files anew."""
+    from steelyard.cli.progress import working
     from steelyard.lab.folder.run_folder import RunFolder
     from steelyard.lab.report import rebuild
 
-    rebuilt = rebuild(folder, verify=verify)
-    _publish(RunFolder(folder), rebuilt, form)
+    with working("computing every figure from the replies that are kept; no calls"):
+        rebuilt = rebuild(folder, verify=verify)
+    _publish(RunFolder(folder), rebuilt, form, full)
 
 
-def _publish(run: RunFolder, rebuilt: Rebuilt, form: str | None) -> None:
+def _publish(run: RunFolder, rebuilt: Rebuilt, form: str | None, full: bool) -> None:
     """Write the files where the folder allows it, warn of losses, print; exit 1 after a fault."""
     from steelyard.datasheet.render import csv, html, markdown
     from steelyard.errors import StoreError
@@ -47,8 +50,8 @@ def _publish(run: RunFolder, rebuilt: Rebuilt, form: str | None) -> None:
         warn(loss)
     faults = [*uncomputed(datasheet.faults)]
     if form is None:
-        faults += print_sheet(datasheet)
-        click.echo(f"\nPage: {shown(run.page)}")
+        faults += print_sheet(datasheet, full=full)
+        click.echo()
     else:
         renderers = {
             "html": html.render,
@@ -59,5 +62,7 @@ def _publish(run: RunFolder, rebuilt: Rebuilt, form: str | None) -> None:
         click.echo(renderers[form](datasheet), nl=False)
     for fault in faults:
         complain(fault)
+    if form is None:
+        print_page(run.page, full=full)
     if faults:
         sys.exit(1)

@@ -60,5 +60,6 @@ def limits_of(options: dict[str, Any]) -> RunLimits:
         attempts=options["attempts"],
         backoff=options["backoff"],
         call_timeout=options["timeout"],
+        pilot=not options["no_pilot"],
         budget=options["budget"],
     )

@@ -72,7 +72,8 @@ def assemble(
     for judge in ordered:
         bench = _Bench(judge.name, seen.of_judge(judge.name), seed, faults)
         estimates += bench.together(bench.probed(probes), EDITS, "edits")
-        if not judge.baseline:
+        asked = not judge.baseline and not judge.members
+        if asked:
             estimates += bench.together(bench.instrument(), RATIO, "protocols")
         if prices and judge.name in prices:
             estimates += bench.costs(estimates, prices[judge.name], unchanged)
@@ -81,9 +82,10 @@ def assemble(
         estimates += bench.losses()
         whole += bench.unchanged()
         whole += [] if judge.baseline else bench.gains(baselines)
-        if not judge.baseline:
+        if asked:
             remedies += bench.remedies(prices)
-    measured = {judge.name: seen.of_judge(judge.name) for judge in ordered if not judge.baseline}
+    sitting = [judge.name for judge in ordered if not judge.baseline and not judge.members]
+    measured = {name: seen.of_judge(name) for name in sitting}
     panel = _panel(measured, estimates, seed, faults) if form == POINTWISE else []
     # Figures of items as they are are no probe's: volatility, costs and juries count those of probes.
     told = {_place(e) for e in whole}
@@ -98,7 +100,7 @@ def assemble(
         estimates=tuple(estimates),
         readings=tuple(readings_of(ordered, estimates, faults)),
         run=run,
-        level=form,
+        form=form,
         panel=tuple(panel),
         remedies=tuple(remedies),
         own_data=own_data,

@@ -8,9 +8,10 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
+from steelyard.datasheet.exhibits.exhibit import Exhibit
 from steelyard.datasheet.look_up import LookUp
 from steelyard.datasheet.verdict import Verdict
-from steelyard.json_body import from_body, mapping, read_fields
+from steelyard.json_body import from_body, keyed, mapping, read_fields, written_fields
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Fault
 from steelyard.metrics.remedies.cured import Cured
@@ -18,9 +19,12 @@ from steelyard.stimuli.authored.report import ProbeReport
 from steelyard.wording import counted
 
 SCHEMA = "steelyard.datasheet/1"
-STUDY = ("name", "seed", "stimulus_set", "version", "profile", "level", "own_data")
+STUDY = ("name", "seed", "stimulus_set", "version", "profile", "form", "own_data")
 """Fields that stand under `study` in the file, with the reference."""
-PARTS = ("judges", "run", "estimates", "panel", "readings", "verdicts", "remedies", "authored", "faults")
+PARTS = (
+    *("judges", "run", "estimates", "panel", "readings", "verdicts", "remedies", "authored"),
+    *("exhibits", "faults"),
+)
 """Fields that stand by themselves."""
 MOST_NAMES = 3
 """Judges that a title names."""
@@ -48,10 +52,17 @@ class JudgeEntry:
     """True for the dumb baselines."""
     protocols: Mapping[str, str]
     """Protocol name to fingerprint."""
+    members: tuple[str, ...] = ()
+    """Judges that are asked in its place, where it is made of others."""
+    calls_per_verdict: int = 1
+    """Calls that a verdict takes."""
 
     def to_json(self) -> dict[str, Any]:
-        """One entry under `judges` in `datasheet.json`."""
-        return {**vars(self), "protocols": dict(self.protocols)}
+        """One entry under `judges` in `datasheet.json`; what it is made of where it is made of others."""
+        body = {**vars(self), "protocols": dict(self.protocols), "members": list(self.members)}
+        if not self.members:
+            del body["members"], body["calls_per_verdict"]
+        return body
 
     @classmethod
     def from_json(cls, body: Any, where: str = "") -> JudgeEntry:
@@ -132,7 +143,7 @@ class Datasheet:
     """Clock times and latency; the only part that two equal runs may differ in."""
     authored: tuple[ProbeReport, ...] = ()
     """What was written for the study, probe by probe; none where nothing had to be."""
-    level: str = "pairwise"
+    form: str = keyed("level", "pairwise")
     """`pairwise` where two texts were compared, `pointwise` where single texts were scored."""
     reference: str | None = None
     """Judge whose verdicts on the unchanged items are the labels; None where they are the data's own."""
@@ -140,6 +151,8 @@ class Datasheet:
     """Figures of several judges together: juries, correlated errors, each probe over judges."""
     remedies: tuple[Cured, ...] = ()
     """What each judge would show with a remedy, from the same calls; first the judge as measured."""
+    exhibits: tuple[Exhibit, ...] = ()
+    """Calls behind flagged readings and lost calls, with texts and replies, cut to a length."""
     faults: tuple[Fault, ...] = ()
     """What could not be computed; its figures are undefined, with the cause in their notes."""
     verdicts: tuple[Verdict, ...] = ()
@@ -180,7 +193,7 @@ class Datasheet:
     @property
     def units(self) -> str:
         """What was shown: pairs or items."""
-        return "pairs" if self.level == "pairwise" else "items"
+        return "pairs" if self.form == "pairwise" else "items"
 
     @property
     def facts(self) -> RunFacts:
@@ -237,7 +250,7 @@ class Datasheet:
         return {
             "schema": SCHEMA,
             "study": {
-                **{name: getattr(self, name) for name in STUDY},
+                **written_fields(self, STUDY),
                 **({} if self.reference is None else {"reference": self.reference_told}),
             },
             "judges": [judge.to_json() for judge in self.judges],
@@ -248,6 +261,7 @@ class Datasheet:
             "verdicts": [verdict.to_json() for verdict in self.verdicts],
             **({"remedies": [cured.to_json() for cured in self.remedies]} if self.remedies else {}),
             **({"authored": [report.to_json() for report in self.authored]} if self.authored else {}),
+            **({"exhibits": [exhibit.to_json() for exhibit in self.exhibits]} if self.exhibits else {}),
             **({"faults": [fault.to_json() for fault in self.faults]} if self.faults else {}),
         }
 

@@ -46,21 +46,30 @@ def checkup(judges: Iterable[str]) -> Iterator[Check]:
         except ConfigError as error:
             yield Check(f"provider {name}", "broken", str(error), error.exit_code)
     for text in judges:
-        yield _try_judge(text)
+        yield from _try_judge(text)
 
 
-def _try_judge(text: str) -> Check:
-    """One real call on one easy pair."""
+def _try_judge(text: str) -> Iterator[Check]:
+    """One real call on one easy pair; of a judge made of others, one to each of them."""
     try:
-        judge = parse_judge(text, Path(), CHECKLIST_TASK.scale)
+        parse_judge(text, Path(), CHECKLIST_TASK.scale)
         study = build_study(StudyConfig(judges=[text], probes=["ladder"]), Path())
         trial = next(t for t in make_plan(study).trials if t.stimulus.delta == 5)
-        reply = asyncio.run(_ask(trial))
     except SteelyardError as error:
-        return Check(f"judge {text}", "broken", str(error), error.exit_code)
-    verdict = READERS.build(judge.protocols["base"].reader)(reply, CHECKLIST_TASK.scale)
+        yield Check(f"judge {text}", "broken", str(error), error.exit_code)
+        return
+    for call in {call.judge.name: call for call in trial.calls}.values():
+        yield _try_call(call, f"judge {call.judge.name if trial.members else text}")
+
+
+def _try_call(call: Trial, subject: str) -> Check:
+    try:
+        reply = asyncio.run(_ask(call))
+    except SteelyardError as error:
+        return Check(subject, "broken", str(error), error.exit_code)
+    verdict = READERS.build(call.judge.protocols["base"].reader)(reply, CHECKLIST_TASK.scale)
     state = "broken" if isinstance(verdict, (Unreadable, Failed)) else "ok"
-    return Check(f"judge {text}", state, f"answered {reply.text[:60]!r}, read as {verdict}")
+    return Check(subject, state, f"answered {reply.text[:60]!r}, read as {verdict}")
 
 
 async def _ask(trial: Trial) -> Reply:

@@ -12,12 +12,16 @@ from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.datasheet.results import Results
 from steelyard.errors import ConfigError, SteelyardError, StoreError
 from steelyard.lab.folder.datasheet_file import write_datasheet
+from steelyard.lab.folder.evidence import Evidence
+from steelyard.lab.folder.exhibits import with_exhibits
 from steelyard.lab.folder.next_step import with_recorded_steps
 from steelyard.lab.folder.results_file import write_results
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.folder.whole_file import write_text
 from steelyard.lab.recorded.call_table import CallTable
 from steelyard.lab.recorded.fragments import read_table
+from steelyard.lab.recorded.lines import read_lines
+from steelyard.lab.recorded.mapped_columns import MappedTable
 from steelyard.lab.recorded.observations import checked
 from steelyard.lab.recorded.score_lines import holds_scores, read_scores
 from steelyard.lab.recorded.score_table import ScoreTable
@@ -121,9 +125,14 @@ class ImportFolder:
             )
 
 
-def import_verdicts(paths: Sequence[Path], name: str | None = None, seed: int = SEED) -> Imported:
-    """Read recorded verdicts and build their datasheet; no call is made."""
-    recorded = read_recorded(paths)
+def import_verdicts(
+    paths: Sequence[Path], name: str | None = None, seed: int = SEED, table: MappedTable | None = None
+) -> Imported:
+    """Read recorded verdicts and build their datasheet; no call is made.
+
+    `table` says how to read files that are tables with columns of their own.
+    """
+    recorded = read_recorded(paths, table)
     calls, observations = recorded.calls, recorded.observations
     entries = _entries(calls)
     datasheet = assemble(
@@ -138,7 +147,8 @@ def import_verdicts(paths: Sequence[Path], name: str | None = None, seed: int = 
     )
     silence = speechless([entry.name for entry in entries], observations, recorded=True)
     remarks = (*recorded.remarks, *warnings(observations))
-    return Imported(calls, observations, with_recorded_steps(datasheet), tuple(silence), remarks)
+    datasheet = with_exhibits(with_recorded_steps(datasheet), Evidence.recorded(observations, seed))
+    return Imported(calls, observations, datasheet, tuple(silence), remarks)
 
 
 @dataclass(frozen=True)
@@ -155,15 +165,16 @@ class Recorded:
     """What a user should know of how the lines were read."""
 
 
-def read_recorded(paths: Sequence[Path]) -> Recorded:
-    """The calls of one or several files."""
-    if holds_scores(paths[0]):
-        scores, remarks = read_scores(paths)
-        table = ScoreTable(scores)
-        return Recorded(table, table.observations(), table.probes(), remarks)
-    calls = read_table(paths)
+def read_recorded(paths: Sequence[Path], table: MappedTable | None = None) -> Recorded:
+    """The calls of one or several files; `table` says how to read those that are tables."""
+    lines = read_lines if table is None else table.lines
+    if table.scores if table else holds_scores(paths[0]):
+        scored, remarks = read_scores(paths, lines)
+        scores = ScoreTable(scored)
+        return Recorded(scores, scores.observations(), scores.probes(), remarks)
+    calls = read_table(paths) if table is None else None
     if calls is None:
-        calls = CallTable.of(checked(call for path in paths for call in read_calls(path)))
+        calls = CallTable.of(checked(call for path in paths for call in read_calls(path, lines)))
     observations = calls.observations()
     return Recorded(calls, observations, _probes(observations))
 

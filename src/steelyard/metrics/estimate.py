@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from steelyard.json_body import from_body
+from steelyard.json_body import from_body, keyed
 
 
 @dataclass(frozen=True)
@@ -19,12 +19,12 @@ class Interval:
     """Lower limit; None where the data set none."""
     high: float | None
     """Upper limit; None where the data set none."""
-    level: float = 0.95
-    """Confidence level."""
+    confidence: float = keyed("level", 0.95)
+    """How surely the truth lies between the limits, as a share of runs."""
 
     def to_json(self) -> dict[str, Any]:
         """One entry under `intervals` in `datasheet.json`."""
-        return {"method": self.method, "level": self.level, "low": self.low, "high": self.high}
+        return {"method": self.method, "level": self.confidence, "low": self.low, "high": self.high}
 
     @classmethod
     def from_json(cls, body: Any, where: str = "") -> Interval:

@@ -88,13 +88,13 @@ def join(parts: Iterable[str | None]) -> str | None:
 
 
 def _intervals(tally: Tally) -> list[Interval]:
-    call_level = Interval("wilson", *wilson(tally.k, tally.n))
+    by_call = Interval("wilson", *wilson(tally.k, tally.n))
     if tally.n_clusters < 2:
         # Repeats of a unit may all agree, so they make nothing surer about other units.
         repeated = tally.n_units < tally.n
-        return [*([Interval("wilson_units", *wilson_cluster(tally))] if repeated else []), call_level]
+        return [*([Interval("wilson_units", *wilson_cluster(tally))] if repeated else []), by_call]
     strict = [Interval("wilson_tasks", *wilson_tasks(tally))] if tally.share.even else []
-    return [Interval("wilson_cluster", *wilson_cluster(tally)), *strict, call_level]
+    return [Interval("wilson_cluster", *wilson_cluster(tally)), *strict, by_call]
 
 
 def _cell_intervals(heading: Heading, metric: Metric, tally: Tally, cells: int) -> list[Interval]:

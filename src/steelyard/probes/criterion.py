@@ -20,7 +20,7 @@ from steelyard.probes.probe import PAIRWISE, Design, Showing
 from steelyard.trials.builtin_prompts import GRADED
 from steelyard.verdicts.observations import Observations
 
-LEVELS = {2: GRADED[1:3], 3: GRADED[:3], 4: GRADED}
+ARMS = {2: GRADED[1:3], 3: GRADED[:3], 4: GRADED}
 """Number of tie instructions to their names, from lenient to strict."""
 
 
@@ -90,12 +90,12 @@ def _arm_pairs(observations: Observations, protocol: str) -> tuple[Pairs, Pairs]
 
 
 def _instructions(levels: object) -> tuple[str, ...]:
-    if isinstance(levels, bool) or not isinstance(levels, int) or levels not in LEVELS:
+    if isinstance(levels, bool) or not isinstance(levels, int) or levels not in ARMS:
         raise ConfigError(
             f"probe 'criterion': levels is {levels!r}, expected 2, 3 or 4; "
             "give prompts of your own under 'protocols' for more."
         )
-    return LEVELS[levels]
+    return ARMS[levels]
 
 
 def _several(protocols: object) -> tuple[str, ...]:

@@ -28,8 +28,8 @@ from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.checklist import ELEMENTS
 from steelyard.verdicts.observations import Observations
 
-QUICK_SAME_LEVELS = ((0, 3), (1, 4), (2, 5), (1, 3))
-"""Levels of the same-quality pairs of each quick checklist."""
+QUICK_QUALITIES = ((0, 3), (1, 4), (2, 5), (1, 3))
+"""Qualities of the same-quality pairs of each quick checklist."""
 
 
 class Ladder:
@@ -84,11 +84,11 @@ def arm(design: Design, protocol: str) -> Iterable[Showing]:
 
 
 def same_quality(design: Design) -> Iterable[Stimulus]:
-    """One same-subset pair per level and checklist; quick takes two levels per checklist."""
+    """One same-subset pair per quality and checklist; quick takes two per checklist."""
     for number, checklist in enumerate(design.checklists):
-        levels = QUICK_SAME_LEVELS[number] if design.profile == "quick" else range(ELEMENTS + 1)
-        for level in levels:
-            yield same_subset_pair(checklist, level, design.seed)
+        qualities = QUICK_QUALITIES[number] if design.profile == "quick" else range(ELEMENTS + 1)
+        for quality in qualities:
+            yield same_subset_pair(checklist, quality, design.seed)
 
 
 def steps(design: Design) -> Iterable[Stimulus]:
@@ -110,10 +110,10 @@ def controls(design: Design) -> Iterable[Stimulus]:
             build = filler_pair if number % 2 else different_subset_pair
             yield build(checklist, 2 + number // 2, design.seed)
         else:
-            for level in range(1, ELEMENTS):
-                yield different_subset_pair(checklist, level, design.seed)
-            for level in (1, 3):
-                yield filler_pair(checklist, level, design.seed)
+            for quality in range(1, ELEMENTS):
+                yield different_subset_pair(checklist, quality, design.seed)
+            for quality in (1, 3):
+                yield filler_pair(checklist, quality, design.seed)
 
 
 def arm_estimates(heading: Heading, observations: Observations) -> list[Estimate]:

@@ -14,7 +14,7 @@ from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.surface.typos import typos
 from steelyard.tasks.item import Item
 
-LEVELS = (0.05, 0.15, 0.30)
+SHARES = (0.05, 0.15, 0.30)
 """Shares of the words that are hit, where no others are asked for."""
 
 
@@ -26,7 +26,7 @@ class Typos(Edited):
     question = "Does the judge keep its verdict when words are mistyped, and up to how many?"
     edit = "words mistyped"
 
-    def __init__(self, levels: Sequence[float] = LEVELS, sample: GivenSample = None) -> None:
+    def __init__(self, levels: Sequence[float] = SHARES, sample: GivenSample = None) -> None:
         """`levels` are the shares of the words that are hit."""
         super().__init__(sample)
         if not isinstance(levels, (list, tuple)) or not levels or not all(map(_is_share, levels)):

@@ -36,10 +36,10 @@ class Composition:
     places: tuple[Place, ...]
     """The sentences in the order in which they stand."""
 
-    def prefix(self, level: float) -> str:
-        """Q(level): the first elements of the chain; a half level adds the next element's weak form."""
-        whole = int(level)
-        weak = self.chain[whole] if level > whole else None
+    def prefix(self, quality: float) -> str:
+        """Q(quality): the first elements of the chain; a half adds the next element's weak form."""
+        whole = int(quality)
+        weak = self.chain[whole] if quality > whole else None
         return self.text(self.chain[:whole], weak=weak)
 
     def text(self, elements: Collection[int], *, weak: int | None = None, padded: bool = True) -> str:

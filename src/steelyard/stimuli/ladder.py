@@ -24,52 +24,52 @@ def prefix_pair(checklist: Checklist, low: float, high: float, seed: int) -> Sti
     )
 
 
-def same_subset_pair(checklist: Checklist, level: int, seed: int) -> Stimulus:
+def same_subset_pair(checklist: Checklist, quality: int, seed: int) -> Stimulus:
     """The same elements in other words and another order."""
     one, other = compose(checklist, seed)
-    texts = [one.prefix(level), other.prefix(level)]
-    rng_for(seed, "orient", checklist.id, "same", level).shuffle(texts)
+    texts = [one.prefix(quality), other.prefix(quality)]
+    rng_for(seed, "orient", checklist.id, "same", quality).shuffle(texts)
     return _pair(
         checklist,
-        f"same-q{level}",
+        f"same-q{quality}",
         kind="same_subset",
         texts=(texts[0], texts[1]),
         expectation=NoPreference(),
         edit="other wording, other sentence order",
-        base_level=level,
+        base_level=quality,
     )
 
 
-def different_subset_pair(checklist: Checklist, level: int, seed: int) -> Stimulus:
+def different_subset_pair(checklist: Checklist, quality: int, seed: int) -> Stimulus:
     """As many elements, but not the same ones; the same composition otherwise."""
-    if not 0 < level < ELEMENTS:
-        raise ValueError(f"two different subsets of {level} among {ELEMENTS} elements do not exist")
+    if not 0 < quality < ELEMENTS:
+        raise ValueError(f"two different subsets of {quality} among {ELEMENTS} elements do not exist")
     composition, _ = compose(checklist, seed)
-    subsets = [composition.chain[:level], composition.chain[ELEMENTS - level :]]
-    rng_for(seed, "orient", checklist.id, "different", level).shuffle(subsets)
+    subsets = [composition.chain[:quality], composition.chain[ELEMENTS - quality :]]
+    rng_for(seed, "orient", checklist.id, "different", quality).shuffle(subsets)
     return _pair(
         checklist,
-        f"different-q{level}",
+        f"different-q{quality}",
         kind="different_subset",
         texts=(composition.text(subsets[0]), composition.text(subsets[1])),
         expectation=NoPreference(),
         edit="as many elements, other ones",
-        base_level=level,
+        base_level=quality,
     )
 
 
-def filler_pair(checklist: Checklist, level: int, seed: int) -> Stimulus:
+def filler_pair(checklist: Checklist, quality: int, seed: int) -> Stimulus:
     """The same elements bare (u) and padded with filler (v); the one pair that is not length-matched."""
     composition, _ = compose(checklist, seed)
-    elements = composition.chain[:level]
+    elements = composition.chain[:quality]
     return _pair(
         checklist,
-        f"filler-q{level}",
+        f"filler-q{quality}",
         kind="filler",
         texts=(composition.text(elements, padded=False), composition.text(elements)),
         expectation=NoPreference(),
         edit="bare against padded with filler",
-        base_level=level,
+        base_level=quality,
     )
 
 

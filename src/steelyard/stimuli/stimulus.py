@@ -74,7 +74,7 @@ class Stimulus:
     scale: str | None = None
     """Scale as it is written (`binary`, `1-6`); every stimulus of one text names its own."""
     level: float | None = None
-    """Graded strength of an edit, where it has one."""
+    """Strength of a graded edit; the name is the key that the hash is taken of."""
     authors: tuple[str, ...] | None = None
     """Models that wrote the texts, one for each, where that is known; never shown to a judge."""
 

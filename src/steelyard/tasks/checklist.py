@@ -9,7 +9,7 @@ from importlib.resources import files
 from steelyard.tasks.builtin_yaml import load_builtin
 
 ELEMENTS = 5
-"""Required elements of a checklist, and so the highest quality level."""
+"""Required elements of a checklist, and so the highest quality."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The admissible answers of a judge, and their level of measurement."""
+"""The admissible answers of a judge, from lowest to highest where they have an order."""
 
 from __future__ import annotations
 

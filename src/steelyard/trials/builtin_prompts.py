@@ -9,6 +9,7 @@ the last one, so a rendered message can be taken apart again whatever the data c
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from steelyard.errors import DataError
@@ -162,13 +163,17 @@ NAMED_USER = {"paper": PAPER_USER["base"], "paper-strict": PAPER_USER["strict"]}
 _SCORE_TAIL = """\
 What is the score of the response by the rubric? Reply with the JSON object only."""
 
+_POINTWISE_FORM = """\
+Reply with one JSON object and nothing else: {"score": n}. You may put a "reason" of one short sentence \
+before "score".
+"""
+
 POINTWISE_USER = (
     _HEAD
     + """\
 Give one whole number from {{ low }} to {{ high }}, as the rubric defines it.
-Reply with one JSON object and nothing else: {"score": n}. You may put a "reason" of one short sentence \
-before "score".
 """
+    + _POINTWISE_FORM
     + _MATERIAL
     + """\
 {{ fence }} response
@@ -178,6 +183,46 @@ before "score".
     + _SCORE_TAIL
 )
 """User message for scores."""
+
+_JSON_ONLY = "Reply with the JSON object only."
+
+_BARE_PAIRWISE_FORM = """\
+Reply with the answer alone, without any other word or sign: 1, 2 or tie.
+"""
+_BARE_POINTWISE_FORM = """\
+Reply with the number alone, without any other word or sign.
+"""
+_BARE_PAIRWISE_ONLY = "Reply with 1, 2 or tie only."
+_BARE_POINTWISE_ONLY = "Reply with the number only."
+
+
+_FORMS = (
+    ((_PAIRWISE_FORM, _JSON_ONLY), (_BARE_PAIRWISE_FORM, _BARE_PAIRWISE_ONLY)),
+    ((_POINTWISE_FORM, _JSON_ONLY), (_BARE_POINTWISE_FORM, _BARE_POINTWISE_ONLY)),
+)
+"""Paragraph and last sentence that ask for a JSON object, and those that ask for the answer alone."""
+
+
+def asking_bare(user: str) -> str:
+    """A built-in user message that asks for the answer alone; any other text stays as it is."""
+    return _reworded(user, ((json, bare) for json, bare in _FORMS))
+
+
+def asking_json(user: str) -> str:
+    """A built-in user message that asks for a JSON object; any other text stays as it is."""
+    return _reworded(user, ((bare, json) for json, bare in _FORMS))
+
+
+def _reworded(user: str, changes: Iterable[tuple[tuple[str, str], tuple[str, str]]]) -> str:
+    for (form, last), (other_form, other_last) in changes:
+        if form in user and user.endswith(last):
+            return user.replace(form, other_form).removesuffix(last) + other_last
+    return user
+
+
+def asks_bare(user_message: str) -> bool:
+    """Whether a rendered built-in message asks for the answer alone."""
+    return user_message.endswith((_BARE_PAIRWISE_ONLY, _BARE_POINTWISE_ONLY))
 
 
 @dataclass(frozen=True)
@@ -211,7 +256,7 @@ def protocol_of(user_message: str) -> str:
     parse_slots(user_message)
     tail = user_message[_marks(user_message)[-1].end() :].removeprefix(" end\n")
     for name, ending in _TAILS.items():
-        if tail == ending:
+        if tail in (ending, ending.replace(_JSON_ONLY, _BARE_PAIRWISE_ONLY)):
             return name
     raise DataError(_NOT_BUILT_IN)
 
@@ -219,7 +264,8 @@ def protocol_of(user_message: str) -> str:
 def parse_response(user_message: str) -> ScoreRequest:
     """The parts of a rendered built-in pointwise prompt, exactly as they went in."""
     marks = _marks(user_message)
-    if len(marks) < 3 or user_message[marks[-1].end() :] != f" end\n{_SCORE_TAIL}":
+    tails = (_SCORE_TAIL, _SCORE_TAIL.replace(_JSON_ONLY, _BARE_POINTWISE_ONLY))
+    if len(marks) < 3 or user_message[marks[-1].end() :].removeprefix(" end\n") not in tails:
         raise DataError(_NOT_A_SCORE)
     # Nothing but fixed text stands between the range and the first mark, so no data can pretend to be it.
     found = _SCORE_RANGE.search(user_message[: marks[0].start()])
@@ -234,8 +280,7 @@ def parse_response(user_message: str) -> ScoreRequest:
 
 
 _SCORE_RANGE = re.compile(
-    r"Give one whole number from (\d+) to (\d+), as the rubric defines it\.\nReply with one JSON object "
-    r"and nothing else: [^\n]*\n\n\Z"
+    r"Give one whole number from (\d+) to (\d+), as the rubric defines it\.\nReply with [^\n]*\n\n\Z"
 )
 
 _NOT_A_SCORE = (

@@ -27,6 +27,26 @@ class Protocol:
 
 
 @dataclass(frozen=True)
+class Composition:
+    """How the verdict of a judge is made of the verdicts of others."""
+
+    rule: str
+    """Name of the rule by which verdicts become one."""
+    members: tuple[Judge, ...]
+    """Whose verdicts; each may be made of others itself."""
+    repeats: int = 1
+    """How often each member is asked."""
+    both_orders: bool = False
+    """Each member is asked about both orders of a pair."""
+
+    @property
+    def calls(self) -> int:
+        """Calls per verdict."""
+        each = sum(member.calls_per_verdict for member in self.members)
+        return each * self.repeats * (2 if self.both_orders else 1)
+
+
+@dataclass(frozen=True)
 class Judge:
     """Everything that decides a verdict."""
 
@@ -46,11 +66,25 @@ class Judge:
     """Rubric of this judge, where it differs from the task's."""
     baseline: bool = False
     """True for coin, first, tie and longest, which stand beside every result."""
+    composition: Composition | None = None
+    """What the judge is made of, where it is not asked itself."""
 
     @property
     def address(self) -> str:
         """`provider/model`."""
         return f"{self.provider}/{self.model}"
+
+    @property
+    def calls_per_verdict(self) -> int:
+        """Calls that a verdict takes."""
+        return 1 if self.composition is None else self.composition.calls
+
+    @property
+    def asked(self) -> tuple[Judge, ...]:
+        """The judges that are really asked: this one, or those that it is made of, each once."""
+        if self.composition is None:
+            return (self,)
+        return tuple({one.name: one for member in self.composition.members for one in member.asked}.values())
 
     def fingerprint(self, protocol: str) -> str:
         """Hash of what decides a verdict under one protocol; other protocols do not enter."""
@@ -58,6 +92,9 @@ class Judge:
 
     @cached_property
     def _fingerprints(self) -> dict[str, str]:
+        made = self.composition
+        if made is not None:
+            return {name: _made_of(made, name) for name in self.protocols}
         return {name: self._fingerprint(protocol) for name, protocol in self.protocols.items()}
 
     def _fingerprint(self, protocol: Protocol) -> str:
@@ -71,6 +108,18 @@ class Judge:
                 "protocol": protocol,
             }
         )
+
+
+def _made_of(made: Composition, protocol: str) -> str:
+    """Hash of what decides a common verdict; names of members do not enter."""
+    return content_hash(
+        {
+            "rule": made.rule,
+            "repeats": made.repeats,
+            "both_orders": made.both_orders,
+            "members": [member.fingerprint(protocol) for member in made.members],
+        }
+    )
 
 
 PRICE_OPTIONS = ("input_price", "output_price")

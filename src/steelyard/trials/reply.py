@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,35 @@ class Usage:
     """Tokens of the answer, hidden reasoning included."""
     cached_tokens: int = 0
     """Tokens of the prompt that came from the provider's cache."""
+
+    def each(self, judge: str) -> tuple[tuple[str, Usage], ...]:
+        """The calls that were paid for, with the judge that was asked: this one."""
+        return ((judge, self),)
+
+
+@dataclass(frozen=True)
+class CommonUsage(Usage):
+    """Tokens of all calls behind one verdict."""
+
+    calls: tuple[tuple[str, Usage], ...] = ()
+    """Judge and tokens of each; their sums are the fields above."""
+
+    @classmethod
+    def of(cls, calls: Iterable[tuple[str, Usage]]) -> CommonUsage:
+        """The tokens of several calls together."""
+        every = tuple(calls)
+        used = [usage for _, usage in every]
+        return cls(
+            sum(usage.input_tokens for usage in used),
+            sum(usage.output_tokens for usage in used),
+            sum(usage.cached_tokens for usage in used),
+            every,
+        )
+
+    def each(self, judge: str) -> tuple[tuple[str, Usage], ...]:
+        """The calls that were paid for, with the judges that were asked."""
+        del judge
+        return self.calls
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -9,6 +10,7 @@ from steelyard.identity import content_hash, seed_for
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.scale import Ordinal, Pairwise, parse_scale
 from steelyard.tasks.task import Task
+from steelyard.trials.answer_form import answer_form
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
 from steelyard.trials.prompt import PromptTemplate
@@ -48,8 +50,25 @@ class Trial:
         return texts if self.order == "uv" else tuple(reversed(texts))
 
     @cached_property
+    def members(self) -> tuple[Trial, ...]:
+        """The trials whose verdicts make this one's; none where the judge is asked itself."""
+        return tuple(
+            replace(self, judge=member, order=order, replicate=replicate)
+            for member, order, replicate in members_of(self.judge, self.order, self.replicate)
+        )
+
+    @cached_property
+    def calls(self) -> tuple[Trial, ...]:
+        """What is really asked: this trial, or the calls of its members."""
+        if self.judge.composition is None:
+            return (self,)
+        return tuple(call for member in self.members for call in member.calls)
+
+    @cached_property
     def messages(self) -> tuple[Message, ...]:
-        """The rendered prompt."""
+        """The rendered prompt; none where the judge is not asked itself."""
+        if self.judge.composition is not None:
+            return ()
         protocol = self.judge.protocols[self.protocol]
         values = self._values()
         parts = [("system", protocol.system), ("user", protocol.user)]
@@ -80,12 +99,16 @@ class Trial:
 
     @cached_property
     def prompt_hash(self) -> str:
-        """Hash of the rendered prompt and decoding."""
+        """Hash of the rendered prompt and decoding; of all of them where there are several."""
+        if self.judge.composition is not None:
+            return content_hash(sorted(call.prompt_hash for call in self.calls))
         return content_hash({"messages": self.messages, "decoding": self.decoding})
 
     @property
     def wording_hash(self) -> str:
         """The same, whatever the seed of the repeat: repeats of a question share it."""
+        if self.judge.composition is not None:
+            return content_hash(sorted({call.wording_hash for call in self.calls}))
         if self.decoding is self.judge.decoding:
             return self.prompt_hash
         return content_hash({"messages": self.messages, "decoding": self.judge.decoding})
@@ -99,13 +122,12 @@ class Trial:
     def presentation(self) -> Presentation:
         """What the provider receives."""
         protocol = self.judge.protocols[self.protocol]
-        wants = {"json": "json", "logprob": "logprobs"}.get(protocol.reader.name, "text")
         return Presentation(
             messages=self.messages,
             slots=Slots(self.stimulus.request, self.slot_texts),
             answers=self.asked.scale.answers,
             decoding=self.decoding,
-            wants=wants,
+            wants=answer_form(protocol.reader).wants,
             settings=protocol.settings,
             trial=self.key.removeprefix("sha256:"),
         )
@@ -124,6 +146,26 @@ class Trial:
             low, high = (scale.low, scale.high) if isinstance(scale, Ordinal) else (0, 1)
             values |= {"response": self.slot_texts[0], "low": low, "high": high}
         return values
+
+
+def members_of(judge: Judge, order: str, replicate: int) -> Iterator[tuple[Judge, str, int]]:
+    """Whom a judge that is made of others asks in its place: the member, the order and the repeat."""
+    made = judge.composition
+    if made is None:
+        return
+    orders = (order, *(other for other in ORDERS if other != order))
+    for member in made.members:
+        for repeat in range(made.repeats):
+            for shown in orders if made.both_orders else orders[:1]:
+                yield member, shown, replicate * made.repeats + repeat
+
+
+def calls_behind(judge: Judge, order: str, replicate: int) -> Iterator[tuple[Judge, str, int]]:
+    """The calls behind a verdict: the judge that is really asked, the order and the repeat."""
+    if judge.composition is None:
+        yield judge, order, replicate
+    for member in members_of(judge, order, replicate):
+        yield from calls_behind(*member)
 
 
 def trial_key(fingerprint: str, stimulus: str, order: str, replicate: int, prompt: str) -> str:

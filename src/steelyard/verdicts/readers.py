@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from steelyard.errors import ConfigError
 from steelyard.registry import Registry
-from steelyard.tasks.scale import BINARY_WORDS, Binary, Pairwise, Scale
+from steelyard.tasks.scale import Binary, Ordinal, Pairwise, Scale
 from steelyard.trials.reply import Reply
+from steelyard.verdicts.answers import OFF_SCALE, Vocabulary, bare
 from steelyard.verdicts.json_answers import find_answers
-from steelyard.verdicts.verdict import Abstained, Decided, Tie, Unreadable, Verdict
+from steelyard.verdicts.verdict import Decided, Tie, Unreadable, Verdict
 
 TRUNCATED = "truncated"
 """The token limit came before a complete answer."""
@@ -29,8 +30,6 @@ NO_ANSWER = "no answer"
 """There is text, but no answer in the form that was asked for."""
 AMBIGUOUS = "ambiguous"
 """Two different answers."""
-OFF_SCALE = "not on the scale"
-"""An answer that the scale does not admit."""
 NO_LOGPROBS = "no logprobs"
 """The server sent no log-probabilities."""
 NO_SCORES = "no scores"
@@ -46,34 +45,79 @@ class Reader(Protocol):
     def __call__(self, reply: Reply, scale: Scale) -> Verdict:
         """The verdict; `Unreadable` where there is none."""
 
+    def form(self, scale: Scale) -> str:
+        """What a reply must hold, for the words "wants …"."""
+
 
 @dataclass(frozen=True)
-class JsonReader:
+class _Mapped:
+    """A reader that takes a judge's own words for the answers."""
+
+    answers: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    """Word to answer of the scale, where the judge has words of its own."""
+
+    def _verdict(self, value: object, scale: Scale) -> Verdict:
+        """The verdict of one answer, without what stands around it."""
+        inner = bare(value) if isinstance(value, str) else value
+        return Vocabulary(self.answers).verdict(inner, scale)
+
+    def _words(self, scale: Scale) -> tuple[str, ...]:
+        """The words that the judge's owner has for the answers; the answers where there are none."""
+        return tuple(self.answers) or scale.answers
+
+    def _whole(self, answer: str, reply: Reply, scale: Scale) -> Verdict:
+        """The verdict; what was cut and may have been going to be another answer is refused."""
+        verdict = self._verdict(answer, scale)
+        cut = reply.finish == "length" and isinstance(verdict, Decided)
+        if cut and Vocabulary(self.answers).unfinished(bare(answer), scale):
+            return Unreadable(TRUNCATED)
+        return verdict
+
+
+@dataclass(frozen=True)
+class JsonReader(_Mapped):
     """One JSON object with the key `winner` or `score`: bare, in a code fence, or inside prose."""
+
+    key: str | None = None
+    """Another key, where the judge's prompt asks for one."""
 
     def __call__(self, reply: Reply, scale: Scale) -> Verdict:
         """The verdict; `Unreadable` where there is none."""
         return _from_text(reply, lambda text: self._read(text, scale))
 
     def _read(self, text: str, scale: Scale) -> Verdict:
-        text = _LITERAL.sub(lambda truth: truth[0].lower(), text) if isinstance(scale, Binary) else text
-        found = find_answers(text, "winner" if isinstance(scale, Pairwise) else "score")
-        if found is None:
+        key = self.key or json_key(scale)
+        if isinstance(scale, Binary):
+            text = re.sub(_LITERAL.format(re.escape(key)), lambda truth: truth[0].lower(), text)
+        values = find_answers(text, key)
+        if values is None:
             return Unreadable(NO_ANSWER)
-        return _the_one(on_scale(value, scale) for value in found)
+        return _the_one(self._verdict(value, scale) for value in values)
+
+    def form(self, scale: Scale) -> str:
+        """What a reply must hold, for the words "wants …"."""
+        key = self.key or json_key(scale)
+        if isinstance(scale, Ordinal):
+            return f'{{"{key}": n}}, n from {scale.low} to {scale.high}'
+        quote = '"' if isinstance(scale, Pairwise) else ""
+        return either([f'{{"{key}": {quote}{word}{quote}}}' for word in self._words(scale)])
 
 
 @dataclass(frozen=True)
-class ChoiceReader:
-    """A reply that is just the answer; white space, quotes and a final period are tolerated."""
+class ChoiceReader(_Mapped):
+    """A reply that is just the answer; quotes, emphasis, `Score:` before it and a period are tolerated."""
 
     def __call__(self, reply: Reply, scale: Scale) -> Verdict:
         """The verdict; `Unreadable` where there is none."""
-        return _from_text(reply, lambda text: _whole(_bare(text), reply, scale))
+        return _from_text(reply, lambda text: self._whole(text, reply, scale))
+
+    def form(self, scale: Scale) -> str:
+        """What a reply must hold, for the words "wants …"."""
+        return f"just the answer, {either(self._words(scale))}"
 
 
 @dataclass(frozen=True)
-class RegexReader:
+class RegexReader(_Mapped):
     """The one group of a pattern; every match must give the same answer."""
 
     pattern: str
@@ -98,11 +142,15 @@ class RegexReader:
 
     def _read(self, text: str, reply: Reply, scale: Scale) -> Verdict:
         groups = [match[1] for match in re.finditer(self.pattern, text)]
-        return _the_one(_whole(group, reply, scale) for group in groups if group is not None)
+        return _the_one(self._whole(group, reply, scale) for group in groups if group is not None)
+
+    def form(self, scale: Scale) -> str:
+        """What a reply must hold, for the words "wants …"."""
+        return f"a match of {self.pattern} whose group is {either(self._words(scale))}"
 
 
 @dataclass(frozen=True)
-class LogprobReader:
+class LogprobReader(_Mapped):
     """The admissible answer with the highest log-probability."""
 
     def __call__(self, reply: Reply, scale: Scale) -> Verdict:
@@ -113,12 +161,16 @@ class LogprobReader:
             return Unreadable(NO_LOGPROBS)
         best: dict[Verdict, float] = {}
         for token, logprob in reply.logprobs.items():
-            verdict = on_scale(token, scale)
+            verdict = Vocabulary(self.answers).verdict(token, scale)
             if isinstance(verdict, (Decided, Tie)) and not math.isnan(logprob):
                 best[verdict] = max(logprob, best.get(verdict, -math.inf))
         top = max(best.values(), default=0.0)
         verdict = _the_one(answer for answer, logprob in best.items() if logprob == top)
         return Unreadable(OFF_SCALE) if verdict == Unreadable(NO_ANSWER) else verdict
+
+    def form(self, scale: Scale) -> str:
+        """What a reply must hold, for the words "wants …"."""
+        return f"log-probabilities of {either(self._words(scale))} as the first token"
 
 
 @dataclass(frozen=True)
@@ -141,8 +193,13 @@ class LikelihoodReader:
             return Unreadable(NO_SCORES)
         first, second = scores
         if first == second or abs(first - second) < self.margin:
-            return on_scale("tie", scale)
-        return on_scale("1" if first > second else "2", scale)
+            return Vocabulary().verdict("tie", scale)
+        return Vocabulary().verdict("1" if first > second else "2", scale)
+
+    def form(self, scale: Scale) -> str:
+        """What a reply must hold, for the words "wants …"."""
+        del scale
+        return "a score for each of the two texts"
 
 
 READERS: Registry[Reader] = Registry(
@@ -158,31 +215,25 @@ READERS: Registry[Reader] = Registry(
 """Readers by the name a study file uses."""
 
 
-def on_scale(value: object, scale: Scale) -> Verdict:
-    """The verdict of one answer value, text, number or truth value; only the word `abstain` declines."""
-    if not isinstance(value, (str, int, float)):
-        return Unreadable(OFF_SCALE)
-    answer = str(value).strip().lower()
-    if answer == "abstain":
-        return Abstained()
-    if not isinstance(scale, Pairwise):
-        answer = _WHOLE.sub("", answer)
-    if isinstance(scale, Binary):
-        answer = BINARY_WORDS.get(answer, answer)
-    if answer not in scale.answers:
-        return Unreadable(OFF_SCALE)
-    return Tie() if answer == "tie" else Decided(answer)
+def either(words: Sequence[str]) -> str:
+    """`1, 2 or tie`; of many the first and the last."""
+    if len(words) > _LISTED:
+        return f"one of {words[0]} to {words[-1]}"
+    *others, last = words
+    return f"{', '.join(others)} or {last}" if others else last
 
 
-_LITERAL = re.compile(r'"score"\s*:\s*(?:True|False)(?=\s*[,}])')
-"""A truth value as Python writes it; JSON has it in lower case."""
+_LISTED = 7
+"""Words that are named one by one."""
 
-_BEGINNINGS = frozenset(("y", "n", "no"))
-"""Words with which others begin, of another meaning."""
 
-_WHOLE = re.compile(r"(?<=\d)\.0+$")
-"""What a whole number written as a fraction ends with."""
+def json_key(scale: Scale) -> str:
+    """The key under which a JSON answer on this scale stands, unless the reader names another."""
+    return "winner" if isinstance(scale, Pairwise) else "score"
 
+
+_LITERAL = r'"{}"\s*:\s*(?:True|False)(?=\s*[,}}])'
+"""A truth value as Python writes it, under a key; JSON has it in lower case."""
 
 _REFUSED = frozenset({"refusal", "filter"})
 
@@ -198,25 +249,11 @@ def _from_text(reply: Reply, read: Callable[[str], Verdict]) -> Verdict:
     return verdict
 
 
-def _whole(answer: str, reply: Reply, scale: Scale) -> Verdict:
-    """The verdict; a cut `1` may have been going to be `10`: what another answer begins with is refused."""
-    verdict = on_scale(answer, scale)
-    if reply.finish == "length" and isinstance(verdict, Decided):
-        longer = (other for other in scale.answers if other != verdict.value)
-        if any(other.startswith(verdict.value) for other in longer) or answer.lower() in _BEGINNINGS:
-            return Unreadable(TRUNCATED)
-    return verdict
-
-
 def _the_one(verdicts: Iterable[Verdict]) -> Verdict:
     distinct = set(verdicts)
     if len(distinct) > 1:
         return Unreadable(AMBIGUOUS)
     return distinct.pop() if distinct else Unreadable(NO_ANSWER)
-
-
-def _bare(text: str) -> str:
-    return text.strip().removesuffix(".").strip("\"'`“”‘’ \t\r\n").removesuffix(".").strip()
 
 
 def without_reasoning(text: str) -> str:

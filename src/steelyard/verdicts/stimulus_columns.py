@@ -90,7 +90,7 @@ class StimulusColumns:
         return _floats(stimulus.base_level for stimulus in self.stimuli)
 
     @cached_property
-    def level(self) -> Floats:
+    def strength(self) -> Floats:
         """Strength of a graded edit; NaN where there is none."""
         return _floats(stimulus.level for stimulus in self.stimuli)
 

@@ -7,7 +7,7 @@ could change it; else there is none: it failed where a member failed, and is unr
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
@@ -59,6 +59,10 @@ def average(verdicts: Sequence[Verdict], paired: bool) -> Verdict:
         return _missing(missing)
     scores = [int(verdict.value) for verdict in heard if isinstance(verdict, Decided)]
     return Decided(str(_rounded(Fraction(sum(scores), len(scores))))) if scores else Abstained()
+
+
+RULES: Mapping[str, Rule] = {"agreement": agreement, "plurality": plurality, "average": average}
+"""By the name that a judge's composition has."""
 
 
 def _parted(verdicts: Sequence[Verdict]) -> tuple[list[Verdict], list[Verdict]]:

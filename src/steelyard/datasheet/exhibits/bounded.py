@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from steelyard.datasheet.exhibits.exhibit import Exhibit, ShownCall, ShownText
 
-TEXT, REPLY = 1_200, 800
+TEXT, REPLY = 800, 600
 """Characters of a text and of a reply that a published datasheet shows."""
 
 

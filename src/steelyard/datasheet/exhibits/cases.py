@@ -73,12 +73,18 @@ class Cases:
         """How many cases there are, of all calls or among some."""
         return len(self._candidates(outcome, among)[0])
 
-    def choose(self, outcome: str | None, limit: int, seed: int, among: Mask | None = None) -> list[Case]:
+    def choose(
+        self, outcome: str | None, limit: int, seed: int, among: Mask | None = None, unlike: str | None = None
+    ) -> list[Case]:
         """At most so many cases, most telling first, of as many items as there are; chance decides the rest.
 
-        `among` says which calls may be shown; the others are only compared with.
+        `among` says which calls may be shown; the others are only compared with. Cases of the outcome
+        `unlike` are left out.
         """
         numbers, weights = self._candidates(outcome, among)
+        if unlike is not None:
+            kept = self.weight(unlike)[numbers] == 0
+            numbers, weights = numbers[kept], weights[kept]
         order = np.arange(len(numbers))
         rng_for(seed, "exhibits", *self.observations.judges, outcome).shuffle(order)  # type: ignore[arg-type]
         ranked = numbers[order[np.argsort(-weights[order], kind="stable")]]

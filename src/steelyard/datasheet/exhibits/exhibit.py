@@ -45,7 +45,7 @@ class ShownCall:
     reason: str | None
     """Why there is no verdict."""
     attempts: int | None = None
-    """How often it was asked; None where that was not recorded."""
+    """How often a call that failed was made; None for others."""
     message: str | None = None
     """What the server or the network said to a call that failed."""
 
@@ -76,8 +76,12 @@ class Exhibit:
     """Title of the reading that it stands behind; empty where none was asked for."""
 
     def to_json(self) -> dict[str, Any]:
-        """A plain mapping."""
-        return asdict(self)
+        """A plain mapping, as it is read back."""
+        body = asdict(self)
+        body["shown"] = [
+            {**shown, "texts": shown["texts"] and list(shown["texts"])} for shown in body["shown"]
+        ]
+        return {**body, "calls": list(body["calls"])}
 
     @classmethod
     def from_json(cls, body: Any, where: str = "") -> Exhibit:

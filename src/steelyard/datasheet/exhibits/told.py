@@ -11,6 +11,15 @@ UNKNOWN = "(not recorded)"
 """Stands for texts and replies of verdicts that were made elsewhere."""
 
 
+def absent(text: str | None) -> str | None:
+    """What stands in place of a text that can not be seen; None where it can."""
+    if text is None:
+        return UNKNOWN
+    if text.strip():
+        return None
+    return f"({counted(len(text), 'blank character')})" if text else "(empty)"
+
+
 def named_texts(shown: Sequence[ShownText]) -> Iterator[tuple[str, str | None]]:
     """Every text with its name; None where it was not recorded."""
     for stimulus in shown:

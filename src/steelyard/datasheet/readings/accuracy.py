@@ -130,8 +130,7 @@ def _false_rates(figures: Figures) -> str:
         for metric, words in ((FALSE_POSITIVE_RATE, "passes"), (FALSE_NEGATIVE_RATE, "fails"))
     ]
     return ", ".join(
-        f"{words} {rate.numerator} of {rate.denominator} calls that should "
-        f"{'fail' if words == 'passes' else 'pass'}, {figure(rate)}"
+        f"{words} {times(rate, 'call')} that should {'fail' if words == 'passes' else 'pass'}, {figure(rate)}"
         for rate, words in rates
         if defined(rate)
     )

@@ -57,7 +57,7 @@ def resolution_moved(figures: Figures, protocol: str) -> Answer | None:
         return None
     if not defined(ratio):
         return unanswered(ratio)
-    narrow = next(i for i in ratio.intervals if i.level == 0.90)
+    narrow = next(i for i in ratio.intervals if i.confidence == 0.90)
     least, most = SAME_WITHIN
     figures_told = (
         f"ratio to base {value(ratio)}, 90 % {interval(ratio, narrow)}, margin {least:g} to {most:g}"

@@ -8,7 +8,7 @@ from rich.cells import cell_len, chop_cells
 
 from steelyard.datasheet.exhibits.bounded import bounded
 from steelyard.datasheet.exhibits.exhibit import Exhibit, ShownText
-from steelyard.datasheet.exhibits.told import UNKNOWN, named_texts, reading_of, told_as
+from steelyard.datasheet.exhibits.told import absent, named_texts, reading_of, told_as
 from steelyard.datasheet.words.visible import spelled, visible
 from steelyard.wording import counted
 
@@ -54,7 +54,7 @@ def _texts(shown: Sequence[ShownText], width: int) -> Iterator[str]:
 
 def _behind_bar(name: str, text: str | None, width: int) -> Iterator[str]:
     """A text with its own line breaks, wrapped, each line behind a bar; what is invisible is spelled out."""
-    lines = [UNKNOWN] if text is None else (text.splitlines() or ["(empty)"])
+    lines = (absent(text) or text or "").splitlines()
     room = max(20, width - len(MARGIN) - NAMES - 3)
     wrapped = [part for line in lines for part in wrap(spelled(line), room)]
     for place, line in enumerate(wrapped):

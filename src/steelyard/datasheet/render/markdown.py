@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
+from steelyard.datasheet.render.exhibited import exhibited
+from steelyard.datasheet.render.exhibits_markdown import exhibit_block
 from steelyard.datasheet.sections.remedies import QUESTION, remedy_line, remedy_tables, unknown_remedies
 from steelyard.datasheet.sections.remedies import TITLE as REMEDIES
 from steelyard.datasheet.sections.rows import Row, Section
@@ -36,6 +38,7 @@ def render(datasheet: Datasheet) -> str:
         *_readings(summary),
         "## Figures",
         *_figures(summary, summary.measured),
+        *_exhibits(sheet),
         *_remedies(summary),
         *_authored(sheet),
         *(_baselines(summary) if summary.baselines else ()),
@@ -172,6 +175,16 @@ def _authored(datasheet: Datasheet) -> Iterator[str]:
     if datasheet.authored:
         yield "## Written stimuli"
         yield "\n".join(f"- {escape(report.sentence())}" for report in datasheet.authored)
+
+
+def _exhibits(datasheet: Datasheet) -> Iterator[str]:
+    if datasheet.exhibits:
+        yield "## Exhibits"
+        yield "Calls behind the flagged readings, and one for each way in which a verdict is missing."
+    for judge, readings in exhibited(datasheet):
+        yield f"### {escape(judge)}"
+        for group in readings:
+            yield from (exhibit_block(exhibit, escape) for exhibit in group.exhibits)
 
 
 def _baselines(summary: Summary) -> Iterator[str]:

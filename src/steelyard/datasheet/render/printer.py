@@ -28,6 +28,11 @@ class Printer:
         shown = content if isinstance(content, Text) else self.text(content, style)
         self.console.print(shown, highlight=False)
 
+    def whole(self, content: str | Text) -> None:
+        """One line that is never broken, so that what it holds can be copied."""
+        shown = content if isinstance(content, Text) else self.text(content)
+        self.console.print(shown, highlight=False, soft_wrap=True)
+
     def indented(self, content: str | Text) -> None:
         """A paragraph under a heading."""
         shown = content if isinstance(content, Text) else self.text(content)

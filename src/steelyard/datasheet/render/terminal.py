@@ -1,4 +1,4 @@
-"""The datasheet on a terminal: judges as columns, the findings first, plain when there is no colour."""
+"""The whole datasheet on a terminal: judges as columns, findings first, plain when there is no colour."""
 
 from __future__ import annotations
 
@@ -10,17 +10,15 @@ from rich.table import Table
 from rich.text import Text
 
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
-from steelyard.datasheet.render.printer import STYLES, Printer
-from steelyard.datasheet.render.verdict_lines import print_verdict
+from steelyard.datasheet.render.opening import Opening
+from steelyard.datasheet.render.printer import STYLES
 from steelyard.datasheet.sections.remedies import remedy_line
 from steelyard.datasheet.sections.rows import Row, Section
 from steelyard.datasheet.sections.summary import Summary, even_groups, summarise
 from steelyard.datasheet.sections.together import alone, together
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.signs import MARKS
-from steelyard.identity import short_hash
 from steelyard.metrics.estimate import Estimate
-from steelyard.wording import counted
 
 MOST_ROWS = 20
 """Rows of a table of several judges that a terminal shows."""
@@ -33,23 +31,19 @@ def render(datasheet: Datasheet, console: Console) -> None:
     _Page(summarise(datasheet), console).show()
 
 
-class _Page(Printer):
+class _Page(Opening):
     """One rendering: the summary, the console and the widths that follow from it."""
 
     def __init__(self, summary: Summary, console: Console) -> None:
-        super().__init__(console)
-        self.summary = summary
+        super().__init__(summary, console)
         self.reasons: set[str] = set()
         """Why figures on this page are undefined."""
         self.per_table = max(1, (console.width - LABEL) // NARROW)
 
     def show(self) -> None:
         """Header, tables of the measured judges, sentences, written stimuli, baselines, judges together."""
-        self._header()
-        for judge in self.summary.measured:
-            verdict = self.summary.verdict(judge.name)
-            if verdict is not None:
-                print_verdict(self, verdict)
+        self.header()
+        self.verdicts()
         for judges in even_groups(self.summary.measured, self.per_table):
             self._show_judges(judges)
         self._sentences()
@@ -58,28 +52,10 @@ class _Page(Printer):
         self._together()
         self._legend()
 
-    def _header(self) -> None:
-        sheet = self.summary.datasheet
-        calls = counted(self.summary.calls, "call") if self.summary.calls else "calls not recorded"
-        if sheet.partial:
-            self.line(sheet.partial_told, STYLES["underpowered"])
-        self.line(f"{sheet.kind}: {sheet.title}", "bold")
-        facts = (
-            sheet.name,
-            f"{sheet.profile} profile",
-            calls,
-            f"stimuli {short_hash(sheet.stimulus_set)}",
-            f"seed {sheet.seed}",
-            sheet.version,
-        )
-        self.line(" · ".join(facts), "dim")
-        if sheet.reference_told:
-            self.line(f"Reference: {sheet.reference_told}.")
-
     def _show_judges(self, judges: Sequence[JudgeEntry]) -> None:
         table, column = self._grid(judges)
         for title in self.summary.reading_titles():
-            table.add_row(self.text(title), *(self._word(judge.name, title) for judge in judges))
+            table.add_row(self.text(title), *(self.word(judge.name, title) for judge in judges))
         for section in self.summary.sections:
             rows = [row for row in section.rows if row.essential]
             if rows:
@@ -89,17 +65,9 @@ class _Page(Printer):
 
     def _grid(self, judges: Sequence[JudgeEntry], style: str = "") -> tuple[Table, int]:
         column = min(WIDE, (self.console.width - LABEL) // max(1, len(judges)))
-        table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style=f"bold {style}".strip())
-        table.add_column("", width=LABEL - 1, overflow="fold")
-        for judge in judges:
-            name = self.text(_broken(judge.name, column - 1))
-            table.add_column(name, width=max(1, column - 1), overflow="fold", style=style)
+        names = [_broken(judge.name, column - 1) for judge in judges]
+        table = self.grid(names, LABEL - 1, max(1, column - 1), style)
         return table, column - 1
-
-    def _word(self, judge: str, title: str) -> Text:
-        reading = self.summary.reading(judge, title)
-        word = numbers.NOT_MEASURED if reading is None else reading.word
-        return self.text(word, STYLES.get(word, "dim" if reading is None else ""))
 
     def _section(self, table: Table, section: Section, judges: Sequence[JudgeEntry], width: int) -> None:
         table.add_row("")

@@ -49,7 +49,7 @@ class Index:
     """Rows of a report by the address of their estimates."""
 
     def __init__(self, datasheet: Datasheet) -> None:
-        self.level = datasheet.level
+        self.form = datasheet.form
         self.measured = {judge.name for judge in datasheet.judges if not judge.baseline}
         self.look_up = datasheet.look_up
         self.cells = self.look_up.rows

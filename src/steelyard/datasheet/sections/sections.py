@@ -80,7 +80,7 @@ def _zero_point(index: Index) -> Section:
     rows += index.parts(VACUUM, DARK_CURRENT, named, depth=1)
     rows += index.row(VACUUM, MEAN_SCORE, {"protocol": "base"}, headline=True)
     rows += index.parts(VACUUM, MEAN_SCORE, named, depth=1)
-    question = "Does it name a winner" if index.level == "pairwise" else "Does it reward a response"
+    question = "Does it name a winner" if index.form == "pairwise" else "Does it reward a response"
     return Section("Zero point", f"{question} when there is nothing to judge?", tuple(rows))
 
 

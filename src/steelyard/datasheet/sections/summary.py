@@ -77,7 +77,13 @@ class Summary:
 
     @property
     def calls(self) -> int:
-        """Calls of the measured judges, as far as the rates of calls without a verdict tell."""
+        """Calls of the measured judges, as far as the rates of calls without a verdict tell.
+
+        Judges made of others rest on calls that they share, and the run has counted those.
+        """
+        made = [judge for judge in self.measured if judge.members]
+        if made and isinstance(calls := self.datasheet.run.get("calls"), int):
+            return calls
         return sum(_calls(self.datasheet, judge.name) for judge in self.measured)
 
 

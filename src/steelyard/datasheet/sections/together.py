@@ -70,7 +70,7 @@ def together(summary: Summary, *, short: bool = False) -> tuple[TogetherTable, .
 
 def alone(summary: Summary) -> str:
     """What to say where scores of a single judge leave nothing to put together; else nothing."""
-    return ALONE if summary.datasheet.level == "pointwise" and len(summary.measured) == 1 else ""
+    return ALONE if summary.datasheet.form == "pointwise" and len(summary.measured) == 1 else ""
 
 
 def judges_of(estimate: Estimate) -> tuple[str, ...]:

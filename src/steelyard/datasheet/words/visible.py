@@ -8,6 +8,11 @@ def visible(text: str) -> str:
     return spelled(" ".join(text.split()))
 
 
+def lines(text: str) -> str:
+    """Line breaks as they are; within a line every invisible character spelled out."""
+    return "\n".join(map(spelled, text.splitlines()))
+
+
 def spelled(text: str) -> str:
     """Spaces as they are; every other invisible character as `\\n`, `\\x1b`, `\\u202e`."""
     if text.isprintable():

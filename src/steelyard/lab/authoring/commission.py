@@ -11,6 +11,7 @@ from steelyard.lab.authoring.outlook import writing_rows
 from steelyard.lab.authoring.review import all_accepted, reviewed
 from steelyard.lab.folder.authored_stimuli import AuthoredStimulus
 from steelyard.lab.folder.frozen_run import require
+from steelyard.lab.folder.reread import reread
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.run.planner import PlanRow, make_plan
@@ -58,6 +59,9 @@ class Commission:
     ) -> tuple[Study, Authored]:
         """The study with its texts, written now or before; what would be refused later is refused first."""
         make_plan(self.foreseen(study, folder)[0])
+        if folder.study.exists():
+            with folder.locked():
+                reread(folder, study)
         require(folder, study)
         made = author(
             study, self.roles, folder, limits, progress, review=self.review, accept_all=self.accept_all

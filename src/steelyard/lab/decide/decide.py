@@ -150,6 +150,11 @@ def decide(
     progress: Progress | None = None,
 ) -> Decisions:
     """Decide a rule for every judge of a study; each stops on its own."""
+    for judge in study.judges:
+        if judge.composition is not None:
+            raise ConfigError(
+                f"--decide {rule}: judge {judge.name!r} is made of other judges; measure it without --decide."
+            )
     check_prices(study.judges, limits)
     with folder.locked():
         plan = prepare(folder, make_plan(join(study, folder)))

@@ -45,7 +45,7 @@ class Look:
 
 
 def side(total: float, units: int, limit: float) -> str | None:
-    """Where the mean lies for certain, at the level of the sequence."""
+    """Where the mean lies for certain, with the error of the sequence."""
     if not units or not refuted(total, units, limit):
         return None
     return "above" if total > limit * units else "below"

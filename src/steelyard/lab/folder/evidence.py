@@ -75,10 +75,7 @@ class Evidence:
     @classmethod
     def recorded(cls, observations: Observations, seed: int) -> Evidence:
         """The evidence of an import: verdicts without texts and replies."""
-        probes: dict[str, set[Place]] = {}
-        for stimulus in observations.shown.stimuli:
-            probes.setdefault(stimulus.probe, set()).update((stimulus.id, p) for p in observations.protocols)
-        return cls(observations, seed, (), probes)
+        return cls(observations, seed)
 
     def of_probe(self, probe: str, calls: Observations) -> Mask:
         """Which of these calls a probe shows: of its own stimuli, where it has none of those it shares."""
@@ -123,16 +120,16 @@ class Evidence:
             verdict=answer_word(call.verdict),
             winner=call.winner if paired else None,
             reason=reason_of(call.verdict),
-            attempts=raw.attempts,
+            attempts=raw.attempts if raw.reply is None else None,
             message=raw.message,
         )
 
 
 def telling(calls: Sequence[Observation], limit: int) -> list[Observation]:
     """At most so many calls, in their order, every order and answer among them as far as there is room."""
-    first: dict[tuple[str, str], Observation] = {}
+    first: dict[tuple[str, str, str | None], Observation] = {}
     for call in calls:
-        first.setdefault((call.order, answer_word(call.verdict)), call)
+        first.setdefault((call.order, answer_word(call.verdict), reason_of(call.verdict)), call)
     chosen = [*first.values(), *(call for call in calls if call not in first.values())][:limit]
     return [call for call in calls if call in chosen]
 
@@ -168,12 +165,23 @@ class _Replies:
         """What lies behind it."""
         place = call.judge, call.protocol, call.stimulus.id, call.order, call.replicate
         trial = self._trials[place]
+        if trial.members:
+            return self._common(trial)
         reader = reader_words(trial.judge.protocols[trial.protocol].reader)
         stored = self.record.replies([trial]).get(trial.key)
         if stored is not None:
             return Raw(reply_words(stored.reply), stored.attempts, reader=reader)
         failure = self._failures.get(trial.key)
         return Raw(reader=reader) if failure is None else Raw(None, failure.attempts, failure.message, reader)
+
+    def _common(self, trial: Trial) -> Raw:
+        """What the members of a judge that is made of others replied, one after the other."""
+        replies = self.record.replies(trial.calls)
+        heard = [(call, reply_words(replies[call.key].reply)) for call in trial.calls if call.key in replies]
+        told = [f"{call.judge.name}, {call.order}, repeat {call.replicate}: {said}" for call, said in heard]
+        lost = [self._failures[call.key].message for call in trial.calls if call.key in self._failures]
+        rule = trial.judge.composition.rule if trial.judge.composition else ""
+        return Raw("\n".join(told) or None, message=lost[0] if lost else None, reader=f"{rule} of members")
 
 
 def reader_words(reader: Spec) -> str:
@@ -184,7 +192,7 @@ def reader_words(reader: Spec) -> str:
 
 def reply_words(reply: Reply) -> str:
     """The text of a reply, and what came beside it that a reader may have read."""
-    parts = [reply.text] if reply.text or reply.scores is None else []
+    parts = [reply.text] if reply.text else []
     if reply.scores is not None:
         parts.append(f"scores: {', '.join(f'{score:g}' for score in reply.scores)}")
     if reply.logprobs:

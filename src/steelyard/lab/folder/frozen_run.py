@@ -8,6 +8,7 @@ from steelyard.errors import ConfigError, StoreError
 from steelyard.lab.folder.datasheet_file import JSON
 from steelyard.lab.folder.frozen_plan import freeze_plan, thaw_plan
 from steelyard.lab.folder.frozen_study import freeze, thaw
+from steelyard.lab.folder.reread import reread
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.folder.whole_file import unwritable, write_text
 from steelyard.lab.run.planner import Plan, make_plan
@@ -18,6 +19,7 @@ from steelyard.stimuli.stimulus_set import StimulusSet
 def prepare(folder: RunFolder, plan: Plan) -> Plan:
     """Freeze a plan here, or go on with the one that is here; it may gain judges and probes."""
     study = plan.study
+    reread(folder, study)
     held = require(folder, study)
     if held is not None and held.hash == study.hash:
         _check_written(folder, plan)

@@ -16,7 +16,7 @@ from steelyard.lab.study.study_file import StudyConfig, read_yaml
 from steelyard.registry import Spec
 from steelyard.tasks.scale import parse_scale, scale_name
 from steelyard.tasks.task import Task
-from steelyard.trials.judge import Judge, Protocol
+from steelyard.trials.judge import Composition, Judge, Protocol
 from steelyard.trials.presentation import Decoding
 from steelyard.validation import reason
 
@@ -39,7 +39,7 @@ def freeze(study: Study) -> str:
         **({} if study.items_hash is None else {"items": study.items_hash}),
         **({} if study.reference is None else {"reference": study.reference}),
         **({} if study.writers is None else {"writers": dict(study.writers)}),
-        "judges": [asdict(judge) for judge in study.judges],
+        "judges": [_frozen(asdict(judge)) for judge in study.judges],
         **({} if study.command is None else {"command": list(study.command)}),
     }
     return yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=100)
@@ -94,7 +94,20 @@ def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
+def _frozen(body: dict[str, Any]) -> dict[str, Any]:
+    """A judge as it is kept: what it is made of only where it is made of others."""
+    made = body.pop("composition")
+    if made is not None:
+        made["members"] = [_frozen(member) for member in made["members"]]
+        body["composition"] = made
+    return body
+
+
 def _thaw_judge(body: dict[str, Any]) -> Judge:
+    made = body.pop("composition", None)
+    if made is not None:
+        members = tuple(_thaw_judge(dict(member)) for member in made["members"])
+        body["composition"] = Composition(**{**made, "members": members})
     protocols = {}
     for name, protocol in body["protocols"].items():
         reader = Spec(**protocol["reader"])

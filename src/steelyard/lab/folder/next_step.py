@@ -126,7 +126,8 @@ class _Path:
     def _dollars(self, calls: int | None) -> float | None:
         """At the price per call of this run; None where a price is not known."""
         made, spent = int(self.sheet.run.get("calls") or 0), float(self.sheet.run.get("dollars") or 0.0)
-        unknown = any(price_of(judge) is None for judge in _measured_judges(self._study))
+        asked = (one for judge in _measured_judges(self._study) for one in judge.asked)
+        unknown = any(price_of(judge) is None for judge in asked)
         return None if calls is None or unknown or not made else round(spent / made * calls, 6)
 
 

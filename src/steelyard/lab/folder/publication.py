@@ -9,6 +9,8 @@ from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.datasheet.results import Results
 from steelyard.lab.folder.authored_stimuli import AuthoredStimulus, tally
 from steelyard.lab.folder.datasheet_file import remove_datasheet, write_datasheet
+from steelyard.lab.folder.evidence import Evidence
+from steelyard.lab.folder.exhibits import with_exhibits
 from steelyard.lab.folder.next_step import with_next_steps
 from steelyard.lab.folder.results_file import remove_results, write_results
 from steelyard.lab.folder.run_facts import run_facts
@@ -16,6 +18,7 @@ from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.run.planner import Plan
 from steelyard.lab.run.prices import dollars_of
 from steelyard.lab.run.record import Record
+from steelyard.trials.judge import Judge
 
 
 def publish(folder: RunFolder, plan: Plan, record: Record) -> Datasheet | None:
@@ -38,10 +41,7 @@ def results_of(plan: Plan, record: Record) -> Results:
 def build_datasheet(plan: Plan, record: Record) -> Datasheet:
     """Every figure, recomputed from the record."""
     study = plan.study
-    entries = tuple(
-        JudgeEntry(j.name, j.address, j.baseline, {name: j.fingerprint(name) for name in sorted(j.protocols)})
-        for j in study.judges
-    )
+    entries = tuple(map(_entry, study.judges))
     sheet = assemble(
         name=study.name,
         seed=study.seed,
@@ -55,4 +55,11 @@ def build_datasheet(plan: Plan, record: Record) -> Datasheet:
         own_data=study.source is not None,
     )
     written = tally(map(AuthoredStimulus.of, record.store.authored().values()), plan.kept)
-    return with_next_steps(replace(sheet, authored=written, reference=study.reference), plan)
+    sheet = with_next_steps(replace(sheet, authored=written, reference=study.reference), plan)
+    return with_exhibits(sheet, Evidence.of_run(plan, record))
+
+
+def _entry(judge: Judge) -> JudgeEntry:
+    prints = {name: judge.fingerprint(name) for name in sorted(judge.protocols)}
+    members = () if judge.composition is None else tuple(one.name for one in judge.asked)
+    return JudgeEntry(judge.name, judge.address, judge.baseline, prints, members, judge.calls_per_verdict)

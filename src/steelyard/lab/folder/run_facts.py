@@ -21,11 +21,11 @@ REFUSABLE = ("temperature", "seed", "logprobs")
 
 def run_facts(plan: Plan, record: Record) -> dict[str, Any]:
     """What the datasheet says under `run`."""
-    replies = record.replies(plan.trials)
-    measured = [(t, replies[t.key]) for t in plan.trials if t.key in replies and not t.judge.baseline]
+    replies = record.replies(plan.calls)
+    measured = [(t, replies[t.key]) for t in plan.calls if t.key in replies and not t.judge.baseline]
     times = sorted(stored.received for _, stored in measured)
     latencies = sorted(stored.reply.latency_ms for _, stored in measured)
-    prices = {judge.name: price_of(judge) for judge in plan.study.judges}
+    prices = {one.name: price_of(one) for judge in plan.study.judges for one in judge.asked}
     coverage = record.coverage(plan.trials)
     return {
         "started": _clock(times[0]) if times else None,

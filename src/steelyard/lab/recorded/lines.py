@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,6 +14,8 @@ from steelyard.validation import checked
 
 Line = TypeVar("Line", bound=BaseModel)
 Body = dict[str, Any]
+Lines = Callable[[Path], Iterator[tuple[str, Body]]]
+"""A file to its lines as objects, each with where it stands."""
 
 
 def read_lines(path: Path) -> Iterator[tuple[str, Body]]:

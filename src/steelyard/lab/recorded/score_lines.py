@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from steelyard.errors import ConfigError, DataError
-from steelyard.lab.recorded.lines import parse, read_lines
+from steelyard.lab.recorded.lines import Lines, parse, read_lines
 from steelyard.lab.recorded.score_call import OUTCOMES, ScoreCall, Shown
 from steelyard.lab.recorded.styles import Name
 from steelyard.stimuli.original import ORIGINAL
@@ -97,16 +97,18 @@ def holds_scores(path: Path) -> bool:
         return False
 
 
-def read_scores(paths: Sequence[Path]) -> tuple[tuple[ScoreCall, ...], tuple[str, ...]]:
+def read_scores(
+    paths: Sequence[Path], lines: Lines = read_lines
+) -> tuple[tuple[ScoreCall, ...], tuple[str, ...]]:
     """Every call of the files, sorted, and what had to be assumed, in sentences."""
-    calls = _checked(call for path in paths for call in _calls(path))
+    calls = _checked(call for path in paths for call in _calls(path, lines))
     scale = _scale_found([call for call in calls if call.shown.scale is None])
     assumed = "no line names a scale; taken from the scores found: {}; add the key 'scale' to name another."
     return _with_scale(calls, scale), () if scale in (None, "binary") else (assumed.format(scale),)
 
 
-def _calls(path: Path) -> Iterator[ScoreCall]:
-    for where, body in read_lines(path):
+def _calls(path: Path, lines: Lines) -> Iterator[ScoreCall]:
+    for where, body in lines(path):
         line = parse(ScoreLine, where, body)
         probe = ORIGINAL if line.variant == ORIGINAL else line.probe
         shown = Shown(

@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from steelyard.errors import DataError
 from steelyard.lab.recorded.call import Call, Pair
-from steelyard.lab.recorded.lines import Body, parse, read_lines
+from steelyard.lab.recorded.lines import Body, Lines, parse, read_lines
 
 KINDS = {
     "vacuum": ("empty", "blank", "identical"),
@@ -125,9 +125,9 @@ class OneOrderLine(_Strict):
     app: Any = None
 
 
-def read_calls(path: Path) -> Iterator[Call]:
+def read_calls(path: Path, lines: Lines = read_lines) -> Iterator[Call]:
     """Every call of a file, whichever style its lines have."""
-    for where, body in read_lines(path):
+    for where, body in lines(path):
         if "winner_AB" in body or "winner_BA" in body:
             yield from _both_orders(where, body)
         elif "runs" in body:

@@ -65,7 +65,8 @@ class Budget:
 
 def check_prices(judges: Iterable[Judge], limits: RunLimits) -> None:
     """Refuse a budget that can not be kept."""
-    for judge in judges if limits.budget is not None else ():
+    asked = (one for judge in judges for one in judge.asked)
+    for judge in asked if limits.budget is not None else ():
         if price_of(judge) is None:
             raise ConfigError(
                 f"judge {judge.name}: no price is known for {judge.address}, so a budget can not be kept; "

@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import asyncio
 
-from steelyard.errors import BudgetError, InterruptedRunError, SteelyardError, UnreachableError
+from steelyard.errors import (
+    BudgetError,
+    InterruptedRunError,
+    PilotError,
+    SteelyardError,
+    UnreachableError,
+)
 from steelyard.lab.run.budget import Budget
 from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.run.progress import Progress, Silent, Tick
+from steelyard.lab.run.record import Record
 from steelyard.lab.run.sitting import Sitting
-from steelyard.store.run_store import RunStore
 from steelyard.trials.judge import Judge
+from steelyard.verdicts.verdict import Unreadable, Verdict
 
 
 class RunControl:
     """One for all judges of a run."""
 
     def __init__(
-        self, store: RunStore, limits: RunLimits, progress: Progress | None = None, spent: float = 0.0
+        self, record: Record, limits: RunLimits, progress: Progress | None = None, spent: float = 0.0
     ) -> None:
         """`spent` is what the study has cost beside the trials that will be run."""
-        self.store = store
+        self.store = record.store
+        self.read = record.read
         self.limits = limits
         self.progress = progress or Silent()
         self.budget = Budget(limits.budget)
@@ -47,18 +55,18 @@ class RunControl:
 
     def give_up(self, judge: Judge, error: SteelyardError) -> None:
         """Count a judge that was left; what concerns this judge alone lets the others go on."""
-        self.sitting.given_up.add(judge.name)
-        if isinstance(error, (UnreachableError, BudgetError)):
+        self.sitting.given_up[judge.name] = error
+        if isinstance(error, (UnreachableError, BudgetError, PilotError)):
             self.sitting.stopped.append(error)
         else:
             self.stop(error)
 
-    def replied(self, judge: Judge, dollars: float) -> None:
-        """Count a trial whose reply is on disk."""
+    def replied(self, judge: Judge, dollars: float, verdict: Verdict | None) -> None:
+        """Count a call whose reply is on disk; of a trial with what was read."""
         self.sitting.calls += not judge.baseline
-        self.progress.tick(Tick(judge.name, True, dollars))
+        self.progress.tick(Tick(judge.name, True, dollars, isinstance(verdict, Unreadable)))
 
     def failed(self, judge: Judge, reason: str) -> None:
         """Count a trial whose failure is on disk."""
         self.sitting.failed[reason] += 1
-        self.progress.tick(Tick(judge.name, False, 0.0))
+        self.progress.tick(Tick(judge.name, False))

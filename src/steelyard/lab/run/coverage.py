@@ -31,21 +31,16 @@ class RunCoverage:
     """The judges of a run, one by one and together."""
 
     judges: Mapping[str, Coverage]
-    """By the name of the judge, baselines included."""
-    baselines: Collection[str]
-    """Judges that are asked beside those under test."""
-
-    @property
-    def own(self) -> Coverage:
-        """Of the judges under test; of the baselines where there are no others."""
-        under_test = [one for name, one in self.judges.items() if name not in self.baselines]
-        return _together(under_test or self.judges.values())
+    """By the name of the judge, baselines included; a call that two judges rest on counts for both."""
+    own: Coverage
+    """Of the judges under test, each call once; of the baselines where there are no others."""
+    every: Coverage
+    """With the baselines."""
 
     @property
     def headline(self) -> Coverage:
         """What reports speak of: the judges under test; with the baselines where only those are behind."""
-        every = _together(self.judges.values())
-        return every if every.partial and not self.own.partial else self.own
+        return self.every if self.every.partial and not self.own.partial else self.own
 
     def to_json(self) -> dict[str, Any]:
         """What the datasheet says of it under `run`."""
@@ -63,25 +58,21 @@ class RunCoverage:
 
 
 def covered(trials: Sequence[Trial], answered: Collection[str], failed: Collection[str]) -> RunCoverage:
-    """Count these trials, given the keys of those that have a reply and of those that failed for good."""
-    keys: dict[str, list[str]] = {}
+    """Count the calls of these trials, given the keys of those with a reply and of those failed for good."""
+    keys: dict[str, dict[str, None]] = {}
     for trial in trials:
-        keys.setdefault(trial.judge.name, []).append(trial.key)
-    judges = {
-        name: Coverage(
-            len(mine),
-            sum(key in answered or key in failed for key in mine),
-            sum(key in answered for key in mine),
-        )
-        for name, mine in keys.items()
-    }
-    return RunCoverage(judges, {trial.judge.name for trial in trials if trial.judge.baseline})
+        keys.setdefault(trial.judge.name, {}).update(dict.fromkeys(call.key for call in trial.calls))
+    baselines = {trial.judge.name for trial in trials if trial.judge.baseline}
+    under_test = [mine for name, mine in keys.items() if name not in baselines]
 
+    def counted(parts: Iterable[Collection[str]]) -> Coverage:
+        calls = {key for part in parts for key in part}
+        heard = sum(key in answered for key in calls)
+        lost = sum(key in failed and key not in answered for key in calls)
+        return Coverage(len(calls), heard + lost, heard)
 
-def _together(parts: Iterable[Coverage]) -> Coverage:
-    listed = list(parts)
-    return Coverage(
-        sum(part.planned for part in listed),
-        sum(part.asked for part in listed),
-        sum(part.answered for part in listed),
+    return RunCoverage(
+        {name: counted([mine]) for name, mine in keys.items()},
+        counted(under_test or keys.values()),
+        counted(keys.values()),
     )

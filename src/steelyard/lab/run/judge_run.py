@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from steelyard.errors import CallError, PermanentError, SteelyardError, TransientError, UnreachableError
+from steelyard.lab.run.call_queue import CallQueue
 from steelyard.lab.run.control import RunControl
 from steelyard.lab.run.knowledge import impart
 from steelyard.lab.run.patience import Patience
+from steelyard.lab.run.pilot import Pilot
 from steelyard.lab.run.prices import price_of
 from steelyard.lab.run.throttle import Throttle, nap
-from steelyard.providers.provider import Provider, connect
+from steelyard.providers.provider import Provider, connect, traits_of
+from steelyard.store.replies import StoredReply
 from steelyard.trials.exchange import Call
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply
+from steelyard.trials.trial import Trial
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,12 @@ class Agenda:
     batches: Iterable[Sequence[Call]]
     """Open trials; a batch is taken when the one before it is settled."""
 
+    @property
+    def piloted(self) -> list[Trial]:
+        """What a pilot is for: the trials of a judge that answers a prompt; a baseline is no such judge."""
+        needed = traits_of(self.judge.address).prompted and not self.judge.baseline
+        return [call for call in self.trials if isinstance(call, Trial)] if needed else []
+
 
 class JudgeRun:
     """Brings each open trial of a judge to a reply or a failure on disk.
@@ -38,8 +47,8 @@ class JudgeRun:
     A batch is asked for when the one before it is settled, so that its replies may decide what comes next.
     """
 
-    def __init__(self, control: RunControl, agenda: Agenda, answered: bool) -> None:
-        """`answered` says that some of the agenda's calls have a reply from an earlier sitting."""
+    def __init__(self, control: RunControl, agenda: Agenda, stored: Mapping[str, StoredReply]) -> None:
+        """`stored` are the replies of earlier sittings, to calls of the agenda and to others."""
         self.control = control
         self.limits = control.limits
         self.judge = agenda.judge
@@ -48,7 +57,10 @@ class JudgeRun:
         self.call_timeout = float(self.judge.options.get("timeout", self.limits.call_timeout))
         self.stopped = control.signal()
         items = len({call.item for call in agenda.trials})
+        answered = any(call.key in stored for call in agenda.trials)
         self._patience = Patience(self.limits.hopeless, items, answered)
+        self._pilot = Pilot(self.judge, agenda.piloted if self.limits.pilot else ())
+        self._unreadable = self._pilot.recall(stored, control.read)
         self._jitter = random.Random()
 
     async def execute(self) -> None:
@@ -56,12 +68,15 @@ class JudgeRun:
         batch = None if self.stopped.is_set() else next(self._batches, None)
         if not batch:
             return
+        if self._unreadable is not None:
+            self._give_up(self._unreadable)
+            return
         provider = connect(self.judge)
         try:
             await provider.open()
             throttle = Throttle(min(self.limits.concurrency, provider.concurrency), self.stopped)
             while batch and not self.stopped.is_set():
-                await self._work(provider, throttle, sorted(batch, key=lambda call: call.prefix))
+                await self._work(provider, throttle, batch)
                 batch = None if self.stopped.is_set() else next(self._batches, None)
         except SteelyardError as error:
             self._give_up(error)
@@ -70,24 +85,20 @@ class JudgeRun:
 
     async def _work(self, provider: Provider, throttle: Throttle, batch: Sequence[Call]) -> None:
         impart(provider, batch)
-        waiting = deque(batch)
+        queue = CallQueue(batch, self._pilot, self._patience, self.stopped)
 
         async def worker() -> None:
-            while waiting and not self.stopped.is_set():
+            while (call := await queue.take()) is not None:
                 try:
-                    await self._settle(provider, throttle, self._next(waiting))
+                    await self._settle(provider, throttle, call)
                 except SteelyardError as error:
                     self._give_up(error)
+                finally:
+                    queue.end(call)
 
         async with asyncio.TaskGroup() as group:
             for _ in range(min(self.limits.concurrency, provider.concurrency, len(batch))):
                 group.create_task(worker())
-
-    def _next(self, waiting: deque[Call]) -> Call:
-        """In order, so that prompts that begin alike stand together; from anywhere while in doubt."""
-        if self._patience.doubtful:
-            waiting.rotate(-self._jitter.randrange(len(waiting)))
-        return waiting.popleft()
 
     async def _settle(self, provider: Provider, throttle: Throttle, trial: Call) -> None:
         errors: list[CallError] = []
@@ -141,7 +152,11 @@ class JudgeRun:
     async def _keep(self, trial: Call, reply: Reply, attempts: int, dollars: float) -> None:
         self._patience.answered()
         await self.control.store.save_reply(trial, reply, attempts)
-        self.control.replied(self.judge, dollars)
+        verdict = self.control.read(trial, reply) if isinstance(trial, Trial) else None
+        self.control.replied(self.judge, dollars, verdict)
+        error = self._pilot.hear(trial, reply, verdict)
+        if error is not None:
+            self._give_up(error)
 
     async def _fail(self, trial: Call, errors: list[CallError]) -> None:
         last = errors[-1]

@@ -23,5 +23,7 @@ class RunLimits:
     """Seconds for all tries of a trial, waits included."""
     hopeless: int = 5
     """Different items, lost in a row, after which a judge that never replied is given up; see `patience`."""
+    pilot: bool = True
+    """Leave a judge whose first replies cannot be read; see `pilot`."""
     budget: float | None = None
     """Dollars for the whole study, earlier sittings included."""

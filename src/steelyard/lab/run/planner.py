@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from steelyard.lab.run.prices import price_of
 from steelyard.lab.study.study import Study
@@ -12,13 +12,12 @@ from steelyard.probes.probe import Showing
 from steelyard.providers.provider import traits_of
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
+from steelyard.trials.answer_form import answer_form
 from steelyard.trials.judge import Judge
-from steelyard.trials.trial import Trial
+from steelyard.trials.trial import Trial, calls_behind
 
 CHARACTERS_PER_TOKEN = 4.2
 """English prose, roughly; plans are estimates and say so."""
-ANSWER_TOKENS = {"json": 12}
-"""Expected length of an answer by reader; one token otherwise."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +29,11 @@ class Plan:
     trials: tuple[Trial, ...]
     probes: Mapping[str, frozenset[str]]
     """Trial key to the probes that use it."""
+
+    @cached_property
+    def calls(self) -> tuple[Trial, ...]:
+        """What is really asked, each call once, whichever judges rest on it."""
+        return tuple({call.key: call for trial in self.trials for call in trial.calls}.values())
 
     @property
     def hashes(self) -> set[str]:
@@ -77,11 +81,14 @@ def make_plan(study: Study) -> Plan:
 
 
 def calls_of(study: Study, judges: Iterable[Judge]) -> Iterator[int]:
-    """Calls that a study makes of each of these judges, without building them."""
-    repertoire = _Repertoire(study)
+    """Calls that a study makes of each of these judges, without building them; shared ones count once."""
+    repertoire, seen = _Repertoire(study), set[tuple[str, str, str, int]]()
     for judge in judges:
-        shown = (showing for _, showings in repertoire.of(judge) for showing in showings)
-        yield len({(each.stimulus.id, each.protocol, each.order, each.replicate) for each in shown})
+        before = len(seen)
+        for each in (showing for _, showings in repertoire.of(judge) for showing in showings):
+            for one, order, replicate in calls_behind(judge, each.order, each.replicate):
+                seen.add((one.fingerprint(each.protocol), each.stimulus.id, order, replicate))
+        yield len(seen) - before
 
 
 class _Repertoire:
@@ -113,24 +120,47 @@ def _trial(judge: Judge, showing: Showing, study: Study) -> Trial:
 
 
 def plan_rows(plan: Plan, done: Iterable[str] = ()) -> list[PlanRow]:
-    """Calls, tokens, dollars and time per judge and probe; a shared trial counts for the first probe only."""
-    answered = set(done)
+    """Calls, tokens, dollars and time per judge and probe.
+
+    A shared call counts once: for the judge that is asked where it is measured itself, else for the first
+    that rests on it, and for its first probe.
+    """
+    counted = set(done)
     groups: dict[tuple[str, str], list[Trial]] = {}
     names = [spec.name for spec in plan.study.probes]
-    for trial in plan.trials:
-        if trial.key not in answered:
-            first = min(plan.probes[trial.key], key=names.index)
-            groups.setdefault((trial.judge.name, first), []).append(trial)
+    for trial in sorted(plan.trials, key=lambda trial: trial.judge.composition is not None):
+        first = min(plan.probes[trial.key], key=names.index)
+        for call in trial.calls:
+            if call.key not in counted:
+                counted.add(call.key)
+                groups.setdefault((trial.judge.name, first), []).append(call)
     return [_row(judge, probe, trials) for (judge, probe), trials in groups.items()]
 
 
-def _row(judge: str, probe: str, trials: list[Trial]) -> PlanRow:
-    instrument = trials[0].judge
-    characters = sum(len(message.content) for trial in trials for message in trial.messages)
+def _row(judge: str, probe: str, calls: list[Trial]) -> PlanRow:
+    by_judge: dict[str, list[Trial]] = {}
+    for call in calls:
+        by_judge.setdefault(call.judge.name, []).append(call)
+    parts = [_part(mine) for mine in by_judge.values()]
+    known = [part.dollars for part in parts if part.dollars is not None]
+    return PlanRow(
+        judge,
+        probe,
+        len(calls),
+        sum(part.input_tokens for part in parts),
+        sum(part.output_tokens for part in parts),
+        sum(known) if len(known) == len(parts) else None,
+        sum(part.seconds for part in parts),
+    )
+
+
+def _part(calls: list[Trial]) -> PlanRow:
+    """The calls of one judge that is asked."""
+    instrument = calls[0].judge
+    characters = sum(len(message.content) for call in calls for message in call.messages)
     tokens_in = round(characters / CHARACTERS_PER_TOKEN)
-    readers = Counter(trial.judge.protocols[trial.protocol].reader.name for trial in trials)
-    tokens_out = sum(ANSWER_TOKENS.get(reader, 1) * count for reader, count in readers.items())
+    tokens_out = sum(answer_form(call.judge.protocols[call.protocol].reader).tokens for call in calls)
     price = price_of(instrument)
-    seconds = traits_of(instrument.address).seconds_per_call * len(trials)
-    dollars = None if price is None else price.dollars(tokens_in, tokens_out, len(trials))
-    return PlanRow(judge, probe, len(trials), tokens_in, tokens_out, dollars, seconds)
+    seconds = traits_of(instrument.address).seconds_per_call * len(calls)
+    dollars = None if price is None else price.dollars(tokens_in, tokens_out, len(calls))
+    return PlanRow(instrument.name, "", len(calls), tokens_in, tokens_out, dollars, seconds)

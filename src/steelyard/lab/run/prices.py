@@ -79,11 +79,17 @@ def price_at(provider: str, model: str, options: Mapping[str, Any]) -> Price | N
 
 
 def dollars_of(judge: Judge) -> Callable[[Usage], float] | None:
-    """Dollars of one call from its token counts; None where the price is not known."""
-    price = price_of(judge)
-    if price is None:
+    """Dollars of one verdict from its token counts; None where a price is not known."""
+    prices = {one.name: price_of(one) for one in judge.asked}
+    known = {name: price for name, price in prices.items() if price is not None}
+    if len(known) < len(prices):
         return None
-    return lambda usage: price.dollars(usage.input_tokens, usage.output_tokens)
+
+    def dollars(usage: Usage) -> float:
+        calls = usage.each(judge.name)
+        return sum(known[name].dollars(used.input_tokens, used.output_tokens) for name, used in calls)
+
+    return dollars
 
 
 @cache

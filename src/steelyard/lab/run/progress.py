@@ -13,7 +13,10 @@ class Tick:
     judge: str
     ok: bool
     """False for a failure after all retries."""
-    dollars: float
+    dollars: float = 0.0
+    """What the call cost, where a price is known."""
+    unreadable: bool = False
+    """True for a reply that holds no verdict."""
 
 
 class Progress(Protocol):

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from steelyard.lab.run.coverage import RunCoverage, covered
 from steelyard.lab.run.spending import AuthoringCost, authoring_cost
 from steelyard.stimuli.original import ORIGINAL
-from steelyard.store.replies import StoredReply
+from steelyard.store.replies import StoredFailure, StoredReply
 from steelyard.store.run_store import RunStore
-from steelyard.trials.reply import Usage
+from steelyard.tasks.scale import Pairwise
+from steelyard.trials.judge import Composition
+from steelyard.trials.reply import CommonUsage, Reply, Usage
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.readers import READERS, Reader
 from steelyard.verdicts.verdict import Failed, Verdict
+from steelyard.verdicts.vote import RULES, turned
 
 
 class Record:
@@ -34,7 +37,7 @@ class Record:
         self._readers: dict[tuple[str, str], Reader] = {}
 
     def replies(self, trials: Iterable[Trial]) -> dict[str, StoredReply]:
-        """By key, in the order given; a trial without a reply is left out."""
+        """By key, in the order given; a trial without a reply of its own is left out."""
         keys = [trial.key for trial in trials]
         unread = [key for key in keys if key not in self._replies]
         if unread:
@@ -47,28 +50,58 @@ class Record:
 
     def by_trial(self, trials: Sequence[Trial]) -> dict[str, Observation]:
         """By key, in the order given; a trial that was never asked has no observation."""
-        replies, failures = self.replies(trials), self.store.failures()
+        replies, failures = self.replies(_calls(trials)), self.store.failures()
         observations: dict[str, Observation] = {}
         for trial in trials:
-            if trial.key in replies:
-                observations[trial.key] = self._answered(trial, replies[trial.key])
-            elif trial.key in failures:
-                verdict = Failed(failures[trial.key].reason)
-                observations[trial.key] = self._observation(trial, verdict, Usage())
+            observation = self._seen(trial, replies, failures)
+            if observation is not None:
+                observations[trial.key] = observation
         return observations
 
     def coverage(self, trials: Sequence[Trial]) -> RunCoverage:
-        """How much of these trials was asked and answered."""
-        return covered(trials, self.replies(trials).keys(), self.store.failures().keys())
+        """How much of the calls behind these trials was asked and answered."""
+        return covered(trials, self.replies(_calls(trials)).keys(), self.store.failures().keys())
 
     @cached_property
     def authoring(self) -> AuthoringCost:
         """What was paid to authors and validators, whose work ends before the record begins."""
         return authoring_cost(self.store)
 
+    def read(self, trial: Trial, reply: Reply) -> Verdict:
+        """What a reply to a trial amounts to."""
+        return self._reader(trial)(reply, trial.asked.scale)
+
+    def _seen(
+        self, trial: Trial, replies: Mapping[str, StoredReply], failures: Mapping[str, StoredFailure]
+    ) -> Observation | None:
+        if trial.judge.composition is not None:
+            return self._common(trial, trial.judge.composition, replies, failures)
+        if trial.key in replies:
+            return self._answered(trial, replies[trial.key])
+        if trial.key in failures:
+            return self._observation(trial, Failed(failures[trial.key].reason), Usage())
+        return None
+
+    def _common(
+        self,
+        trial: Trial,
+        made: Composition,
+        replies: Mapping[str, StoredReply],
+        failures: Mapping[str, StoredFailure],
+    ) -> Observation | None:
+        """The verdict that the members' make, each on the order of this trial; None where one is not in."""
+        members = [self._seen(member, replies, failures) for member in trial.members]
+        seen = [member for member in members if member is not None]
+        if len(seen) < len(members):
+            return None
+        verdicts = [one.verdict if one.order == trial.order else turned(one.verdict) for one in seen]
+        verdict = RULES[made.rule](verdicts, isinstance(trial.asked.scale, Pairwise))
+        used = (call for one in seen for call in one.usage.each(one.judge))
+        return self._observation(trial, verdict, CommonUsage.of(used))
+
     def _answered(self, trial: Trial, stored: StoredReply) -> Observation:
         if trial.key not in self._observations:
-            verdict = self._reader(trial)(stored.reply, trial.asked.scale)
+            verdict = self.read(trial, stored.reply)
             self._observations[trial.key] = self._observation(trial, verdict, stored.reply.usage)
         return self._observations[trial.key]
 
@@ -91,3 +124,7 @@ class Record:
             prompt=trial.wording_hash,
             own_label=trial.judge.name == self._reference and trial.stimulus.kind == ORIGINAL,
         )
+
+
+def _calls(trials: Iterable[Trial]) -> Iterator[Trial]:
+    return (call for trial in trials for call in trial.calls)

@@ -25,7 +25,7 @@ class Runner:
         self, record: Record, limits: RunLimits, progress: Progress | None = None, spent: float = 0.0
     ) -> None:
         """`spent` is what the study has cost beside the trials that will be run here."""
-        self.control = RunControl(record.store, limits, progress, spent)
+        self.control = RunControl(record, limits, progress, spent)
         self.record = record
         self.store = record.store
 
@@ -37,8 +37,8 @@ class Runner:
     async def run(self, trials: Sequence[Trial]) -> Sitting:
         """Run what has no reply yet; judges that need every core in turn, all others side by side."""
         by_judge: dict[str, list[Trial]] = {}
-        for trial in trials:
-            by_judge.setdefault(trial.judge.name, []).append(trial)
+        for call in {call.key: call for trial in trials for call in trial.calls}.values():
+            by_judge.setdefault(call.judge.name, []).append(call)
         answered = self.store.answered()
         agendas = []
         for mine in by_judge.values():
@@ -55,8 +55,9 @@ class Runner:
             done = sum(trial.key in stored for trial in agenda.trials)
             self.control.budget.spent += paid(agenda.trials, stored)
             lane = judge.provider if traits_of(judge.address).in_turn else f"judge {judge.name}"
-            self.control.progress.begin(judge.name, len(agenda.trials), done)
-            lanes.setdefault(lane, []).append(JudgeRun(self.control, agenda, bool(done)))
+            if not judge.baseline:
+                self.control.progress.begin(judge.name, len(agenda.trials), done)
+            lanes.setdefault(lane, []).append(JudgeRun(self.control, agenda, stored))
         async with asyncio.TaskGroup() as group:
             for runs in lanes.values():
                 group.create_task(_in_turn(runs))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.errors import BudgetError, InterruptedRunError, RunError, SteelyardError
+from steelyard.errors import BudgetError, InterruptedRunError, PilotError, RunError, SteelyardError
 from steelyard.lab.run.coverage import Coverage
 from steelyard.lab.run.sitting import Sitting
 from steelyard.metrics.faults import Fault
@@ -20,6 +20,12 @@ WORTH_ANOTHER_TRY = frozenset(
 )
 """Failures that the next sitting may not meet."""
 
+MEND = "correct the judge and run again, or go on as it is with --no-pilot"
+"""What to do where a pilot ended a judge's run."""
+
+NOBODY: Mapping[str, SteelyardError] = {}
+"""No judge was left."""
+
 LOOK = "look at the replies and correct the prompt, the reader or the server"
 
 
@@ -32,6 +38,8 @@ def stops(sitting: Sitting, coverage: Coverage) -> Iterator[SteelyardError]:
             yield InterruptedRunError(f"interrupted: {done}; {AGAIN}.")
         elif isinstance(error, BudgetError):
             yield BudgetError(f"{cause(error, sitting)}: {done}; raise --budget and {AGAIN}.")
+        elif isinstance(error, PilotError):
+            yield PilotError(f"{error}; {done}; {MEND}.")
         else:
             yield type(error)(f"{cause(error, sitting)}; {done}; {AGAIN}.")
     if not sitting.stopped:
@@ -68,17 +76,21 @@ def _done(coverage: Coverage) -> str:
 def speechless(
     judges: Iterable[str],
     observations: Observations,
-    given_up: Collection[str] = (),
+    given_up: Mapping[str, SteelyardError] = NOBODY,
     *,
     recorded: bool = False,
 ) -> Iterator[SteelyardError]:
-    """Judges from whom nothing readable came; one that was given up without a reply is told of elsewhere."""
+    """Judges from whom nothing readable came.
+
+    One that was given up without a reply, or in its pilot, is told of elsewhere.
+    """
     counts = observations.counts()
     for judge in judges:
         tried = {verdict: number for (name, verdict), number in counts.items() if name == judge}
         replied = not all(isinstance(verdict, Failed) for verdict in tried)
         readable = any(isinstance(verdict, (Decided, Tie, Abstained)) for verdict in tried)
-        if tried and not readable and (replied or judge not in given_up):
+        elsewhere = (judge in given_up and not replied) or isinstance(given_up.get(judge), PilotError)
+        if tried and not readable and not elsewhere:
             yield _silence(judge, tried, LOOK if replied or recorded else f"look at the server, then {AGAIN}")
 
 

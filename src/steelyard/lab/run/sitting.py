@@ -18,8 +18,8 @@ class Sitting:
     """Trials without a reply, by reason."""
     stopped: list[SteelyardError] = field(default_factory=list)
     """Why some trials were never tried."""
-    given_up: set[str] = field(default_factory=set)
-    """Judges that were left before all their trials were tried."""
+    given_up: dict[str, SteelyardError] = field(default_factory=dict)
+    """Judges that were left before all their trials were tried, and why."""
     dollars: float = 0.0
     """Spent on the study, earlier sittings included."""
 

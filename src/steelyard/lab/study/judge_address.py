@@ -12,7 +12,7 @@ from steelyard.errors import ConfigError
 from steelyard.validation import shown, takes_text
 
 DEEPEST = 20
-"""Levels of nesting in a judge's mapping; more would exhaust the stack when it is written or hashed."""
+"""Depth of nesting in a judge's mapping; more would exhaust the stack when it is written or hashed."""
 
 _WORDS = {"null": None, "none": None, "": None, "true": True, "false": False}
 """Values of a query that are no numbers and no text."""
@@ -71,6 +71,6 @@ def _typed(value: str) -> object:
     return str(value)
 
 
-def _deeper_than(levels: int, value: Any) -> bool:
+def _deeper_than(depth: int, value: Any) -> bool:
     inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-    return levels == 0 or any(_deeper_than(levels - 1, part) for part in inner)
+    return depth == 0 or any(_deeper_than(depth - 1, part) for part in inner)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +15,7 @@ from steelyard.identity import canonical_json
 from steelyard.lab.recorded.replay import recorded_judge
 from steelyard.lab.study.judge_address import as_mapping, place_of, typed
 from steelyard.lab.study.judge_protocols import ProtocolConfig, ProtocolMaker, text_or_file
+from steelyard.lab.study.made_judges import MadeJudge
 from steelyard.lab.study.provider_keys import own_keys
 from steelyard.providers.house_judges import EXAMPLE_MODEL
 from steelyard.providers.options import Line, Name, Options
@@ -48,11 +50,17 @@ def parse_judge(
     scale: Scale,
     arms: Collection[str] = (),
     prompt: Path | None = None,
+    known: Mapping[str, Judge] | None = None,
 ) -> Judge:
     """Build a Judge; paths are relative to `folder`; `arms` are protocols that probes ask for.
 
-    `prompt` is the template of a judge that is prompted and brings none of its own.
+    `prompt` is the template of a judge that is prompted and brings none of its own; `known` are judges that
+    others can be made of by their names.
     """
+    made = MadeJudge.of(given)
+    if made is not None:
+        member = partial(parse_judge, folder=folder, scale=scale, arms=arms, prompt=prompt, known=known)
+        return made.judge(member, known or {}, scale)
     where, common = place_of(given), JudgeConfig.model_fields
     body = as_mapping(given, where)
     config = checked(

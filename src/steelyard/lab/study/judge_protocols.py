@@ -10,11 +10,13 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict
 
 from steelyard.errors import ConfigError
+from steelyard.lab.study.answer_map import ANSWER_MAP, Word, answer_map
 from steelyard.lab.study.provider_keys import own_keys
 from steelyard.providers.options import Options
 from steelyard.providers.traits import Traits
 from steelyard.registry import Spec
 from steelyard.tasks.scale import Pairwise, Scale
+from steelyard.trials.answer_form import answer_form
 from steelyard.trials.builtin_prompts import GRADED, NAMED_USER, PAPER_SYSTEM, PAPER_USER
 from steelyard.trials.judge import Protocol
 from steelyard.trials.prompt import (
@@ -31,7 +33,9 @@ USUAL = ("base", "strict")
 """Protocols that a judge has whether or not a probe asks for them."""
 
 TEXT_READERS = ("choice", "json", "logprob")
-_READER_FORMS = f"{', '.join(TEXT_READERS)} or {{regex: pattern}}"
+_READER_FORMS = f"{', '.join(TEXT_READERS)}, {{json: key}} or {{regex: pattern}}"
+_ARGUMENTS = {"json": "key", "regex": "pattern"}
+"""Readers that are given as a mapping, with the name of their argument."""
 
 
 class ProtocolConfig(BaseModel):
@@ -42,11 +46,17 @@ class ProtocolConfig(BaseModel):
     prompt: str | None = None
     system: str | None = None
     reader: Annotated[str | dict[str, str] | None, Expected(_READER_FORMS)] = None
+    answers: Annotated[dict[Word, Word] | str | None, Expected(ANSWER_MAP)] = None
+
+    @property
+    def asks_anew(self) -> bool:
+        """True where the question is put in other words."""
+        return self.prompt is not None or self.system is not None
 
     @property
     def silent(self) -> bool:
         """True where nothing is changed."""
-        return self.prompt is None and self.system is None and self.reader is None
+        return not self.asks_anew and self.reader is None and self.answers is None
 
 
 @dataclass(frozen=True)
@@ -75,12 +85,13 @@ class ProtocolMaker:
             )
         changes = {name: _Change.of(given, self.traits, self.where, name) for name, given in others.items()}
         self._check_named([own, *(change.config for change in changes.values())], provided["base"])
-        if own.prompt == "paper" and own.system is None and own.reader is None:
+        if own.prompt == "paper" and own.system is None:
             provided = _in_the_papers_words(provided)
-        elif not own.silent:
+            own = own.model_copy(update={"prompt": None})
+        elif own.asks_anew:
             provided = {"base": provided["base"]}
-        base = self._changed(provided["base"], own)
-        protocols = {**provided, "base": base}
+        protocols = {name: self._changed(protocol, own) for name, protocol in provided.items()}
+        base = protocols["base"]
         for name, change in changes.items():
             protocols[name] = change.settings.applied(self._changed(base, change.config))
         for name, protocol in protocols.items():
@@ -116,8 +127,20 @@ class ProtocolMaker:
         if change.system is not None:
             system = text_or_file(change.system, self.folder, self.where)
         if change.reader is not None:
+            held = {key: base.reader.args[key] for key in ("answers",) if key in base.reader.args}
             reader = _reader(change.reader, self.where)
+            reader = Spec(reader.name, {**held, **reader.args})
+        if change.answers is not None:
+            reader = Spec(reader.name, {**reader.args, "answers": self._answers(change.answers)})
+        if change.prompt is None or change.prompt in NAMED_USER:
+            user = answer_form(reader).asked_in(user)
         return Protocol(user, system, reader, base.settings)
+
+    def _answers(self, given: Mapping[Word, Word] | str) -> dict[str, str]:
+        """A map of the judge's words; what they stand for must be on the scale."""
+        if not self.traits.prompted:
+            raise ConfigError(f"{self.where}: key 'answers' changes nothing in a judge that is not prompted.")
+        return answer_map(given, self.scale, f"{self.where}: answers")
 
     def _check_prompt(self, protocol: Protocol, name: str) -> None:
         """Refuse a template that is wrong, and one that does not show the judge what it is to judge."""
@@ -176,9 +199,10 @@ def _reader(given: str | Mapping[str, str], where: str) -> Spec:
         if given not in TEXT_READERS:
             raise ConfigError(f"{where}: unknown reader {shown(given)}; expected {_READER_FORMS}.")
         return Spec(given)
-    if set(given) != {"regex"}:
+    if len(given) != 1 or not set(given) <= set(_ARGUMENTS):
         raise ConfigError(f"{where}: reader: found {shown(given)}, expected {_READER_FORMS}; correct it.")
-    spec = Spec("regex", {"pattern": given["regex"]})
+    [(name, argument)] = given.items()
+    spec = Spec(name, {_ARGUMENTS[name]: argument})
     try:
         READERS.build(spec)
     except ConfigError as error:

@@ -26,6 +26,8 @@ def check_reference(study: Study) -> None:
     names = [judge.name for judge in study.judges if not judge.baseline]
     if study.reference not in names:
         raise ConfigError(f"{where} is none of the study's; expected one of {', '.join(names)}.")
+    if reference_judge(study).composition is not None:
+        raise ConfigError(f"{where} is made of other judges; name one that is asked itself.")
     if traits_of(reference_judge(study).address).knows_labels:
         raise ConfigError(f"{where} answers by labels, and there are none; name another judge.")
     if form_of(study.task) != POINTWISE:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from steelyard.errors import ConfigError
 from steelyard.lab.study.data_source import data_source
 from steelyard.lab.study.judge_config import parse_judge
+from steelyard.lab.study.made_judges import MadeJudge, with_known_names
 from steelyard.lab.study.pack_study import pack_draw
 from steelyard.lab.study.probe_kit import ProbeKit
 from steelyard.lab.study.reference import check_reference, foretold
@@ -33,6 +34,7 @@ from steelyard.providers.house_judges import DEFAULT_JUDGES, SCORE_JUDGES, basel
 from steelyard.providers.provider import connect
 from steelyard.tasks.data_config import DataConfig, parse_data
 from steelyard.tasks.item import Item
+from steelyard.tasks.scale import Scale
 from steelyard.tasks.sources.items import empty_strata
 from steelyard.tasks.task import Task
 from steelyard.trials.judge import Judge
@@ -98,10 +100,9 @@ def build_study(config: StudyConfig, folder: Path, prompt: Path | None = None) -
     scales = {task.scale, *(item.scale or task.scale for item in items)}
     probes = probe_specs(expanded(config.probes, scales, packed=config.data is None), kit)
     arms = {arm for spec in probes for arm in arms_of(kit.build(spec))}
-    judges = [parse_judge(given, folder, task.scale, arms, prompt) for given in config.judges]
-    judges = _distinct(judges, config.judges)
-    for judge in judges:
-        connect(judge)  # refuses wrong models and options before anything is written
+    judges = _distinct(_judges(config.judges, folder, task.scale, arms, prompt), config.judges)
+    for asked in (one for judge in judges for one in judge.asked):
+        connect(asked)  # refuses wrong models and options before anything is written
     names = {judge.name for judge in judges}
     baselines = [judge for judge in baseline_judges(config.seed, task.scale) if judge.name not in names]
     study = Study(
@@ -192,6 +193,23 @@ def read_yaml(path: Path) -> dict[str, Any]:
     return body
 
 
+def _judges(
+    given: Sequence[str | dict[str, Any]],
+    folder: Path,
+    scale: Scale,
+    arms: Collection[str],
+    prompt: Path | None,
+) -> list[Judge]:
+    """The judges of a study in their order; one made of others may name any that is not, or stands before."""
+    known: dict[str, Judge] = {}
+    parsed: dict[int, Judge] = {}
+    for number in sorted(range(len(given)), key=lambda number: MadeJudge.of(given[number]) is not None):
+        judge = parse_judge(given[number], folder, scale, arms, prompt, known)
+        known.setdefault(judge.name, judge)
+        parsed[number] = judge
+    return [parsed[number] for number in range(len(given))]
+
+
 def _distinct(judges: list[Judge], given: list[str | dict[str, Any]]) -> list[Judge]:
     """Two judges of one model are told apart by what was written; two of one name are refused."""
     names = [judge.name for judge in judges]
@@ -203,6 +221,7 @@ def _distinct(judges: list[Judge], given: list[str | dict[str, Any]]) -> list[Ju
     for name in shown:
         if shown.count(name) > 1:
             raise ConfigError(f"two judges are named {name!r}: give each a 'name' of its own.")
+    named = with_known_names(named)
     seen: dict[str, str] = {}
     for judge in named:
         twin = seen.setdefault(judge.fingerprint("base"), judge.name)

@@ -104,7 +104,7 @@ class Comparison:
         body["dropped_first"] = self.dropped_first.to_json()
         body["dropped_second"] = self.dropped_second.to_json()
         body["bounds"] = list(self.bounds) if self.bounds else None
-        body["intervals"] = [asdict(interval) for interval in self.intervals]
+        body["intervals"] = [interval.to_json() for interval in self.intervals]
         return body
 
 
@@ -248,7 +248,7 @@ def _measured(head: Comparison, paired: Paired, bounds: Limits) -> Comparison:
         lost=paired.lost,
         intervals=(
             Interval(method, *paired.limits(1 - ALPHA / 2)),
-            Interval(method, *paired.limits(1 - ALPHA), level=0.90),
+            Interval(method, *paired.limits(1 - ALPHA), confidence=0.90),
         ),
         bounds=bounds,
         p=p,

@@ -62,11 +62,11 @@ def spread_of(effects: Floats) -> Floats:
     return np.asarray(np.sqrt((effects**2).sum(axis=0) * clusters / (clusters - 1)))
 
 
-def allowance(clusters: int, inflation: float = 1.0, level: float = 0.95) -> float:
+def allowance(clusters: int, inflation: float = 1.0, confidence: float = 0.95) -> float:
     """Root of twice the loss at a limit; with too few clusters pairs are taken as independent."""
     if clusters < SPREAD_FROM:
-        return normal_quantile((1 + level) / 2)
-    return t_quantile((1 + level) / 2, clusters - 1) * sqrt(inflation)
+        return normal_quantile((1 + confidence) / 2)
+    return t_quantile((1 + confidence) / 2, clusters - 1) * sqrt(inflation)
 
 
 def _information(patterns: Patterns, theta: Floats) -> Floats:

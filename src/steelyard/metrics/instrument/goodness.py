@@ -57,9 +57,9 @@ def deviance(tables: Floats, rates: Floats, deltas: Floats) -> Floats:
     seen, expected = tables.copy(), rates.reshape(tables.shape).copy()
     for table in (seen, expected):
         square = table.reshape(*table.shape[:2], 3, 3)
-        level = deltas == 0
-        folded = square[:, level] + square[:, level].swapaxes(-1, -2)
-        square[:, level] = np.triu(folded) * (1 - np.eye(3) / 2)
+        equal = deltas == 0
+        folded = square[:, equal] + square[:, equal].swapaxes(-1, -2)
+        square[:, equal] = np.triu(folded) * (1 - np.eye(3) / 2)
     expected = expected * seen.sum(axis=-1, keepdims=True)
     ratio = np.where(seen > 0, seen / np.maximum(expected, 1e-100), 1.0)
     return np.asarray(2 * (seen * np.log(ratio)).sum(axis=(1, 2)))

@@ -101,15 +101,15 @@ class Patterns:
 
 def rows_of(pairs: Pairs) -> Rows:
     """Same-subset pairs and ladder pairs with at least one verdict; abstained is tie."""
-    level = pairs.where(~(pairs.delta > 0) & (pairs.kind == SAME))
+    equal = pairs.where(~(pairs.delta > 0) & (pairs.kind == SAME))
     climb = on_ladder(pairs)
     u, v = as_tie(climb.u_first), as_tie(climb.v_first)
     rows = Rows(
-        delta=np.concatenate([np.zeros(len(level)), climb.delta]),
-        pair=np.concatenate([level.pair, climb.pair]),
-        cluster=np.concatenate([level.cluster, climb.cluster]),
-        better_first=np.concatenate([as_tie(level.u_first), np.where(climb.better == 1, u, v)]),
-        better_second=np.concatenate([as_tie(level.v_first), np.where(climb.better == 1, v, u)]),
+        delta=np.concatenate([np.zeros(len(equal)), climb.delta]),
+        pair=np.concatenate([equal.pair, climb.pair]),
+        cluster=np.concatenate([equal.cluster, climb.cluster]),
+        better_first=np.concatenate([as_tie(equal.u_first), np.where(climb.better == 1, u, v)]),
+        better_second=np.concatenate([as_tie(equal.v_first), np.where(climb.better == 1, v, u)]),
     )
     seen = readable(rows.better_first) | readable(rows.better_second)
     return rows.take(np.flatnonzero(seen))

@@ -81,9 +81,9 @@ def _limits(found: InstrumentFit) -> list[Reach]:
 def _enough(rows: Rows) -> bool:
     """Pairs shown in both orders, some of equal quality and some a known step apart."""
     complete = readable(rows.better_first) & readable(rows.better_second)
-    level = rows.delta[complete] == 0
+    equal = rows.delta[complete] == 0
     pairs = len(np.unique(rows.pair[complete]))
-    return pairs >= FITTED_FROM and bool(level.any()) and not bool(level.all())
+    return pairs >= FITTED_FROM and bool(equal.any()) and not bool(equal.all())
 
 
 def _once(rows: Rows) -> tuple[Rows, bool]:

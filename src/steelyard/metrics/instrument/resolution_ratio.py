@@ -161,8 +161,8 @@ def ratio_estimate(heading: Heading, base: InstrumentFit | None, other: Instrume
     value = float(other.theta[0] / base.theta[0])
     curves, spread = (curve_of(base), curve_of(other)), ratio_spread(base, other)
     wide, narrow = (
-        ratio_limits(*curves, value, allowance(spread.clusters, spread.inflation, level))
-        for level in (0.95, 0.90)
+        ratio_limits(*curves, value, allowance(spread.clusters, spread.inflation, confidence))
+        for confidence in (0.95, 0.90)
     )
     method = "profile" if spread.clusters < SPREAD_FROM else "profile_cluster"
     by_cluster = spread.limits(value)

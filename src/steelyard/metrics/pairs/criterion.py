@@ -35,9 +35,9 @@ def criterion_estimates(
     """`criterion_shift` for vacuum and for each step that either arm measured."""
     shifts = [criterion_shift(heading.within(kind="vacuum"), base_vacuum, strict_vacuum, heading.protocol)]
     strict = aligned(strict, base.names)
-    for level in sorted({0.0, *steps(on_ladder(base)), *steps(on_ladder(strict))}):
-        here = heading.within(delta=step(level))
-        shifts.append(criterion_shift(here, _at(base, level), _at(strict, level), heading.protocol))
+    for delta in sorted({0.0, *steps(on_ladder(base)), *steps(on_ladder(strict))}):
+        here = heading.within(delta=step(delta))
+        shifts.append(criterion_shift(here, _at(base, delta), _at(strict, delta), heading.protocol))
     return shifts
 
 
@@ -55,7 +55,7 @@ def sensitivity_shifts(heading: Heading, base: Pairs, arm: Pairs) -> list[Estima
     ]
 
 
-def _at(pairs: Pairs, level: float) -> Pairs:
-    if level == 0:
+def _at(pairs: Pairs, delta: float) -> Pairs:
+    if delta == 0:
         return pairs.where((pairs.kind == EQUALS) & ~(pairs.delta > 0))
-    return pairs.where((pairs.delta == level) & (pairs.better > 0))
+    return pairs.where((pairs.delta == delta) & (pairs.better > 0))

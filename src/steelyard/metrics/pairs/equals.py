@@ -1,6 +1,6 @@
 """Figures of pairs whose candidates are equally good, and the tests between equals.
 
-The tests are one family, declared before the data. Each of them holds its level of .05, and a judge without
+The tests are one family, declared before the data. Each of them holds its error of .05, and a judge without
 any preference would be flagged by one of three in a sheet of eight. Holm's correction over the family keeps
 that to one sheet in twenty.
 """

@@ -107,7 +107,7 @@ def count_flips(pairs: Pairs) -> Flips:
 def relabelling_p(flips: Flips, seed: int, draws: int = DRAWS) -> float:
     """One-sided p of the total excess when the orders of each pair's calls are dealt again at random.
 
-    Exact in level: the observed deal is one of the `draws` + 1.
+    Exact in its error: the observed deal is one of the `draws` + 1.
     """
     generator = np.random.default_rng(seed)
     # Names of contents and of orders do not matter: pairs that differ in them alone are of one kind.

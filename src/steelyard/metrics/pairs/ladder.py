@@ -49,11 +49,11 @@ def ladder_estimates(heading: Heading, pairs: Pairs) -> list[Estimate]:
 
 def _equals(heading: Heading, pairs: Pairs) -> list[Estimate]:
     """Figures of the kinds whose candidates are equally good; `same_subset` is always reported."""
-    level = ~(pairs.delta > 0)
+    equal = ~(pairs.delta > 0)
     estimates: list[Estimate] = []
     others: int | None = None
     for kind in (SAME, DIFFERENT, FILLER):
-        rows = pairs.where(level & (pairs.kind == kind))
+        rows = pairs.where(equal & (pairs.kind == kind))
         if not len(rows) and kind != SAME:
             continue
         here = heading.within(delta=0, kind=kind)
@@ -75,9 +75,9 @@ def _climb(heading: Heading, pairs: Pairs) -> list[Estimate]:
     """Figures of each step; the first step is always reported, with a reason where it was not measured."""
     ladder = on_ladder(pairs)
     estimates: list[Estimate] = []
-    for level in steps(ladder) or [1.0]:
-        rows = ladder.where(np.asarray(ladder.delta == level))
-        here = heading.within(delta=step(level))
+    for delta in steps(ladder) or [1.0]:
+        rows = ladder.where(np.asarray(ladder.delta == delta))
+        here = heading.within(delta=step(delta))
         estimates += sensitivity_estimates(here, rows)
         estimates += by_base_level(here, rows)
         estimates += dprime_estimates(here, rows)

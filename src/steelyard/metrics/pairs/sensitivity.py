@@ -113,8 +113,8 @@ def _share(
 
 def by_base_level(heading: Heading, pairs: Pairs) -> list[Estimate]:
     """Target sensitivity of one step, apart for each quality of the worse text."""
-    levels = np.unique(pairs.base_level[~np.isnan(pairs.base_level)])
+    qualities = np.unique(pairs.base_level[~np.isnan(pairs.base_level)])
     return [
-        target_sensitivity(heading.within(base_level=step(level)), pairs.where(pairs.base_level == level))
-        for level in levels
+        target_sensitivity(heading.within(base_level=step(quality)), pairs.where(pairs.base_level == quality))
+        for quality in qualities
     ]

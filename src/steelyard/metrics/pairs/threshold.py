@@ -70,20 +70,20 @@ def reaches(correct: Floats, calls: Floats) -> Mask:
     return reached
 
 
-def thresholds(levels: Floats, correct: Floats, calls: Floats) -> Floats:
+def thresholds(deltas: Floats, correct: Floats, calls: Floats) -> Floats:
     """The 75 % step of each row: −inf when the first step reaches it, +inf when none does."""
-    return _crossings(levels, isotonic(correct, calls), reaches(correct, calls))
+    return _crossings(deltas, isotonic(correct, calls), reaches(correct, calls))
 
 
-def _crossings(levels: Floats, fit: Floats, reached: Mask) -> Floats:
+def _crossings(deltas: Floats, fit: Floats, reached: Mask) -> Floats:
     """Where each row's curve first meets 75 %, on the line to the first step that reaches it."""
     ever = reached.any(axis=-1)
     index = np.where(ever, reached.argmax(axis=-1), 1)
     at = np.maximum(index, 1)[..., None]
-    if len(levels) == 1:
+    if len(deltas) == 1:
         return np.where(ever, -inf, inf)
     high, low = np.take_along_axis(fit, at, -1)[..., 0], np.take_along_axis(fit, at - 1, -1)[..., 0]
-    upper, lower = levels[at[..., 0]], levels[at[..., 0] - 1]
+    upper, lower = deltas[at[..., 0]], deltas[at[..., 0] - 1]
     rise = high - low
     share = np.divide(
         THRESHOLD - low, rise, out=np.ones(np.shape(rise)), where=np.isfinite(rise) & (rise > 0)
@@ -99,7 +99,7 @@ def delta75(heading: Heading, pairs: Pairs) -> Estimate:
     table = _Table(ladder, seen)
     if not len(table.deltas):
         return heading.undefined(DELTA75, NO_VERDICTS if len(ladder) else NO_CALLS, excluded=excluded(ladder))
-    for slots in (Slots(ladder.where(ladder.delta == level)) for level in table.deltas):
+    for slots in (Slots(ladder.where(ladder.delta == delta)) for delta in table.deltas):
         if slots.share >= THRESHOLD:
             return heading.undefined(DELTA75, undecided(slots.remark), excluded=excluded(ladder))
     point = float(thresholds(table.deltas, table.correct.sum(0), table.calls.sum(0)))
@@ -122,14 +122,14 @@ class _Table:
     """Correct calls and calls, clusters × steps, as integers."""
 
     def __init__(self, ladder: Pairs, seen: Choices) -> None:
-        measured = [level for level in steps(ladder) if seen.readable[ladder.delta == level].any()]
+        measured = [delta for delta in steps(ladder) if seen.readable[ladder.delta == delta].any()]
         self.deltas = np.array(measured, dtype=np.float64)
         self.by_step = [
-            tally(ladder, seen.correct * (ladder.delta == level), seen.readable * (ladder.delta == level))
-            for level in measured
+            tally(ladder, seen.correct * (ladder.delta == delta), seen.readable * (ladder.delta == delta))
+            for delta in measured
         ]
-        correct = [by_cluster(ladder, seen.correct * (ladder.delta == level)) for level in measured]
-        calls = [by_cluster(ladder, seen.readable * (ladder.delta == level)) for level in measured]
+        correct = [by_cluster(ladder, seen.correct * (ladder.delta == delta)) for delta in measured]
+        calls = [by_cluster(ladder, seen.readable * (ladder.delta == delta)) for delta in measured]
         self.correct: Ints = _columns(correct)
         self.calls: Ints = _columns(calls)
         used = self.calls.sum(axis=1) > 0

@@ -16,7 +16,7 @@ from steelyard.verdicts.combined import shared
 from steelyard.verdicts.observations import Observations
 
 NO_SHARED = "no call has a verdict with the remedy and without"
-NO_SPREAD = "no spread between tasks: no interval"
+NO_SPREAD = "no spread between clusters: no interval"
 
 
 @dataclass(frozen=True)

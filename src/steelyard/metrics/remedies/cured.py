@@ -161,7 +161,8 @@ class _Bench:
         why = unpriced(calls, self.price)
         if self.price is None or why:
             return heading.undefined(COST_PER_VERDICT, why or NO_PRICE, "verdict")
-        each = np.array([self.price(usage) for usage in calls.usages])[calls.usage] * remedy.calls
+        used, number = np.unique(calls.usage, return_inverse=True)
+        each = np.array([self.price(calls.usages[place]) for place in used])[number] * remedy.calls
         task = calls.shown.cluster[calls.stimulus]
         mean = ClusterMean.of(np.unique(task, return_inverse=True)[1], each)
         limits = mean.limits(0.975, POSITIVE)

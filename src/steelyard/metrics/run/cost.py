@@ -124,7 +124,7 @@ def cost_estimates(
 
 def dollars_of_rows(scores: Scores, observations: Observations, price: Dollars) -> Floats:
     """What each row of the scores cost; all of them are of one protocol."""
-    each = [price(usage) for usage in observations.usages]
+    each = {number: price(observations.usages[number]) for number in np.unique(observations.usage).tolist()}
     names = observations.shown.ids[observations.stimulus].tolist()
     keys = zip(names, observations.replicate.tolist(), strict=True)
     paid = {key: each[usage] for key, usage in zip(keys, observations.usage.tolist(), strict=True)}

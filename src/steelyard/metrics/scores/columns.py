@@ -54,7 +54,7 @@ class Scores:
     """The label a sound judge gives; NaN where nobody has said."""
     own_label: Mask
     """True where that label is the judge's own verdict, which says nothing of the judge."""
-    level: Floats
+    strength: Floats
     """Strength of a graded edit; NaN where there is none."""
     low: Ints
     """Low end of the call's scale; 0 for binary."""
@@ -152,7 +152,7 @@ def collect_scores(observations: Iterable[Observation]) -> Scores:
         ending=ending,
         expected=shown.expected[row],
         own_label=seen.own_label[order],
-        level=shown.level[row],
+        strength=shown.strength[row],
         low=low,
         high=high,
         items=tuple(shown.items[items].tolist()),

@@ -119,7 +119,7 @@ def invariance_estimates(heading: Heading, scores: Scores) -> list[Estimate]:
 
 
 def invariance(heading: Heading, scores: Scores) -> Estimate:
-    """The paired figure alone, for one level of a graded edit; it carries no finding."""
+    """The paired figure alone, for one strength of a graded edit; it carries no finding."""
     return _invariance(heading, compare_items(scores), known_noise=True)
 
 

@@ -113,7 +113,7 @@ def pointwise_estimates(
     return [
         *estimates,
         *by_scale(heading, subject),
-        *_by_level(heading, scores),
+        *_by_strength(heading, scores),
         *lost_rates(heading, subject),
     ]
 
@@ -153,16 +153,16 @@ def by_scale(heading: Heading, scores: Scores) -> list[Estimate]:
     return estimates
 
 
-def _by_level(heading: Heading, scores: Scores) -> list[Estimate]:
+def _by_strength(heading: Heading, scores: Scores) -> list[Estimate]:
     """Accuracy and invariance of each strength of a graded edit, where there are several."""
-    levels = np.unique(scores.level[~np.isnan(scores.level)])
-    if len(levels) < 2:
+    strengths = np.unique(scores.strength[~np.isnan(scores.strength)])
+    if len(strengths) < 2:
         return []
     right: list[Estimate] = []
     same: list[Estimate] = []
-    for level in levels:
-        here = heading.within(level=step(float(level)))
-        edits = scores.level == level
+    for strength in strengths:
+        here = heading.within(level=step(float(strength)))
+        edits = scores.strength == strength
         right.append(accuracy(here, scores.where(edits & ~scores.original)))
         kept = scores.where(scores.original | (edits & keeps_label(scores)))
         if np.any(kept.original) and np.any(~kept.original):

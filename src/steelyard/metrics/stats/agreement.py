@@ -96,18 +96,18 @@ def unit_coincidences(counts: Floats) -> Floats:
     return np.where(ratings > 1, weight, 0.0)[:, None, None] * pairs
 
 
-def alpha(coincidence: Floats, values: Floats, level: str = "nominal") -> Floats:
-    """1 − observed over expected disagreement; `level` is `nominal`, `ordinal` or `interval`."""
+def alpha(coincidence: Floats, values: Floats, measurement: str = "nominal") -> Floats:
+    """1 − observed over expected disagreement; `measurement` is `nominal`, `ordinal` or `interval`."""
     margin = coincidence.sum(-1)
     total = margin.sum(-1)
-    distance = _distances(margin, values, level)
+    distance = _distances(margin, values, measurement)
     observed = (coincidence * distance).sum((-1, -2))
     expected = ratio((margin[..., :, None] * margin[..., None, :] * distance).sum((-1, -2)), total - 1)
     return 1 - ratio(observed, expected)
 
 
-def _distances(margin: Floats, values: Floats, level: str) -> Floats:
-    match level:
+def _distances(margin: Floats, values: Floats, measurement: str) -> Floats:
+    match measurement:
         case "nominal":
             return np.not_equal.outer(values, values).astype(np.float64)
         case "interval":
@@ -116,7 +116,7 @@ def _distances(margin: Floats, values: Floats, level: str) -> Floats:
             # Ratings between two levels, each end counted half: the difference of their midranks.
             ranks = _midranks(margin)
             return np.asarray((ranks[..., :, None] - ranks[..., None, :]) ** 2)
-    raise ValueError(f"no such level of measurement: {level!r}")
+    raise ValueError(f"no such measurement: {measurement!r}")
 
 
 def _gap(values: Floats) -> Floats:

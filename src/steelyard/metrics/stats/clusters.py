@@ -61,13 +61,13 @@ def wilson_tasks(tally: Tally) -> Limits:
     return score(tally.k / tally.n, tally.n_clusters, quantile(tally, 0.975))
 
 
-def goodman_cluster(tally: Tally, cells: int, level: float = 0.95) -> Limits:
+def goodman_cluster(tally: Tally, cells: int, confidence: float = 0.95) -> Limits:
     """Goodman's interval of one of so many cells on the effective size, with the t quantile.
 
     Replicates of a pair may all agree, so the size is never above the number of distinct pairs.
     """
     size = min(effective_size(tally), float(tally.n_units))
-    return score(tally.k / tally.n, size, quantile(tally, 1 - (1 - level) / (2 * cells)))
+    return score(tally.k / tally.n, size, quantile(tally, 1 - (1 - confidence) / (2 * cells)))
 
 
 def resample(counts: Ints | Floats, seed: int, replicates: int = REPLICATES) -> Floats:

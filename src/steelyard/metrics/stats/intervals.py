@@ -68,9 +68,9 @@ def wilson(events: float, trials: float, quantile: float = Z) -> Limits:
     return score(events / trials, trials, quantile)
 
 
-def goodman(events: float, trials: float, cells: int, level: float = 0.95) -> Limits:
+def goodman(events: float, trials: float, cells: int, confidence: float = 0.95) -> Limits:
     """Goodman's interval of one cell of a multinomial, simultaneous over all `cells`."""
-    return score(events / trials, trials, NormalDist().inv_cdf(1 - (1 - level) / (2 * cells)))
+    return score(events / trials, trials, NormalDist().inv_cdf(1 - (1 - confidence) / (2 * cells)))
 
 
 def difference(first: float, first_limits: Limits, second: float, second_limits: Limits) -> Limits:
@@ -86,11 +86,11 @@ def newcombe(first: tuple[int, int], second: tuple[int, int]) -> Limits:
     return difference(shares[0], wilson(*first), shares[1], wilson(*second))
 
 
-def clopper_pearson(events: float, trials: float, level: float = 0.95) -> Limits:
+def clopper_pearson(events: float, trials: float, confidence: float = 0.95) -> Limits:
     """The exact binomial interval; `trials` may be an effective, fractional number."""
     from scipy.special import betaincinv
 
-    tail = (1 - level) / 2
+    tail = (1 - confidence) / 2
     misses = trials - events
     low = 0.0 if events <= 0 else float(betaincinv(events, misses + 1, tail))
     high = 1.0 if misses <= 0 else float(betaincinv(events + 1, misses, 1 - tail))

@@ -13,7 +13,7 @@ def exact(gained: int, lost: int) -> float:
 
 
 def mid_p(gained: int, lost: int) -> float:
-    """The exact p with half the weight on what was observed: less conservative, still near its level."""
+    """The exact p with half the weight on what was observed: less strict, still near its promised error."""
     least, count = min(gained, lost), gained + lost
     observed = _at_most(least, count) - _at_most(least - 1, count)
     return min(1.0, 2 * _at_most(least, count) - observed)

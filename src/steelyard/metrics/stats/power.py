@@ -34,7 +34,7 @@ def calls_to_decide(
     limit: float,
     *,
     side: str = "max",
-    level: float = 0.95,
+    confidence: float = 0.95,
     power: float = 0.5,
 ) -> int | None:
     """Total calls at which the two-sided Wilson interval around the same value clears the limit.
@@ -46,7 +46,7 @@ def calls_to_decide(
     """
     if limit >= 1 if side == "max" else limit <= 0:
         return n_calls
-    trials = trials_to_exclude(value, limit, normal_quantile((1 + level) / 2), power)
+    trials = trials_to_exclude(value, limit, normal_quantile((1 + confidence) / 2), power)
     if trials is None:
         return None
     return max(n_calls, _whole(trials * max(1.0, design_effect or 1.0)))
@@ -75,10 +75,10 @@ def short_of(share: float, limit: float, size: float, quantile: float) -> float:
 
 
 def calls_for_half_width(
-    share: float, half_width: float, design_effect: float | None = None, level: float = 0.95
+    share: float, half_width: float, design_effect: float | None = None, confidence: float = 0.95
 ) -> int:
     """Calls after which Wilson's interval around a share reaches no further than this to either side."""
-    quantile = normal_quantile((1 + level) / 2)
+    quantile = normal_quantile((1 + confidence) / 2)
     trials = first_number(lambda size: _half_width(share, size, quantile) <= half_width)
     return _whole((trials or LARGEST) * max(1.0, design_effect or 1.0))
 

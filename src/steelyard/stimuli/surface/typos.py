@@ -26,15 +26,15 @@ _SENTENCE_ENDS = ("", ".", "!", "?", ":", "\n", "\r")
 _ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 
 
-def typos(text: str, level: float, rng: random.Random) -> str | None:
+def typos(text: str, share: float, rng: random.Random) -> str | None:
     """The text with a slip in this share (0 to 1) of the words that can take one; at least one slip.
 
     A word can take one that has four or more letters and nothing else, is no name (a capital inside a
     sentence), no negation and no number, and does not stand in code. Its first and last letter stay. With the
-    same random stream a higher level holds every slip of a lower one.
+    same random stream a higher share holds every slip of a lower one.
     """
-    if not 0 < level <= 1:
-        raise ValueError(f"a level of typos is above 0 and at most 1, found {level}")
+    if not 0 < share <= 1:
+        raise ValueError(f"a share of typos is above 0 and at most 1, found {share}")
     words = _words(text)
     order = rng.sample(range(len(words)), len(words))
     seeds = [rng.getrandbits(64) for _ in words]
@@ -45,7 +45,7 @@ def typos(text: str, level: float, rng: random.Random) -> str | None:
         slip = _slip(text[start:end], random.Random(seeds[number]), taken)
         if slip is not None:
             slips[start, end] = slip
-    hit = list(slips.items())[: max(1, round(level * len(slips)))]
+    hit = list(slips.items())[: max(1, round(share * len(slips)))]
     return replaced(text, dict(hit)) if hit else None
 
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from steelyard.errors import ConfigError
 from steelyard.tasks.scale import Pairwise, Scale
-from steelyard.validation import checked
+from steelyard.validation import checked, parse_map
 
 POINTWISE = ("response",)
 PAIRWISE = ("response_1", "response_2")
@@ -71,15 +71,5 @@ class Columns(BaseModel):
 
 def parse_columns(text: str) -> Columns:
     """The map as the command line writes it: `request=test_case,response=generation`."""
-    pairs = [part.partition("=") for part in text.split(",") if part.strip()]
-    for part, sign, column in pairs:
-        if not sign or not column.strip():
-            raise ConfigError(
-                f"columns: found {part.strip() + sign!r}, expected PART=COLUMN, separated by commas, as in "
-                "request=prompt,response=answer,label=score."
-            )
-    names = [part.strip() for part, _, _ in pairs]
-    for name in names:
-        if names.count(name) > 1:
-            raise ConfigError(f"columns: {name!r} is mapped twice; leave one out.")
-    return checked(Columns, {part.strip(): column.strip() for part, _, column in pairs}, "columns")
+    example = "request=prompt,response=answer,label=score"
+    return checked(Columns, parse_map(text, "columns", "PART=COLUMN", example), "columns")

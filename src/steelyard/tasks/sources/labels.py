@@ -12,9 +12,8 @@ from steelyard.tasks.sources.cells import is_missing, plain_text
 Labels: TypeAlias = Mapping[str | int | float | bool, str | int | float | bool]
 """What a study file says under `labels`: a label of the file to an answer on the scale."""
 
-# YAML reads an unquoted yes, on or true as a truth value, whatever the file holds.
-_SPELLINGS = {True: ("true", "yes", "on"), False: ("false", "no", "off")}
-
+SPELLINGS = {True: ("true", "yes", "on"), False: ("false", "no", "off")}
+"""YAML reads an unquoted yes, on or true as a truth value, whichever was written."""
 
 _LONGEST = 20
 """Digits of a whole number that may be a label."""
@@ -56,7 +55,7 @@ class LabelMap:
                     f"labels: {label!r} means {meaning!r}, expected one of {', '.join(self._answers)}; "
                     "correct it."
                 )
-            for spelling in _SPELLINGS[label] if isinstance(label, bool) else (normal(label),):
+            for spelling in SPELLINGS[label] if isinstance(label, bool) else (normal(label),):
                 known[spelling] = answer
         return known
 

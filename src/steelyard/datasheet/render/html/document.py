@@ -27,7 +27,7 @@ def document(template: str, **content: Any) -> str:
     theme, behaviour = _source("theme.js"), _source("page.js")
     return _environment().get_template(template).render(
         **content,
-        style=Markup(_source("style.css")),
+        style=Markup(_source("style.css") + _source("evidence.css")),
         theme=Markup(theme),
         behaviour=Markup(behaviour),
         policy=_policy(theme, behaviour),

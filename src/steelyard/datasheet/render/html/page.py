@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.exhibits import told
+from steelyard.datasheet.render.exhibited import exhibited
 from steelyard.datasheet.render.html.document import document
 from steelyard.datasheet.render.html.figures.catalogue import figures
 from steelyard.datasheet.sections.remedies import remedy_line, remedy_tables, unknown_remedies
@@ -12,6 +14,7 @@ from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.sections.together import alone, together
 from steelyard.datasheet.words.glossary import FINDINGS, probe_title
 from steelyard.datasheet.words.meanings import interval_meanings, metric_meanings
+from steelyard.datasheet.words.visible import lines
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Faults
 
@@ -29,6 +32,9 @@ def render(datasheet: Datasheet, faults: Faults | None = None) -> str:
         remedies=remedy_tables(summary),
         remedy_line=remedy_line,
         unknown_remedies=unknown_remedies,
+        exhibits=exhibited(sheet),
+        told=told,
+        lines=lines,
         together=together(summary),
         alone=alone(summary),
         every=[(judge, _by_probe(sheet.look_up.of_judge(judge.name))) for judge in sheet.judges],

@@ -84,7 +84,7 @@ def of_pairs(make: Maker) -> Maker:
 
 def of_scores(make: Maker) -> Maker:
     """A figure of single texts: None on sheets of pairs."""
-    return _where(lambda sheet: sheet.level == "pointwise", make)
+    return _where(lambda sheet: sheet.form == "pointwise", make)
 
 
 def _where(fits: Callable[[Datasheet], bool], make: Maker) -> Maker:
@@ -96,7 +96,7 @@ def _where(fits: Callable[[Datasheet], bool], make: Maker) -> Maker:
 
 
 def _shows_pairs(sheet: Datasheet) -> bool:
-    return sheet.level == "pairwise" and any(
+    return sheet.form == "pairwise" and any(
         estimate.probe in (VACUUM, LADDER, CRITERION) for estimate in sheet.estimates
     )
 

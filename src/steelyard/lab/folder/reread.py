@@ -1,0 +1,101 @@
+"""A judge that could not be read, with its reader corrected: the replies in its folder are read again.
+
+A reader is part of the instrument, so that another reader makes other trials. Where nothing else differs and
+the replies could not be read, they are filed under those trials: what was paid for is not asked again. A run
+that could be read is never changed in this way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from steelyard.lab.folder.frozen_plan import thaw_plan
+from steelyard.lab.folder.frozen_study import freeze, thaw
+from steelyard.lab.folder.run_folder import RunFolder
+from steelyard.lab.folder.whole_file import write_text
+from steelyard.lab.run.record import Record
+from steelyard.lab.study.study import Study
+from steelyard.store.replies import StoredReply
+from steelyard.store.run_store import RunStore
+from steelyard.trials.answer_form import answer_form
+from steelyard.trials.judge import Judge
+from steelyard.trials.trial import Trial
+from steelyard.verdicts.verdict import Unreadable
+
+
+def reread(folder: RunFolder, study: Study) -> None:
+    """Give judges of the folder the readers that the study has for them, where their replies gain by it."""
+    if not (folder.study.exists() and folder.database.exists()):
+        return
+    held = thaw(folder.study)
+    if study.extends(held):
+        return
+    wanted = {judge.name: judge for judge in study.judges}
+    judges = tuple(_with_readers(judge, wanted.get(judge.name)) for judge in held.judges)
+    corrected = replace(held, judges=judges)
+    if corrected.hash == held.hash or not study.extends(corrected):
+        return
+    with folder.store() as store:
+        planned = store.planned()
+        trials = thaw_plan(held, planned, folder.stimuli).trials if planned else ()
+        changed = {judge.name: judge for judge in judges}
+        arms = list(_arms(trials, changed))
+        record = Record(store)
+        if all(_unread(arm, record) for arm in arms):
+            store.refile(list(_moves(arms, changed, record, store)))
+            write_text(folder.study, freeze(corrected))
+
+
+def _with_readers(held: Judge, wanted: Judge | None) -> Judge:
+    """The judge with the other's readers, where its protocols differ in nothing else."""
+    others = {} if wanted is None else wanted.protocols
+    protocols = {
+        name: replace(protocol, reader=others[name].reader) if name in others else protocol
+        for name, protocol in held.protocols.items()
+    }
+    return replace(held, protocols=protocols)
+
+
+def _arms(trials: Iterable[Trial], judges: dict[str, Judge]) -> Iterator[list[Trial]]:
+    """Trials by judge and protocol, of those that are to be read in another way."""
+    arms: dict[tuple[str, str], list[Trial]] = {}
+    for trial in trials:
+        name, protocol = trial.judge.name, trial.protocol
+        if trial.judge.protocols[protocol].reader != judges[name].protocols[protocol].reader:
+            arms.setdefault((name, protocol), []).append(trial)
+    yield from arms.values()
+
+
+def _unread(arm: Sequence[Trial], record: Record) -> bool:
+    """Whether fewer than half of the replies could be read, as a pilot finds it; so where there are none."""
+    replies = record.replies(arm)
+    read = [record.read(trial, replies[trial.key].reply) for trial in arm if trial.key in replies]
+    readable = sum(not isinstance(verdict, Unreadable) for verdict in read)
+    return 2 * readable < len(read) or not read
+
+
+def _moves(
+    arms: Iterable[list[Trial]], judges: dict[str, Judge], record: Record, store: RunStore
+) -> Iterator[tuple[Trial, Trial]]:
+    """Trials that have a reply or a failure, each with what it becomes."""
+    failures = store.failures()
+    for arm in arms:
+        replies = record.replies(arm)
+        judge = judges[arm[0].judge.name]
+        if _same_request(arm[0], judge, replies.values()):
+            for trial in arm:
+                if trial.key in replies or trial.key in failures:
+                    yield trial, replace(trial, judge=judge)
+
+
+def _same_request(trial: Trial, judge: Judge, replies: Iterable[StoredReply]) -> bool:
+    """Whether the server was asked for what the other reader would have it asked for.
+
+    A schema that no reply keeps to was not in force; log-probabilities beside a text change nothing in it.
+    """
+    before = answer_form(trial.judge.protocols[trial.protocol].reader).wants
+    after = answer_form(judge.protocols[trial.protocol].reader).wants
+    if before == after or (before, after) == ("logprobs", "text"):
+        return True
+    return (before, after) == ("json", "text") and not any("{" in stored.reply.text for stored in replies)

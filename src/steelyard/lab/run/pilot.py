@@ -1,0 +1,169 @@
+"""The pilot: of each protocol of a judge so many replies first, and no more where most cannot be read.
+
+The calls are ordinary trials, kept and counted like all others; only their order is another. A call that
+fails frees its place: what a server does is the business of `patience`. A protocol whose pilot is passed
+goes on at once, so that one slow call keeps nobody waiting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from steelyard.errors import PilotError
+from steelyard.store.replies import StoredReply
+from steelyard.trials.exchange import Call
+from steelyard.trials.judge import Judge
+from steelyard.trials.reply import Reply
+from steelyard.trials.trial import Trial
+from steelyard.verdicts.advice import advice, reasons_of
+from steelyard.verdicts.verdict import Unreadable, Verdict
+from steelyard.wording import counted
+
+PILOT = 8
+"""Replies per protocol by which a judge shows whether it can be read."""
+
+Read = Callable[[Trial, Reply], Verdict]
+"""What a reply to a trial amounts to."""
+
+
+@dataclass
+class Arm:
+    """The pilot of one protocol."""
+
+    size: int
+    """Replies that decide it."""
+    in_flight: int = 0
+    """Calls under way."""
+    replies: list[tuple[Trial, Reply]] = field(default_factory=list)
+    """In the order in which they came."""
+    verdicts: list[Verdict] = field(default_factory=list)
+    """What each reply was read as."""
+
+    @property
+    def readable(self) -> int:
+        """Replies that are a verdict."""
+        return sum(not isinstance(verdict, Unreadable) for verdict in self.verdicts)
+
+    @property
+    def passed(self) -> bool:
+        """Half of the replies can be read, whatever the others say."""
+        return 2 * self.readable >= self.size
+
+    @property
+    def lost(self) -> bool:
+        """All replies are there, and fewer than half can be read."""
+        return len(self.verdicts) >= self.size and not self.passed
+
+    @property
+    def full(self) -> bool:
+        """No further call before one that is under way has ended."""
+        return not self.passed and len(self.verdicts) + self.in_flight >= self.size
+
+
+class Pilot:
+    """The pilots of a judge's protocols; without any, every call is admitted."""
+
+    def __init__(self, judge: Judge, trials: Sequence[Trial] = ()) -> None:
+        """`trials` are all that the judge is asked; a plan that is no longer than its pilot needs none."""
+        self._judge = judge
+        self._ranked = ranked(trials)
+        arms = {name: Arm(min(PILOT, len(mine))) for name, mine in self._ranked.items()}
+        self._arms = arms if sum(arm.size for arm in arms.values()) < len(trials) else {}
+
+    def recall(self, stored: Mapping[str, StoredReply], read: Read) -> PilotError | None:
+        """Take the replies of earlier sittings; the error where they settle it."""
+        for protocol, arm in self._arms.items():
+            answered = [trial for trial in self._ranked[protocol] if trial.key in stored]
+            for trial in answered[: arm.size]:
+                reply = stored[trial.key].reply
+                self._hear(arm, trial, reply, read(trial, reply))
+        return next((error for name in self._arms if (error := self._verdict(name))), None)
+
+    def in_order(self, batch: Iterable[Call]) -> list[Call]:
+        """The calls that the pilots want first, then all others with prompts that begin alike together."""
+        waiting = {call.key: call for call in batch}
+        first: list[Call] = []
+        for protocol, arm in self._arms.items():
+            still = [trial for trial in self._ranked[protocol] if trial.key in waiting]
+            first += [] if arm.passed else still[: arm.size - len(arm.verdicts)]
+        for call in first:
+            del waiting[call.key]
+        return [*first, *sorted(waiting.values(), key=lambda call: call.prefix)]
+
+    @property
+    def settled(self) -> bool:
+        """Every protocol is passed: calls need no leave."""
+        return all(arm.passed for arm in self._arms.values())
+
+    def admits(self, call: Call) -> bool:
+        """Whether a call may be made at this moment."""
+        arm = self._arms.get(call.protocol)
+        return arm is None or not arm.full
+
+    def begin(self, call: Call) -> None:
+        """A call is under way."""
+        if arm := self._arms.get(call.protocol):
+            arm.in_flight += 1
+
+    def end(self, call: Call) -> None:
+        """A call came to a reply, to a failure or to nothing."""
+        if arm := self._arms.get(call.protocol):
+            arm.in_flight -= 1
+
+    def hear(self, call: Call, reply: Reply, verdict: Verdict | None) -> PilotError | None:
+        """Take a reply; the error where it settles that the judge cannot be read."""
+        arm = self._arms.get(call.protocol)
+        if arm is None or verdict is None or not isinstance(call, Trial):
+            return None
+        self._hear(arm, call, reply, verdict)
+        return self._verdict(call.protocol)
+
+    def _hear(self, arm: Arm, trial: Trial, reply: Reply, verdict: Verdict) -> None:
+        if len(arm.verdicts) < arm.size and not arm.passed:
+            arm.replies.append((trial, reply))
+            arm.verdicts.append(verdict)
+
+    def _verdict(self, protocol: str) -> PilotError | None:
+        arm = self._arms[protocol]
+        if not arm.lost:
+            return None
+        spec = self._judge.protocols[protocol].reader
+        scale = arm.replies[0][0].asked.scale
+        read = zip(arm.replies, arm.verdicts, strict=True)
+        shown = [reply for (_, reply), verdict in read if isinstance(verdict, Unreadable)]
+        lost = f"of which {arm.readable} could be read ({reasons_of(arm.verdicts)})"
+        return PilotError(
+            f"judge {self._judge.name}: left after the first {counted(arm.size, 'reply', 'replies')} under "
+            f"protocol {protocol}, {lost}; {advice(spec, scale, shown)}"
+        )
+
+
+def ranked(trials: Iterable[Trial]) -> dict[str, list[Trial]]:
+    """Trials by protocol, each with the most telling first.
+
+    Repeats come last. Stimuli of the probes take turns, each probe's in the order of their hashes, and both
+    orders of a pair stand together: the first eight are of every probe and of either order.
+    """
+    by_protocol: dict[str, list[Trial]] = {}
+    for trial in trials:
+        by_protocol.setdefault(trial.protocol, []).append(trial)
+    return {protocol: _ranked(mine) for protocol, mine in by_protocol.items()}
+
+
+def _ranked(trials: Sequence[Trial]) -> list[Trial]:
+    shown: dict[str, set[str]] = {}
+    for trial in trials:
+        shown.setdefault(trial.stimulus.probe, set()).add(trial.stimulus.hash)
+    turn = {
+        (probe, stimulus): place
+        for probe, stimuli in shown.items()
+        for place, stimulus in enumerate(sorted(stimuli))
+    }
+
+    def rank(trial: Trial) -> tuple[int, int, str, str, str]:
+        stimulus = trial.stimulus
+        place = turn[stimulus.probe, stimulus.hash]
+        return trial.replicate, place, stimulus.probe, stimulus.hash, trial.order
+
+    return sorted(trials, key=rank)

@@ -1,0 +1,178 @@
+"""What to change where replies cannot be read: found by reading them in other ways."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from steelyard.registry import Spec
+from steelyard.tasks.scale import Binary, Pairwise, Scale
+from steelyard.trials.reply import Reply
+from steelyard.verdicts.answers import bare
+from steelyard.verdicts.readers import (
+    EMPTY,
+    NO_LOGPROBS,
+    READERS,
+    REFUSAL,
+    TRUNCATED,
+    json_key,
+    without_reasoning,
+)
+from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
+
+LONGEST = 200
+"""Characters of a reply that are shown."""
+
+MOST_WORDS = 12
+"""Different words up to which a judge's replies look like answers of its own."""
+
+_PATTERNS = (
+    r"\[\[(.+?)\]\]",
+    r"(?im)^\W*(?:final )?(?:score|answer|verdict|rating|winner|grade|decision)\W+(\w[\w. ]*?)\W*$",
+)
+"""Forms in which prose often ends: `[[1]]`, and a line such as `Verdict: 1`."""
+
+_SLOT_WORDS = (
+    ("A", "B"),
+    ("first", "second"),
+    ("candidate 1", "candidate 2"),
+    ("response 1", "response 2"),
+    ("response_1", "response_2"),
+    ("answer 1", "answer 2"),
+    ("assistant a", "assistant b"),
+    ("model a", "model b"),
+)
+"""Words that judges of two texts have for the slots."""
+
+_TIE_WORDS = ("C", "neither", "equal", "draw", "same", "both")
+"""Words that they have for a tie."""
+
+_CURES = {
+    TRUNCATED: "the answer is cut off: raise max_tokens",
+    EMPTY: "nothing was written: raise max_tokens where the model reasons first, or look at the server",
+    REFUSAL: "the model refuses: change the prompt, or leave such items out",
+    NO_LOGPROBS: "the server sends no log-probabilities: try reader: choice",
+}
+"""What to do about a reason, where another reader does not help."""
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """Another way to read, and how a study file says it."""
+
+    spec: Spec
+    words: str
+    """What to write in the judge's mapping."""
+
+
+def advice(reader: Spec, scale: Scale, replies: Sequence[Reply]) -> str:
+    """The first reply as it came, what the reader wants, and what to try; replies are those not read."""
+    wish = f"reader {reader.name} wants {READERS.build(reader).form(scale)}"
+    return f"replied {quoted(replies[0].text)}; {wish}; {cure(reader, scale, replies)}"
+
+
+def cure(reader: Spec, scale: Scale, replies: Sequence[Reply]) -> str:
+    """What to try: the reader that can read most of the replies, or what their reason asks for."""
+    attempts = _attempts(reader, scale, replies)
+    counts = [(_readable(attempt.spec, scale, replies), attempt) for attempt in attempts]
+    most = max((count for count, _ in counts), default=0)
+    if 2 * most >= len(replies) and most:
+        best = next(attempt for count, attempt in counts if count == most)
+        return f"try {best.words}, which reads {most} of {len(replies)}"
+    reasons = Counter(_reason(reader, scale, reply) for reply in replies)
+    reason = reasons.most_common(1)[0][0]
+    return _CURES.get(reason) or _own_words(scale, replies) or "correct the prompt or the reader"
+
+
+def quoted(text: str) -> str:
+    """A reply on one line: invisible characters spelled out, cut where it is long."""
+    shown = text if len(text) <= LONGEST else text[:LONGEST] + "…"
+    printable = (c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in shown)
+    return "'" + "".join(printable) + "'"
+
+
+def spoken(verdict: Verdict) -> str:
+    """A verdict in words."""
+    match verdict:
+        case Decided(value):
+            return value
+        case Tie():
+            return "tie"
+        case Abstained():
+            return "abstention"
+        case Unreadable(reason):
+            return f"unreadable ({reason})"
+        case Failed(reason):
+            return f"failed ({reason})"
+
+
+def reasons_of(verdicts: Iterable[Verdict]) -> str:
+    """Why verdicts are missing, the commonest reason first: `no answer 7, empty 1`."""
+    counts = Counter(verdict.reason for verdict in verdicts if isinstance(verdict, Unreadable))
+    ordered = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
+    return ", ".join(f"{reason} {count}" for reason, count in ordered)
+
+
+def _reason(reader: Spec, scale: Scale, reply: Reply) -> str:
+    verdict = READERS.build(reader)(reply, scale)
+    return verdict.reason if isinstance(verdict, Unreadable) else ""
+
+
+def _readable(spec: Spec, scale: Scale, replies: Iterable[Reply]) -> int:
+    reader = READERS.build(spec)
+    return sum(not isinstance(reader(reply, scale), Unreadable) for reply in replies)
+
+
+def _attempts(reader: Spec, scale: Scale, replies: Sequence[Reply]) -> Iterator[_Attempt]:
+    """Other readers, plainest first; then the same with a map of the words that pairs are often given."""
+    plain = [attempt for attempt in _readers(scale, replies) if attempt.spec != reader]
+    yield from plain
+    if isinstance(scale, Pairwise):
+        answers = _pair_map(replies)
+        words = f"answers: {{{', '.join(f'{word}: {json.dumps(to)}' for word, to in answers.items())}}}"
+        for attempt in (_Attempt(reader, ""), *plain) if answers else ():
+            spec = Spec(attempt.spec.name, {**attempt.spec.args, "answers": answers})
+            yield _Attempt(spec, " and ".join(filter(None, (attempt.words, words))))
+
+
+def _readers(scale: Scale, replies: Sequence[Reply]) -> Iterator[_Attempt]:
+    yield _Attempt(Spec("choice"), "reader: choice")
+    yield _Attempt(Spec("json"), "reader: json")
+    for key in sorted(_keys(replies) - {json_key(scale)}):
+        yield _Attempt(Spec("json", {"key": key}), f"reader: {{json: {key}}}")
+    for pattern in _PATTERNS:
+        yield _Attempt(Spec("regex", {"pattern": pattern}), f"reader: {{regex: '{pattern}'}}")
+
+
+def _keys(replies: Iterable[Reply]) -> set[str]:
+    """Names that stand as keys of objects in the replies."""
+    return {key for reply in replies for key in re.findall(r'"([A-Za-z][A-Za-z_ ]{0,30})"\s*:', reply.text)}
+
+
+def _pair_map(replies: Iterable[Reply]) -> dict[str, str]:
+    """The usual words for the slots that stand as answers in the replies, and what they mean."""
+    values = {value.lower() for reply in replies for value in _values(without_reasoning(reply.text))}
+    spoken_of = [pair for pair in _SLOT_WORDS if values & {word.lower() for word in pair}]
+    slots = {word: slot for pair in spoken_of for word, slot in zip(pair, ("1", "2"), strict=True)}
+    return {**slots, **{word: "tie" for word in _TIE_WORDS if word.lower() in values}}
+
+
+def _values(text: str) -> Iterator[str]:
+    """What may be an answer: the whole text, a value of an object, an end in a usual form."""
+    yield bare(text)
+    yield from re.findall(r':\s*"([^"]{1,30})"', text)
+    for pattern in _PATTERNS:
+        yield from map(bare, re.findall(pattern, text))
+
+
+def _own_words(scale: Scale, replies: Sequence[Reply]) -> str | None:
+    """The judge's words, where its replies are few different short ones."""
+    words = sorted({bare(without_reasoning(reply.text)) for reply in replies})
+    if not all(0 < len(word) <= 30 for word in words) or len(words) > MOST_WORDS:
+        return None
+    means = "1 or 0" if isinstance(scale, Binary) else f"one of {', '.join(scale.answers)}"
+    listed = ", ".join(f"{word}: …" for word in words)
+    return f"say what its words mean with reader: choice and answers: {{{listed}}}, each {means}"

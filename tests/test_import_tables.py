@@ -1,0 +1,165 @@
+"""Recorded verdicts in tables with columns of their own."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import openpyxl
+import pytest
+
+from commands import Command
+from steelyard.errors import ConfigError, DataError
+from steelyard.lab.import_verdicts import import_verdicts
+from steelyard.lab.recorded.mapped_columns import MappedTable, parse_recorded_columns
+
+SCORES = [
+    # id, verdict, human, topic: 6 of 8 agree, one positive missed, one negative passed
+    ("a", "pass", 1, "billing"),
+    ("b", "PASS", 1, "billing"),
+    ("c", "fail", 0, "login"),
+    ("d", "Fail", 0, "login"),
+    ("e", "yes", 1, "login"),
+    ("f", "no", 0, "billing"),
+    ("g", "no", 1, "billing"),
+    ("h", "yes", 0, "login"),
+]
+COLUMNS = "item=id,score=verdict,expected=human,stratum=topic"
+
+
+def write(path: Path, header: tuple[str, ...], rows: list[tuple[object, ...]]) -> Path:
+    with path.open("w", newline="") as stream:
+        csv.writer(stream).writerows([header, *rows])
+    return path
+
+
+@pytest.fixture
+def scores(tmp_path: Path) -> Path:
+    return write(tmp_path / "mine.csv", ("id", "verdict", "human", "topic"), SCORES)
+
+
+def figures(rows: list[dict], metric: str) -> dict[str, tuple[object, object]]:
+    return {row["judge"]: (row["numerator"], row["denominator"]) for row in rows if row["metric"] == metric}
+
+
+def test_a_table_of_scores_becomes_a_datasheet(command: Command, scores: Path) -> None:
+    done = command("import", scores, "--columns", COLUMNS, "--judge", "gpt", "--out", "sheet", "--json")
+    assert done.code == 0, done.err
+    rows = [row for row in done.rows if "stratum" not in row["group"]]
+    assert figures(rows, "accuracy") == {"gpt": (6, 8)}
+    assert figures(rows, "false_positive_rate") == {"gpt": (1, 4)}
+    assert figures(rows, "false_negative_rate") == {"gpt": (1, 4)}
+    kappa = next(row["value"] for row in rows if row["metric"] == "kappa")
+    assert kappa == pytest.approx(0.5)  # (.75 − .5) / (1 − .5)
+    again = command("report", "sheet", "--format", "json")
+    assert again.rows == done.rows
+
+
+def test_the_same_table_as_a_spreadsheet_gives_the_same_calls(scores: Path, tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    for row in (("id", "verdict", "human", "topic"), *SCORES):
+        book.active.append(row)
+    book.save(tmp_path / "mine.xlsx")
+    mapped = MappedTable(parse_recorded_columns(COLUMNS), "gpt")
+    one, other = (import_verdicts([path], "x", 7, mapped) for path in (scores, tmp_path / "mine.xlsx"))
+    assert list(one.calls.lines()) == list(other.calls.lines())
+
+
+def test_a_column_names_the_judge_and_repeats_are_numbered(tmp_path: Path) -> None:
+    rows = [(item, judge, score) for item in "ab" for judge in ("x", "y") for score in (3, 4)]
+    path = write(tmp_path / "t.csv", ("id", "who", "score"), rows)
+    mapped = MappedTable(parse_recorded_columns("item=id,judge=who,score=score"), scale="1-5")
+    lines = [
+        json.loads(line)
+        for line in "".join(import_verdicts([path], "t", 7, mapped).calls.lines()).splitlines()
+    ]
+    assert sorted((line["judge"], line["item"], line["replicate"], line["score"]) for line in lines) == [
+        (judge, item, replicate, 3 + replicate) for judge in "xy" for item in "ab" for replicate in (0, 1)
+    ]
+    assert {line["scale"] for line in lines} == {"1-5"}
+
+
+def test_an_empty_score_is_no_score_and_rows_without_a_name_are_numbered(tmp_path: Path) -> None:
+    path = write(tmp_path / "judge-a.csv", ("s", "gold"), [(1, 1), ("", 0), (0, "")])
+    imported = import_verdicts([path], None, 7, MappedTable(parse_recorded_columns("score=s,expected=gold")))
+    sheet = imported.datasheet
+    assert [judge.name for judge in sheet.judges] == ["judge-a"]
+    accuracy = next(e for e in sheet.estimates if e.metric == "accuracy" and e.value is not None)
+    assert (accuracy.numerator, accuracy.denominator) == (1, 1)
+    assert sheet.find("judge-a", "unreadable_rate", "run").numerator == 1
+
+
+def test_a_table_of_pairs_in_both_orders(command: Command, tmp_path: Path) -> None:
+    # Always the first slot: each of four pairs flips with the order.
+    rows = [(pair, first, "A", 1 + pair % 2) for pair in range(4) for first in (1, 2)]
+    path = write(tmp_path / "pairs.csv", ("pair", "shown_first", "winner", "people"), rows)
+    done = command(
+        *("import", path, "--columns", "pair=pair,first=shown_first,answer=winner,better=people"),
+        *("--out", "sheet", "--json"),
+    )
+    assert done.code == 0, done.err
+    rows_of = [row for row in done.rows if row["group"].get("protocol") == "base"]
+    flips = next(row for row in rows_of if row["metric"] == "flip_first" and len(row["group"]) == 1)
+    assert (flips["numerator"], flips["denominator"]) == (4, 4)
+    accuracy = next(row for row in rows_of if row["metric"] == "accuracy" and len(row["group"]) == 1)
+    assert (accuracy["numerator"], accuracy["denominator"]) == (4, 8)
+
+
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        ("item=id", "columns: score is not mapped"),
+        ("pair=id", "columns: answer is not mapped"),
+        ("answer=v", "columns: pair is not mapped"),
+        ("score=v,answer=w", "columns: found score of scores and answer of pairs"),
+        ("score", "columns: found 'score', expected PART=COLUMN"),
+        ("score=a,score=b", "columns: 'score' is mapped twice"),
+        ("scores=a", "scores"),
+    ],
+)
+def test_a_map_that_says_too_little_or_too_much(columns: str, sentence: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        parse_recorded_columns(columns)
+    assert sentence in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("cell", "sentence"),
+    [
+        ("3.5", "column 's' holds '3.5', expected a whole number"),
+        ("good", "column 's' holds 'good', expected a whole number"),
+        ("-1", "column 's' holds '-1', expected a whole number"),
+        ("²", "column 's' holds '²', expected a whole number"),
+    ],
+)
+def test_a_cell_that_is_no_score_is_told_with_its_row(tmp_path: Path, cell: str, sentence: str) -> None:
+    path = write(tmp_path / "t.csv", ("s",), [(1,), (cell,)])
+    with pytest.raises(DataError) as error:
+        import_verdicts([path], None, 7, MappedTable(parse_recorded_columns("score=s")))
+    assert sentence in str(error.value)
+    assert "row 2" in str(error.value) or "line 3" in str(error.value)
+
+
+def test_other_faults_end_with_one_sentence_and_leave_nothing(
+    command: Command, scores: Path, tmp_path: Path
+) -> None:
+    empty = write(tmp_path / "empty.csv", ("id", "verdict"), [])
+    slots = write(tmp_path / "slots.csv", ("p", "a", "f"), [("x", "1", "tie")])
+    for arguments, sentence in (
+        ((scores,), "a table needs a map of its columns"),
+        (
+            (scores, "--columns", "item=id,score=verdit"),
+            "no column 'verdit' for score; did you mean",
+        ),
+        ((scores, "--columns", COLUMNS, "--scale", "huge"), "huge"),
+        ((scores, "--judge", "x"), "--judge: belongs to tables"),
+        ((empty, "--columns", "item=id,score=verdict"), "only a header found"),
+        ((tmp_path / "absent.csv", "--columns", "score=s"), "absent.csv"),
+        ((slots, "--columns", "pair=p,answer=a,first=f"), "column 'f' holds 'tie', expected 1 or 2"),
+    ):
+        done = command("import", *arguments, "--out", "sheet")
+        assert (done.code, done.out) == (2, ""), (arguments, done.err)
+        assert sentence in done.err
+        assert "Traceback" not in done.err
+        assert not (tmp_path / "sheet").exists()

@@ -1,0 +1,248 @@
+"""The pilot: a judge that cannot be read costs eight replies per protocol, and no more."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commands import Command
+from servers import Answer, Received, ScriptedServer, fails, says, wins
+from steelyard.errors import PilotError
+from steelyard.lab.folder.run_folder import RunFolder
+from steelyard.lab.run.conduct import conduct
+from steelyard.lab.run.limits import RunLimits
+from steelyard.lab.run.pilot import PILOT, ranked
+from steelyard.lab.run.planner import make_plan
+from steelyard.lab.run.record import Record
+from steelyard.lab.run.runner import Runner
+from steelyard.lab.run.sitting import Sitting
+from steelyard.lab.study.study_file import StudyConfig, build_study
+from steelyard.trials.trial import Trial
+
+CALLS = 12
+"""Calls of the probe vacuum, quick profile, under the base protocol alone."""
+FAST = ("--attempts", 2, "--backoff", 0.01)
+PROMPT = "{{ instruction }} {{ rubric }} {{ request }} A: {{ first }} B: {{ second }} Reply with 1, 2 or tie."
+
+
+def study(tmp_path: Path, *judges: dict[str, Any], probes: tuple[str, ...] = ("vacuum",)) -> Path:
+    path = tmp_path / "study.yaml"
+    path.write_text(json.dumps({"name": "piloted", "judges": judges, "probes": probes}))
+    return path
+
+
+def asked(server: ScriptedServer) -> Counter[str]:
+    """Calls by model, as the server counted them."""
+    return Counter(request.body["model"] for request in server.requests)
+
+
+def replies(folder: Path) -> dict[tuple[str, str], int]:
+    """Replies on disk by judge and protocol."""
+    with sqlite3.connect(folder / "run.db") as connection:
+        rows = connection.execute(
+            "SELECT judge, protocol, count(*) FROM replies JOIN trials ON trial = key GROUP BY 1, 2"
+        ).fetchall()
+    return {(judge, protocol): count for judge, protocol, count in rows if judge.startswith("openai/")}
+
+
+def by_model(answers: dict[str, Callable[[Received], Answer]]) -> Callable[[Received], Answer]:
+    return lambda request: answers[request.body["model"]](request)
+
+
+def sit(trials: Sequence[Trial], folder: Path, concurrency: int) -> Sitting:
+    """One sitting on the open trials, without a datasheet."""
+    with RunFolder(folder).store() as store:
+        runner = Runner(Record(store), RunLimits(concurrency=concurrency, attempts=2, backoff=0.01))
+        return conduct(runner, lambda runner: runner.run(trials))
+
+
+@pytest.mark.parametrize("concurrency", [1, 8, 64])
+def test_an_unreadable_judge_costs_eight_calls_per_protocol_and_the_others_go_on(
+    tmp_path: Path, concurrency: int
+) -> None:
+    """Three judges, two protocols each; the third is unreadable under strict alone."""
+    strict = "The criterion for a tie is strict"
+    answers = {
+        "mute": lambda _: says("1"),
+        "sound": lambda _: wins("tie"),
+        "half": lambda request: says("?") if strict in request.user else wins("2"),
+    }
+    with ScriptedServer(by_model(answers)) as server:
+        judges = [{"name": name, "model": f"openai/{name}?base_url={server.url}"} for name in answers]
+        config = StudyConfig(judges=judges, probes=["vacuum", "ladder", "criterion"])
+        trials = [
+            trial for trial in make_plan(build_study(config, tmp_path)).trials if not trial.judge.baseline
+        ]
+        planned = Counter((trial.judge.name, trial.protocol) for trial in trials)
+        sitting = sit(trials, tmp_path, concurrency)
+        requests = Counter(
+            (r.body["model"], "strict" if strict in r.user else "base") for r in server.requests
+        )
+        paid = len(server.requests)
+        again = sit(trials, tmp_path, concurrency)
+        assert len(server.requests) == paid
+    assert planned["sound", "base"] > 8 * PILOT
+    assert {key: requests[key] for key in requests if key[0] == "sound"} == {
+        key: count for key, count in planned.items() if key[0] == "sound"
+    }
+    assert requests["mute", "base"] == PILOT
+    assert requests["mute", "strict"] <= {1: 0}.get(concurrency, PILOT)
+    assert requests["half", "strict"] == PILOT
+    assert requests["half", "base"] <= planned["half", "base"]
+    assert set(sitting.given_up) == set(again.given_up) == {"mute", "half"}
+    assert all(isinstance(error, PilotError) for error in sitting.given_up.values())
+    assert again.calls == 0
+
+
+def test_what_a_pilot_that_failed_says_and_leaves(command: Command, tmp_path: Path) -> None:
+    script = by_model({"mute": lambda _: says("1"), "sound": lambda _: wins("tie")})
+    with ScriptedServer(script) as server:
+        names = ("mute", "sound")
+        judges = [{"name": name, "model": f"openai/{name}", "base_url": server.url} for name in names]
+        path = study(tmp_path, *judges)
+        done = command("measure", path, "--out", "run", *FAST)
+        again = command("measure", path, "--out", "run", *FAST)
+        assert asked(server) == {"mute": PILOT, "sound": CALLS}
+    assert done.code == again.code == 1
+    for err in (done.err, again.err):
+        assert (
+            "judge mute: left after the first 8 replies under protocol base, of which 0 could be read" in err
+        )
+        assert 'replied \'1\'; reader json wants {"winner": "1"}' in err
+        assert "try reader: choice, which reads 8 of 8" in err
+        assert "no readable verdict" not in err
+        assert "--no-pilot" in err
+    sheet = json.loads((tmp_path / "run" / "datasheet.json").read_text())
+    assert sheet["run"]["partial"]
+    assert sheet["run"]["unfinished"] == {"mute": {"asked": PILOT, "planned": CALLS}}
+    assert (tmp_path / "run" / "datasheet.md").read_text().startswith("Partial: 20 of 24 calls")
+
+
+def test_no_pilot_goes_on_from_the_replies_of_the_pilot(command: Command, tmp_path: Path) -> None:
+    with ScriptedServer(lambda _: says("hm")) as server:
+        path = study(tmp_path, {"model": f"openai/m?base_url={server.url}"})
+        stopped = command("measure", path, "--out", "run", *FAST)
+        assert len(server.requests) == PILOT
+        whole = command("measure", path, "--out", "run", "--no-pilot", *FAST)
+        assert len({request.headers["idempotency-key"] for request in server.requests}) == CALLS
+        assert len(server.requests) == CALLS
+    assert (stopped.code, whole.code) == (1, 1)
+    assert f"no readable verdict in {CALLS} calls" in whole.err
+
+
+def test_a_judge_that_is_read_half_the_time_goes_on(command: Command, tmp_path: Path) -> None:
+    turns: list[str] = []
+
+    def script(request: Received) -> Answer:
+        turns.append(request.path)
+        return wins("tie") if len(turns) % 2 else says("well")
+
+    with ScriptedServer(script) as server:
+        path = study(tmp_path, {"model": f"openai/m?base_url={server.url}"})
+        done = command("measure", path, "--out", "run", "--concurrency", 1)
+        assert len(server.requests) == CALLS
+    assert done.code == 0, done.err
+
+
+def test_three_readable_of_eight_are_too_few(command: Command, tmp_path: Path) -> None:
+    turns: list[str] = []
+
+    def script(request: Received) -> Answer:
+        turns.append(request.path)
+        return wins("tie") if len(turns) <= 3 else says("well")
+
+    with ScriptedServer(script) as server:
+        path = study(tmp_path, {"model": f"openai/m?base_url={server.url}"})
+        done = command("measure", path, "--out", "run", "--concurrency", 1)
+        assert len(server.requests) == PILOT
+    assert done.code == 1
+    assert "of which 3 could be read (no answer 5)" in done.err
+
+
+def test_failed_calls_are_no_pilot_and_free_their_places(command: Command, tmp_path: Path) -> None:
+    """Every third call fails for good; eight replies are wanted, and eight are paid for."""
+    turns: list[str] = []
+
+    def script(request: Received) -> Answer:
+        turns.append(request.path)
+        return says("well") if len(turns) % 3 else fails(400, "no")
+
+    with ScriptedServer(script) as server:
+        path = study(tmp_path, {"model": f"openai/m?base_url={server.url}"})
+        done = command("measure", path, "--out", "run", "--concurrency", 64, *FAST)
+        assert replies(tmp_path / "run") == {("openai/m", "base"): PILOT}
+        assert PILOT < len(server.requests) <= 12
+    assert done.code == 1
+    assert "left after the first 8 replies" in done.err
+
+
+def test_a_server_that_fails_always_is_left_by_patience(command: Command, tmp_path: Path) -> None:
+    with ScriptedServer(lambda _: fails(500, "boom")) as server:
+        path = study(tmp_path, {"model": f"openai/m?base_url={server.url}"})
+        done = command("measure", path, "--out", "run", "--concurrency", 64, *FAST)
+        assert len({request.headers["idempotency-key"] for request in server.requests}) == CALLS
+    assert done.code == 1
+    assert "look at the server" in done.err
+    assert "left after the first" not in done.err
+
+
+def test_a_corrected_reader_reads_the_replies_of_the_same_prompt_again(
+    command: Command, tmp_path: Path
+) -> None:
+    judge = {"name": "mine", "prompt": PROMPT}
+    with ScriptedServer(lambda _: says("2")) as server:
+        model = f"openai/m?base_url={server.url}"
+        command("measure", study(tmp_path, {**judge, "model": model}), "--out", "run", *FAST)
+        assert len(server.requests) == PILOT
+        done = command(
+            "measure", study(tmp_path, {**judge, "model": model, "reader": "choice"}), "--out", "run", *FAST
+        )
+        assert done.code == 0, done.err
+        assert len(server.requests) == CALLS
+        other = command("measure", study(tmp_path, {**judge, "model": model}), "--out", "run", *FAST)
+        assert len(server.requests) == CALLS
+    assert other.code == 2
+    assert "holds another study (judges differ)" in other.err
+    assert not command("report", "run", "--format", "json").code
+
+
+def test_replies_in_the_schema_that_was_asked_for_are_not_those_of_another_request(
+    command: Command, tmp_path: Path
+) -> None:
+    """The server kept to a schema, which the other reader would not have asked for."""
+    judge = {"name": "mine", "prompt": PROMPT}
+    with ScriptedServer(lambda _: says('{"choice": "2"}')) as server:
+        model = f"openai/m?base_url={server.url}"
+        first = command("measure", study(tmp_path, {**judge, "model": model}), "--out", "run", *FAST)
+        assert "try reader: {json: choice}, which reads 8 of 8" in first.err
+        mended = {**judge, "model": model, "reader": {"json": "choice"}}
+        done = command("measure", study(tmp_path, mended), "--out", "run", *FAST)
+        assert len(server.requests) == PILOT + CALLS
+    assert done.code == 0, done.err
+
+
+def test_a_decision_leaves_a_judge_that_cannot_be_read(command: Command, tmp_path: Path) -> None:
+    with ScriptedServer(lambda _: says("neither")) as server:
+        judge = f"openai/m?base_url={server.url}"
+        done = command("measure", "-j", judge, "--decide", "dark_current<0.10", "--out", "run", *FAST)
+        assert len(server.requests) == PILOT
+    assert done.code == 1
+    assert "left after the first 8 replies" in done.err
+
+
+def test_the_first_eight_are_of_every_probe_and_of_either_order() -> None:
+    built = build_study(StudyConfig(judges=["openai/m"], probes=["vacuum", "ladder", "criterion"]), Path())
+    trials = [trial for trial in make_plan(built).trials if trial.judge.name == "openai/m"]
+    for protocol, mine in ranked(trials).items():
+        first = mine[:PILOT]
+        assert {trial.stimulus.probe for trial in first} == {"vacuum", "ladder"}
+        assert Counter(trial.order for trial in first) == {"uv": 4, "vu": 4}
+        assert len({trial.stimulus.id for trial in first}) == 4
+        assert {trial.protocol for trial in mine} == {protocol}
+    assert ranked(reversed(trials)) == ranked(trials)
