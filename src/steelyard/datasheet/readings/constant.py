@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TypeGuard
-
 from steelyard.datasheet.look_up import Figures
 from steelyard.datasheet.readings.answer import Answer
-from steelyard.datasheet.words.numbers import defined, times
-from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.run.unchanged import COMMONEST_ANSWER
+from steelyard.datasheet.words.numbers import times
+from steelyard.metrics.run.unchanged import COMMONEST_ANSWER, never_varies
 from steelyard.stimuli.original import ORIGINAL
 
 SAYS_NOTHING = "says nothing"
@@ -25,8 +22,3 @@ def says_nothing(figures: Figures, because: str) -> Answer | None:
         f"{SAYS_NOTHING}: it gives the same answer to everything, {answer} in {times(commonest, 'call')}, "
         f"{because}"
     )
-
-
-def never_varies(commonest: Estimate | None) -> TypeGuard[Estimate]:
-    """True where more than one call was scored, and all alike."""
-    return defined(commonest) and commonest.value == 1 and (commonest.denominator or 0) > 1

@@ -85,7 +85,7 @@ def _single(figures: Figures, gap: Estimate) -> str:
             gap,
             ("scores longer texts higher than shorter ones", "scores longer texts lower than shorter ones"),
             "scores longer and shorter texts alike",
-            "too few data to say whether it scores by length",
+            "too few data to say whether longer texts score higher",
         )
         + " with the same label"
     )

@@ -13,10 +13,10 @@ from steelyard.datasheet.readings.instrument import instrument, resolution_moved
 from steelyard.datasheet.readings.length import length
 from steelyard.datasheet.readings.more_data import more_calls
 from steelyard.datasheet.readings.reliability import repeatability, robustness
-from steelyard.datasheet.readings.run import cost, volatility
+from steelyard.datasheet.readings.run import cost, failures, volatility
 from steelyard.datasheet.words.glossary import KINDS
 from steelyard.datasheet.words.numbers import abstentions, figure, times
-from steelyard.metrics.common import DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE
+from steelyard.metrics.common import DARK_CURRENT
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Fault, Faults
 from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO
@@ -29,7 +29,6 @@ from steelyard.metrics.pairs.natural import FLIP_FIRST, FLIP_SECOND, ORDER_CONSI
 from steelyard.metrics.pairs.sensitivity import MISS_BY_TIE, TARGET_SENSITIVITY
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
 from steelyard.metrics.pairs.threshold import DELTA75
-from steelyard.metrics.run.losses import UNEVEN
 from steelyard.trials.builtin_prompts import GRADED
 
 NATURAL = "Natural pairs"
@@ -233,23 +232,6 @@ def _natural(figures: Figures, protocol: str = "base") -> Answer | None:
     )
 
 
-def _failures(figures: Figures) -> Answer | None:
-    rates = [figures.find(metric) for metric in (UNREADABLE_RATE.id, FAILED_RATE.id)]
-    known = [rate for rate in rates if rate is not None and rate.value is not None]
-    if not known:
-        return None
-    order = ("flagged", "underpowered", "clear")
-    word = min((rate.finding or "clear" for rate in known), key=order.index)
-    parts = [f"{rate.metric.removesuffix('_rate')} {times(rate, 'call')}" for rate in known]
-    declines = abstentions(known[0])
-    needed = max(known, key=lambda rate: (rate.finding == "underpowered", rate.calls_needed or 0))
-    uneven = " and ".join(rate.metric.removesuffix("_rate") for rate in known if rate.reading == UNEVEN)
-    depends = f"; {uneven} calls depend on what is shown, so the rest may mislead" if uneven else ""
-    # Where one rate is flagged already, more calls are no remedy for it.
-    more = more_calls(needed) if word == "underpowered" else ""
-    return word, f"{', '.join(parts)}; none of them counts as a score{declines}{depends}{more}"
-
-
 QUESTIONS: dict[str, Callable[[Figures], Answer | None]] = {
     "Zero point": _zero_point,
     "Position": _position,
@@ -267,7 +249,7 @@ QUESTIONS: dict[str, Callable[[Figures], Answer | None]] = {
     "Repeatability": repeatability,
     "Volatility": volatility,
     "Cost": cost,
-    "Failures": _failures,
+    "Failures": failures,
 }
 """What a datasheet answers, in order."""
 

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from steelyard.datasheet.look_up import Figures
-from steelyard.datasheet.readings.answer import Answer, unanswered
+from steelyard.datasheet.readings.answer import Answer, unanswered, worst
 from steelyard.datasheet.readings.constant import says_nothing
-from steelyard.datasheet.words.glossary import probe_title
-from steelyard.datasheet.words.numbers import defined, figure, value
+from steelyard.datasheet.readings.more_data import more_calls
+from steelyard.datasheet.words.glossary import probe_label, probe_title
+from steelyard.datasheet.words.numbers import abstentions, defined, figure, times, value
+from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.findings import CLEAR, UNDERPOWERED
 from steelyard.metrics.run.cost import COST_PER_CALL
+from steelyard.metrics.run.losses import UNEVEN
 from steelyard.metrics.run.run_cost import COST_PER_POINT_MEAN, COST_PER_POINT_POOLED
+from steelyard.metrics.scores.change import ACCURACY_CHANGE
+from steelyard.probes.catalogue import gathered
+from steelyard.probes.probe import EDITS
+from steelyard.wording import counted
 
 
 def volatility(figures: Figures) -> Answer | None:
@@ -24,10 +32,16 @@ def volatility(figures: Figures) -> Answer | None:
     if nothing := says_nothing(figures, "so its accuracy follows the labels of each probe"):
         return nothing
     mean, least, most, spread, sampling = known
+    right = f"right in {figure(mean)} of calls in the mean over probes"
+    changes = [figures.of_probe(probe, ACCURACY_CHANGE.id, protocol="base") for probe in gathered(EDITS)]
+    told = sorted((change for change in changes if defined(change)), key=lambda change: change.value or 0.0)
+    if told:
+        ends = [f"{figure(change)} ({probe_label(change.probe)})" for change in (told[0], *told[1:][-1:])]
+        moved = f"against the same items unchanged accuracy changes by {' to '.join(ends)}"
+        return "measured", f"{right}; {moved}"
     return "measured", (
-        f"right in {figure(mean)} of calls in the mean over probes, from {value(least)} ({_probe(least)}) to "
-        f"{value(most)} ({_probe(most)}); spread {value(spread)}, where sampling alone would give "
-        f"{value(sampling)}"
+        f"{right}, from {value(least)} ({_probe(least)}) to {value(most)} ({_probe(most)}); "
+        f"spread {value(spread)}, where sampling alone would give {value(sampling)}"
     )
 
 
@@ -46,6 +60,26 @@ def cost(figures: Figures) -> Answer | None:
     elif defined(pooled):
         per_point = f", {value(pooled)} for all probes per point of their mean accuracy"
     return "measured", f"{value(call)} per call{per_point}"
+
+
+def failures(figures: Figures) -> Answer | None:
+    """Calls without a verdict; where there is none, however few were made, nothing is missing."""
+    rates = [figures.find(metric) for metric in (UNREADABLE_RATE.id, FAILED_RATE.id)]
+    known = [rate for rate in rates if rate is not None and rate.value is not None]
+    if not known:
+        return None
+    if not any(rate.numerator for rate in known):
+        said = f"each of {counted(known[0].n_calls, 'call')} ended in a verdict"
+        return CLEAR, f"{said}{abstentions(known[0])}"
+    word = worst(*(rate.finding or CLEAR for rate in known))
+    parts = [f"{rate.metric.removesuffix('_rate')} {times(rate, 'call')}" for rate in known]
+    declines = abstentions(known[0])
+    needed = max(known, key=lambda rate: (rate.finding == UNDERPOWERED, rate.calls_needed or 0))
+    uneven = " and ".join(rate.metric.removesuffix("_rate") for rate in known if rate.reading == UNEVEN)
+    depends = f"; {uneven} calls depend on what is shown, so the rest may mislead" if uneven else ""
+    # Where one rate is flagged already, more calls are no remedy for it.
+    more = more_calls(needed) if word == UNDERPOWERED else ""
+    return word, f"{', '.join(parts)}; none of them counts as a score{declines}{depends}{more}"
 
 
 def _probe(estimate: Estimate) -> str:

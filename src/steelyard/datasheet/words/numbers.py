@@ -197,9 +197,7 @@ def remarks(estimate: Estimate) -> str:
         excluded(estimate),
         f"bounds {bounds(estimate)}" if bounds(estimate) else "",
         f"chance {decimal(estimate.chance)}" if estimate.chance is not None else "",
-        f"detectable {decimal(estimate.minimum_detectable)}"
-        if estimate.minimum_detectable is not None
-        else "",
+        _detectable(estimate),
         f"decided after about {counted(estimate.calls_needed, 'call')}, if the share stays"
         if estimate.calls_needed is not None
         else "",
@@ -208,6 +206,16 @@ def remarks(estimate: Estimate) -> str:
         estimate.note or ("" if not undefined(estimate) else reason(estimate)),
     ]
     return "; ".join(part for part in parts if part)
+
+
+def _detectable(estimate: Estimate) -> str:
+    """The smallest effect that would have shown; a share can not lie further off than its range is wide."""
+    least = estimate.minimum_detectable
+    if least is None:
+        return ""
+    limit = metric_named(estimate.metric).limit
+    room = max(limit.value, 1 - limit.value) if limit and estimate.denominator is not None else 1.0
+    return f"detectable {decimal(least)}" if least <= room else "too few data to detect any effect"
 
 
 def condition(group: Mapping[str, str | float]) -> str:

@@ -6,6 +6,8 @@ probe asked it: is it right, does it lean, does it answer twice alike, does it a
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 import numpy as np
 
 from steelyard.arrays import Ints
@@ -103,3 +105,8 @@ def _commonest(heading: Heading, scores: Scores) -> Estimate:
     answer = int(levels[np.argmax(counts)]) if len(levels) else 0
     tally = score_tally(scores, scores.decided & (scores.score == answer), scores.decided)
     return share(heading, COMMONEST_ANSWER, scores, tally, notes=[f"answer {answer}"] if len(levels) else [])
+
+
+def never_varies(commonest: Estimate | None) -> TypeGuard[Estimate]:
+    """True where more than one call was scored, and all alike."""
+    return commonest is not None and commonest.value == 1 and (commonest.denominator or 0) > 1

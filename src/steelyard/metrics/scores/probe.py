@@ -25,6 +25,7 @@ from steelyard.metrics.scores.against_labels import (
     binary_figures,
     ordinal_figures,
 )
+from steelyard.metrics.scores.change import ACCURACY_CHANGE, accuracy_change
 from steelyard.metrics.scores.columns import Scores, collect_scores
 from steelyard.metrics.scores.invariance import (
     EXCESS_FLIP,
@@ -56,6 +57,7 @@ from steelyard.verdicts.observations import Observations
 
 METRICS = (
     ACCURACY,
+    ACCURACY_CHANGE,
     INVARIANCE,
     EXCESS_FLIP,
     NOISE_FLOOR,
@@ -105,6 +107,7 @@ def pointwise_estimates(
         # Without a verdict on an edit, figures of the items alone would stand in its place.
         if np.any(edits.readable):
             estimates.append(accuracy(heading.within(kind=ORIGINAL), plain))
+            estimates.append(accuracy_change(heading, scores))
         estimates += invariance_estimates(heading, scores)
     if not len(edits) or (_repeated(plain) and np.any(edits.readable)):
         estimates.append(noise_floor(heading, plain))

@@ -22,7 +22,10 @@ from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.datasheet.words.signs import MARKS
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.metric import Metric
+from steelyard.metrics.run.unchanged import COMMONEST_ANSWER, never_varies
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
+from steelyard.stimuli.original import ORIGINAL
 
 PAGE = 1090
 """Room for a drawing, in pixels; judges that do not fit go below."""
@@ -30,12 +33,14 @@ MAJORITY = JudgeEntry("majority of all", "", False, {})
 """Stands among the judges where there are several."""
 RIGHT = (
     "Verdicts that are the expected one, by probe. A stronger colour is a higher share; below it stand "
-    "the 95 % interval and the count. The majority of several judges stands beside them, baselines "
-    "apart."
+    "the 95 % interval and the count; where a probe shows some of the items only, the share on the same "
+    "items unchanged. The majority of several judges stands beside them, baselines apart."
 )
+CONSTANT = "always the same"
+"""Stands where a share would only say that a judge's answers never vary."""
 KEPT = (
     "Verdicts on edited texts that equal the judge's own verdict on the unchanged one; only edits that "
-    "keep the label ask for it. A judge that always says the same has an invariance of 1. ! is flagged: "
+    "keep the label ask for it. Of a judge that always answers the same it says nothing. ! is flagged: "
     "the edit changes more than repeats do; ? is underpowered."
 )
 
@@ -129,10 +134,29 @@ class _Shares:
         estimate = self.found.get((judge.name, probe))
         if estimate is None or numbers.undefined(estimate):
             return Tile(row, column, "–" if estimate is None else "undefined")
+        if estimate.metric == INVARIANCE.id and never_varies(self._whole(judge, COMMONEST_ANSWER)):
+            return Tile(row, column, CONSTANT)
         sign = "" if judge.baseline else MARKS.get(_word(self.summary, estimate), "")
-        beside = f"{numbers.interval(estimate)} {numbers.counts(estimate)}".strip()
+        beside = self._same_items(judge, estimate) or _spelled(estimate)
         figure = f"{numbers.value(estimate)} {sign}".rstrip()
         return Tile(row, column, figure, beside, estimate.value, "muted" if judge.baseline else "stable")
+
+    def _whole(self, judge: JudgeEntry, metric: Metric) -> Estimate | None:
+        """A figure of all unchanged items."""
+        return self.summary.datasheet.find(judge.name, metric.id, ORIGINAL, protocol="base")
+
+    def _same_items(self, judge: JudgeEntry, estimate: Estimate) -> str:
+        """Accuracy on the same items unchanged, where they are not all of them."""
+        every = self._whole(judge, ACCURACY)
+        group = {**estimate.group, "kind": ORIGINAL}
+        same = self.summary.datasheet.find(judge.name, ACCURACY.id, estimate.probe, **group)
+        if estimate.metric != ACCURACY.id or not numbers.defined(every) or not numbers.defined(same):
+            return ""
+        return f"unchanged {numbers.value(same)}" if same.n_units < every.n_units else ""
+
+
+def _spelled(estimate: Estimate) -> str:
+    return f"{numbers.interval(estimate)} {numbers.counts(estimate)}".strip()
 
 
 def _word(summary: Summary, estimate: Estimate) -> str:
