@@ -143,7 +143,9 @@ def _observed(study: Study, judge: Judge) -> Iterator[Observation]:
         )
         answer = provider.score(presentation) if len(texts) == 1 else provider.answer(presentation)
         verdict = Tie() if answer == "tie" else Decided(answer)
-        yield Observation(judge.name, "base", stimulus, showing.order, showing.replicate, verdict, Usage(), "")
+        yield Observation(
+            judge.name, "base", stimulus, showing.order, showing.replicate, verdict, Usage(), ""
+        )
 
 
 def _showings(study: Study, protocols: frozenset[str]) -> list[Showing]:
@@ -173,3 +175,34 @@ def _write_rows(path: Path, rows: int, seed: int) -> None:
                 for _ in range(chance.randint(5, 10))
             )
             writer.writerow([number, f"What about case {number}?", f"{text}.", number % 2])
+
+
+def rates(folder: Path, seeds: Iterable[int], rows: int = 200) -> Iterator[tuple[str, str, int, int, int]]:
+    """Form, judge, seeds, how often the word is the due one, how often the facts are the due ones."""
+    tallies: dict[tuple[str, str], list[tuple[bool, bool]]] = {}
+    for seed in seeds:
+        for form, due, found in (
+            ("pairs", PAIRS, judged_pairs(seed)),
+            ("single texts", SCORES, judged_scores(folder, rows, seed)),
+        ):
+            for name, verdict in found.items():
+                _, word, title = due[name]
+                alone = [fact.title for fact in verdict.facts] == [title] if title else True
+                tallies.setdefault((form, name), []).append((verdict.word == word, alone))
+    for (form, name), each in tallies.items():
+        yield form, name, len(each), sum(word for word, _ in each), sum(all(both) for both in each)
+
+
+def table(folder: Path, seeds: int) -> str:
+    """The rates of the first seeds, as Markdown."""
+    lines = ["| | judge | word as due | its own fault, and no other |", "| :-- | :-- | --: | --: |"]
+    for form, name, count, words, alone in rates(folder, range(seeds)):
+        lines.append(f"| {form} | {name} | {words}/{count} | {alone}/{count} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as place:
+        print(table(Path(place), 30))
