@@ -381,9 +381,10 @@ def test_a_datasheet_of_scores_names_costs_and_volatility() -> None:
     assert titles[:3] == ["Unchanged items", "Reliability", "Failures"]
     assert titles[3:] == ["Typing errors", "Grades", "Stability", "Cost", "Volatility over probes"]
     typed = next(section for section in sections(sheet) if section.title == "Typing errors")
-    assert [(row.label, row.depth) for row in typed.rows[:3]] == [
+    assert [(row.label, row.depth) for row in typed.rows[:4]] == [
         ("accuracy", 0),
         ("unchanged items", 1),
+        ("change of accuracy", 0),
         ("invariance", 0),
     ]
 

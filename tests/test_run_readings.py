@@ -16,7 +16,7 @@ def test_volatility_and_cost_are_read() -> None:
     told = {(r.judge, r.title): r for r in sheet.readings}
     said = told["openai/gpt-4o", "Volatility"].sentence
     assert said.startswith(f"right in {mean.value:.2f} [")
-    assert "sampling alone would give" in said
+    assert "; against the same items unchanged accuracy changes by " in said
     assert told["openai/gpt-4o", "Cost"].word == "measured"
     # A judge that costs nothing has nothing to say of it; one without a price says so.
     assert ("vllm/llama-4-maverick", "Cost") not in told
@@ -40,7 +40,15 @@ def test_a_judge_without_a_readable_call_is_not_told_to_ask_more() -> None:
 
 
 def test_too_few_calls_to_say_whether_few_are_lost() -> None:
-    rates = loss_estimates("j", [call(f"i{n}", 1, 1) for n in range(20)], 7)
-    (reading,) = readings_of([JudgeEntry("j", "m", False, {})], rates)
+    lost = [call(f"i{n}", "failed" if n == 3 else 1, 1) for n in range(20)]
+    (reading,) = readings_of([JudgeEntry("j", "m", False, {})], loss_estimates("j", lost, 7))
     assert reading.word == "underpowered"
     assert "would decide in four runs of five, if the share stays" in reading.sentence
+
+
+def test_where_no_call_is_lost_nothing_is_missing() -> None:
+    """Twenty calls say little of a rate, and all of what is missing from this sheet."""
+    rates = loss_estimates("j", [call(f"i{n}", 1, 1) for n in range(20)], 7)
+    assert {rate.finding for rate in rates} == {"underpowered"}
+    (reading,) = readings_of([JudgeEntry("j", "m", False, {})], rates)
+    assert (reading.word, reading.sentence) == ("clear", "each of 20 calls ended in a verdict")

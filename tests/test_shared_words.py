@@ -74,6 +74,6 @@ def test_groups_are_even_and_keep_the_order(judges: int, most: int, sizes: list[
 
 
 def test_meanings_stand_once_each_and_only_where_there_are_any() -> None:
-    assert metric_meanings(["accuracy", "of_a_plugin", "accuracy"])[0][0] == "accuracy"
+    assert metric_meanings(["accuracy", "of_a_plugin", "accuracy"])[0].label == "accuracy"
     assert len(metric_meanings(["accuracy", "of_a_plugin", "accuracy"])) == 1
     assert [name for name, _ in interval_meanings(["wilson", "own", "wilson"])] == ["wilson", "own"]

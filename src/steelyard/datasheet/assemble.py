@@ -22,6 +22,7 @@ from steelyard.metrics.metric import Metric, undeclared
 from steelyard.metrics.panel.over_judges import PANEL
 from steelyard.metrics.panel.panel import panel_estimates
 from steelyard.metrics.remedies.cured import Cured, cured_judges
+from steelyard.metrics.remedies.juries import jury_remedies
 from steelyard.metrics.run.cost import Dollars
 from steelyard.metrics.run.edit_family import TESTED as EDITS
 from steelyard.metrics.run.edit_family import read_together
@@ -86,6 +87,7 @@ def assemble(
             remedies += bench.remedies(prices)
     sitting = [judge.name for judge in ordered if not judge.baseline and not judge.members]
     measured = {name: seen.of_judge(name) for name in sitting}
+    remedies += _juries(seen, sitting, prices, seed, faults) if remedies else []
     panel = _panel(measured, estimates, seed, faults) if form == POINTWISE else []
     # Figures of items as they are are no probe's: volatility, costs and juries count those of probes.
     told = {_place(e) for e in whole}
@@ -187,6 +189,17 @@ class _Bench:
 def _place(estimate: Estimate) -> tuple[str, str, str, str]:
     """What an estimate is about."""
     return estimate.judge, estimate.probe, estimate.metric, canonical_json(dict(estimate.group))
+
+
+def _juries(
+    seen: Observations,
+    judges: Sequence[str],
+    prices: Mapping[str, Dollars | None] | None,
+    seed: int,
+    faults: Faults,
+) -> list[Cured]:
+    make = partial(jury_remedies, seen, judges, prices, seed)
+    return faults.guarded("", "juries as a remedy", make, lambda _: [])
 
 
 def _panel(

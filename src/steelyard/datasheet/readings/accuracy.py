@@ -28,7 +28,8 @@ def accuracy(figures: Figures) -> Answer | None:
     gain = _first(figures, probe, ACCURACY_GAIN.id, ERROR_GAIN.id)
     kappa = _first(figures, probe, KAPPA.id, QWK.id)
     tests = [estimate for estimate in (gain, kappa) if defined(estimate)]
-    word = worst(*(estimate.finding or UNDERPOWERED for estimate in tests)) if defined(kappa) else "undefined"
+    held = defined(kappa) and kappa.finding is not None
+    word = worst(*(estimate.finding or UNDERPOWERED for estimate in tests)) if held else "undefined"
     parts = [
         f"{_opening(word, gain)}gives the reference answer in {times(right, 'call')} on {noun}, "
         f"{figure(right)}{abstentions(right)}",
@@ -104,8 +105,8 @@ def _beside(figures: Figures, probe: str, gain: Estimate | None) -> str:
 def _beyond_chance(kappa: Estimate | None) -> str:
     if kappa is None:
         return ""
-    if not defined(kappa):
-        return f"agreement beyond chance says nothing: {kappa.note}"
+    if not defined(kappa) or kappa.finding is None:
+        return f"agreement beyond chance says nothing: {(kappa.note or '').split('; ')[0]}"
     floor = KAPPA.limit
     return f"beyond chance {figure(kappa)}" + (f", floor {floor.value:g}" if floor else "")
 

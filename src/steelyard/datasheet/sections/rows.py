@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.look_up import Condition, Group
 from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import Metric, ShownAs
 
@@ -26,6 +27,11 @@ class Row:
     """False for rows that a short report leaves out."""
     headline: bool = False
     """True for the few rows that baselines are shown with."""
+
+    @property
+    def metric(self) -> Metric:
+        """What the figures of the row are."""
+        return metric_named(next(iter(self.cells.values())).metric)
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from steelyard.datasheet.words.glossary import INTERVALS, metric_named
+from steelyard.metrics.metric import Metric
 
 
-def metric_meanings(metrics: Iterable[str]) -> list[tuple[str, str]]:
-    """Label and meaning of each metric that has one, each once, in order of first appearance."""
-    named = map(metric_named, dict.fromkeys(metrics))
-    return [(each.label, each.meaning) for each in named if each.meaning]
+def metric_meanings(metrics: Iterable[str]) -> list[Metric]:
+    """Each metric that has a meaning, once, in order of first appearance."""
+    return [metric for metric in map(metric_named, dict.fromkeys(metrics)) if metric.meaning]
 
 
 def interval_meanings(methods: Iterable[str]) -> list[tuple[str, str]]:

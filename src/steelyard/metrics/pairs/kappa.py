@@ -18,6 +18,7 @@ from steelyard.metrics.stats.intervals import AGREEMENT
 
 _ANSWERS = np.array([0.0, 1.0, 2.0])
 ALL_TIES = "people call every pair a tie"
+ONE_SLOT = "what people chose stood in the same slot in every call"
 
 
 def kappa(heading: Heading, pairs: Pairs, lacking: str) -> Estimate:
@@ -31,6 +32,8 @@ def kappa(heading: Heading, pairs: Pairs, lacking: str) -> Estimate:
     if not np.any(pairs.better > 0):
         return heading.undefined(KAPPA, ALL_TIES, "call", excluded(pairs))
     table = _table(pairs)
+    if np.count_nonzero(table.sum((0, 2))) < 2:
+        return heading.undefined(KAPPA, ONE_SLOT, "call", excluded(pairs))
     beyond = Beyond(table, lambda sums: agreement.kappa(sums, _ANSWERS), AGREEMENT, int(read.sum()))
     limit = KAPPA.limit_in(heading.group, heading.probe)
     word = beyond.word(limit) if limit else None

@@ -15,6 +15,7 @@ import numpy as np
 
 from steelyard.arrays import Floats, Ints, Mask
 from steelyard.identity import rng_for
+from steelyard.tasks.scale import Ordinal, parse_scale
 
 BINARY = "0-1"
 """The scale of yes and no."""
@@ -49,6 +50,16 @@ class Ballots:
         """The same items, without judges that answered none of them."""
         spoke = np.flatnonzero((~np.isnan(self.votes)).any(axis=0))
         return replace(self, votes=self.votes[:, spoke], judges=tuple(self.judges[n] for n in spoke))
+
+    @property
+    def ends(self) -> Floats:
+        """(items × 2) lowest and highest answer of each item's scale; infinite where it has no name."""
+        ends = np.tile([-np.inf, np.inf], (len(self.scale), 1))
+        for number, name in enumerate(self.scales):
+            scale = parse_scale(name) if name else None
+            if isinstance(scale, Ordinal):
+                ends[self.scale == number] = scale.low, scale.high
+        return ends
 
     @property
     def binary(self) -> Mask:

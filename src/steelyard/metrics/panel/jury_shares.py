@@ -63,9 +63,13 @@ class Sitting:
 def sitting(votes: Ballots, members: Sequence[str]) -> Sitting:
     """The majority of these judges."""
     mine = votes.votes[:, [votes.judges.index(name) for name in members]]
-    answers = np.unique(np.concatenate([mine[~np.isnan(mine)], votes.labels]))
-    filled = np.stack([majority(np.where(np.isnan(mine), answer, mine), TIE) for answer in answers])
-    right = filled == votes.labels
+    ends, labels = votes.ends, votes.labels[:, None]
+    answers = np.unique(np.concatenate([mine[~np.isnan(mine)], votes.labels, ends[np.isfinite(ends)]]))
+    filled = []
+    for answer in answers:
+        possible = (ends[:, :1] <= answer) & (answer <= ends[:, 1:])
+        filled.append(majority(np.where(np.isnan(mine), np.where(possible, answer, labels), mine), TIE))
+    right = np.stack(filled) == votes.labels
     # Lost votes that all go one way move a majority furthest.
     return Sitting(votes, tuple(members), majority(mine, TIE), right.all(0), right.any(0))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -12,6 +13,7 @@ from steelyard.metrics.common import AGREEMENT_FLOOR, KAPPA
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_VERDICTS, Heading
 from steelyard.metrics.metric import Metric, ShownAs
+from steelyard.metrics.proportions import join
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.resampled import Sums, resampled
 from steelyard.metrics.scores.shares import abstentions, false_rates, unlabelled, within_one
@@ -160,7 +162,7 @@ def _figures(
 def _figure(
     heading: Heading, metric: Metric, formula: Formula, sums: Sums, values: Floats, lacking: str
 ) -> Estimate:
-    return resampled(
+    found = resampled(
         heading,
         metric,
         sums,
@@ -172,6 +174,10 @@ def _figure(
         notes=(_NOTES.get(metric), *abstentions(sums.rows, "left out")),
         alike=lambda: _mixture(formula, sums, values),
     )
+    if found.finding is None or np.count_nonzero(sums.table.sum((0, 2))) > 1:
+        return found
+    # Of labels that are all alike agreement beyond chance is 0 or undefined, whoever the judge is.
+    return replace(found, finding=None, calls_needed=None, note=join([CONSTANT_LABELS, found.note]))
 
 
 def _mixture(formula: Formula, sums: Sums, values: Floats) -> Interval | None:

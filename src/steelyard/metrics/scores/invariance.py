@@ -151,6 +151,7 @@ def _excess(heading: Heading, comparisons: Comparisons) -> Estimate:
     if not both.any():
         why = NO_REPEATS if comparisons.made.any() else NOT_BOTH if len(rows) else NO_ORIGINALS
         return heading.undefined(EXCESS_FLIP, why, "comparison", rows.lost())
+    used = rows.where(both[rows.item])
     mean = ClusterMean.of(comparisons.unit[both], (flips - comparisons.floor)[both])
     flip, floor = float(flips[both].mean()), float(comparisons.floor[both].mean())
     method = "wilson_cluster_difference" if mean.even else "t_cluster"
@@ -165,9 +166,9 @@ def _excess(heading: Heading, comparisons: Comparisons) -> Estimate:
         unit="comparison",
         value=mean.mean,
         intervals=(Interval(method, *limits(0.975)),),
-        n_calls=len(rows.where(both[rows.item] & rows.readable)),
+        n_calls=int(np.count_nonzero(used.readable)),
         n_units=int(both.sum()),
-        n_clusters=rows.n_clusters,
+        n_clusters=used.n_clusters,
         excluded=rows.lost(),
         bounds=bounds,
         chance=0.0,
@@ -178,7 +179,7 @@ def _excess(heading: Heading, comparisons: Comparisons) -> Estimate:
             [
                 f"edits differ in {flip:.2f}, repeats of the original in {floor:.2f}; margin {MARGIN:g}",
                 NO_SPREAD if mean.even else None,
-                ONE_CLUSTER if rows.n_clusters < 2 else None,
+                ONE_CLUSTER if used.n_clusters < 2 else None,
                 by_loss(seen, word),
             ]
         ),

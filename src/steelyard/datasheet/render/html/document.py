@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from steelyard.datasheet.render.html.drawing.interval_bar import interval_bar
 from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import metric_named
+from steelyard.datasheet.words.glossary import FINDINGS, metric_named
 from steelyard.datasheet.words.signs import MARKS, SIGNS
 from steelyard.datasheet.words.verdict_text import brought, capital
 from steelyard.identity import short_hash
@@ -50,6 +50,7 @@ def _environment() -> Environment:
         capital=capital,
         metric_named=metric_named,
         words=SIGNS,
+        meanings=FINDINGS,
         marks=MARKS,
         short_hash=short_hash,
         bar=interval_bar,

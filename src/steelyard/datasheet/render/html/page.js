@@ -14,7 +14,7 @@
   });
   var opened = [];
   addEventListener("beforeprint", function () {
-    opened = Array.prototype.filter.call(document.querySelectorAll("details.data"), function (d) { return !d.open; });
+    opened = Array.prototype.filter.call(document.querySelectorAll("details.data, details.fold"), function (d) { return !d.open; });
     opened.forEach(function (d) { d.open = true; });
   });
   addEventListener("afterprint", function () { opened.forEach(function (d) { d.open = false; }); });

@@ -9,11 +9,13 @@ from steelyard.datasheet.exhibits import told
 from steelyard.datasheet.render.exhibited import exhibited
 from steelyard.datasheet.render.html.document import document
 from steelyard.datasheet.render.html.figures.catalogue import figures
-from steelyard.datasheet.sections.remedies import remedy_line, remedy_tables, unknown_remedies
+from steelyard.datasheet.sections.folds import folds
+from steelyard.datasheet.sections.remedies import QUESTION, remedy_brief, remedy_tables
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.sections.together import alone, together
 from steelyard.datasheet.words.glossary import FINDINGS, probe_title
 from steelyard.datasheet.words.meanings import interval_meanings, metric_meanings
+from steelyard.datasheet.words.short_names import short_names
 from steelyard.datasheet.words.visible import lines
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Faults
@@ -29,9 +31,11 @@ def render(datasheet: Datasheet, faults: Faults | None = None) -> str:
         sheet=sheet,
         summary=summary,
         figures=figures(summary, faults),
+        folds=folds(summary),
+        labels=short_names([judge.name for judge in sheet.judges]),
         remedies=remedy_tables(summary),
-        remedy_line=remedy_line,
-        unknown_remedies=unknown_remedies,
+        remedy_brief=remedy_brief,
+        remedies_question=QUESTION,
         exhibits=exhibited(sheet),
         told=told,
         lines=lines,

@@ -19,7 +19,7 @@ ROLES = (
     *("ink", "muted", "grid", "paper", "accent"),
     *(f"series-{number}" for number in range(1, 9)),
     *("stable", "slot-1", "slot-2", "one-sided", "other", "none"),
-    *("good", "bad", "wait"),
+    *("good", "bad", "wait", "share"),
 )
 """Colours by role; the style sheet gives each a value in the light and in the dark theme."""
 
@@ -50,6 +50,17 @@ def rate_axis(field: str, title: str | None, *, grid: bool = True) -> Spec:
     """A rate from 0 to 1 with quarters marked."""
     axis = {"title": title, "values": QUARTERS, "format": ".2~f", "grid": grid}
     return {"field": field, "type": "quantitative", "scale": {"domain": [0, 1], "nice": False}, "axis": axis}
+
+
+ROOTS = (0, 0.1, 0.25, 0.5, 0.75, 1)
+"""Marks of a square-root axis."""
+
+
+def root_axis(field: str, title: str) -> Spec:
+    """A rate from 0 to 1 on a square-root axis, so that small shares stay apart."""
+    axis = {"title": title, "values": ROOTS, "format": ".2~f", "grid": True}
+    scale = {"type": "sqrt", "domain": [0, 1], "nice": False}
+    return {"field": field, "type": "quantitative", "scale": scale, "axis": axis}
 
 
 def draw(layers: Sequence[Spec], *, width: int, height: int, title: str, label: str) -> str:

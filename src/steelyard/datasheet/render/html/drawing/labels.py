@@ -6,9 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-LETTER, LINE = 7.0, 16.0
+LETTER, LINE = 8.0, 16.0
 """Width of a letter and height of a line, in pixels, at the figure's font size."""
-LIFTS = (0.0, *(side * lines for lines in (0.7, 1.2, 2.0, 3.0, 4.0, 5.0, 6.0) for side in (-1, 1)))
+LIFTS = (
+    0.0,
+    *(side * lines for lines in (0.7, 1.2, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0) for side in (-1, 1)),
+)
 """How far a label may move up or down, in lines, nearest first."""
 
 

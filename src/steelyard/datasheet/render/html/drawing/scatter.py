@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import atan2, degrees, hypot
+from math import atan2, copysign, degrees, hypot, sqrt
 
-from steelyard.datasheet.render.html.drawing.chart import TEXT, Spec, colour, draw, layer, mark, rate_axis
+from steelyard.datasheet.render.html.drawing.chart import (
+    TEXT,
+    Spec,
+    colour,
+    draw,
+    layer,
+    mark,
+    rate_axis,
+    root_axis,
+)
 from steelyard.datasheet.render.html.drawing.figure import (
     Figure,
     Look,
@@ -22,6 +31,7 @@ from steelyard.datasheet.render.html.drawing.figure import (
 from steelyard.datasheet.render.html.drawing.labels import Box, Label, place
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
 
 WIDTH, HEIGHT = 430, 380
@@ -55,11 +65,6 @@ class Point:
         """The two values."""
         return self.x.value or 0.0, self.y.value or 0.0
 
-    @property
-    def pixel(self) -> tuple[float, float]:
-        """Where the mark stands, from the upper left corner."""
-        return self.at[0] * WIDTH, (1 - self.at[1]) * HEIGHT
-
 
 @dataclass(frozen=True)
 class Axes:
@@ -70,10 +75,28 @@ class Axes:
     y: Spec
     """Vertical rate."""
 
+    roots: bool = False
+    """True where both are square-root axes, on which small shares stay apart."""
+
     @classmethod
     def named(cls, x: str, y: str) -> Axes:
         """Rates from 0 to 1 under these titles."""
         return cls(rate_axis("x", x), rate_axis("y", y))
+
+    @classmethod
+    def of_roots(cls, x: str, y: str) -> Axes:
+        """The same on square-root axes."""
+        return cls(root_axis("x", x), root_axis("y", y), roots=True)
+
+    def pixel(self, at: tuple[float, float]) -> tuple[float, float]:
+        """Where two rates lie, from the upper left corner."""
+        x, y = (sqrt(at[0]), sqrt(at[1])) if self.roots else at
+        return x * WIDTH, (1 - y) * HEIGHT
+
+    def rates(self, across: float, down: float) -> tuple[float, float]:
+        """The two rates at a place; beyond the axes they go on with their sign."""
+        x, y = across / WIDTH, 1 - down / HEIGHT
+        return (copysign(x * x, x), copysign(y * y, y)) if self.roots else (x, y)
 
     def line(self, start: tuple[float, float], end: tuple[float, float], drawn: Spec) -> Spec:
         """A straight line between two places."""
@@ -89,6 +112,54 @@ class Axes:
         return layer([{"x": at[0], "y": at[1], "text": text}], drawn, x=self.x, y=self.y, text=TEXT)
 
 
+@dataclass(frozen=True)
+class Bounds:
+    """The limits that a datasheet holds the two rates against; None where it holds one against none."""
+
+    x: float | None
+    """Of the horizontal rate."""
+    y: float | None
+    """Of the vertical rate."""
+
+    @classmethod
+    def of(cls, x: Sequence[Estimate | None], y: Sequence[Estimate | None]) -> Bounds:
+        """The limits of the first estimates that have one."""
+        return cls(_limit(x), _limit(y))
+
+    def layers(self, axes: Axes) -> list[Spec]:
+        """A dashed line for each limit, with its value."""
+        drawn = mark("rule", color=colour("ink"), strokeWidth=1, strokeDash=[2, 3])
+        text = mark("text", color=colour("ink"), fontSize=11)
+        layers: list[Spec] = []
+        if self.x is not None:
+            told = {**text, "align": "left", "baseline": "top", "dx": 4, "dy": 2}
+            layers.append(axes.line((self.x, 0), (self.x, 1), drawn))
+            layers.append(axes.words((self.x, 1), f"limit {self.x:g}", told))
+        if self.y is not None:
+            told = {**text, "align": "right", "baseline": "bottom", "dx": -2, "dy": -2}
+            layers.append(axes.line((0, self.y), (1, self.y), drawn))
+            layers.append(axes.words((1, self.y), f"limit {self.y:g}", told))
+        return layers
+
+    def room(self, axes: Axes) -> list[Box]:
+        """The room that their words take."""
+        boxes = []
+        if self.x is not None:
+            across, _ = axes.pixel((self.x, 1))
+            boxes.append(Box(across, 0, across + 60, 16))
+        if self.y is not None:
+            _, down = axes.pixel((1, self.y))
+            boxes.append(Box(WIDTH - 60, down - 16, WIDTH, down))
+        return boxes
+
+
+def _limit(estimates: Sequence[Estimate | None]) -> float | None:
+    held = (
+        metric_named(each.metric).limit_in(each.group, each.probe) for each in estimates if each is not None
+    )
+    return next((limit.value for limit in held if limit is not None), None)
+
+
 def scatter(axes: Axes, points: Sequence[Point], avoid: Sequence[Box] = ()) -> list[Spec]:
     """Whiskers below, marks above, labels last."""
     whiskers = [line for point in points if not point.quiet for line in _whiskers(axes, point)]
@@ -97,20 +168,20 @@ def scatter(axes: Axes, points: Sequence[Point], avoid: Sequence[Box] = ()) -> l
 
 def arrow(axes: Axes, start: Point, end: Point) -> list[Spec]:
     """A line between two operating points with a head in its middle."""
-    (x, y), (x2, y2) = start.at, end.at
+    (x, y), (x2, y2) = axes.pixel(start.at), axes.pixel(end.at)
     role = colour(start.look.role)
     # Vega turns clockwise from north, in pixels.
-    turn = degrees(atan2((x2 - x) * WIDTH, (y2 - y) * HEIGHT))
+    turn = degrees(atan2(x2 - x, y - y2))
     head = mark("point", shape=ARROWHEAD, angle=turn, size=120, fill=role, stroke=role, opacity=1)
     return [
         axes.line(start.at, end.at, mark("rule", color=role, strokeWidth=1.8)),
-        axes.spot(((x + x2) / 2, (y + y2) / 2), head),
+        axes.spot(axes.rates((x + x2) / 2, (y + y2) / 2), head),
     ]
 
 
-def along(start: Point, end: Point) -> list[Box]:
+def along(axes: Axes, start: Point, end: Point) -> list[Box]:
     """The room that the line between two points takes, in small boxes."""
-    (x, y), (x2, y2) = start.pixel, end.pixel
+    (x, y), (x2, y2) = axes.pixel(start.at), axes.pixel(end.at)
     parts = max(2, round(hypot(x2 - x, y2 - y) / 8))
     places = [(x + (x2 - x) * n / parts, y + (y2 - y) * n / parts) for n in range(1, parts)]
     return [Box(across - 3, down - 3, across + 3, down + 3) for across, down in places]
@@ -122,11 +193,12 @@ def _whiskers(axes: Axes, point: Point) -> list[Spec]:
     return [axes.line((x_low, y), (x_high, y), drawn), axes.line((x, y_low), (x, y_high), drawn)]
 
 
-def _reach(point: Point) -> list[Box]:
+def _reach(axes: Axes, point: Point) -> list[Box]:
     """The room that the whiskers take."""
-    (x, y), (x_low, x_high), (y_low, y_high) = point.pixel, limits(point.x), limits(point.y)
-    across = Box(x_low * WIDTH, y - 2, x_high * WIDTH, y + 2)
-    return [across, Box(x - 2, (1 - y_high) * HEIGHT, x + 2, (1 - y_low) * HEIGHT)]
+    x, y = axes.pixel(point.at)
+    (x_low, x_high), (y_low, y_high) = limits(point.x), limits(point.y)
+    (left, bottom), (right, top) = axes.pixel((x_low, y_low)), axes.pixel((x_high, y_high))
+    return [Box(left, y - 2, right, y + 2), Box(x - 2, top, x + 2, bottom)]
 
 
 def _mark(axes: Axes, point: Point) -> Spec:
@@ -138,15 +210,15 @@ def _mark(axes: Axes, point: Point) -> Spec:
 
 
 def _labels(axes: Axes, points: Sequence[Point], avoid: Sequence[Box]) -> list[Spec]:
-    pixels = [(*point.pixel, point.label) for point in points]
-    whiskers = [box for point in points if not point.quiet for box in _reach(point)]
+    pixels = [(*axes.pixel(point.at), point.label) for point in points]
+    whiskers = [box for point in points if not point.quiet for box in _reach(axes, point)]
     placed = place(pixels, width=WIDTH, height=HEIGHT, avoid=[*avoid, *whiskers])
     layers: list[Spec] = []
     for point, label in zip(points, placed, strict=True):
         if label.far:
             leader = mark("rule", color=colour("muted"), strokeWidth=0.8)
-            layers.append(axes.line(point.at, _data(label), leader))
-        layers.append(axes.words(_data(label), label.text, _lettering(point, label)))
+            layers.append(axes.line(point.at, axes.rates(label.x, label.y), leader))
+        layers.append(axes.words(axes.rates(label.x, label.y), label.text, _lettering(point, label)))
     return layers
 
 
@@ -154,10 +226,6 @@ def _lettering(point: Point, label: Label) -> Spec:
     if point.quiet:
         return mark("text", align=label.align, color=colour("muted"), fontSize=12)
     return mark("text", align=label.align, color=colour(point.look.role), fontWeight=600)
-
-
-def _data(label: Label) -> tuple[float, float]:
-    return label.x / WIDTH, 1 - label.y / HEIGHT
 
 
 @dataclass(frozen=True)

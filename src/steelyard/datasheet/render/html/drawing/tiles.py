@@ -24,6 +24,12 @@ LINE = 15
 FAINTEST, STRONGEST = 0.05, 0.58
 """How far the colour covers the paper at 0 and at 1; ink stays readable on both, in light and in dark."""
 
+FRAMES: dict[str, Spec] = {
+    "flagged": {"stroke": colour("bad"), "strokeWidth": 2.2},
+    "underpowered": {"stroke": colour("wait"), "strokeWidth": 1.2, "strokeDash": [3, 2]},
+}
+"""Frames of the findings that are told beside a figure, so that a pale tile is no quiet one."""
+
 
 @dataclass(frozen=True)
 class Tile:
@@ -39,8 +45,10 @@ class Tile:
     """Interval and count, in small letters."""
     strength: float | None = None
     """0 to 1: how strong the colour is; None for a cell without a value."""
-    role: str = "stable"
+    role: str = "share"
     """Colour role."""
+    word: str = ""
+    """Finding of the figure, which frames it; empty for none."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +127,7 @@ def _tile(grid: Grid, tile: Tile) -> Spec:
     else:
         cover = FAINTEST + (STRONGEST - FAINTEST) * min(1.0, max(0.0, tile.strength))
         drawn = mark("rect", fill=colour(tile.role), fillOpacity=round(cover, 3), cornerRadius=3)
+        drawn |= FRAMES.get(tile.word, {})
     x, y = _place(grid)
     return layer(
         [ends], drawn, x={**x, "field": "x"}, x2={"field": "x2"}, y={**y, "field": "y"}, y2={"field": "y2"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from steelyard.datasheet.render.html.drawing.figure import SAME_QUALITY, Figure, of_pairs
-from steelyard.datasheet.render.html.drawing.scatter import Axes, Crowd, scatter
+from steelyard.datasheet.render.html.drawing.scatter import Axes, Bounds, Crowd, scatter
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named
@@ -24,7 +24,8 @@ DARK, STABLE, TARGET = (
 HEADER = ("judge", DARK, STABLE, f"{TARGET}, 1 step")
 CAPTION = (
     "Left is a quiet zero point, low is indifference to wording. A larger mark sees a difference of one "
-    "quality step more often. Whiskers are 95 % intervals; baselines are grey."
+    "quality step more often. Whiskers are 95 % intervals, dashed lines are limits; baselines are grey. "
+    "Square-root axes keep small shares apart."
 )
 
 
@@ -32,7 +33,10 @@ CAPTION = (
 def axes_map(summary: Summary) -> Figure:
     """Every judge at its dark current and stable cross-sensitivity."""
     crowd = Crowd.of(summary, HEADER, partial(_three, summary), _area)
-    return crowd.figure(TITLE, CAPTION, scatter(Axes.named(DARK, STABLE), crowd.points))
+    bounds = Bounds.of([point.x for point in crowd.points], [point.y for point in crowd.points])
+    axes = Axes.of_roots(DARK, STABLE)
+    drawn = [*bounds.layers(axes), *scatter(axes, crowd.points, bounds.room(axes))]
+    return crowd.figure(TITLE, CAPTION, drawn)
 
 
 def _three(summary: Summary, judge: str) -> tuple[Estimate | None, Estimate | None, Estimate | None]:

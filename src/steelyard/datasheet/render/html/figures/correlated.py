@@ -40,6 +40,6 @@ def correlated(summary: Summary) -> Figure | None:
 def _tile(row: int, column: int, estimate: Estimate | None) -> Tile:
     if not numbers.defined(estimate) or estimate.value is None:
         return Tile(row, column, "–" if estimate is None else "undefined")
-    role = "stable" if estimate.value >= 0 else "slot-1"
+    role = "share" if estimate.value >= 0 else "slot-1"
     interval = numbers.interval(estimate).replace("0.", ".").replace("+", "")
     return Tile(row, column, numbers.value(estimate), interval, abs(estimate.value), role)

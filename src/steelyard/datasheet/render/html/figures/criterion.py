@@ -122,7 +122,7 @@ def _drawing(summary: Summary, plane: Plane, title: str, label: str) -> str:
         return ""
     joined = [ends for found in drawn for ends in _joined(found) if ends[0].at != ends[1].at]
     arrows = [spec for start, end in joined for spec in arrow(axes, start, end)]
-    room = [box for start, end in joined for box in along(start, end)]
+    room = [box for start, end in joined for box in along(axes, start, end)]
     layers = [*arrows, *scatter(axes, points, room)]
     return draw(layers, width=WIDTH, height=HEIGHT, title=title, label=label)
 

@@ -27,7 +27,7 @@ from steelyard.metrics.run.unchanged import COMMONEST_ANSWER, never_varies
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
 from steelyard.stimuli.original import ORIGINAL
 
-PAGE = 1090
+PAGE = 985
 """Room for a drawing, in pixels; judges that do not fit go below."""
 MAJORITY = JudgeEntry("majority of all", "", False, {})
 """Stands among the judges where there are several."""
@@ -40,8 +40,8 @@ CONSTANT = "always the same"
 """Stands where a share would only say that a judge's answers never vary."""
 KEPT = (
     "Verdicts on edited texts that equal the judge's own verdict on the unchanged one; only edits that "
-    "keep the label ask for it. Of a judge that always answers the same it says nothing. ! is flagged: "
-    "the edit changes more than repeats do; ? is underpowered."
+    "keep the label ask for it. Of a judge that always answers the same it says nothing. ! in a frame is "
+    "flagged: the edit changes more than repeats do; ? is underpowered."
 )
 
 
@@ -83,12 +83,12 @@ class _Shares:
 
     @classmethod
     def of(cls, summary: Summary, metric: str) -> _Shares:
-        """Shares of whole probes under the base protocol."""
+        """Shares of whole probes under the base protocol; items as they are belong to none."""
         found = {
             (judge.name, e.probe): e
             for judge in everyone(summary)
             for e in summary.datasheet.of(judge.name, metric)
-            if e.whole
+            if e.whole and e.probe != ORIGINAL
         }
         known = {judge for judge, _ in found}
         judges = [judge for judge in everyone(summary) if judge.name in known]
@@ -136,10 +136,11 @@ class _Shares:
             return Tile(row, column, "–" if estimate is None else "undefined")
         if estimate.metric == INVARIANCE.id and never_varies(self._whole(judge, COMMONEST_ANSWER)):
             return Tile(row, column, CONSTANT)
-        sign = "" if judge.baseline else MARKS.get(_word(self.summary, estimate), "")
+        word = "" if judge.baseline else _word(self.summary, estimate)
+        sign = MARKS.get(word, "")
         beside = self._same_items(judge, estimate) or _spelled(estimate)
         figure = f"{numbers.value(estimate)} {sign}".rstrip()
-        return Tile(row, column, figure, beside, estimate.value, "muted" if judge.baseline else "stable")
+        return Tile(row, column, figure, beside, estimate.value, "muted" if judge.baseline else "share", word)
 
     def _whole(self, judge: JudgeEntry, metric: Metric) -> Estimate | None:
         """A figure of all unchanged items."""

@@ -141,7 +141,7 @@ def _on_axes(summary: Summary, front: Sequence[Spec]) -> list[Spec]:
     steps = _steps(summary)
     low, high = steps[0] - 0.25, steps[-1] + 0.25 * (steps[-1] - steps[0] + 1)
     room = _room(summary)
-    axis = {"title": "quality steps apart", "values": steps, "format": "~f", "grid": False}
+    axis = {"title": "quality steps apart", "values": steps, "format": ".2~f", "grid": False}
     scale = {"domain": [low - (high - low) * room / (1 - room), high], "nice": False}
     x: Spec = {"field": "x", "type": "quantitative", "scale": scale, "axis": axis}
     y = rate_axis("y", None)

@@ -1,0 +1,148 @@
+"""Items as they are, over all probes: figures by hand, and what one kind of label or answer can not say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from scores import call
+from steelyard.datasheet.look_up import Figures, LookUp
+from steelyard.datasheet.readings.accuracy import accuracy, leniency
+from steelyard.datasheet.words.numbers import remarks
+from steelyard.metrics.comparison.against_baselines import gain_estimates
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.heading import Heading
+from steelyard.metrics.run.unchanged import unchanged_estimates
+from steelyard.metrics.scores.change import accuracy_change
+from steelyard.metrics.scores.columns import collect_scores
+from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
+
+
+def figures(rows: list[Observation]) -> dict[str, Estimate]:
+    seen = Observations.of(rows)
+    found = [*unchanged_estimates("j", seen, 7), *gain_estimates("j", seen, {}, 7)]
+    return {e.metric: e for e in found if dict(e.group) == {"protocol": "base"}}
+
+
+def read(rows: list[Observation]) -> Figures:
+    return Figures("j", LookUp(figures(rows).values()))
+
+
+def items(answers: list[int | str], labels: list[int | None], scale: str = "binary") -> list[Observation]:
+    pairs = zip(answers, labels, strict=True)
+    return [call(f"i{n:02d}", answer, label, scale=scale) for n, (answer, label) in enumerate(pairs)]
+
+
+def test_every_probes_unchanged_items_count_once() -> None:
+    """Three originals and two edits: the edits are in no figure but the commonest answer."""
+    rows = [*items([1, 1, 0], [1, 0, 0]), call("i00", 0, 1, probe="typos"), call("i01", 0, 0, probe="typos")]
+    found = figures(rows)
+    assert (found["accuracy"].numerator, found["accuracy"].denominator) == (2, 3)
+    assert (found["commonest_answer"].numerator, found["commonest_answer"].denominator) == (3, 5)
+    assert (found["commonest_answer"].note or "").startswith("answer 0")
+    assert {e.probe for e in found.values()} == {"original"}
+
+
+def test_leniency_of_verdicts_by_hand() -> None:
+    """3 of 10 that should fail pass, 1 of 10 that should pass fails: (.3 − .1) / 2."""
+    found = figures(items([1] * 3 + [0] * 7 + [0] + [1] * 9, [0] * 10 + [1] * 10))
+    assert found["leniency"].value == pytest.approx(0.1)
+    assert (found["pass_rate"].value, found["pass_rate"].chance) == (pytest.approx(12 / 20), 0.5)
+
+
+def test_leniency_of_scores_by_hand() -> None:
+    """One level above in half of the calls, on a scale of four steps."""
+    labels = [1, 2, 3, 4] * 10
+    rows = items([n + i % 2 for i, n in enumerate(labels)], list(labels), scale="1-5")
+    found = figures(rows)
+    assert found["leniency"].value == pytest.approx(0.5 / 4)
+    assert (found["share_above"].numerator, found["share_below"].numerator) == (20, 0)
+    word, said = leniency(Figures("j", LookUp(found.values()))) or ("", "")
+    assert word == "flagged"
+    assert said.startswith("is lenient: leniency +0.12")
+    assert "+0.50 [" in said
+    assert (
+        "levels from the reference in the mean, above the reference in 20 of 40 calls, below in 0 of 40"
+        in said
+    )
+
+
+def test_a_strict_judge() -> None:
+    word, said = leniency(read(items([0] * 30 + [0] * 15 + [1] * 15, [0] * 30 + [1] * 30))) or ("", "")
+    assert (word, said.split(":")[0]) == ("flagged", "is strict")
+
+
+def test_one_kind_of_label_says_nothing() -> None:
+    rows = read(items([1] * 19 + [0], [1] * 20))
+    word, said = accuracy(rows) or ("", "")
+    assert word == "undefined"
+    assert said.startswith("gives the reference answer in 19 of 20 calls on unchanged items")
+    assert said.endswith("agreement beyond chance says nothing: every item has the same label")
+    assert leniency(rows) == ("undefined", "every item has the same label")
+
+
+def test_without_labels_there_is_a_reason_and_no_number() -> None:
+    rows = read(items([1, 0, 1], [None] * 3))
+    assert accuracy(rows) == leniency(rows) == ("undefined", "no item has a reference label")
+
+
+def test_calls_that_all_failed() -> None:
+    rows = read(items(["failed"] * 6, [1, 0] * 3))
+    assert (accuracy(rows) or ("",))[0] == "undefined"
+    assert leniency(rows) == ("undefined", "no call of a labelled item ended in a score")
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_handful_of_items_decides_nothing(count: int) -> None:
+    rows = read(items(([1, 0, 1] * 2)[:count], ([1, 0, 0] * 2)[:count]))
+    for reading in (accuracy, leniency):
+        answer = reading(rows)
+        assert answer is not None
+        assert answer[0] in ("underpowered", "undefined")
+
+
+def test_accuracy_of_a_rare_fault_is_not_praised() -> None:
+    """95 of 100 labels are 1: a judge that says so throughout is right in 95 %."""
+    labels: list[int | None] = [1] * 95 + [0] * 5
+    word, said = accuracy(read(items([1] * 100, labels))) or ("", "")
+    assert word == "flagged"
+    assert said.startswith(
+        "is no better than always answering 1: gives the reference answer in 95 of 100 calls"
+    )
+
+
+def test_lost_calls_withhold_the_word_of_leniency() -> None:
+    """Eleven verdicts are missing among those that should fail: they could have been passes or not."""
+    rows = items([1] * 8 + [0] * 11 + ["failed"] * 11 + [1] * 30, [0] * 30 + [1] * 30)
+    found = figures(rows)["leniency"]
+    assert found.bounds == (pytest.approx(8 / 30 / 2), pytest.approx(19 / 30 / 2))
+    assert found.finding == "flagged"
+    few = figures(items([1] * 4 + [0] * 4 + ["failed"] * 22 + [1] * 30, [0] * 30 + [1] * 30))["leniency"]
+    assert "the missing verdicts decide" in (few.note or "")
+
+
+def test_a_judge_that_passes_everything_is_not_moved_by_injections() -> None:
+    """Right on none of the items, edited or not: no change, where accuracy alone reads 0.00."""
+    rows = [call(f"i{n}", 1, 0, probe=probe) for n in range(10) for probe in ("original", "injection")]
+    found = accuracy_change(Heading.under("j", "injection", "base", 7), collect_scores(rows))
+    assert found.value == 0.0
+    assert (found.note or "").startswith("edited 0.00, unchanged 0.00; no spread between clusters")
+
+
+def test_the_change_by_hand() -> None:
+    """i0 falls from right to wrong; i1 from wrong to half right; i2 was not edited."""
+    rows = [
+        *(call("i0", 1, 1), call("i0", 0, 1, probe="typos")),
+        *(call("i1", 1, 0), call("i1", 0, 0, probe="typos"), call("i1", 1, 0, probe="typos", number=1)),
+        call("i2", 1, 1),
+    ]
+    found = accuracy_change(Heading.under("j", "typos", "base", 7), collect_scores(rows))
+    assert (found.value, found.n_units) == (pytest.approx((-1 + 0.5) / 2), 2)
+
+
+def test_no_share_lies_further_off_than_its_range_is_wide() -> None:
+    found = figures(items([1, 0, 1], [1, 0, 0]))["accuracy"]
+    assert "detectable 0.30" in remarks(replace(found, minimum_detectable=0.3))
+    assert "too few data to detect any effect" in remarks(replace(found, minimum_detectable=1.21))
