@@ -132,6 +132,11 @@ FAULTS = (
         ("Zero point", "Sensitivity", "Accuracy", "Noise"),
     ),
     Rule(
+        "Strata",
+        Gravity.IMPRECISE,
+        "Have people judge the stratum that is named, or show the judge examples of it, and measure again.",
+    ),
+    Rule(
         "Zero point",
         Gravity.BIASED,
         "Keep empty texts away from it, and say in the prompt how to answer where there is nothing to judge.",
