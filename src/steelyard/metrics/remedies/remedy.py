@@ -48,9 +48,10 @@ class Remedy:
     def lacks(self, seen: Observations) -> str:
         """What is not on record, and how to get it; all that it takes where nothing is missing altogether."""
         calls = as_base(seen, self.protocol)
+        if not len(calls):
+            return f"calls under the {self.protocol} protocol (probe criterion)"
         again = counted(self.repeats, "repeat")
         needs = {
-            f"calls under the {self.protocol} protocol (probe criterion)": not len(calls),
             "pairs shown in both orders": self.symmetric and not len(both_orders(calls)),
             f"{again} of each call (--replicates {self.repeats})": not _often(calls, self.repeats),
         }
@@ -91,7 +92,7 @@ def remedies(seen: Observations) -> Iterator[Remedy]:
 def _often(calls: Observations, size: int) -> bool:
     """More than half of what was asked was asked so often."""
     asked = np.bincount(calls.replicate, minlength=size)
-    return not len(calls) or bool(asked[size - 1] * 2 > asked[0])
+    return bool(asked[size - 1] * 2 > asked[0])
 
 
 def _repeated(size: int) -> Remedy:
