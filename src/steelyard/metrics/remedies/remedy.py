@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -44,6 +45,16 @@ class Remedy:
     def calls(self) -> int:
         """Calls per verdict."""
         return self.repeats * (2 if self.symmetric else 1)
+
+    def definition(self, judge: str) -> str | None:
+        """The cured judge as a study file has it; None where a prompt makes it, which has no such form."""
+        member = json.dumps(judge, ensure_ascii=False)
+        if self.repeats > 1:
+            kind = MEAN if self.kind == MEAN else MAJORITY
+            member = f"{{{kind}: {self.repeats}, of: {member}}}"
+        if self.symmetric:
+            member = f"{{consensus: orders, of: {member}}}"
+        return member if self.calls > 1 and self.protocol == BASE else None
 
     def lacks(self, seen: Observations) -> str:
         """What is not on record, and how to get it; all that it takes where nothing is missing altogether."""
