@@ -221,7 +221,9 @@ def test_help_imports_nothing_heavy(steelyard) -> None:
 def test_doctor_tries_a_judge(steelyard) -> None:
     done = steelyard("doctor", "-j", "planted/first")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "read as Decided(value='1')" in done.stdout.replace("\n", " ")
+    assert "judge planted/first: protocol base: ok" in done.stdout.splitlines()
+    assert '  replied  \'{"winner": "1"}\'' in done.stdout.splitlines()
+    assert "  read as  1, by reader json" in done.stdout.splitlines()
 
 
 def test_report_on_a_folder_that_is_no_run(steelyard, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scores import call as score_call
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.remedies.cured import BY_CONSTRUCTION, Cured, cured_judges
+from steelyard.metrics.remedies.juries import jury_remedies
 from steelyard.stimuli.expectation import NoPreference, Prefers
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.trials.reply import Usage
@@ -133,7 +134,8 @@ def test_what_the_design_does_not_tell_is_said_with_what_it_takes() -> None:
     assert one_order["orders"].note == "needs pairs shown in both orders"
     whole = cured(shown(["11", "12", "tt"] * 3))
     assert whole["majority_3"].note == "needs 3 repeats of each call (--replicates 3)"
-    assert whole["orders_majority_5"].note == (
+    assert whole["orders_majority_5"].note == "needs 5 repeats of each call (--replicates 5)"
+    assert one_order["orders_majority_5"].note == (
         "needs pairs shown in both orders and 5 repeats of each call (--replicates 5)"
     )
     assert whole["protocol_strict"].note == "needs calls under the strict protocol (probe criterion)"
@@ -268,3 +270,77 @@ def test_spread_gives_each_repeat_the_verdict_of_its_block(table: list[str]) -> 
         and (not isinstance(e.verdict, Decided) or e.verdict == block[e.stimulus.id, e.order])
         for e in spread
     )
+
+
+def panel(votes: dict[str, Sequence[int]], labels: Sequence[int]) -> list[Observation]:
+    """One score of each judge on each item, every item a cluster."""
+    return [
+        score_call(f"i{n:03d}", answer, label, judge=judge)
+        for judge, answers in votes.items()
+        for n, (answer, label) in enumerate(zip(answers, labels, strict=True))
+    ]
+
+
+def juries(calls: list[Observation], judges: Sequence[str]) -> dict[str, Cured]:
+    prices = {judge: (lambda usage, n=n: n * 1e-6 * usage.input_tokens) for n, judge in enumerate(judges, 1)}
+    return {row.judge: row for row in jury_remedies(Observations.of(calls), judges, prices, 7)}
+
+
+def test_three_judges_make_one_jury_beside_each_of_them() -> None:
+    # Each judge errs on four items of twelve, and no two of them on the same: the jury never errs.
+    labels = [1, 0] * 6
+    wrong = {"a": range(4), "b": range(4, 8), "c": range(8, 12)}
+    votes = {
+        judge: [1 - x if n in rows else x for n, x in enumerate(labels)] for judge, rows in wrong.items()
+    }
+    rows = juries(panel(votes, labels), ("a", "b", "c"))
+    for row in rows.values():
+        assert row.title == "jury of a, b and c"
+        assert counts(row, "accuracy") == (12, 12)
+        change = row.figures[0].change
+        assert change is not None
+        assert change.difference == pytest.approx(4 / 12)
+        # 100 tokens a call at 1, 2 and 3 dollars per million.
+        cost = row.figure("cost_per_verdict")
+        assert cost is not None
+        assert cost.estimate.value == pytest.approx(600e-6)
+
+
+def test_judges_that_err_as_one_gain_nothing() -> None:
+    labels = [1, 0] * 6
+    votes = {judge: [0, *labels[1:]] for judge in "abc"}
+    (figure, *_) = juries(panel(votes, labels), ("a", "b", "c"))["a"].figures
+    assert figure.change is not None
+    assert figure.change.difference == 0.0
+
+
+def test_of_more_judges_a_trio_is_told_where_nothing_chose_it() -> None:
+    chance = np.random.default_rng(5)
+    labels = chance.integers(0, 2, 80).tolist()
+    good = {name: [x if chance.random() < 0.9 else 1 - x for x in labels] for name in "abc"}
+    bad = {name: chance.integers(0, 2, 80).tolist() for name in "de"}
+    rows = juries(panel({**good, **bad}, labels), tuple("abcde"))
+    assert {row.title for row in rows.values()} == {"jury of a, b and c, on clusters that did not choose it"}
+    assert counts(rows["a"], "accuracy")[1] == 40
+
+
+@pytest.mark.parametrize(
+    ("judges", "label", "said"),
+    [
+        ("ab", 1, "needs three judges in one run, on the same stimuli"),
+        ("abcd", None, "needs labels and two or more clusters, to choose three of more judges on one half"),
+        ("abcdefghi", 1, "needs a choice among at most 8 judges; measure a jury that you name"),
+    ],
+)
+def test_where_there_is_no_jury_it_is_said_what_it_takes(judges: str, label: int | None, said: str) -> None:
+    calls = [score_call(f"i{n}", 1, label, judge=judge) for judge in judges for n in range(4)]
+    assert {row.note for row in juries(calls, tuple(judges)).values()} == {said}
+
+
+def test_a_jury_of_pairs_has_the_figures_of_pairs() -> None:
+    votes = {"a": ["11", "12", "tt"], "b": ["12", "12", "tt"], "c": ["12", "t2", "11"]}
+    calls = [call for judge, rows in votes.items() for call in shown(rows * 2, judge=judge)]
+    rows = {row.judge: row for row in jury_remedies(Observations.of(calls), ("a", "b", "c"), None, 7)}
+    # 1 1 1 and 1 2 2; 1 1 t and 2 2 2; t t 1 and t t 1: four commits of six calls.
+    assert counts(rows["a"], "raw_false_preference") == (8, 12)
+    assert rows["a"].figure("cost_per_verdict") is None

@@ -131,7 +131,7 @@ def test_doctor_asks_a_recorded_judge(steelyard, tmp_path: Path) -> None:
     steelyard("measure", "-j", "planted/first", "-p", "ladder", "--out", "run")
     record(tmp_path / "run", tmp_path / "calls.jsonl", "planted/first")
     done = steelyard("doctor", "-j", "recorded/calls.jsonl")
-    assert 'answered \'{"winner": "1"}\'' in done.stdout.replace("\n", "")
+    assert 'replied  \'{"winner": "1"}\'' in done.stdout
 
 
 def test_runs_become_replicates(tmp_path: Path) -> None:

@@ -10,11 +10,14 @@ from steelyard.errors import ConfigError
 def data_overrides(options: dict[str, Any]) -> dict[str, Any]:
     """The keys `data` and `task` as far as options name them."""
     from steelyard.tasks.sources.columns import parse_columns
+    from steelyard.validation import parse_map
 
-    names = ("columns", "adapter", "stratify", "sample")
+    names = ("columns", "labels", "adapter", "stratify", "sample")
     data = {name: options[name] for name in names if options[name] is not None}
     if "columns" in data:
         data["columns"] = parse_columns(data["columns"])
+    if "labels" in data:
+        data["labels"] = parse_map(data["labels"], "--labels", "LABEL=ANSWER", "good=1,bad=0")
     if options["data"] is not None:
         # Beside a study file, whose paths are relative to it, a path of the command line must stand alone.
         data["path"] = str(options["data"].absolute() if options["study"] else options["data"])

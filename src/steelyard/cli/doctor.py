@@ -1,36 +1,85 @@
-"""`steelyard doctor`: whether keys, weights and servers work."""
+"""`steelyard doctor`: whether keys, weights, servers and judges work."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from steelyard.cli.options import option
+from steelyard.cli.options import study_options
 from steelyard.cli.say import complain, plain
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from steelyard.lab.judge_check import JudgeCheck
+    from steelyard.providers.traits import Check
 
 STYLES = {"ok": "green", "absent": "yellow", "broken": "bold red"}
 
 
 @click.command(short_help="Check machine, weights, keys and judges.")
-@option("--judge", "-j", "judges", multiple=True, metavar="JUDGE", help="Make one real call to this judge.")
-def doctor(judges: tuple[str, ...]) -> None:
-    """Check the machine, the embedded weights and the keys; with -j, make one call to a judge."""
-    from rich import box
+@study_options
+def doctor(**options: Any) -> None:
+    """Check the machine, the embedded weights and the keys, then the judges that are named.
+
+    With a study, or with -j and what else `measure` takes, every judge gets one real call under each of its
+    protocols: its reply is shown with how it was read, what it cost, and what to change where it was not.
+    """
     from rich.console import Console
-    from rich.table import Table
 
     from steelyard.lab.checkup import checkup
+
+    console = Console()
+    findings = list(checkup())
+    _print_table(console, findings)
+    broken = [(each.subject, each.found, each.exit_code) for each in findings if each.state == "broken"]
+    for check in _judges(options):
+        _print_check(console, check)
+        if check.fault is not None:
+            broken.append((check.subject, check.fault, check.exit_code))
+    for subject, fault, _ in broken[:1]:
+        complain(f"{subject}: {fault}")
+    sys.exit(max((code for *_, code in broken), default=0))
+
+
+def _judges(options: dict[str, Any]) -> Iterator[JudgeCheck]:
+    """Calls as `measure` would make them; to judges alone one by one, so that each is told of."""
+    from steelyard.cli.study import open_study
+    from steelyard.lab.judge_check import check_judge, check_study
+    from steelyard.lab.reference_run import foreseen
+
+    if any(options[name] for name in ("study", "data", "probes", "scale")):
+        study, folder, commission = open_study(options)
+        study = foreseen(study, folder)
+        yield from check_study(study if commission is None else commission.foreseen(study, folder)[0])
+        return
+    for text in options["judges"]:
+        yield from check_judge(text)
+
+
+def _print_table(console: Console, findings: Iterable[Check]) -> None:
+    from rich import box
+    from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD)
     for title in ("check", "state", "what was found"):
         table.add_column(title, overflow="fold")
-    findings = list(checkup(judges))
     for finding in findings:
         state = plain(finding.state, STYLES[finding.state])
         table.add_row(plain(finding.subject), state, plain(finding.found))
-    Console().print(table)
-    broken = [finding for finding in findings if finding.state == "broken"]
-    if broken:
-        complain(f"{broken[0].subject}: {broken[0].found}")
-        sys.exit(max(finding.exit_code for finding in broken))
+    console.print(table)
+
+
+def _print_check(console: Console, check: JudgeCheck) -> None:
+    """The judge unbroken on a line of its own, then what was found."""
+    from rich.text import Text
+
+    state = "ok" if check.fault is None else "broken"
+    title = Text.assemble(plain(check.subject), ": ", plain(state, STYLES[state]))
+    lines = [Text(f"  {name:<8} {text}") for name, text in check.lines]
+    faults = [] if check.fault is None else [Text.assemble(f"  {'fault':<8} ", plain(check.fault))]
+    for line in (title, *lines, *faults):
+        console.print(line, soft_wrap=True, highlight=False)

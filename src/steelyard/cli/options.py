@@ -139,6 +139,7 @@ DATA_OPTIONS: tuple[Decorator, ...] = (
         metavar="MAP",
         help="What its columns hold: request=q,response=a,label=l.",
     ),
+    option("--labels", metavar="MAP", help="What its labels mean on the scale: good=1,bad=0."),
     option("--adapter", metavar="NAME", help="Public benchmark that it is of, instead of --columns."),
     option("--stratify", metavar="COLUMN", help="Column whose values are the strata."),
     option("--sample", type=whole(1), metavar="N", help="Rows to draw, spread over the strata [all]."),
@@ -154,6 +155,7 @@ DATA_OPTIONS: tuple[Decorator, ...] = (
         metavar="FILE",
         help="Template of the judges' message, or paper: as published.",
     ),
+    option("--answers", metavar="MAP", help="What the judges' words mean on the scale: pass=1,fail=0."),
 )
 
 

@@ -33,7 +33,9 @@ def open_study(
     path: Path | None = options["study"]
     config = load_config(path, {**overrides, **data_overrides(options)})
     commission = commission_of(config, accept_all)
-    study = build_study(config, Path() if path is None else path.parent, options["prompt"])
+    study = build_study(
+        config, Path() if path is None else path.parent, options["prompt"], options["answers"]
+    )
     for note in (*study.notes, *(commission.roles.cautions(study.judges) if commission else ())):
         warn(note)
     study = replace(study, command=spoken())

@@ -22,6 +22,7 @@ from steelyard.metrics.metric import Metric, undeclared
 from steelyard.metrics.panel.over_judges import PANEL
 from steelyard.metrics.panel.panel import panel_estimates
 from steelyard.metrics.remedies.cured import Cured, cured_judges
+from steelyard.metrics.remedies.juries import jury_remedies
 from steelyard.metrics.run.cost import Dollars
 from steelyard.metrics.run.edit_family import TESTED as EDITS
 from steelyard.metrics.run.edit_family import read_together
@@ -40,6 +41,7 @@ from steelyard.metrics.scores.pooled import METRICS as POOLED_FIGURES
 from steelyard.metrics.scores.pooled import PROBE as POOLED
 from steelyard.metrics.scores.pooled import pooled_estimates
 from steelyard.probes.probe import PAIRWISE, POINTWISE, Probe, shows_unchanged
+from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
@@ -81,11 +83,12 @@ def assemble(
         estimates += bench.volatility(estimates, form)
         estimates += bench.losses()
         whole += bench.unchanged()
-        whole += [] if judge.baseline else bench.gains(baselines)
+        whole += [] if judge.baseline else bench.gains(baselines, form)
         if asked:
             remedies += bench.remedies(prices)
     sitting = [judge.name for judge in ordered if not judge.baseline and not judge.members]
     measured = {name: seen.of_judge(name) for name in sitting}
+    remedies += _juries(seen, sitting, prices, seed, faults) if remedies else []
     panel = _panel(measured, estimates, seed, faults) if form == POINTWISE else []
     # Figures of items as they are are no probe's: volatility, costs and juries count those of probes.
     told = {_place(e) for e in whole}
@@ -169,10 +172,11 @@ class _Bench:
         make = partial(unchanged_estimates, self.judge, self.observations, self.seed)
         return self.faults.estimates(self._heading(ORIGINAL), "unchanged items", UNCHANGED, make)
 
-    def gains(self, baselines: Mapping[str, Observations]) -> list[Estimate]:
+    def gains(self, baselines: Mapping[str, Observations], form: str) -> list[Estimate]:
         """The judge against rules that read nothing."""
+        heading = self._heading(ORIGINAL if form == POINTWISE else NATURAL_PROBE)
         make = partial(gain_estimates, self.judge, self.observations, baselines, self.seed)
-        return self.faults.estimates(self._heading(ORIGINAL), "against baselines", GAINS, make)
+        return self.faults.estimates(heading, "against baselines", GAINS, make)
 
     def remedies(self, prices: Mapping[str, Dollars | None] | None) -> list[Cured]:
         """The judge with each remedy that its calls can tell of."""
@@ -187,6 +191,17 @@ class _Bench:
 def _place(estimate: Estimate) -> tuple[str, str, str, str]:
     """What an estimate is about."""
     return estimate.judge, estimate.probe, estimate.metric, canonical_json(dict(estimate.group))
+
+
+def _juries(
+    seen: Observations,
+    judges: Sequence[str],
+    prices: Mapping[str, Dollars | None] | None,
+    seed: int,
+    faults: Faults,
+) -> list[Cured]:
+    make = partial(jury_remedies, seen, judges, prices, seed)
+    return faults.guarded("", "juries as a remedy", make, lambda _: [])
 
 
 def _panel(

@@ -14,7 +14,7 @@ from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.import_verdicts import ImportFolder
 from steelyard.lab.run.coverage import RunCoverage
 from steelyard.lab.run.record import Record
-from steelyard.metrics.comparison.comparison import compare
+from steelyard.metrics.comparison.family import compare
 from steelyard.metrics.comparison.outcomes import outcomes
 from steelyard.metrics.findings import MARGIN
 from steelyard.probes.catalogue import metrics_of, reading_order

@@ -10,7 +10,7 @@ from steelyard.metrics.panel.error_correlation import ERROR_CORRELATION
 from steelyard.metrics.panel.jury_estimates import METRICS as OF_JURIES
 from steelyard.metrics.panel.jury_shares import METRICS as OF_JURY_ERRORS
 from steelyard.metrics.panel.over_judges import METRICS as OVER_JUDGES
-from steelyard.metrics.remedies.cured import COST_PER_VERDICT
+from steelyard.metrics.remedies.cost import COST_PER_VERDICT
 from steelyard.metrics.run.cost import METRICS as OF_COST
 from steelyard.metrics.run.losses import METRICS as OF_LOSSES
 from steelyard.metrics.run.run_cost import METRICS as OF_RUN_COST

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.datasheet.render.exhibited import exhibited
 from steelyard.datasheet.render.exhibits_markdown import exhibit_block
-from steelyard.datasheet.sections.remedies import QUESTION, remedy_line, remedy_tables, unknown_remedies
+from steelyard.datasheet.sections.remedies import QUESTION, remedy_brief, remedy_tables
 from steelyard.datasheet.sections.remedies import TITLE as REMEDIES
 from steelyard.datasheet.sections.rows import Row, Section
 from steelyard.datasheet.sections.summary import Summary, summarise
@@ -84,18 +84,18 @@ def _verdicts(summary: Summary) -> Iterator[str]:
         verdict = summary.verdict(judge.name)
         if verdict is not None:
             yield f"## {escape(judge.name)}: {verdict.word}"
-            yield "\n".join(_verdict_lines(verdict))
+            yield "\n".join(_verdict_lines(verdict, remedy_brief(summary.datasheet, judge.name)))
     titles = summary.reading_titles()
     if titles:
         header = ["", *(escape(judge.name) for judge in summary.measured)]
         yield table(header, [[escape(title), *_words(summary, title)] for title in titles])
 
 
-def _verdict_lines(verdict: Verdict) -> Iterator[str]:
+def _verdict_lines(verdict: Verdict, remedy: str) -> Iterator[str]:
     for fact in verdict.facts:
         guide = f" `{fact.guide}`" if fact.guide else ""
         yield f"- {escape(capital(fact.sentence))}{brought(fact)}.{guide}"
-    for opening, text in (("So", verdict.so), ("Next", verdict.next)):
+    for opening, text in (("So", verdict.so), ("Remedy", remedy), ("Next", verdict.next)):
         if text:
             yield f"- **{opening}:** {escape(text)}"
 
@@ -163,12 +163,12 @@ def _remedies(summary: Summary) -> Iterator[str]:
         yield f"## {REMEDIES}"
         yield QUESTION
     for shown in tables:
-        yield f"### {escape(shown.title)}"
-        if line := remedy_line(summary.datasheet, shown.title):
-            yield f"{escape(line)}."
-        yield table(shown.header, [[escape(cell) for cell in row] for row in shown.rows])
-        if unknown := unknown_remedies(summary.datasheet, shown.title):
-            yield escape(unknown)
+        yield f"### {escape(shown.judge)}"
+        if shown.line:
+            yield f"{escape(shown.line)}."
+        yield table(shown.header, ([escape(str(cell)) for cell in (a, b, *c)] for a, b, c in shown.rows))
+        if shown.unknown:
+            yield escape(shown.unknown)
 
 
 def _authored(datasheet: Datasheet) -> Iterator[str]:

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from steelyard.datasheet.render.printer import STYLES, Printer
 from steelyard.datasheet.render.verdict_lines import print_verdict
+from steelyard.datasheet.sections.remedies import remedy_brief
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.identity import short_hash
@@ -45,7 +46,7 @@ class Opening(Printer):
         for judge in self.summary.measured:
             verdict = self.summary.verdict(judge.name)
             if verdict is not None:
-                print_verdict(self, verdict)
+                print_verdict(self, verdict, remedy_brief(self.summary.datasheet, verdict.judge))
 
     def word(self, judge: str, title: str) -> Text:
         """The word of one reading, in its colour."""

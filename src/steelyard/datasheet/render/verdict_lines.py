@@ -15,15 +15,15 @@ COLOURS = {
 """Of the words of a verdict."""
 
 
-def print_verdict(printer: Printer, verdict: Verdict) -> None:
-    """The verdict on one judge, under its name."""
+def print_verdict(printer: Printer, verdict: Verdict, remedy: str = "") -> None:
+    """The verdict on one judge, under its name, and what a remedy would do by the calls of the run."""
     printer.console.print()
     heading = printer.text(f"{verdict.judge}: ", "bold")
     heading.append_text(printer.text(verdict.word, COLOURS.get(verdict.word, "")))
     printer.line(heading)
     for fact in verdict.facts:
         printer.indented(printer.text(f"{fact.sentence}{brought(fact)}"))
-    for opening, text in (("so: ", verdict.so), ("next: ", verdict.next)):
+    for opening, text in (("so: ", verdict.so), ("remedy: ", remedy), ("next: ", verdict.next)):
         if text:
             line = printer.text(opening, "bold")
             line.append_text(printer.text(text))

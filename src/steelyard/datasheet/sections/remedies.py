@@ -2,40 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.sections.summary import Summary
-from steelyard.datasheet.sections.together import TogetherTable
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named
+from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE
+from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
 from steelyard.metrics.remedies.change import Change
 from steelyard.metrics.remedies.cured import BY_CONSTRUCTION, Cured, CuredFigure
-from steelyard.metrics.remedies.remedy import MAJORITY, MEAN, ORDERS, PROTOCOL
+from steelyard.metrics.remedies.remedy import JURY, MAJORITY, MEAN, ORDERS, PROTOCOL
 from steelyard.wording import counted
 
 TITLE = "Remedies"
 QUESTION = (
     "What would the judge show if it were asked otherwise? Computed from the calls of this run, none added. "
-    "In brackets after each figure: its change against the judge as measured, on the same calls."
+    "Beside each figure stands its change against the judge as measured, on the same calls."
 )
 
 CURES: Mapping[str, Sequence[str]] = {
     "Zero point": (ORDERS, PROTOCOL, MAJORITY),
     "Position": (ORDERS,),
     "Noise": (MAJORITY, ORDERS),
-    "Surface": (PROTOCOL, ORDERS),
-    "Sensitivity": (MAJORITY,),
+    "Surface": (PROTOCOL, JURY),
+    "Sensitivity": (MAJORITY, JURY),
     "Natural pairs": (ORDERS,),
-    "Accuracy": (MEAN, MAJORITY),
-    "Leniency": (MEAN, MAJORITY),
+    "Accuracy": (JURY, MEAN, MAJORITY),
+    "Leniency": (JURY, MEAN, MAJORITY),
     "Repeatability": (MEAN, MAJORITY),
 }
 """Reading to the kinds of remedies for it, declared before the data: the best of many would be flattered."""
 
+_MAIN = (RAW_FALSE_PREFERENCE.id, TARGET_SENSITIVITY.id, ACCURACY.id)
+"""What a remedy is for, and what it may cost."""
 
-def remedy_tables(summary: Summary) -> tuple[TogetherTable, ...]:
+
+@dataclass(frozen=True)
+class RemedyCell:
+    """One figure of a cured judge, as text."""
+
+    figure: str
+    """Value and interval."""
+    change: str = ""
+    """Against the judge as measured; empty where there is none."""
+
+    def __str__(self) -> str:
+        return f"{self.figure} ({self.change})" if self.change else self.figure
+
+
+@dataclass(frozen=True)
+class RemedyTable:
+    """Remedies of one judge as rows, those for what was flagged first."""
+
+    judge: str
+    """Name on the datasheet."""
+    header: tuple[str, ...]
+    """Names of the columns: what is done, calls per verdict, figures."""
+    rows: tuple[tuple[str, str, tuple[RemedyCell, ...]], ...]
+    """What is done, calls per verdict, figures."""
+    line: str
+    """The remedy for what weighs most against the judge; empty where there is none."""
+    unknown: str
+    """What the calls do not tell, and what it would take; empty where they tell all."""
+
+
+def remedy_tables(summary: Summary) -> tuple[RemedyTable, ...]:
     """One table for each judge: remedies as rows, those for what was flagged first."""
     tables = (_table(summary.datasheet, judge.name) for judge in summary.measured)
     return tuple(table for table in tables if table.rows)
@@ -62,19 +97,32 @@ def remedy_for(datasheet: Datasheet, judge: str, title: str) -> Cured | None:
 
 
 def remedy_line(datasheet: Datasheet, judge: str) -> str:
-    """The remedy for the first flagged reading that has one, with what it does; empty where there is none."""
-    for title in _flagged(datasheet, judge):
-        cured = remedy_for(datasheet, judge, title)
-        if cured is not None:
-            return f"Remedy for {title.lower()}: {remedy_told(cured)}"
-    return ""
+    """The remedy for what weighs most against a judge, with what it does; empty where there is none."""
+    title, cured = _remedy(datasheet, judge)
+    return "" if cured is None else f"Remedy for {title.lower()}: {remedy_told(cured)}"
 
 
-def remedy_told(cured: Cured) -> str:
-    """What is done, for how many calls, and what becomes of each figure."""
+def remedy_brief(datasheet: Datasheet, judge: str) -> str:
+    """The same in few words, for the place below a verdict."""
+    _, cured = _remedy(datasheet, judge)
+    return "" if cured is None else remedy_told(cured, _MAIN)
+
+
+def remedy_told(cured: Cured, metrics: Collection[str] = ()) -> str:
+    """What is done, for how many calls, and what becomes of each figure, or of those of some metrics."""
     changed = [each for each in cured.figures if each.change is not None and each.change.uncured is not None]
-    told = ", ".join(_moved(each.estimate, each.change) for each in changed if each.change is not None)
+    main = [each for each in changed if each.estimate.metric in metrics] or changed
+    told = ", ".join(_moved(each.estimate, each.change) for each in main if each.change is not None)
     return f"{cured.title} ({counted(cured.calls, 'call')} per verdict): {told}"
+
+
+def _remedy(datasheet: Datasheet, judge: str) -> tuple[str, Cured | None]:
+    """The first remedy for the facts of the verdict, then for what else was flagged."""
+    facts = [fact.title for verdict in datasheet.verdicts if verdict.judge == judge for fact in verdict.facts]
+    for title in dict.fromkeys((*facts, *_flagged(datasheet, judge))):
+        if title in _flagged(datasheet, judge) and (cured := remedy_for(datasheet, judge, title)):
+            return title, cured
+    return "", None
 
 
 def _moved(estimate: Estimate, change: Change) -> str:
@@ -88,32 +136,35 @@ def figure_label(estimate: Estimate) -> str:
     return f"{label}, one step" if estimate.group.get("delta") == 1 else label
 
 
-def _table(datasheet: Datasheet, judge: str) -> TogetherTable:
+def _table(datasheet: Datasheet, judge: str) -> RemedyTable:
     known = [cured for cured in _of(datasheet, judge) if cured.figures]
     columns = list(dict.fromkeys(_column(each) for cured in known for each in cured.figures))
     ordered = [*known[:1], *_relevant_first(datasheet, judge, known[1:])]
     named = {_column(each): figure_label(each.estimate) for cured in known for each in cured.figures}
-    return TogetherTable(
+    return RemedyTable(
         judge,
-        QUESTION,
         ("", "calls per verdict", *(named[column] for column in columns)),
-        tuple(_row(cured, columns) for cured in ordered) if len(known) > 1 else (),
+        tuple((each.title, str(each.calls), _cells(each, columns)) for each in ordered)
+        if len(known) > 1
+        else (),
+        remedy_line(datasheet, judge),
+        unknown_remedies(datasheet, judge),
     )
 
 
-def _row(cured: Cured, columns: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+def _cells(cured: Cured, columns: Sequence[tuple[str, str]]) -> tuple[RemedyCell, ...]:
     cells = {_column(each): _cell(each) for each in cured.figures}
-    return (cured.title, str(cured.calls), *(cells.get(column, numbers.NOT_MEASURED) for column in columns))
+    return tuple(cells.get(column, RemedyCell(numbers.NOT_MEASURED)) for column in columns)
 
 
-def _cell(figure: CuredFigure) -> str:
+def _cell(figure: CuredFigure) -> RemedyCell:
     change = figure.change
     if change is None or change.difference is None:
-        return _shown(figure.estimate)
+        return RemedyCell(_shown(figure.estimate))
     interval = change.interval
     low, high = (None, None) if interval is None else (interval.low, interval.high)
     reach = "" if low is None or high is None else f" [{_signed(low)}, {_signed(high)}]"
-    return f"{_shown(figure.estimate)} ({_signed(change.difference)}{reach})"
+    return RemedyCell(_shown(figure.estimate), f"{_signed(change.difference)}{reach}")
 
 
 def _shown(estimate: Estimate) -> str:

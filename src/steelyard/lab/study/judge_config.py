@@ -50,16 +50,19 @@ def parse_judge(
     scale: Scale,
     arms: Collection[str] = (),
     prompt: Path | None = None,
+    answers: str | None = None,
     known: Mapping[str, Judge] | None = None,
 ) -> Judge:
     """Build a Judge; paths are relative to `folder`; `arms` are protocols that probes ask for.
 
-    `prompt` is the template of a judge that is prompted and brings none of its own; `known` are judges that
-    others can be made of by their names.
+    `prompt` is the template of a judge that is prompted and brings none of its own, `answers` its map;
+    `known` are judges that others can be made of by their names.
     """
     made = MadeJudge.of(given)
     if made is not None:
-        member = partial(parse_judge, folder=folder, scale=scale, arms=arms, prompt=prompt, known=known)
+        member = partial(
+            parse_judge, folder=folder, scale=scale, arms=arms, prompt=prompt, answers=answers, known=known
+        )
         return made.judge(member, known or {}, scale)
     where, common = place_of(given), JudgeConfig.model_fields
     body = as_mapping(given, where)
@@ -75,6 +78,8 @@ def parse_judge(
     if prompt is not None and traits.prompted and "prompt" not in config.model_fields_set:
         named = str(prompt if str(prompt) in NAMED_USER else prompt.absolute())
         config = config.model_copy(update={"prompt": named})
+    if answers is not None and traits.prompted and "answers" not in config.model_fields_set:
+        config = config.model_copy(update={"answers": answers})
     provider, _, model = config.model.partition("/")
     options = traits.completed(model, options)
     maker = ProtocolMaker(traits, options, scale, folder, where)

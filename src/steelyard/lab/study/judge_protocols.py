@@ -17,6 +17,7 @@ from steelyard.providers.traits import Traits
 from steelyard.registry import Spec
 from steelyard.tasks.scale import Pairwise, Scale
 from steelyard.trials.answer_form import answer_form
+from steelyard.trials.brace_template import as_jinja
 from steelyard.trials.builtin_prompts import GRADED, NAMED_USER, PAPER_SYSTEM, PAPER_USER
 from steelyard.trials.judge import Protocol
 from steelyard.trials.prompt import (
@@ -123,9 +124,9 @@ class ProtocolMaker:
         if change.prompt in NAMED_USER:
             user, system, reader = NAMED_USER[change.prompt], PAPER_SYSTEM, Spec("json")
         elif change.prompt is not None:
-            user, system = text_or_file(change.prompt, self.folder, self.where), None
+            user, system = as_jinja(text_or_file(change.prompt, self.folder, self.where)), None
         if change.system is not None:
-            system = text_or_file(change.system, self.folder, self.where)
+            system = as_jinja(text_or_file(change.system, self.folder, self.where))
         if change.reader is not None:
             held = {key: base.reader.args[key] for key in ("answers",) if key in base.reader.args}
             reader = _reader(change.reader, self.where)

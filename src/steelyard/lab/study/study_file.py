@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -34,7 +35,6 @@ from steelyard.providers.house_judges import DEFAULT_JUDGES, SCORE_JUDGES, basel
 from steelyard.providers.provider import connect
 from steelyard.tasks.data_config import DataConfig, parse_data
 from steelyard.tasks.item import Item
-from steelyard.tasks.scale import Scale
 from steelyard.tasks.sources.items import empty_strata
 from steelyard.tasks.task import Task
 from steelyard.trials.judge import Judge
@@ -87,10 +87,12 @@ def _laid_over(body: Mapping[str, Any], overrides: Mapping[str, Any], where: str
     return merged
 
 
-def build_study(config: StudyConfig, folder: Path, prompt: Path | None = None) -> Study:
+def build_study(
+    config: StudyConfig, folder: Path, prompt: Path | None = None, answers: str | None = None
+) -> Study:
     """Resolve task, items, judges and probes; baselines are added last.
 
-    `prompt` is the template of every judge that is prompted and brings none of its own.
+    `prompt` is the template of every judge that is prompted and brings none of its own, `answers` the map.
     """
     named = named_probes(config.probes) if "probes" in config.model_fields_set else set()
     kit = ProbeKit()
@@ -100,7 +102,8 @@ def build_study(config: StudyConfig, folder: Path, prompt: Path | None = None) -
     scales = {task.scale, *(item.scale or task.scale for item in items)}
     probes = probe_specs(expanded(config.probes, scales, packed=config.data is None), kit)
     arms = {arm for spec in probes for arm in arms_of(kit.build(spec))}
-    judges = _distinct(_judges(config.judges, folder, task.scale, arms, prompt), config.judges)
+    parse = partial(parse_judge, folder=folder, scale=task.scale, arms=arms, prompt=prompt, answers=answers)
+    judges = _distinct(_judges(config.judges, parse), config.judges)
     for asked in (one for judge in judges for one in judge.asked):
         connect(asked)  # refuses wrong models and options before anything is written
     names = {judge.name for judge in judges}
@@ -193,18 +196,12 @@ def read_yaml(path: Path) -> dict[str, Any]:
     return body
 
 
-def _judges(
-    given: Sequence[str | dict[str, Any]],
-    folder: Path,
-    scale: Scale,
-    arms: Collection[str],
-    prompt: Path | None,
-) -> list[Judge]:
+def _judges(given: Sequence[str | dict[str, Any]], parse: Callable[..., Judge]) -> list[Judge]:
     """The judges of a study in their order; one made of others may name any that is not, or stands before."""
     known: dict[str, Judge] = {}
     parsed: dict[int, Judge] = {}
     for number in sorted(range(len(given)), key=lambda number: MadeJudge.of(given[number]) is not None):
-        judge = parse_judge(given[number], folder, scale, arms, prompt, known)
+        judge = parse(given[number], known=known)
         known.setdefault(judge.name, judge)
         parsed[number] = judge
     return [parsed[number] for number in range(len(given))]

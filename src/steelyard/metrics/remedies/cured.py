@@ -5,29 +5,17 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from steelyard.json_body import from_body
-from steelyard.metrics.estimate import Estimate, Interval
+from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.metric import Metric, ShownAs
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
-from steelyard.metrics.proportions import join
 from steelyard.metrics.remedies.change import Change, change
+from steelyard.metrics.remedies.cost import cost_per_verdict
 from steelyard.metrics.remedies.figures import Figure, figures_of, once
 from steelyard.metrics.remedies.remedy import AS_MEASURED, Remedy, remedies
-from steelyard.metrics.run.cost import NO_PRICE, Dollars, unpriced
-from steelyard.metrics.stats.cluster_mean import ClusterMean
-from steelyard.metrics.stats.intervals import POSITIVE
+from steelyard.metrics.run.cost import Dollars
 from steelyard.verdicts.observations import Observations
 
-COST_PER_VERDICT = Metric(
-    "cost_per_verdict",
-    "cost per verdict",
-    "Dollars per verdict: those of a call times the calls that a verdict takes.",
-    shown_as=ShownAs.DOLLARS,
-    estimated=False,
-)
 MOST = 0.5
 """Share of a figure's units on which a remedy must have a verdict."""
 BY_CONSTRUCTION = "by construction: both orders are asked, and neither slot can win"
@@ -121,7 +109,7 @@ class _Bench:
         made = [self._figure(remedy, figure, after, spread) for figure in self.figures]
         figures = [figure for figure in made if figure is not None]
         if not figures:
-            return replace(head, note=f"needs {remedy.needs}")
+            return replace(head, note=f"needs {remedy.lacks(self.seen)}")
         costs = [CuredFigure(self._cost(remedy))] if self.priced else []
         return replace(head, figures=(*figures, *costs))
 
@@ -154,25 +142,7 @@ class _Bench:
         return replace(found, intervals=(), finding=None, p=None, note=BY_CONSTRUCTION)
 
     def _cost(self, remedy: Remedy) -> Estimate:
-        """Dollars of a call under the protocol of the remedy, as often as a verdict takes."""
-        group = {"protocol": "base", "remedy": remedy.id}
-        heading = Heading(self.judge, "cost", group, self.seed)
-        calls = self.seen.among(protocol=remedy.protocol)
-        why = unpriced(calls, self.price)
-        if self.price is None or why:
-            return heading.undefined(COST_PER_VERDICT, why or NO_PRICE, "verdict")
-        used, number = np.unique(calls.usage, return_inverse=True)
-        each = np.array([self.price(calls.usages[place]) for place in used])[number] * remedy.calls
-        task = calls.shown.cluster[calls.stimulus]
-        mean = ClusterMean.of(np.unique(task, return_inverse=True)[1], each)
-        limits = mean.limits(0.975, POSITIVE)
-        return heading.estimate(
-            COST_PER_VERDICT,
-            unit="verdict",
-            value=mean.mean,
-            intervals=(Interval("t_cluster", *limits),) if limits else (),
-            n_calls=len(calls),
-            n_units=calls.units,
-            n_clusters=mean.units,
-            note=join([f"{remedy.calls} calls per verdict" if remedy.calls > 1 else None]),
+        heading = Heading(self.judge, "cost", {"protocol": "base", "remedy": remedy.id}, self.seed)
+        return cost_per_verdict(
+            heading, [(self.seen.among(protocol=remedy.protocol), self.price)], remedy.calls
         )

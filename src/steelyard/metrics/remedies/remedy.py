@@ -16,6 +16,7 @@ from steelyard.wording import counted
 SIZES = (3, 5)
 """Repeats that a majority or a mean is made of."""
 UNCURED, ORDERS, MAJORITY, MEAN, PROTOCOL = "uncured", "orders", "majority", "mean", "protocol"
+JURY = "jury"
 """Kinds of remedies."""
 BASE = "base"
 
@@ -44,17 +45,16 @@ class Remedy:
         """Calls per verdict."""
         return self.repeats * (2 if self.symmetric else 1)
 
-    @property
-    def needs(self) -> str:
-        """What has to be on record, and how to get it."""
-        needs = [
-            "pairs shown in both orders" if self.symmetric else "",
-            f"{counted(self.repeats, 'repeat')} of each call (--replicates {self.repeats})"
-            if self.repeats > 1
-            else "",
-            f"calls under the {self.protocol} protocol (probe criterion)" if self.protocol != BASE else "",
-        ]
-        return " and ".join(need for need in needs if need)
+    def lacks(self, seen: Observations) -> str:
+        """What is not on record, and how to get it; all that it takes where nothing is missing altogether."""
+        calls = as_base(seen, self.protocol)
+        again = counted(self.repeats, "repeat")
+        needs = {
+            f"calls under the {self.protocol} protocol (probe criterion)": not len(calls),
+            "pairs shown in both orders": self.symmetric and not len(both_orders(calls)),
+            f"{again} of each call (--replicates {self.repeats})": not _often(calls, self.repeats),
+        }
+        return " and ".join(need for need, missing in needs.items() if missing) or "more calls"
 
     def derive(self, seen: Observations, *, spread: bool = False) -> Observations:
         """The verdicts of the cured judge, under `base`.
@@ -86,6 +86,12 @@ def remedies(seen: Observations) -> Iterator[Remedy]:
         yield _repeated(size)
         title = f"majority of {size} in both orders"
         yield Remedy(ORDERS, f"{ORDERS}_{MAJORITY}_{size}", title, repeats=size, symmetric=True)
+
+
+def _often(calls: Observations, size: int) -> bool:
+    """More than half of what was asked was asked so often."""
+    asked = np.bincount(calls.replicate, minlength=size)
+    return not len(calls) or bool(asked[size - 1] * 2 > asked[0])
 
 
 def _repeated(size: int) -> Remedy:

@@ -10,7 +10,7 @@ from steelyard.datasheet.render.exhibited import exhibited
 from steelyard.datasheet.render.html.document import document
 from steelyard.datasheet.render.html.figures.catalogue import figures
 from steelyard.datasheet.sections.folds import folds
-from steelyard.datasheet.sections.remedies import remedy_line, remedy_tables, unknown_remedies
+from steelyard.datasheet.sections.remedies import QUESTION, remedy_brief, remedy_tables
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.sections.together import alone, together
 from steelyard.datasheet.words.glossary import FINDINGS, probe_title
@@ -34,8 +34,8 @@ def render(datasheet: Datasheet, faults: Faults | None = None) -> str:
         folds=folds(summary),
         labels=short_names([judge.name for judge in sheet.judges]),
         remedies=remedy_tables(summary),
-        remedy_line=remedy_line,
-        unknown_remedies=unknown_remedies,
+        remedy_brief=remedy_brief,
+        remedies_question=QUESTION,
         exhibits=exhibited(sheet),
         told=told,
         lines=lines,

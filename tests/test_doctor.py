@@ -1,0 +1,148 @@
+"""`doctor` tries each judge as it will be measured, and says what to change."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from commands import Command
+from servers import Answer, Received, ScriptedServer, fails, says, wins
+
+STRICT = "The criterion for a tie is strict"
+
+
+def test_every_judge_of_a_study_gets_one_call_under_each_protocol(command: Command, tmp_path: Path) -> None:
+    def script(request: Received) -> Answer:
+        if request.body["model"] == "own":
+            return says("**B**")
+        return says("the second") if STRICT in request.user else wins("1")
+
+    with ScriptedServer(script) as server:
+        own = "{{ request }} A: {{ first }} B: {{ second }}. A or B?"
+        judges = [
+            {"name": "a judge with a name of many words", "model": f"openai/plain?base_url={server.url}"},
+            {
+                "name": "own",
+                "model": f"openai/own?base_url={server.url}&input_price=1000&output_price=2000",
+                "prompt": own,
+                "reader": "choice",
+                "answers": {"A": 1, "B": 2},
+            },
+        ]
+        (tmp_path / "study.yaml").write_text(
+            json.dumps({"judges": judges, "probes": ["vacuum", "criterion"]})
+        )
+        done = command("doctor", "study.yaml")
+        asked = Counter((r.body["model"], STRICT in r.user) for r in server.requests)
+    assert asked == {("plain", False): 1, ("plain", True): 1, ("own", False): 1}
+    lines = done.out.splitlines()
+    assert "judge a judge with a name of many words: protocol base: ok" in lines
+    assert "judge a judge with a name of many words: protocol strict: broken" in lines
+    assert "judge own: protocol base: ok" in lines
+    assert "  replied  '**B**'" in lines
+    assert "  read as  2, by reader choice" in lines
+    assert "  read as  unreadable (no answer), by reader json" in lines
+    assert any(line.startswith("  cost     $0.110000, ") for line in lines)
+    assert "Unreadable(" not in done.out
+    assert done.code == 1
+    assert done.err.startswith(
+        "steelyard: judge a judge with a name of many words: protocol strict: replied "
+    )
+    assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "said"),
+    [
+        (says("1"), 1, "try reader: choice, which reads 1 of 1"),
+        (fails(401, "no such key"), 2, "no such key"),
+        (fails(500, "boom"), 1, "boom"),
+        (wins("1"), 0, ""),
+    ],
+)
+def test_a_judge_of_the_command_line(command: Command, answer: Answer, code: int, said: str) -> None:
+    with ScriptedServer(lambda _: answer) as server:
+        done = command("doctor", "-j", f"openai/m?base_url={server.url}", "-j", "planted/first")
+        assert len(server.requests) == 1
+    assert done.code == code, done.err
+    assert said in done.err
+    assert "judge planted/first: protocol base: ok" in done.out
+
+
+def test_judges_of_single_texts_and_judges_that_cannot_be_made(command: Command) -> None:
+    done = command("doctor", "-j", "planted/rater", "-j", "nobody/x", "-j", "planted/tie")
+    assert "judge planted/rater: protocol base: ok" in done.out
+    assert "judge nobody/x: broken" in done.out
+    assert "judge planted/tie: protocol base: ok" in done.out
+    assert done.code == 2
+
+
+def test_what_measure_takes_is_tried_as_it_will_be_measured(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "items.csv").write_text("q,a,grade\nWhy?,Because.,good\nHow?,So.,bad\n")
+    data = ("--data", "items.csv", "--columns", "request=q,response=a,label=grade", "--scale", "binary")
+    words = ("--labels", "good=1,bad=0", "--answers", "sound=1,unsound=0")
+    (tmp_path / "prompt.md").write_text("{{ request }} {{ response }}\nSound or unsound?\n")
+    with ScriptedServer(lambda _: says("Unsound.")) as server:
+        judge = ("-j", f"openai/m?base_url={server.url}&reader=choice", "--prompt", "prompt.md")
+        done = command("doctor", *judge, *data, *words)
+        assert len(server.requests) == 1
+        assert server.requests[0].user.endswith("Sound or unsound?")
+    assert done.code == 0, done.err
+    assert "  read as  0, by reader choice" in done.out
+
+
+# The judge templates of the Judge Reliability Harness, in their own form
+
+SINGLE = """
+# Evaluation
+
+## Instruction
+{instruction}
+
+## Rubric
+{rubric}
+
+Give an answer 'True' or 'False' and your reasons.
+
+<request>{request}</request>
+<response>{response}</response>
+
+Respond in JSON format **only**. {"score": "<your-score>", "reasoning": "[...]"}"""
+LETTER = """{instruction} {rubric} <request>{request}</request> <response>{response}</response>
+The "score" field must be exactly "Y" or "N".
+{{
+  "score": "Y",
+  "reasoning": "<brief>"
+}}
+"""
+GRADE = SINGLE.replace(
+    "an answer 'True' or 'False'", "an integer score from {lowest_score} to {highest_score}"
+)
+
+
+@pytest.mark.parametrize(
+    ("template", "scale", "reply", "read"),
+    [
+        (SINGLE, "binary", '{"score": "True", "reasoning": "It does."}', "1"),
+        (SINGLE, "binary", '{"score": False, "reasoning": "It does not."}', "0"),
+        (LETTER, "binary", '{\n  "score": "N",\n  "reasoning": "No."\n}', "0"),
+        (GRADE, "1-6", '{"score": "4", "reasoning": "Good."}', "4"),
+    ],
+)
+def test_templates_of_the_harness_work_as_they_stand(
+    command: Command, tmp_path: Path, template: str, scale: str, reply: str, read: str
+) -> None:
+    (tmp_path / "single.md").write_text(template)
+    with ScriptedServer(lambda _: says(reply)) as server:
+        judge = ("-j", f"openai/m?base_url={server.url}", "--prompt", "single.md", "--scale", scale)
+        done = command("doctor", *judge)
+        user = server.requests[0].user
+    assert done.code == 0, done.err
+    assert f"  read as  {read}, by reader json" in done.out
+    assert not any(f"{{{name}}}" in user for name in ("instruction", "rubric", "request", "response"))
+    assert "{{" not in user
+    assert '"score": ' in user
+    assert "from 1 to 6" in user or scale == "binary"
