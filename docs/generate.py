@@ -69,8 +69,8 @@ METRICS_HEAD = """\
 <!-- Written by docs/generate.py from the declarations; `make docs` writes it again. -->
 
 Every metric id of `datasheet.json`, with its name in reports, the term in brackets, and what it means. The
-limit is what a datasheet holds it against unless a policy sets another. Where units are counted, `compare` pairs two judges on them,
-and `--decide` takes those of the built-in pairs.
+limit is what a datasheet holds it against unless a policy sets another. Where units are counted, `compare`
+pairs two judges on them, and `--decide` takes those of the built-in pairs.
 
 | metric | name | meaning | limit | of | counted on |
 | :-- | :-- | :-- | :-- | :-- | :-- |
