@@ -14,7 +14,8 @@ from statsmodels.stats.contingency_tables import mcnemar as oracle_mcnemar
 from statsmodels.stats.multitest import multipletests
 
 from steelyard.datasheet.comparison.sheet import ComparisonSheet, Side
-from steelyard.metrics.comparison.comparison import Comparison, compare, read_together
+from steelyard.metrics.comparison.comparison import Comparison
+from steelyard.metrics.comparison.family import compare, read_together
 from steelyard.metrics.comparison.outcomes import outcomes
 from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.comparison.units import Dropped
@@ -109,13 +110,13 @@ def test_no_tests_have_nothing_to_correct() -> None:
 def test_sign_flips_by_enumeration(events: list[tuple[bool, bool]], tasks: int) -> None:
     rows = paired([a for a, _ in events], [b for _, b in events], tasks)
     p, flipped = rows.flip()
-    units = rows.cluster if flipped == "tasks" else rows.pair
+    units = rows.cluster if flipped == "clusters" else rows.pair
     sums = np.bincount(units, weights=rows.change)
     sums = sums[sums != 0]
     assume(len(sums) <= 10)
     totals = np.array([abs(np.dot(signs, sums)) for signs in product((-1, 1), repeat=len(sums))])
     assert p == pytest.approx(float(np.mean(totals >= abs(sums.sum()) - 1e-9)))
-    assert flipped == ("tasks" if rows.n_clusters >= 6 else "pairs")
+    assert flipped == ("clusters" if rows.n_clusters >= 6 else "pairs")
 
 
 # Intervals

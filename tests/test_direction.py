@@ -243,7 +243,7 @@ def test_always_tie_is_clear() -> None:
 
 
 def test_task_sums_are_flipped_from_six_tasks_on() -> None:
-    assert position_test(decompose(make(["11"] * 12, tasks=6))).flipped == "tasks"
+    assert position_test(decompose(make(["11"] * 12, tasks=6))).flipped == "clusters"
     assert position_test(decompose(make(["11"] * 12, tasks=6))).p == pytest.approx(2 / 2**6)
     few = position_test(decompose(make(["11"] * 12, tasks=5)))
     assert (few.flipped, few.p) == ("pairs", pytest.approx(2 / 2**12))

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planted_pairs import simulate
-from steelyard.metrics.comparison.comparison import Family, compare
+from steelyard.metrics.comparison.family import Family, compare
 from steelyard.metrics.comparison.outcomes import outcomes
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.stats.joint_flips import JointFlips

@@ -104,6 +104,34 @@ def test_a_metric_of_a_plugin_stands_wherever_a_built_in_one_does(
     assert "above" in early.stdout
 
 
+def test_an_event_that_raises_costs_its_own_figure_alone(steelyard, installed: str, tmp_path: Path) -> None:
+    judges = ("-j", "planted/first", "-j", "planted/tie")
+    done = steelyard(
+        *("measure", "-p", "example_probe", "-p", "vacuum"), *judges, "--out", "run", PYTHONPATH=installed
+    )
+    assert done.returncode == 0, done.stderr
+    module = tmp_path / "site" / "steelyard_example_probe.py"
+    event = 'event=lambda pairs: pairs.wins("v")'
+    source = module.read_text()
+    assert event in source
+    module.write_text(source.replace(event, "event=lambda pairs: 1 // 0"))
+
+    targets = ("compare", "run:planted/first", "run:planted/tie")
+    done = steelyard(*targets, "--json", PYTHONPATH=installed)
+    rows = json.loads(done.stdout)["comparisons"]
+    (broken,) = (row for row in rows if row["metric"] == "capitals_preference")
+    assert (broken["difference"], broken["p"], broken["finding"], broken["n_shared"]) == (None, None, None, 0)
+    assert broken["note"].startswith("could not be computed: ZeroDivisionError")
+    vacuum = next(row for row in rows if row["metric"] == "dark_current")
+    assert (vacuum["first"], vacuum["second"], vacuum["n_shared"]) == (1.0, 0.0, 12)
+    assert "comparison of capitals_preference in example_probe" in done.stderr
+
+    shown = steelyard(*targets, PYTHONPATH=installed)
+    line = next(line for line in shown.stdout.splitlines() if "capitals preference" in line)
+    assert "undefined" in line
+    assert shown.returncode == done.returncode == 1
+
+
 SHOUT = '''"""Loud: does the verdict stay when the response ends in an exclamation mark?"""
 
 from steelyard.probes.retouched import Retouched

@@ -13,7 +13,8 @@ import pytest
 
 from steelyard.lab.run.planner import Plan, make_plan
 from steelyard.lab.study.study_file import build_study, load_config
-from steelyard.metrics.comparison.comparison import Comparison, compare
+from steelyard.metrics.comparison.comparison import Comparison
+from steelyard.metrics.comparison.family import compare
 from steelyard.metrics.comparison.outcomes import outcomes
 from steelyard.metrics.run.losses import loss_estimates
 from steelyard.probes.catalogue import metrics_of

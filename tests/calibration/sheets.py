@@ -10,7 +10,7 @@ import numpy as np
 from calibration import pair_world, score_world
 from calibration.pair_world import KEEN, MIDDLING, PairJudge
 from calibration.score_world import BINARY, ORDINAL, ScoreWorld
-from steelyard.metrics.comparison.comparison import compare
+from steelyard.metrics.comparison.family import compare
 from steelyard.metrics.comparison.outcomes import Outcomes, outcomes
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading

@@ -21,7 +21,8 @@ from steelyard.lab.gate.policy import Policy
 from steelyard.lab.gate.ruling import FAIL, INCONCLUSIVE, PASS, Check
 from steelyard.lab.gate.selection import select
 from steelyard.metrics.common import FAILED_RATE
-from steelyard.metrics.comparison.comparison import Comparison, Family, read_together
+from steelyard.metrics.comparison.comparison import Comparison
+from steelyard.metrics.comparison.family import Family, read_together
 from steelyard.metrics.findings import CLEAR
 from steelyard.wording import counted
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from steelyard.metrics.comparison.question import Key, Outcome, Question, outcome_of, question_of
+from steelyard.metrics.comparison.question import Key, Outcome, Question, loss_of, question_of
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.scores.invariance import INVARIANCE
 from steelyard.stimuli.expectation import Label
@@ -30,8 +30,10 @@ def kept_outcomes(
         for own in originals.get(_item(edit), ()):
             if keeps_label(edit.stimulus, own.stimulus):
                 key = (identity(edit.stimulus), f"beside {own.replicate}", edit.replicate)
-                outcome = outcome_of(edit.stimulus, [edit.verdict, own.verdict], edit.verdict == own.verdict)
-                yield question_of(edit, INVARIANCE, {}, place), key, outcome
+                loss = loss_of((edit.verdict, own.verdict))
+                event = None if loss else edit.verdict == own.verdict
+                question = question_of(edit.stimulus.probe, edit.protocol, INVARIANCE, {}, place)
+                yield question, key, Outcome(event, loss, edit.stimulus.id, edit.stimulus.cluster)
 
 
 def _item(observation: Observation) -> tuple[str, str]:

@@ -8,26 +8,21 @@ paired on.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple
 
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.comparison.kept import kept_outcomes
-from steelyard.metrics.comparison.question import Key, Outcome, Question, outcome_of, question_of
-from steelyard.metrics.metric import Metric
-from steelyard.metrics.pairs.columns import collect
-from steelyard.metrics.scores.columns import collect_scores
+from steelyard.metrics.comparison.question import Figure, Key, Outcome, Question, question_of
+from steelyard.metrics.comparison.shown import Identity, Shown, shown_pairs, shown_scores
+from steelyard.metrics.faults import Fault, Faults
+from steelyard.metrics.metric import Group, Metric
 from steelyard.metrics.scores.original_range import on_original_range
-from steelyard.stimuli.stimulus import Stimulus
-from steelyard.trials.trial import ORDERS
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.verdict import Failed, Unreadable
 
-Identity = Callable[[Stimulus], str]
-"""What makes two stimuli the same: the content hash, or the name where texts are not known."""
 MetricsOf = Callable[[str], Sequence[Metric]]
 """A probe's name to the metrics that it declares."""
-Outcomes = dict[Question, dict[Key, Outcome]]
-Events = Iterator[tuple[Sequence[Observation], bool]]
-"""The calls of a unit, and whether they show the event."""
 Units = Iterator[tuple[Question, Key, Outcome]]
 
 LOSSES = {
@@ -37,11 +32,42 @@ LOSSES = {
 """Questions of every call that a judge was asked."""
 
 
-def outcomes(observations: Sequence[Observation], identity: Identity, metrics_of: MetricsOf) -> Outcomes:
+class Broken(NamedTuple):
+    """A figure whose event could not be computed."""
+
+    question: Question
+    """The figure, pooled over its conditions."""
+    fault: Fault
+    """Why."""
+
+
+class Outcomes(dict[Question, dict[Key, Outcome]]):
     """Every unit of one judge, by question."""
-    found: Outcomes = {}
-    for question, key, outcome in _all(observations, identity, metrics_of):
-        found.setdefault(question, {})[key] = outcome
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.faults: dict[Figure, Broken] = {}
+        """Figures that have no outcomes, since their event function raised."""
+
+    def add(self, units: Iterable[tuple[Question, Key, Outcome]]) -> None:
+        """Enter units under their questions."""
+        for question, key, outcome in units:
+            if question not in self:
+                self[question] = {}
+            self[question][key] = outcome
+
+
+def outcomes(observations: Sequence[Observation], identity: Identity, metrics_of: MetricsOf) -> Outcomes:
+    """Every unit of one judge; an event function that raises costs its own figure alone."""
+    found, calls = Outcomes(), list(observations)
+    found.add(_lost(calls, identity))
+    pairs = [o for o in calls if len(o.stimulus.texts) == 2]
+    scores = on_original_range([o for o in calls if len(o.stimulus.texts) == 1])
+    for shown in chain(shown_pairs(pairs, identity), shown_scores(scores, identity)):
+        for place, metric in enumerate(metrics_of(shown.probe)):
+            if metric.event is not None and metric.compared:
+                _enter(found, shown, metric, place)
+    found.add(kept_outcomes(scores, identity, metrics_of))
     return found
 
 
@@ -51,65 +77,35 @@ def call_key(protocol: str, key: Key) -> Key:
     return name, f"{protocol} {order}", replicate
 
 
-def _all(observations: Sequence[Observation], identity: Identity, metrics_of: MetricsOf) -> Units:
-    yield from _lost(observations, identity)
-    pairs = [o for o in observations if len(o.stimulus.texts) == 2]
-    scores = on_original_range([o for o in observations if len(o.stimulus.texts) == 1])
-    for make, rows in ((_of_pairs, pairs), (_of_scores, scores)):
-        for probe, mine in _by_probe(rows):
-            for place, metric in enumerate(metrics_of(probe)):
-                if metric.event is not None and metric.compared:
-                    yield from _placed(place, metric, make(metric, mine), identity)
-    yield from kept_outcomes(scores, identity, metrics_of)
+def _enter(found: Outcomes, shown: Shown, metric: Metric, place: int) -> None:
+    """The units of one figure, or the fault in its place."""
+    whole = question_of(shown.probe, shown.protocol, metric, {}, place)
+
+    def broken(fault: Fault) -> list[tuple[Question, Key, Outcome]]:
+        found.faults[whole.figure] = Broken(whole, fault)
+        return []
+
+    found.add(Faults().guarded("", whole.title, lambda: list(_placed(shown, metric, place)), broken))
+
+
+def _placed(shown: Shown, metric: Metric, place: int) -> Units:
+    """Each unit in every condition that it counts in; none without the reference that it needs."""
+    conditions: dict[tuple[str, float | None], list[Question]] = {}
+    for unit, event in shown.events(metric):
+        stimulus = unit.stimulus
+        at = stimulus.kind, stimulus.delta
+        if at not in conditions:
+            groups: Sequence[Group] = metric.conditions(*at)
+            conditions[at] = [question_of(shown.probe, shown.protocol, metric, g, place) for g in groups]
+        outcome = unit.outcome(event, labelled=metric.labelled)
+        for question in conditions[at]:
+            yield question, unit.key, outcome
 
 
 def _lost(observations: Iterable[Observation], identity: Identity) -> Units:
     for observation in observations:
-        key = (identity(observation.stimulus), observation.order, observation.replicate)
+        stimulus = observation.stimulus
+        key = call_key(observation.protocol, (identity(stimulus), observation.order, observation.replicate))
         for question, kind in LOSSES.items():
             event = isinstance(observation.verdict, kind)
-            yield question, call_key(observation.protocol, key), outcome_of(observation.stimulus, [], event)
-
-
-def _by_probe(observations: Iterable[Observation]) -> Iterator[tuple[str, list[Observation]]]:
-    """The observations of each probe under each protocol."""
-    parts: dict[tuple[str, str], list[Observation]] = {}
-    for observation in observations:
-        parts.setdefault((observation.stimulus.probe, observation.protocol), []).append(observation)
-    return ((probe, mine) for (probe, _), mine in parts.items())
-
-
-def _of_pairs(metric: Metric, observations: Sequence[Observation]) -> Events:
-    """The metric's event call by call, or on pairs that were shown in both orders."""
-    pairs = collect(observations)
-    calls = {(o.stimulus.id, o.replicate, o.order): o for o in observations}
-    units = [(order,) for order in ORDERS] if metric.unit == "call" else [ORDERS]
-    events = metric.events(pairs).reshape(len(pairs), len(units))
-    names = [pairs.names[number] for number in pairs.pair]
-    for row, (name, replicate) in enumerate(zip(names, pairs.replicate.tolist(), strict=True)):
-        for unit, orders in enumerate(units):
-            shown = [calls[name, replicate, order] for order in orders if (name, replicate, order) in calls]
-            if len(shown) == len(orders):
-                yield shown, bool(events[row, unit])
-
-
-def _of_scores(metric: Metric, observations: Sequence[Observation]) -> Events:
-    """The metric's event call by call."""
-    scores = collect_scores(observations)
-    calls = {(o.stimulus.id, o.replicate): o for o in observations}
-    names = [scores.stimuli[number] for number in scores.stimulus]
-    events = metric.events(scores).tolist()
-    for name, replicate, event in zip(names, scores.replicate.tolist(), events, strict=True):
-        yield [calls[name, replicate]], event
-
-
-def _placed(place: int, metric: Metric, events: Events, identity: Identity) -> Units:
-    """Each unit in every condition that it counts in; none without the reference that it needs."""
-    for calls, event in events:
-        call, stimulus = calls[0], calls[0].stimulus
-        if metric.labelled and (call.own_label or not stimulus.labelled):
-            continue
-        outcome = outcome_of(stimulus, [c.verdict for c in calls], event, labelled=metric.labelled)
-        key = (identity(stimulus), call.order if metric.unit == "call" else "", call.replicate)
-        for group in metric.conditions(stimulus.kind, stimulus.delta):
-            yield question_of(call, metric, group, place), key, outcome
+            yield question, key, Outcome(event, None, stimulus.id, stimulus.cluster)

@@ -12,7 +12,7 @@ from steelyard.arrays import Ints
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.intervals import Limits, normal_quantile, t_quantile, tango
 from steelyard.metrics.stats.power import ALPHA, POWER
-from steelyard.metrics.stats.significance import ENOUGH_CLUSTERS, FLIPPED_CLUSTERS, sign_flip
+from steelyard.metrics.stats.significance import CLUSTERS, ENOUGH_CLUSTERS, PAIRS, sign_flip
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +93,7 @@ class Paired:
         by_clusters = self.n_clusters >= ENOUGH_CLUSTERS
         units = self.cluster if by_clusters else self.pair
         sums = np.rint(np.bincount(units, weights=self.change)).astype(np.int64)
-        return sign_flip(sums), FLIPPED_CLUSTERS if by_clusters else "pairs"
+        return sign_flip(sums), CLUSTERS if by_clusters else PAIRS
 
     @property
     def detectable(self) -> float:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from steelyard.metrics.metric import Group, Metric
-from steelyard.stimuli.stimulus import Stimulus
-from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.verdict import Failed, Unreadable, Verdict
 
 Key = tuple[str, str, int]
 """Which unit: what was shown, in which order (empty where both make one unit), which replicate."""
+Figure = tuple[str, str, str]
+"""Probe, metric and protocol: what one event function answers."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +35,18 @@ class Question:
         """The condition as a mapping."""
         return dict(self.group)
 
+    @property
+    def figure(self) -> Figure:
+        """The figure whose conditions the question is one of."""
+        return self.probe, self.metric, str(self.condition.get("protocol", ""))
 
-@dataclass(frozen=True)
-class Outcome:
+    @property
+    def title(self) -> str:
+        """What a fault in it is told of."""
+        return f"comparison of {self.metric} in {self.probe}"
+
+
+class Outcome(NamedTuple):
     """What became of one unit."""
 
     event: bool | None
@@ -51,20 +61,13 @@ class Outcome:
     """The reference that the event is held against, where it is held against one."""
 
 
-def question_of(observation: Observation, metric: Metric, group: Group, place: int) -> Question:
-    """The question that an observation answers, under its own probe and protocol."""
-    items = tuple(sorted({**group, "protocol": observation.protocol}.items()))
-    return Question(observation.stimulus.probe, metric.id, items, metric.unit, place)
+def question_of(probe: str, protocol: str, metric: Metric, group: Group, place: int) -> Question:
+    """The question of a metric under a probe and a protocol, in one condition."""
+    items = tuple(sorted({**group, "protocol": protocol}.items()))
+    return Question(probe, metric.id, items, metric.unit, place)
 
 
-def outcome_of(
-    stimulus: Stimulus, verdicts: Iterable[Verdict], event: bool, *, labelled: bool = False
-) -> Outcome:
-    """The unit's event, or why there is none: a verdict that it rests on is missing.
-
-    `labelled` says that the event is held against the reference of the stimulus.
-    """
-    lost = {type(verdict) for verdict in verdicts} & {Failed, Unreadable}
-    reason = "failed" if Failed in lost else "unreadable" if lost else None
-    against = repr(stimulus.expectation) if labelled else ""
-    return Outcome(None if reason else event, reason, stimulus.id, stimulus.cluster, against)
+def loss_of(verdicts: Iterable[Verdict]) -> str | None:
+    """Why a unit that rests on these verdicts has none, `failed` first; None where it has one."""
+    kinds = {type(verdict) for verdict in verdicts}
+    return "failed" if Failed in kinds else "unreadable" if Unreadable in kinds else None

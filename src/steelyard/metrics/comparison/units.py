@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from steelyard.metrics.comparison.outcomes import LOSSES, Outcomes, call_key
@@ -53,12 +53,12 @@ class Units:
         mine, theirs = self.outcomes, other.outcomes
         return sorted(key for key in mine.keys() & theirs.keys() if mine[key].against == theirs[key].against)
 
-    def dropped(self, other: Units) -> Dropped:
-        """Units of the other judge that lack a verdict of this one, by reason."""
+    def dropped(self, other: Units, shared: Sequence[Key]) -> Dropped:
+        """Units of the other judge that lack a verdict of this one, by reason; `shared` are those of both."""
         mine, both = self.outcomes, self.outcomes.keys() & other.outcomes.keys()
         absent = other.outcomes.keys() - mine.keys()
         seen = sum(call_key(self.protocol, key) in self.calls for key in absent)
-        lost = [mine[key].lost for key in self.shared(other)]
+        lost = [mine[key].lost for key in shared]
         return Dropped(
             not_shown=len(absent) - seen,
             unreadable=lost.count("unreadable"),

@@ -18,7 +18,7 @@ from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import by_cluster, count_answers
 from steelyard.metrics.pairs.decomposition import Decomposition
 from steelyard.metrics.stats.power import ALPHA
-from steelyard.metrics.stats.significance import ENOUGH_CLUSTERS, FLIPPED_CLUSTERS, sign_flip
+from steelyard.metrics.stats.significance import CLUSTERS, ENOUGH_CLUSTERS, PAIRS, sign_flip
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class PositionTest:
     p: float
     """Two-sided exact sign-flip p of the total."""
     flipped: str
-    """Whose sums were flipped: `FLIPPED_CLUSTERS` or `pairs`."""
+    """Whose sums were flipped: `CLUSTERS` or `PAIRS`."""
     stable_p: float
     """One-sided exact p for more stable pairs than calls that ignore each other would give."""
 
@@ -75,7 +75,7 @@ def position_test(parts: Decomposition) -> PositionTest:
         total=int(balance.sum()),
         calls=2 * len(complete),
         p=sign_flip(sums),
-        flipped=FLIPPED_CLUSTERS if by_clusters else "pairs",
+        flipped=CLUSTERS if by_clusters else PAIRS,
         stable_p=stable_excess(*two_sided_counts(complete)),
     )
 

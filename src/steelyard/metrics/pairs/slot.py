@@ -45,7 +45,7 @@ from steelyard.metrics.stats.clusters import (
 )
 from steelyard.metrics.stats.intervals import DIFFERENCE, Limits, clipped, normal_quantile, score, t_quantile
 from steelyard.metrics.stats.power import ALPHA, first_number
-from steelyard.metrics.stats.significance import ENOUGH_CLUSTERS, FLIPPED_CLUSTERS
+from steelyard.metrics.stats.significance import CLUSTERS, ENOUGH_CLUSTERS
 from steelyard.metrics.stats.tally import Tally
 from steelyard.metrics.tested import Tested, alone
 
@@ -230,7 +230,7 @@ def _standing(declared: bool, corrected: float | None) -> str:
 
 def _note(test: PositionTest, told: tuple[Tested, Tested], complete: Pairs, standing: str) -> str | None:
     alone = ONE_CLUSTER if count_clusters(complete) == 1 else "these clusters only"
-    these = "" if test.flipped == FLIPPED_CLUSTERS else alone
+    these = "" if test.flipped == CLUSTERS else alone
     return join(
         [
             f"position test {told[0].told()} (signs of {test.flipped} flipped)",

@@ -11,8 +11,8 @@ from steelyard.arrays import Floats, Ints
 
 ENOUGH_CLUSTERS = 6
 """Fewer cluster sums cannot reach p ≤ .05 by flipping signs."""
-FLIPPED_CLUSTERS = "tasks"
-"""What `compare --json` writes where the sums of clusters were flipped."""
+CLUSTERS, PAIRS = "clusters", "pairs"
+"""Whose sums are flipped."""
 _LARGE = 400_000_000
 """Additions above which the convolution is done by Fourier transform."""
 

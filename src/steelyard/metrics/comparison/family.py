@@ -1,0 +1,121 @@
+"""Figures of two judges that are read together: one test for all of them, then a word for each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any
+
+from steelyard.metrics.comparison.comparison import BEYOND, WITHIN, Comparison
+from steelyard.metrics.comparison.outcomes import Outcomes
+from steelyard.metrics.comparison.question import Question
+from steelyard.metrics.comparison.shared_units import compare_units
+from steelyard.metrics.comparison.units import Units
+from steelyard.metrics.faults import Fault, Faults
+from steelyard.metrics.findings import CLEAR, FLAGGED, MARGIN, UNDERPOWERED, difference_word
+from steelyard.metrics.proportions import join
+from steelyard.metrics.stats.joint_flips import JointFlips
+from steelyard.metrics.stats.power import ALPHA
+
+
+@dataclass(frozen=True)
+class Family:
+    """Figures that were read together."""
+
+    rows: tuple[Comparison, ...]
+    """Every figure, with q and word."""
+    p: float | None
+    """p of "the judges do not differ in any figure"; None where no unit is shared."""
+    faults: tuple[Fault, ...] = ()
+    """Figures that could not be computed."""
+
+    @property
+    def differs(self) -> bool:
+        """The judges differ somewhere."""
+        return self.p is not None and self.p <= ALPHA
+
+
+def compare(first: Outcomes, second: Outcomes, margin: float = MARGIN, order: Sequence[str] = ()) -> Family:
+    """Every question that either judge was asked; words and q over the whole family.
+
+    `order` are names of probes as a reader meets them. A figure that can not be computed is undefined, and
+    the others stand.
+    """
+    faults = Faults()
+    broken = {**first.faults, **second.faults}
+    whole = {question for question in (*first, *second) if question.figure not in broken}
+    rows = {question: _guarded(faults, question, first, second) for question in whole}
+    rows |= {
+        fault.question: Comparison.undefined(fault.question, fault.fault.note) for fault in broken.values()
+    }
+    read = [rows[question] for question in sorted(rows, key=lambda question: _place(question, order))]
+    family = faults.guarded(
+        "", "all figures together", lambda: read_together(read, margin), lambda _: Family(tuple(read), None)
+    )
+    return replace(family, faults=(*(fault.fault for fault in broken.values()), *faults.found))
+
+
+def _guarded(faults: Faults, question: Question, first: Outcomes, second: Outcomes) -> Comparison:
+    """The figure; undefined where it raises, or where JSON has no spelling for it."""
+
+    def made() -> Comparison:
+        head = Comparison.undefined(question)
+        row = compare_units(Units.of(question, first), Units.of(question, second), head)
+        json.dumps(row.to_json(), allow_nan=False)
+        return row
+
+    return faults.guarded("", question.title, made, lambda fault: Comparison.undefined(question, fault.note))
+
+
+def read_together(
+    rows: Sequence[Comparison], margin: float = MARGIN, beside: Sequence[Comparison] = ()
+) -> Family:
+    """The same rows, with q and word for this family.
+
+    Figures that stand `beside` it have a say in whether the judges differ at all, and get no word.
+    """
+    tested = [row for row in rows if row.p is not None]
+    if not tested:
+        return Family(tuple(rows), None)
+    others = [row for row in beside if row.p is not None]
+    flips = JointFlips.of([row.sums for row in (*tested, *others)])
+    chosen = range(len(tested))
+    together = flips.together(chosen)
+    # No figure is surer than the family, and drawn flips may fall a little short of the exact p.
+    found = (max(q, row.p or 0.0, together) for q, row in zip(flips.corrected(chosen), tested, strict=True))
+    read = (row if row.p is None else _worded(row, next(found), margin) for row in rows)
+    return Family(tuple(read), together)
+
+
+def _worded(row: Comparison, q: float, margin: float) -> Comparison:
+    limits = row.intervals[1].low or 0.0, row.intervals[1].high or 0.0
+    reach = row.bounds or (0.0, 0.0)
+    differs = q <= ALPHA
+    word, note, against = difference_word(limits, q, margin), row.note, None
+    if word == CLEAR and not -margin < reach[0] <= reach[1] < margin:
+        word = FLAGGED if differs else UNDERPOWERED
+        note = join([note, "the missing verdicts could hide a difference beyond the margin"])
+    if word == CLEAR:
+        against = WITHIN
+    elif differs and (limits[0] > margin or limits[1] < -margin):
+        against = BEYOND
+    return replace(row, q=q, finding=word, note=note, differs=differs, against_margin=against)
+
+
+def _place(question: Question, order: Sequence[str]) -> tuple[Any, ...]:
+    """Base before other protocols, probes and metrics as a reader meets them, losses last."""
+    group = question.condition
+    protocol = str(group.get("protocol", ""))
+    return (
+        question.probe == "run",
+        protocol != "base",
+        protocol,
+        order.index(question.probe) if question.probe in order else len(order),
+        question.probe,
+        question.place,
+        float(group.get("delta", inf)),
+        question.metric,
+        repr(question.group),
+    )

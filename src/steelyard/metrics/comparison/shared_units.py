@@ -1,0 +1,91 @@
+"""Two judges on the units that both answered: difference, limits, tests, worst case over lost verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from steelyard.metrics.comparison.comparison import Comparison
+from steelyard.metrics.comparison.paired import Paired
+from steelyard.metrics.comparison.question import Outcome
+from steelyard.metrics.comparison.units import Units
+from steelyard.metrics.estimate import Interval
+from steelyard.metrics.stats import mcnemar
+from steelyard.metrics.stats.intervals import Limits
+from steelyard.metrics.stats.joint_flips import Sums
+from steelyard.metrics.stats.power import ALPHA
+from steelyard.metrics.stats.significance import CLUSTERS
+
+THESE_CLUSTERS = "these clusters only"
+NO_SHARED = "no unit has a verdict of both judges"
+
+
+def compare_units(mine: Units, other: Units, head: Comparison) -> Comparison:
+    """The figure of two judges on the units that both answered; `head` says what it is about."""
+    first, second = mine.outcomes, other.outcomes
+    shown = mine.shared(other)
+    answered = [key for key in shown if first[key].lost is None and second[key].lost is None]
+    head = replace(
+        head,
+        n_shared=len(answered),
+        n_pairs=len({first[key].pair for key in answered}),
+        n_clusters=len({first[key].cluster for key in answered}),
+        dropped_first=mine.dropped(other, shown),
+        dropped_second=other.dropped(mine, shown),
+    )
+    if not answered:
+        return replace(head, note=NO_SHARED)
+    rows = [
+        (bool(first[key].event), bool(second[key].event), first[key].cluster, first[key].pair)
+        for key in answered
+    ]
+    measured = _measured(head, Paired.of(rows), _bounds([(first[key], second[key]) for key in shown]))
+    return replace(measured, sums=_sums(rows, measured.flipped or ""))
+
+
+def _sums(rows: Sequence[tuple[bool, bool, str, str]], flipped: str) -> Sums:
+    """The difference of each cluster, or of each pair where pairs are flipped; pairs sort first."""
+    sums: dict[str, int] = {}
+    for first, second, cluster, pair in rows:
+        name = f"2 {cluster}" if flipped == CLUSTERS else f"1 {pair}"
+        sums[name] = sums.get(name, 0) + second - first
+    return sums
+
+
+def _measured(head: Comparison, paired: Paired, bounds: Limits) -> Comparison:
+    p, flipped = paired.flip()
+    method = "tango_cluster" if paired.n_clusters > 1 else "tango"
+    return replace(
+        head,
+        first=int(paired.first.sum()) / paired.size,
+        second=int(paired.second.sum()) / paired.size,
+        difference=paired.difference,
+        gained=paired.gained,
+        lost=paired.lost,
+        intervals=(
+            Interval(method, *paired.limits(1 - ALPHA / 2)),
+            Interval(method, *paired.limits(1 - ALPHA), confidence=0.90),
+        ),
+        bounds=bounds,
+        p=p,
+        flipped=flipped,
+        mcnemar_exact=mcnemar.exact(paired.gained, paired.lost),
+        mcnemar_mid_p=mcnemar.mid_p(paired.gained, paired.lost),
+        minimum_detectable=paired.detectable,
+        note=None if flipped == CLUSTERS else THESE_CLUSTERS,
+    )
+
+
+def _bounds(shown: Iterable[tuple[Outcome, Outcome]]) -> Limits:
+    """The mean change if every missing verdict had gone one way, or the other."""
+    lows, highs = [], []
+    for first, second in shown:
+        first_low, first_high = _reach(first)
+        second_low, second_high = _reach(second)
+        lows.append(second_low - first_high)
+        highs.append(second_high - first_low)
+    return sum(lows) / len(lows), sum(highs) / len(highs)
+
+
+def _reach(outcome: Outcome) -> tuple[int, int]:
+    return (0, 1) if outcome.event is None else (int(outcome.event), int(outcome.event))

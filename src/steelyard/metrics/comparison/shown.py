@@ -1,0 +1,113 @@
+"""What one probe showed under one protocol: columns for events, and the calls that make each unit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from steelyard.metrics.comparison.question import Key, Outcome, loss_of
+from steelyard.metrics.metric import Metric
+from steelyard.metrics.pairs.columns import Pairs, collect
+from steelyard.metrics.scores.columns import Scores, collect_scores
+from steelyard.stimuli.stimulus import Stimulus
+from steelyard.trials.trial import ORDERS
+from steelyard.verdicts.observation import Observation
+
+Identity = Callable[[Stimulus], str]
+"""What makes two stimuli the same: the content hash, or the name where texts are not known."""
+
+
+class Unit(NamedTuple):
+    """Calls that show an event together, or do not."""
+
+    place: tuple[int, int]
+    """Row of the columns, and number of the unit within it."""
+    key: Key
+    """What pairs it with the unit of another judge."""
+    stimulus: Stimulus
+    """What was shown."""
+    loss: str | None
+    """Why it has no verdict; None where it has one."""
+    reference: str | None
+    """What it can be held against; None without a reference, or with the judge's own verdict for one."""
+
+    def outcome(self, event: bool, *, labelled: bool) -> Outcome:
+        """The unit's event, or why there is none; `labelled` says that it is held against the reference."""
+        against = self.reference or "" if labelled else ""
+        happened = None if self.loss else event
+        return Outcome(happened, self.loss, self.stimulus.id, self.stimulus.cluster, against)
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """The observations of a probe under a protocol; columns and units serve all its metrics."""
+
+    probe: str
+    """Name of the probe."""
+    protocol: str
+    """Name of the protocol."""
+    columns: Pairs | Scores
+    """What event functions read."""
+    units: dict[str, list[Unit]]
+    """Units by what a metric counts: `call`, or `pair` where pairs were shown in both orders."""
+
+    def events(self, metric: Metric) -> Iterator[tuple[Unit, bool]]:
+        """The units that the metric counts, and whether each shows its event."""
+        units = self.units.get(metric.unit, [])
+        mask = metric.events(self.columns).reshape(len(self.columns), -1)
+        for unit in units:
+            if not metric.labelled or unit.reference is not None:
+                yield unit, bool(mask[unit.place])
+
+
+def shown_pairs(observations: Sequence[Observation], identity: Identity) -> Iterator[Shown]:
+    """Pairs: each call a unit, and each pair whose orders were both asked."""
+    for probe, protocol, mine in _parts(observations):
+        pairs = collect(mine)
+        calls = {(o.stimulus.id, o.replicate, o.order): o for o in mine}
+        replicates = pairs.replicate.tolist()
+        names = [(pairs.names[number], replicates[row]) for row, number in enumerate(pairs.pair.tolist())]
+        units: dict[str, list[Unit]] = {"call": [], "pair": []}
+        for row, name in enumerate(names):
+            both = [calls.get((*name, order)) for order in ORDERS]
+            asked = [call for call in both if call is not None]
+            units["call"] += [
+                _unit((row, order), [call], identity, call.order)
+                for order, call in enumerate(both)
+                if call is not None
+            ]
+            if len(asked) == len(both):
+                units["pair"].append(_unit((row, 0), asked, identity, ""))
+        yield Shown(probe, protocol, pairs, units)
+
+
+def shown_scores(observations: Sequence[Observation], identity: Identity) -> Iterator[Shown]:
+    """Single texts: each call is a unit."""
+    for probe, protocol, mine in _parts(observations):
+        scores = collect_scores(mine)
+        calls = {(o.stimulus.id, o.replicate): o for o in mine}
+        names = [scores.stimuli[number] for number in scores.stimulus]
+        shown = [calls[name] for name in zip(names, scores.replicate.tolist(), strict=True)]
+        units = [_unit((row, 0), [call], identity, call.order) for row, call in enumerate(shown)]
+        yield Shown(probe, protocol, scores, {"call": units})
+
+
+def _unit(place: tuple[int, int], calls: Sequence[Observation], identity: Identity, order: str) -> Unit:
+    call, stimulus = calls[0], calls[0].stimulus
+    known = stimulus.labelled and not call.own_label
+    return Unit(
+        place,
+        (identity(stimulus), order, call.replicate),
+        stimulus,
+        loss_of(call.verdict for call in calls),
+        repr(stimulus.expectation) if known else None,
+    )
+
+
+def _parts(observations: Iterable[Observation]) -> Iterator[tuple[str, str, list[Observation]]]:
+    """The observations of each probe under each protocol."""
+    parts: dict[tuple[str, str], list[Observation]] = {}
+    for observation in observations:
+        parts.setdefault((observation.stimulus.probe, observation.protocol), []).append(observation)
+    return ((*names, mine) for names, mine in parts.items())
