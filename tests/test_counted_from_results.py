@@ -14,12 +14,15 @@ from typing import Any
 import pytest
 
 from servers import Answer, Received, ScriptedServer, fails, says, wins
+from steelyard.lab.compare import compare_judges, load_verdicts
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.measure import measure
 from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.study.study_file import StudyConfig, build_study
 
 Row = dict[str, Any]
+Events = dict[tuple[object, ...], bool | None]
+"""Unit to whether it shows the event; None without a verdict."""
 LIMITS = RunLimits(attempts=1, backoff=0.0, concurrency=4, pilot=False)
 PAIRS: tuple[Answer, ...] = (
     wins("1"),
@@ -54,6 +57,7 @@ class Run:
     """A run folder, read as any program could."""
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         stimuli = {s["id"]: s for s in self._lines(folder / "stimuli.jsonl")}
         self.rows = [{**stimuli[row["id"]], **row} for row in self._lines(folder / "results.jsonl")]
         self.estimates = json.loads((folder / "datasheet.json").read_text())["estimates"]
@@ -301,3 +305,82 @@ def test_right_is_what_verdict_and_label_say(scores: Run) -> None:
             assert row["right"] is None
         else:
             assert row["right"] is (row["verdict"] == row["label"])
+
+
+# Two judges
+
+
+def call_events(run: Run, judge: str, probe: str, event: Callable[[Row], bool], **where: object) -> Events:
+    """Whether each call of a probe shows the event; None without a verdict."""
+    rows = run.calls(judge, probe=probe, protocol="base", **where)
+    return {(row["id"], row["order"], row["replicate"]): event(row) if read([row]) else None for row in rows}
+
+
+def pair_events(run: Run, judge: str, event: Callable[[Row, Row], bool], **where: object) -> Events:
+    """The same for pairs in both orders."""
+    rows = run.calls(judge, probe="ladder", protocol="base", **where)
+    return {
+        (a["id"], a["replicate"]): event(a, b) if len(read((a, b))) == 2 else None
+        for a, b in both_orders(rows)
+    }
+
+
+def stable(a: Row, b: Row) -> bool:
+    return a["winner"] is not None and a["winner"] == b["winner"]
+
+
+COMPARED: dict[tuple[str, str, tuple[tuple[str, object], ...]], Callable[[Run, str], Events]] = {
+    ("vacuum", "dark_current", ()): lambda run, judge: call_events(run, judge, "vacuum", decided),
+    **{
+        ("ladder", "target_sensitivity", (("delta", delta),)): lambda run, judge, delta=delta: call_events(
+            run, judge, "ladder", lambda row: row["winner"] == row["label"], delta=float(delta)
+        )
+        for delta in (1, 2, 3)
+    },
+    ("ladder", "raw_false_preference", (("delta", 0), ("kind", "same_subset"))): lambda run, judge: (
+        call_events(run, judge, "ladder", decided, kind="same_subset")
+    ),
+    ("ladder", "stable_cross_sensitivity", (("delta", 0), ("kind", "same_subset"))): lambda run, judge: (
+        pair_events(run, judge, stable, kind="same_subset")
+    ),
+}
+
+
+@pytest.mark.parametrize("figure", COMPARED, ids=lambda figure: figure[1])
+def test_two_judges_are_compared_on_the_units_that_both_answered(pairs: Run, figure: Any) -> None:
+    probe, metric, condition = figure
+    verdicts = load_verdicts(pairs.folder)
+    names = ("openai/moody", "planted/probit")
+    sheet = compare_judges(verdicts, verdicts.pick(names[0]), verdicts, verdicts.pick(names[1]))
+    group = {"protocol": "base", **dict(condition)}
+    (row,) = [r for r in sheet.rows if (r.probe, r.metric, dict(r.group)) == (probe, metric, group)]
+    one, two = (COMPARED[figure](pairs, name) for name in names)
+    assert one.keys() == two.keys()
+    shared = [(one[unit], two[unit]) for unit in one if one[unit] is not None and two[unit] is not None]
+    assert row.n_shared == len(shared)
+    assert row.first == pytest.approx(sum(bool(a) for a, _ in shared) / len(shared))
+    assert row.second == pytest.approx(sum(bool(b) for _, b in shared) / len(shared))
+    assert row.gained == sum(not a and bool(b) for a, b in shared)
+    assert row.lost == sum(bool(a) and not b for a, b in shared)
+    assert row.difference == pytest.approx((row.gained - row.lost) / len(shared))
+    lacking = sum(event is None for event in one.values())
+    assert row.dropped_first.unreadable + row.dropped_first.failed == lacking
+    assert row.dropped_second.unreadable + row.dropped_second.failed == 0
+
+
+def test_exchanging_the_judges_of_a_run_turns_every_sign(pairs: Run) -> None:
+    verdicts = load_verdicts(pairs.folder)
+    one, two = (verdicts.pick(name) for name in ("openai/moody", "planted/probit"))
+    there, back = (compare_judges(verdicts, a, verdicts, b).rows for a, b in ((one, two), (two, one)))
+    assert len(there) > 10
+    for row, turned in zip(there, back, strict=True):
+        assert (row.metric, row.group, row.n_shared) == (turned.metric, turned.group, turned.n_shared)
+        assert (row.gained, row.lost) == (turned.lost, turned.gained)
+        assert (row.p, row.q) == (turned.p, turned.q)
+        assert (row.dropped_first, row.dropped_second) == (turned.dropped_second, turned.dropped_first)
+        if row.difference is not None and turned.difference is not None:
+            assert row.difference == pytest.approx(-turned.difference)
+            low, high = row.intervals[0].low, row.intervals[0].high
+            assert low is not None
+            assert high is not None
+            assert (turned.intervals[0].low, turned.intervals[0].high) == pytest.approx((-high, -low))
