@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 @study_options
 @option("--by-probe", is_flag=True, help="One row per judge and probe, not per judge.")
 @option(
-    "--labels", metavar="N,N,…", help="Say instead what so many labelled rows would tell, such as 50,200."
-)
-@option(
     "--rank",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
@@ -33,15 +30,15 @@ if TYPE_CHECKING:
 )
 @option("--items", type=whole(2), default=500, metavar="N", help="Items of each system, for --rank.")
 @option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
-def plan(
-    by_probe: bool, labels: str | None, rank: Path | None, items: int, as_json: bool, **options: Any
-) -> None:
+def plan(by_probe: bool, rank: Path | None, items: int, as_json: bool, **options: Any) -> None:
     """Say what a measurement will take: calls, tokens, dollars, time. Spends nothing.
 
-    Takes the arguments of `measure` and counts only what its run folder has not answered yet. With --labels
-    or --rank it answers before, or after: how many labels to collect, and what a measured judge may rank.
+    Takes the arguments of `measure` and counts only what its run folder has not answered yet. Two questions
+    need no study: with numbers for --labels, such as 50,200, what so many labelled rows would tell; with
+    --rank, how small a difference between two systems the judges of a run can show.
     """
-    if labels is not None:
+    labels = options["labels"]
+    if labels is not None and "=" not in labels:
         print_labels(labels, as_json)
         return
     if rank is not None:

@@ -32,6 +32,8 @@ from steelyard.metrics.run.losses import loss_estimates
 from steelyard.metrics.run.run_cost import METRICS as COSTS
 from steelyard.metrics.run.run_cost import PROBE as COST
 from steelyard.metrics.run.run_cost import run_costs
+from steelyard.metrics.run.strata import METRICS as STRATA
+from steelyard.metrics.run.strata import strata_estimates
 from steelyard.metrics.run.unchanged import METRICS as UNCHANGED
 from steelyard.metrics.run.unchanged import unchanged_estimates
 from steelyard.metrics.run.volatility import METRICS as SPREADS
@@ -83,7 +85,7 @@ def assemble(
         estimates += bench.volatility(estimates, form)
         estimates += bench.losses()
         whole += bench.unchanged()
-        whole += [] if judge.baseline else bench.gains(baselines, form)
+        whole += [] if judge.baseline else [*bench.gains(baselines, form), *bench.strata()]
         if asked:
             remedies += bench.remedies(prices)
     sitting = [judge.name for judge in ordered if not judge.baseline and not judge.members]
@@ -171,6 +173,11 @@ class _Bench:
         """Single texts as they are, over all probes."""
         make = partial(unchanged_estimates, self.judge, self.observations, self.seed)
         return self.faults.estimates(self._heading(ORIGINAL), "unchanged items", UNCHANGED, make)
+
+    def strata(self) -> list[Estimate]:
+        """Items as they are and natural pairs, by stratum."""
+        make = partial(strata_estimates, self.judge, self.observations, self.seed)
+        return self.faults.estimates(self._heading(ORIGINAL), "strata", STRATA, make)
 
     def gains(self, baselines: Mapping[str, Observations], form: str) -> list[Estimate]:
         """The judge against rules that read nothing."""

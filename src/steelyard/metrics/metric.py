@@ -99,7 +99,7 @@ class Metric:
         return HIGH if self.limit.side == "min" else LOW
 
     def limit_in(self, group: Group, probe: str | None = None) -> Limit | None:
-        """The limit of a probe's figure in this condition; parts (one slot, one base level) have none."""
+        """The limit of a probe's figure in this condition; parts (slot, base level, stratum) have none."""
         if self.limit is None or any(key in group for key in _PARTS):
             return None
         if self.limit.probes and probe not in self.limit.probes:
@@ -140,7 +140,7 @@ def step(value: float) -> int | float:
     return int(value) if float(value).is_integer() else float(value)
 
 
-_PARTS = ("slot", "base_level")
+_PARTS = ("slot", "base_level", "stratum")
 
 
 def undeclared(name: str) -> Metric:

@@ -11,6 +11,9 @@ from steelyard.datasheet.render.exhibits_markdown import exhibit_block
 from steelyard.datasheet.sections.remedies import QUESTION, remedy_brief, remedy_tables
 from steelyard.datasheet.sections.remedies import TITLE as REMEDIES
 from steelyard.datasheet.sections.rows import Row, Section
+from steelyard.datasheet.sections.strata import QUESTION as STRATA_QUESTION
+from steelyard.datasheet.sections.strata import TITLE as STRATA
+from steelyard.datasheet.sections.strata import strata_tables
 from steelyard.datasheet.sections.summary import Summary, summarise
 from steelyard.datasheet.sections.together import TITLE, alone, together
 from steelyard.datasheet.verdict import Verdict
@@ -38,6 +41,7 @@ def render(datasheet: Datasheet) -> str:
         *_readings(summary),
         "## Figures",
         *_figures(summary, summary.measured),
+        *_strata(summary),
         *_exhibits(sheet),
         *_remedies(summary),
         *_authored(sheet),
@@ -175,6 +179,16 @@ def _authored(datasheet: Datasheet) -> Iterator[str]:
     if datasheet.authored:
         yield "## Written stimuli"
         yield "\n".join(f"- {escape(report.sentence())}" for report in datasheet.authored)
+
+
+def _strata(summary: Summary) -> Iterator[str]:
+    tables = strata_tables(summary)
+    if tables:
+        yield f"## {STRATA}"
+        yield escape(STRATA_QUESTION)
+    for shown in tables:
+        yield f"### {escape(shown.title)}"
+        yield table([escape(name) for name in shown.header], [[escape(c) for c in row] for row in shown.rows])
 
 
 def _exhibits(datasheet: Datasheet) -> Iterator[str]:

@@ -58,7 +58,11 @@ class Index:
         self.form = datasheet.form
         self.measured = {judge.name for judge in datasheet.judges if not judge.baseline}
         self.look_up = datasheet.look_up
-        self.cells = self.look_up.rows
+        self.cells = {
+            address: cells
+            for address, cells in self.look_up.rows.items()
+            if "stratum" not in dict(address[2])
+        }
 
     def row(
         self,

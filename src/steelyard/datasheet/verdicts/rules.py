@@ -125,6 +125,11 @@ FAULTS = (
         "Bring texts to one form before they are judged, and say in the rubric that form does not count.",
     ),
     Rule(
+        "Strata",
+        Gravity.IMPRECISE,
+        "Have people judge the stratum that is named, or show the judge examples of it, and measure again.",
+    ),
+    Rule(
         "Zero point",
         Gravity.BIASED,
         "Keep empty texts away from it, and say in the prompt how to answer where there is nothing to judge.",
