@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.verdict import CARE, TOO_LITTLE, UNFIT, Verdict
@@ -53,6 +53,8 @@ class _Path:
 
     sheet: Datasheet
     plan: Plan
+    known: dict[str, int | None] = field(default_factory=dict)
+    """Profile to the calls that it takes, once they were counted."""
 
     def verdicts(self) -> tuple[Verdict, ...]:
         """Every verdict with its next step."""
@@ -94,7 +96,9 @@ class _Path:
             words = (*_without(words, "--out", "--profile"), "--profile", profile)
         elif words is not None:
             words = tuple(_without(words, "--out"))
-        return self._priced(verdict, purpose, words, self._calls(profile))
+        if profile not in self.known:
+            self.known[profile] = self._calls(profile)
+        return self._priced(verdict, purpose, words, self.known[profile])
 
     def _calls(self, profile: str) -> int | None:
         """Calls of all measured judges at a profile; None where others speak before them."""
