@@ -147,7 +147,7 @@ def _section_table(summary: Summary, section: Section, judges: Sequence[JudgeEnt
 
 
 def _row(summary: Summary, row: Row, judges: Sequence[JudgeEntry]) -> list[str]:
-    label = "– " * row.depth + escape(row.label)
+    label = "– " * row.depth + escape(row.name)
     return [label, *(cell(summary, row.cells.get(judge.name)) for judge in judges)]
 
 
@@ -249,7 +249,7 @@ def _methods(datasheet: Datasheet) -> Iterator[str]:
     yield "## How to read it"
     every = (*datasheet.estimates, *datasheet.panel)
     metrics = metric_meanings(estimate.metric for estimate in every)
-    lines = [f"- **{escape(metric.label)}**: {escape(metric.meaning)}" for metric in metrics]
+    lines = [f"- **{escape(metric.name)}**: {escape(metric.meaning)}" for metric in metrics]
     yield "\n".join(lines) or "No figures were measured."
     methods = interval_meanings(i.method for estimate in every for i in estimate.intervals[:1])
     yield "\n".join(f"- interval `{name}`: {escape(meaning)}" for name, meaning in methods)
