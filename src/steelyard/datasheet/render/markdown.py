@@ -11,7 +11,7 @@ from steelyard.datasheet.render.exhibits_markdown import exhibit_block, fenced
 from steelyard.datasheet.sections.instrument_cards import QUESTION as INSTRUMENTS_QUESTION
 from steelyard.datasheet.sections.instrument_cards import TITLE as INSTRUMENTS
 from steelyard.datasheet.sections.instrument_cards import card_texts
-from steelyard.datasheet.sections.remedies import QUESTION, remedy_brief, remedy_tables
+from steelyard.datasheet.sections.remedies import MEASURE, QUESTION, remedy_brief, remedy_tables
 from steelyard.datasheet.sections.remedies import TITLE as REMEDIES
 from steelyard.datasheet.sections.rows import Row, Section
 from steelyard.datasheet.sections.strata import QUESTION as STRATA_QUESTION
@@ -176,6 +176,8 @@ def _remedies(summary: Summary) -> Iterator[str]:
         if shown.line:
             yield f"{escape(shown.line)}."
         yield table(shown.header, ([escape(str(cell)) for cell in (a, b, *c)] for a, b, c in shown.rows))
+        if shown.definitions:
+            yield f"{MEASURE} {', '.join(f'`{each}`' for each in shown.definitions)}"
         if shown.unknown:
             yield escape(shown.unknown)
 
