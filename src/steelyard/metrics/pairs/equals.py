@@ -42,6 +42,7 @@ RAW_FALSE_PREFERENCE = Metric(
     "raw_false_preference",
     "raw false preference",
     "Calls that name a winner between texts of the same quality; a mixture that its parts explain.",
+    plain="prefers between equals",
     event=lambda pairs: pairs.reports,
     kinds=SAME_QUALITY,
     direction=LOW,

@@ -54,6 +54,7 @@ NET_SLOT_PREFERENCE = Metric(
     "net_slot_preference",
     "net slot preference",
     "Slot-1 commits minus slot-2 commits, per call; above zero the judge leans to the first slot.",
+    plain="leans to slot 1",
     signed=True,
 )
 DECLARED_PROTOCOL = "base"
