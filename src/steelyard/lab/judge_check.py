@@ -13,8 +13,8 @@ from steelyard.lab.run.knowledge import impart
 from steelyard.lab.run.pilot import ranked
 from steelyard.lab.run.planner import make_plan
 from steelyard.lab.run.prices import price_of
-from steelyard.lab.study.study import Study
 from steelyard.lab.study.made_judges import MadeJudge
+from steelyard.lab.study.study import Study
 from steelyard.lab.study.study_file import StudyConfig, build_study
 from steelyard.providers.provider import Provider, connect, traits_of
 from steelyard.trials.judge import Judge
