@@ -7,8 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.datasheet.render.exhibited import exhibited
-from steelyard.datasheet.render.exhibits_markdown import exhibit_block
-from steelyard.datasheet.sections.remedies import QUESTION, remedy_brief, remedy_tables
+from steelyard.datasheet.render.exhibits_markdown import exhibit_block, fenced
+from steelyard.datasheet.sections.instrument_cards import QUESTION as INSTRUMENTS_QUESTION
+from steelyard.datasheet.sections.instrument_cards import TITLE as INSTRUMENTS
+from steelyard.datasheet.sections.instrument_cards import card_texts
+from steelyard.datasheet.sections.remedies import MEASURE, QUESTION, remedy_brief, remedy_tables
 from steelyard.datasheet.sections.remedies import TITLE as REMEDIES
 from steelyard.datasheet.sections.rows import Row, Section
 from steelyard.datasheet.sections.strata import QUESTION as STRATA_QUESTION
@@ -22,6 +25,7 @@ from steelyard.datasheet.words.glossary import FINDINGS
 from steelyard.datasheet.words.meanings import interval_meanings, metric_meanings
 from steelyard.datasheet.words.signs import MARKS
 from steelyard.datasheet.words.verdict_text import brought, capital
+from steelyard.datasheet.words.visible import visible
 from steelyard.metrics.estimate import Estimate
 from steelyard.wording import counted
 
@@ -47,6 +51,7 @@ def render(datasheet: Datasheet) -> str:
         *_authored(sheet),
         *(_baselines(summary) if summary.baselines else ()),
         *_together(summary),
+        *_instruments(sheet),
         *_notes(summary),
         *_methods(sheet),
     ]
@@ -142,7 +147,7 @@ def _section_table(summary: Summary, section: Section, judges: Sequence[JudgeEnt
 
 
 def _row(summary: Summary, row: Row, judges: Sequence[JudgeEntry]) -> list[str]:
-    label = "– " * row.depth + escape(row.label)
+    label = "– " * row.depth + escape(row.name)
     return [label, *(cell(summary, row.cells.get(judge.name)) for judge in judges)]
 
 
@@ -171,6 +176,8 @@ def _remedies(summary: Summary) -> Iterator[str]:
         if shown.line:
             yield f"{escape(shown.line)}."
         yield table(shown.header, ([escape(str(cell)) for cell in (a, b, *c)] for a, b, c in shown.rows))
+        if shown.definitions:
+            yield f"{MEASURE} {', '.join(f'`{each}`' for each in shown.definitions)}"
         if shown.unknown:
             yield escape(shown.unknown)
 
@@ -189,6 +196,20 @@ def _strata(summary: Summary) -> Iterator[str]:
     for shown in tables:
         yield f"### {escape(shown.title)}"
         yield table([escape(name) for name in shown.header], [[escape(c) for c in row] for row in shown.rows])
+
+
+def _instruments(datasheet: Datasheet) -> Iterator[str]:
+    cards = card_texts(datasheet)
+    if cards:
+        yield f"## {INSTRUMENTS}"
+        yield escape(INSTRUMENTS_QUESTION)
+    for card in cards:
+        yield f"### {escape(card.judge)}"
+        yield "\n".join(f"- {escape(name)}: {escape(visible(text))}" for name, text in card.facts)
+        if card.texts:
+            yield "<details><summary>Prompts and rubric</summary>"
+            yield from (part for name, text in card.texts for part in fenced(name, text, escape))
+            yield "</details>"
 
 
 def _exhibits(datasheet: Datasheet) -> Iterator[str]:
@@ -230,7 +251,7 @@ def _methods(datasheet: Datasheet) -> Iterator[str]:
     yield "## How to read it"
     every = (*datasheet.estimates, *datasheet.panel)
     metrics = metric_meanings(estimate.metric for estimate in every)
-    lines = [f"- **{escape(metric.label)}**: {escape(metric.meaning)}" for metric in metrics]
+    lines = [f"- **{escape(metric.name)}**: {escape(metric.meaning)}" for metric in metrics]
     yield "\n".join(lines) or "No figures were measured."
     methods = interval_meanings(i.method for estimate in every for i in estimate.intervals[:1])
     yield "\n".join(f"- interval `{name}`: {escape(meaning)}" for name, meaning in methods)
