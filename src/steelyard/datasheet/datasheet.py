@@ -59,6 +59,14 @@ class JudgeEntry:
     calls_per_verdict: int = 1
     """Calls that a verdict takes."""
 
+    @property
+    def made(self) -> str:
+        """The model; of a judge made of others, whom it asks and how often."""
+        if not self.members:
+            return self.model
+        each = counted(self.calls_per_verdict, "call")
+        return f"{self.model} of {', '.join(self.members)}; {each} per verdict"
+
     def to_json(self) -> dict[str, Any]:
         """One entry under `judges` in `datasheet.json`; what it is made of where it is made of others."""
         body = {**vars(self), "protocols": dict(self.protocols), "members": list(self.members)}

@@ -88,7 +88,7 @@ def _provenance(summary: Summary) -> Iterator[str]:
     for judge in sheet.judges:
         role = "baseline" if judge.baseline else "judge"
         refused = sheet.refused(judge.name)
-        yield f"- {role} **{escape(judge.name)}**: {escape(judge.model)}{f'; {refused}' if refused else ''}"
+        yield f"- {role} **{escape(judge.name)}**: {escape(judge.made)}{f'; {refused}' if refused else ''}"
 
 
 def _verdicts(summary: Summary) -> Iterator[str]:
