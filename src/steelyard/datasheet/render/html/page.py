@@ -9,7 +9,11 @@ from steelyard.datasheet.exhibits import told
 from steelyard.datasheet.render.exhibited import exhibited
 from steelyard.datasheet.render.html.document import document
 from steelyard.datasheet.render.html.figures.catalogue import figures
+from steelyard.datasheet.sections.confusion import QUESTION as CONFUSION_QUESTION
+from steelyard.datasheet.sections.confusion import confusion_tables
 from steelyard.datasheet.sections.folds import folds
+from steelyard.datasheet.sections.instrument_cards import QUESTION as INSTRUMENTS_QUESTION
+from steelyard.datasheet.sections.instrument_cards import card_texts
 from steelyard.datasheet.sections.remedies import MEASURE, QUESTION, remedy_brief, remedy_tables
 from steelyard.datasheet.sections.strata import QUESTION as STRATA_QUESTION
 from steelyard.datasheet.sections.strata import strata_tables
@@ -39,9 +43,13 @@ def render(datasheet: Datasheet, faults: Faults | None = None) -> str:
         remedy_brief=remedy_brief,
         remedies_question=QUESTION,
         remedies_measure=MEASURE,
+        confusion=confusion_tables(summary),
+        confusion_question=CONFUSION_QUESTION,
         strata=strata_tables(summary),
         strata_question=STRATA_QUESTION,
         exhibits=exhibited(sheet),
+        instruments=card_texts(sheet),
+        instruments_question=INSTRUMENTS_QUESTION,
         told=told,
         lines=lines,
         together=together(summary),
