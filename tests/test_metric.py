@@ -11,6 +11,7 @@ from steelyard.metrics.common import ACCURACY, DARK_CURRENT, KAPPA
 from steelyard.metrics.metric import Group
 from steelyard.metrics.pairs.decomposition import POSITIONAL_FALSE_PREFERENCE, STABLE_CROSS_SENSITIVITY
 from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE, TIE_RATE
+from steelyard.metrics.pairs.flip_estimates import REPEAT_FLIP_RATE
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
 from steelyard.probes.catalogue import installed, metrics_of, probed_metrics, reading_order
 
@@ -80,6 +81,7 @@ def test_shares_have_no_sign_and_money_is_no_share() -> None:
         DARK_CURRENT.id,
         TARGET_SENSITIVITY.id,
         STABLE_CROSS_SENSITIVITY.id,
+        REPEAT_FLIP_RATE.id,
         POSITIONAL_FALSE_PREFERENCE.id,
     }
     assert {name: (limit.value, limit.side) for name, limit in limits.items() if limit.probes} == {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,8 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scores import call as score_call
+from steelyard.metrics.estimate import Interval
+from steelyard.metrics.heading import Heading
 from steelyard.metrics.pairs.columns import collect
-from steelyard.metrics.remedies.cured import BY_CONSTRUCTION, Cured, cured_judges
+from steelyard.metrics.pairs.constructed import BY_CONSTRUCTION
+from steelyard.metrics.pairs.counting import share_of_calls
+from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE, direction_estimates, equals_tests
+from steelyard.metrics.proportions import proportion
+from steelyard.metrics.remedies.cured import Cured, cured_judges
 from steelyard.metrics.remedies.juries import jury_remedies
 from steelyard.stimuli.expectation import NoPreference, Prefers
 from steelyard.stimuli.stimulus import Lineage, Stimulus
@@ -21,6 +28,7 @@ from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
 from steelyard.verdicts.vote import plurality
+from strategies import make
 
 VERDICTS: dict[str, Verdict] = {
     "1": Decided("1"),
@@ -239,6 +247,32 @@ def test_several_judges_on_one_showing_are_one() -> None:
         ("jury", "vu", Tie()),
     ]
     assert not len(of_judges(seen, ("a", "b"), plurality, "jury").of_judge("a"))
+
+
+def test_calls_that_are_one_by_construction_make_nothing_surer() -> None:
+    # Ten clusters of six pairs, no commit. Assumed correlation .1: 60 pairs count as 60/(1 + 5·.1) = 40, and
+    # 120 calls as 120/(1 + 11·.1) = 57. With t(9) = 2.262 the upper limits are t²/(n + t²) = .113 and .082.
+    pairs = make(["tt"] * 60, tasks=10)
+    heading = Heading("j", "ladder", {"protocol": "base"}, 7)
+    limits = {}
+    for mirrored in (False, True):
+        counts = share_of_calls(replace(pairs, mirrored=mirrored), RAW_FALSE_PREFERENCE)
+        estimate = proportion(heading, RAW_FALSE_PREFERENCE, counts)
+        assert (estimate.numerator, estimate.denominator) == (0, 120)
+        assert estimate.interval is not None
+        limits[mirrored] = estimate.interval.high
+    assert limits == {False: pytest.approx(0.0822, abs=2e-4), True: pytest.approx(0.1134, abs=2e-4)}
+
+
+def test_stable_winners_of_one_verdict_are_no_excess() -> None:
+    # Of independent calls 12 pairs of 12 that keep their winner would be far too many.
+    table = replace(make(["12", "21"] * 6, tasks=6), mirrored=True)
+    heading = Heading("j", "ladder", {"protocol": "base", "delta": 0, "kind": "same_subset"}, 7)
+    assert equals_tests(heading, table) == {}
+    cells = {e.metric: e for e in direction_estimates(heading, table) if "slot" not in e.group}
+    assert cells["stable_cross_sensitivity"].p is None
+    assert cells["positional_false_preference"].note == BY_CONSTRUCTION
+    assert cells["one_sided_commit"].interval == Interval("by_construction", 0.0, 0.0)
 
 
 letters = st.sampled_from("12taxf")

@@ -428,6 +428,9 @@ def test_columns_fit_the_scale(columns: Columns, scale: Any, said: str) -> None:
 WRONG: list[tuple[str, bytes, str]] = [
     ("d.csv", b"", r"d\.csv: the file is empty, expected rows with a header"),
     ("d.csv", b" \n\n", r"the file is empty"),
+    ("d.csv", b"\xef\xbb\xbf", r"the file is empty"),
+    ("d.tsv", b"\xef\xbb\xbf\r\n", r"the file is empty"),
+    ("d.jsonl", b"\xff\xfe\n\x00", r"the file is empty"),
     ("d.csv", b"key,prompt,answer,score\n", r"only a header found, expected one row per item"),
     ("d.json", b"[]", r"no rows found"),
     (

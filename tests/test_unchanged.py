@@ -13,11 +13,13 @@ from steelyard.datasheet.words.numbers import remarks
 from steelyard.metrics.comparison.against_baselines import gain_estimates
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
+from steelyard.metrics.pairs.kappa import kappa
 from steelyard.metrics.run.unchanged import unchanged_estimates
 from steelyard.metrics.scores.change import accuracy_change
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
+from strategies import make
 
 
 def figures(rows: list[Observation]) -> dict[str, Estimate]:
@@ -146,3 +148,49 @@ def test_no_share_lies_further_off_than_its_range_is_wide() -> None:
     found = figures(items([1, 0, 1], [1, 0, 0]))["accuracy"]
     assert "detectable 0.30" in remarks(replace(found, minimum_detectable=0.3))
     assert "too few data to detect any effect" in remarks(replace(found, minimum_detectable=1.21))
+
+
+def test_lost_calls_withhold_the_word_of_agreement() -> None:
+    """Forty right verdicts are clear of the floor; with as many lost they need not have been."""
+    labels: list[int | None] = [1, 0] * 20
+    whole = figures(items(list(labels), labels))["kappa"]
+    assert (whole.value, whole.finding) == (1.0, "clear")
+    lost = figures(items([*labels, *["failed"] * 40], labels * 2))["kappa"]
+    assert (lost.value, lost.finding) == (1.0, "underpowered")
+    assert "clear but for calls without a verdict" in (lost.note or "")
+    few = figures(items([*labels, "failed"], [*labels, 1]))["kappa"]
+    assert few.finding == "clear"
+
+
+def test_agreement_on_pairs_by_hand() -> None:
+    """Four pairs in both orders, people for u twice and v twice; one pair wrong in both orders: 6 of 8 agree.
+
+    Both margins are four and four, so chance is one half: (.75 − .5) / .5.
+    """
+    pairs = make(["12", "12", "21", "12"], tasks=4, better=[1, 1, 2, 2])
+    found = kappa(Heading.under("j", "position", "base", 7), pairs, "none")
+    assert (found.value, found.n_calls, found.n_units) == (pytest.approx(0.5), 8, 4)
+
+
+def test_agreement_on_pairs_without_a_choice() -> None:
+    here = Heading.under("j", "position", "base", 7)
+    ties = kappa(here, make(["12", "tt"], tasks=2, better=0), "none")
+    assert (ties.value, ties.note) == (None, "people call every pair a tie")
+    one = kappa(here, make(["1-", "1-"], tasks=2, better=1), "none")
+    assert one.value is None
+    assert kappa(here, make([], better=[]), "no pair says which text is better").value is None
+
+
+def test_lost_calls_withhold_the_word_on_pairs() -> None:
+    here = Heading.under("j", "position", "base", 7)
+    right = ["12", "21"] * 20
+    assert kappa(here, make(right, tasks=40, better=[1, 2] * 20), "none").finding == "clear"
+    lost = kappa(here, make([*right, *["ff"] * 40], tasks=80, better=[1, 2] * 40), "none")
+    assert (lost.value, lost.finding) == (1.0, "underpowered")
+
+
+def test_an_undecided_accuracy_says_how_many_rows_would_decide() -> None:
+    """Eight of twelve right, where always answering 1 is in six."""
+    word, said = accuracy(read(items([1] * 4 + [0] * 2 + [0] * 4 + [1] * 2, [1] * 6 + [0] * 6))) or ("", "")
+    assert word == "underpowered"
+    assert "more labelled rows" in said

@@ -23,6 +23,7 @@ TARGET = "DIR[:JUDGE]"
     metavar="SHARE",
     help="Largest difference that still counts as none.",
 )
+@option("--stratum", metavar="NAME", help="Compare on this stratum of the data only.")
 @option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
 @option(
     "--html",
@@ -31,7 +32,9 @@ TARGET = "DIR[:JUDGE]"
     metavar="FILE",
     help="Write the comparison as one HTML page.",
 )
-def compare(first: str, second: str, margin: float, as_json: bool, page: Path | None) -> None:
+def compare(
+    first: str, second: str, margin: float, stratum: str | None, as_json: bool, page: Path | None
+) -> None:
     """Compare two judges on the stimuli that both were shown, without a call.
 
     Each argument is a run folder or an import, with the judge's name after a colon where it holds several;
@@ -45,7 +48,7 @@ def compare(first: str, second: str, margin: float, as_json: bool, page: Path | 
     from steelyard.lab.folder.whole_file import write_text
     from steelyard.lab.run.shortfalls import uncomputed
 
-    comparison = compare_targets(Target.parse(first), Target.parse(second), margin)
+    comparison = compare_targets(Target.parse(first), Target.parse(second), margin, stratum)
     if page is not None:
         write_text(page, render(comparison))
     if as_json:

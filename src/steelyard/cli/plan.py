@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from steelyard.cli.options import option, study_options
+from steelyard.cli.foresight import print_labels, print_ranking
+from steelyard.cli.options import option, study_options, whole
 from steelyard.cli.study import open_study
 
 if TYPE_CHECKING:
@@ -20,12 +22,28 @@ if TYPE_CHECKING:
 @click.command(short_help="Say what a measurement will cost; spends nothing.")
 @study_options
 @option("--by-probe", is_flag=True, help="One row per judge and probe, not per judge.")
+@option(
+    "--rank",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Say instead how small a difference of two systems the judges of a run can show.",
+)
+@option("--items", type=whole(2), default=500, metavar="N", help="Items of each system, for --rank.")
 @option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
-def plan(by_probe: bool, as_json: bool, **options: Any) -> None:
+def plan(by_probe: bool, rank: Path | None, items: int, as_json: bool, **options: Any) -> None:
     """Say what a measurement will take: calls, tokens, dollars, time. Spends nothing.
 
-    Takes the arguments of `measure` and counts only what its run folder has not answered yet.
+    Takes the arguments of `measure` and counts only what its run folder has not answered yet. Two questions
+    need no study: with numbers for --labels, such as 50,200, what so many labelled rows would tell; with
+    --rank, how small a difference between two systems the judges of a run can show.
     """
+    labels = options["labels"]
+    if labels is not None and "=" not in labels:
+        print_labels(labels, as_json)
+        return
+    if rank is not None:
+        print_ranking(rank, items, as_json)
+        return
     study, folder, commission = open_study(options)
     print_study_plan(study, folder, as_json, commission, by_probe=by_probe)
 

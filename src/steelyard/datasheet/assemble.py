@@ -32,6 +32,8 @@ from steelyard.metrics.run.losses import loss_estimates
 from steelyard.metrics.run.run_cost import METRICS as COSTS
 from steelyard.metrics.run.run_cost import PROBE as COST
 from steelyard.metrics.run.run_cost import run_costs
+from steelyard.metrics.run.strata import METRICS as STRATA
+from steelyard.metrics.run.strata import strata_estimates
 from steelyard.metrics.run.unchanged import METRICS as UNCHANGED
 from steelyard.metrics.run.unchanged import unchanged_estimates
 from steelyard.metrics.run.volatility import METRICS as SPREADS
@@ -41,6 +43,7 @@ from steelyard.metrics.scores.pooled import METRICS as POOLED_FIGURES
 from steelyard.metrics.scores.pooled import PROBE as POOLED
 from steelyard.metrics.scores.pooled import pooled_estimates
 from steelyard.probes.probe import PAIRWISE, POINTWISE, Probe, shows_unchanged
+from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
@@ -82,7 +85,7 @@ def assemble(
         estimates += bench.volatility(estimates, form)
         estimates += bench.losses()
         whole += bench.unchanged()
-        whole += [] if judge.baseline else bench.gains(baselines)
+        whole += [] if judge.baseline else [*bench.gains(baselines, form), *bench.strata()]
         if asked:
             remedies += bench.remedies(prices)
     sitting = [judge.name for judge in ordered if not judge.baseline and not judge.members]
@@ -171,10 +174,16 @@ class _Bench:
         make = partial(unchanged_estimates, self.judge, self.observations, self.seed)
         return self.faults.estimates(self._heading(ORIGINAL), "unchanged items", UNCHANGED, make)
 
-    def gains(self, baselines: Mapping[str, Observations]) -> list[Estimate]:
+    def strata(self) -> list[Estimate]:
+        """Items as they are and natural pairs, by stratum."""
+        make = partial(strata_estimates, self.judge, self.observations, self.seed)
+        return self.faults.estimates(self._heading(ORIGINAL), "strata", STRATA, make)
+
+    def gains(self, baselines: Mapping[str, Observations], form: str) -> list[Estimate]:
         """The judge against rules that read nothing."""
+        heading = self._heading(ORIGINAL if form == POINTWISE else NATURAL_PROBE)
         make = partial(gain_estimates, self.judge, self.observations, baselines, self.seed)
-        return self.faults.estimates(self._heading(ORIGINAL), "against baselines", GAINS, make)
+        return self.faults.estimates(heading, "against baselines", GAINS, make)
 
     def remedies(self, prices: Mapping[str, Dollars | None] | None) -> list[Cured]:
         """The judge with each remedy that its calls can tell of."""

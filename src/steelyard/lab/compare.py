@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 
 from steelyard.datasheet.comparison.sheet import ComparisonSheet, Side
@@ -75,6 +76,16 @@ class Verdicts:
                 return entry
         raise ConfigError(f"{self.folder}: no judge {judge!r}, expected one of {_names(self.judges)}.")
 
+    def within(self, stratum: str) -> Verdicts:
+        """The calls on one stratum of the data."""
+        shown = self.observations.shown
+        known = sorted(set(shown.stratum.tolist()))
+        if stratum not in known:
+            close = get_close_matches(stratum, known, 1)
+            hint = f"did you mean {close[0]!r}?" if close else f"expected one of {', '.join(known)}."
+            raise ConfigError(f"{self.folder}: no stratum {stratum!r}; {hint}")
+        return replace(self, observations=self.observations.showing(shown.stratum == stratum))
+
     def of(self, judge: str) -> Observations:
         """The observations of one judge."""
         return self.observations.of_judge(judge)
@@ -106,12 +117,18 @@ def load_verdicts(folder: Path) -> Verdicts:
     return Verdicts(folder, judges, observations, plan.stimuli.hash, recorded=False, coverage=coverage)
 
 
-def compare_targets(first: Target, second: Target, margin: float = MARGIN) -> ComparisonSheet:
-    """Load both, one folder once, and compare."""
+def compare_targets(
+    first: Target, second: Target, margin: float = MARGIN, stratum: str | None = None
+) -> ComparisonSheet:
+    """Load both, one folder once, and compare; on one stratum of the data where it is named."""
     left = load_verdicts(first.folder)
     same = first.folder.resolve() == second.folder.resolve()
     right = left if same else load_verdicts(second.folder)
-    return compare_judges(left, left.pick(first.judge), right, right.pick(second.judge), margin)
+    if stratum is not None:
+        left, right = left.within(stratum), right.within(stratum)
+        right = left if same else right
+    sheet = compare_judges(left, left.pick(first.judge), right, right.pick(second.judge), margin)
+    return replace(sheet, stratum=stratum)
 
 
 def compare_judges(

@@ -32,6 +32,8 @@ from steelyard.metrics.stats.tally import Tally
 CLEAR, FLAGGED, UNDERPOWERED = "clear", "flagged", "underpowered"
 MARGIN = 0.10
 """Largest difference that still counts as none."""
+POWER_REACH = 2.49 / 1.64
+"""What a one-sided 5 % test with 80 % power takes, in reaches of a one-sided 95 % limit."""
 BY_LOSS = "the missing verdicts decide"
 
 
@@ -130,6 +132,12 @@ class Beyond:
         other = score(0.0, size, reach)[1]
         return (1 - other) * self.value, self.value + other * (self.ends[1] - self.value)
 
+    @property
+    def method(self) -> str:
+        """How its limits are made."""
+        spread = jackknife(self.table, self.figure, self.ends)
+        return "random_mixture" if spread is None else "jackknife_cluster"
+
     def word(self, limit: Limit) -> str:
         """The word for the limit."""
         return limit_word(self.limits(1 - ALPHA), limit)
@@ -140,8 +148,7 @@ class Beyond:
         apart = self.value - limit.value
         if abs(apart) < 1e-3:
             return None
-        # Half a one-sided 5 % interval is 1.64 standard errors; 80 % power takes .84 more.
-        reach = (self.value - low if apart > 0 else high - self.value) * 2.49 / 1.64
+        reach = (self.value - low if apart > 0 else high - self.value) * POWER_REACH
         return ceil(self.calls * max(1.0, (reach / apart) ** 2))
 
 

@@ -63,6 +63,8 @@ class Metric:
     """Short name in tables."""
     meaning: str
     """One sentence; empty for a metric that nobody declares."""
+    plain: str = ""
+    """What it says of a judge, for who does not know the term; empty where the label says it."""
     signed: bool = False
     """True where zero is in the middle and the sign is shown."""
     shown_as: ShownAs = ShownAs.DECIMAL
@@ -92,6 +94,11 @@ class Metric:
     """False where two judges are not compared on the event: another metric says the same."""
 
     @property
+    def name(self) -> str:
+        """The plain words with the term in brackets, or the label where it is plain."""
+        return f"{self.plain} ({self.label})" if self.plain else self.label
+
+    @property
     def better(self) -> str | None:
         """`HIGH` or `LOW`: which way is better; None where neither is, or nobody says."""
         if self.limit is None:
@@ -99,7 +106,7 @@ class Metric:
         return HIGH if self.limit.side == "min" else LOW
 
     def limit_in(self, group: Group, probe: str | None = None) -> Limit | None:
-        """The limit of a probe's figure in this condition; parts (one slot, one base level) have none."""
+        """The limit of a probe's figure in this condition; parts (slot, base level, stratum) have none."""
         if self.limit is None or any(key in group for key in _PARTS):
             return None
         if self.limit.probes and probe not in self.limit.probes:
@@ -140,7 +147,7 @@ def step(value: float) -> int | float:
     return int(value) if float(value).is_integer() else float(value)
 
 
-_PARTS = ("slot", "base_level")
+_PARTS = ("slot", "base_level", "stratum")
 
 
 def undeclared(name: str) -> Metric:

@@ -14,12 +14,13 @@ from steelyard.metrics.remedies.cost import COST_PER_VERDICT
 from steelyard.metrics.run.cost import METRICS as OF_COST
 from steelyard.metrics.run.losses import METRICS as OF_LOSSES
 from steelyard.metrics.run.run_cost import METRICS as OF_RUN_COST
+from steelyard.metrics.run.strata import METRICS as OF_STRATA
 from steelyard.metrics.run.unchanged import METRICS as OF_UNCHANGED
 from steelyard.metrics.run.volatility import METRICS as OF_VOLATILITY
 
 OF_RUNS: tuple[Metric, ...] = (
     *(*INSTRUMENT, RESOLUTION_RATIO),
-    *(*OF_UNCHANGED, *OF_GAINS),
+    *(*OF_UNCHANGED, *OF_GAINS, *OF_STRATA),
     *(*OF_LOSSES, *OF_COST, *OF_RUN_COST, COST_PER_VERDICT, *OF_VOLATILITY),
     *(*OVER_JUDGES, *OF_JURIES, *OF_JURY_ERRORS, ERROR_CORRELATION),
 )

@@ -137,7 +137,7 @@ class Planted:
                 truth = self._key.truth(request, text, answers)
                 if truth is None:
                     truth = Truth(answers[0], f"{request}\n{text}")
-                return rate(self._rater, truth, answers, presentation.trial)
+                return rate(self._rater, truth, answers, presentation.trial, text)
 
     def _constant(self, answers: tuple[str, ...]) -> str:
         """The given value, or the middle of the scale, the higher of two."""

@@ -1,8 +1,8 @@
 """The instrument model of a planted judge: its parameters, one decision, and what to expect of many.
 
 On the first slot's side, X = resolution · (quality of the first − quality of the second) + position bias
-+ surface effect of the pair + noise. The answer is `1` above the tie threshold, `2` below its negative,
-else a tie; a lapse answers at random.
++ surface effect of the pair + length pull · log₂(words of the first / words of the second) + noise. The
+answer is `1` above the tie threshold, `2` below its negative, else a tie; a lapse answers at random.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ OPTION_NAMES = {
     "tau": "tie_threshold",
     "sigma": "surface_sensitivity",
     "lapse": "lapse_rate",
+    "length": "length_pull",
 }
 """Option of a judge string to parameter."""
 
@@ -31,6 +32,7 @@ _LIMITS = {
     "tau": (0.0, 100.0),
     "sigma": (0.0, 100.0),
     "lapse": (0.0, 1.0),
+    "length": (-100.0, 100.0),
 }
 
 
@@ -48,6 +50,8 @@ class Parameters:
     """Standard deviation of the effect of a pair's wording."""
     lapse_rate: float = 0.02
     """Share of calls answered at random."""
+    length_pull: float = 0.0
+    """Shift in favour of the text that is twice as long as the other."""
     seed: int = 0
     """Chooses the surface effects and the noise."""
 
@@ -79,7 +83,7 @@ def decide(
     key = key or builtin_key()
     difference = key.quality(slots[0]) - key.quality(slots[1])
     x = parameters.resolution * difference + parameters.position_bias + noise
-    x += surface_effect(parameters, slots)
+    x += surface_effect(parameters, slots) + length_effect(parameters, slots)
     if abs(x) <= parameters.tie_threshold and "tie" in answers:
         return "tie"
     return "1" if x > 0 else "2"
@@ -93,6 +97,12 @@ def surface_effect(parameters: Parameters, slots: tuple[str, str]) -> float:
     low, high = sorted(slots)
     effect = rng_for(parameters.seed, "surface", low, high).gauss(0.0, parameters.surface_sensitivity)
     return effect if first == low else -effect
+
+
+def length_effect(parameters: Parameters, slots: tuple[str, str]) -> float:
+    """What the lengths of both texts add, in favour of slot 1; each counts a word more, so that none is 0."""
+    first, second = (len(text.split()) + 1 for text in slots)
+    return parameters.length_pull * math.log2(first / second)
 
 
 def option_whole(value: Any, where: str) -> int:

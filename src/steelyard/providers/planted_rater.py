@@ -1,11 +1,14 @@
 """A planted judge of single texts: how often it is right, and how much of it is noise, is known.
 
 With probability `noise` a call is answered at random, uniformly over the scale; that draw is new for every
-call. All else is fixed: on one item and its variants the rater draws once, and the same draw says on each of
-their texts whether it hits the label. It hits the highest label with probability `sensitivity`, the lowest
-with `specificity`, those between in proportion; where it misses, it gives a neighbouring score. On a binary
-scale these are the usual sensitivity and specificity. A text without a label has the lowest one, and so has a
-text that is not in the key, on which the rater draws by itself; behind HTTP such a text is refused.
+call. With probability `length`, drawn once an item, the rater goes by length alone: the highest score from
+`LONG` words on, the lowest below. With probability `wording`, drawn once for each spelling of a text, it
+misses where it would have hit. All else is fixed: on one item and its variants the rater draws once, and the
+same draw says on each of their texts whether it hits the label. It hits the highest label with probability
+`sensitivity`, the lowest with `specificity`, those between in proportion; where it misses, it gives a
+neighbouring score. On a binary scale these are the usual sensitivity and specificity. A text without a label
+has the lowest one, and so has a text that is not in the key, on which the rater draws by itself; behind HTTP
+such a text is refused.
 """
 
 from __future__ import annotations
@@ -19,8 +22,10 @@ from steelyard.identity import rng_for
 from steelyard.providers.planted_model import option_number, option_whole
 from steelyard.providers.truth_key import Truth
 
-RATER_OPTIONS = ("sensitivity", "specificity", "noise")
+RATER_OPTIONS = ("sensitivity", "specificity", "noise", "wording", "length")
 """Options of `planted/rater`."""
+LONG = 60
+"""Words from which on a text is long; the middle of the built-in pack."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,10 @@ class RaterParameters:
     """Probability of the right answer where the label is the lowest."""
     noise: float = 0.1
     """Share of calls answered at random."""
+    wording: float = 0.0
+    """Share of spellings on which it misses; an edit is another spelling."""
+    length: float = 0.0
+    """Share of items that it scores by their length alone."""
     seed: int = 0
     """Chooses the errors and the noise."""
 
@@ -50,16 +59,21 @@ class RaterParameters:
         return replace(self, **changes)
 
 
-def rate(parameters: RaterParameters, truth: Truth, answers: tuple[str, ...], trial: str) -> str:
+def rate(
+    parameters: RaterParameters, truth: Truth, answers: tuple[str, ...], trial: str, text: str = ""
+) -> str:
     """The score of one text; a function of its arguments alone."""
     chance = rng_for(parameters.seed, "noise", trial)
     lapses, anything = chance.random(), chance.random()
     if lapses < parameters.noise:
         return answers[int(anything * len(answers))]
     own = rng_for(parameters.seed, "item", truth.item)
-    luck, upward = own.random(), own.random() < 0.5
+    luck, upward, by_length = own.random(), own.random() < 0.5, own.random() < parameters.length
+    if by_length:
+        return answers[-1] if len(text.split()) >= LONG else answers[0]
     place, last = answers.index(truth.label), len(answers) - 1
-    if luck < hit_rate(parameters, place / last):
+    spelled = rng_for(parameters.seed, "wording", text).random() < parameters.wording
+    if luck < hit_rate(parameters, place / last) and not spelled:
         return truth.label
     step = 1 if place == 0 or (upward and place < last) else -1
     return answers[place + step]

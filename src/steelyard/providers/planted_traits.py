@@ -41,6 +41,7 @@ class ProbitSettings(Settings):
     tau: float | None = None
     sigma: float | None = None
     lapse: float | None = None
+    length: float | None = None
 
 
 class ProbitOptions(Seeded, ProbitSettings):
@@ -58,6 +59,8 @@ class RaterOptions(Seeded):
     sensitivity: float | None = None
     specificity: float | None = None
     noise: float | None = None
+    wording: float | None = None
+    length: float | None = None
 
 
 class ConstantOptions(Seeded):

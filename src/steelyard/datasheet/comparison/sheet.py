@@ -57,6 +57,8 @@ class ComparisonSheet:
     """p of "the judges do not differ in any figure"; None where no unit is shared."""
     faults: tuple[Fault, ...] = ()
     """Figures that could not be computed; each is undefined in its row."""
+    stratum: str | None = None
+    """The part of the data that was compared; None for all of it."""
 
     def to_json(self) -> dict[str, Any]:
         """The content of `compare --json`."""
@@ -67,6 +69,7 @@ class ComparisonSheet:
             "second": asdict(self.second),
             "matched": self.matched,
             "margin": self.margin,
+            **({} if self.stratum is None else {"stratum": self.stratum}),
             "answer": self.answer(),
             "together": {"p": self.p, "differs": None if self.p is None else self.p <= ALPHA},
             "comparisons": [row.to_json() for row in self.rows],
@@ -78,7 +81,8 @@ class ComparisonSheet:
 
     def shown(self) -> ComparisonSheet:
         """The same with every name made visible."""
-        return replace(self, first=_visible(self.first), second=_visible(self.second))
+        part = None if self.stratum is None else visible(self.stratum)
+        return replace(self, first=_visible(self.first), second=_visible(self.second), stratum=part)
 
     @property
     def defined(self) -> tuple[Comparison, ...]:
@@ -104,9 +108,10 @@ class ComparisonSheet:
     def title(self) -> str:
         """`B against A`; by folder where both judges have one name."""
         first, second = self.first, self.second
+        part = "" if self.stratum is None else f", stratum {self.stratum}"
         if first.judge == second.judge:
-            return f"{second.judge}: {second.folder} against {first.folder}"
-        return f"{second.judge} against {first.judge}"
+            return f"{second.judge}: {second.folder} against {first.folder}{part}"
+        return f"{second.judge} against {first.judge}{part}"
 
     def sentence(self) -> str:
         """Whether the judges differ, and what was found of each figure."""

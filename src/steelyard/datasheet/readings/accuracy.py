@@ -88,18 +88,16 @@ def _rule(gain: Estimate) -> str:
 
 
 def _beside(figures: Figures, probe: str, gain: Estimate | None) -> str:
+    """The gain over the best rule; of scores in levels, after their own distance."""
     if not defined(gain):
         return ""
-    if gain.metric == ACCURACY_GAIN.id:
-        said = {CLEAR: "better than", FLAGGED: "worse than"}.get(gain.finding or "", "not shown to beat")
-        return (
-            f"{said} {_rule(gain)} by {figure(gain)}"
-            if said != "not shown to beat"
-            else (f"not shown to beat {_rule(gain)}: {figure(gain)}")
-        )
-    error = figures.of_probe(probe, MAE.id, protocol="base")
+    levels = gain.metric == ERROR_GAIN.id
+    error = figures.of_probe(probe, MAE.id, protocol="base") if levels else None
     off = f"{figure(error)} levels off, " if defined(error) else ""
-    return f"{off}nearer than {_rule(gain)} by {figure(gain)}"
+    nearer, further = ("nearer", "further off") if levels else ("better", "worse")
+    said = {CLEAR: f"{nearer} than {_rule(gain)} by", FLAGGED: f"{further} than {_rule(gain)} by"}
+    beat = "not shown to be nearer than" if levels else "not shown to beat"
+    return f"{off}{said.get(gain.finding or '', f'{beat} {_rule(gain)}:')} {figure(gain)}"
 
 
 def _beyond_chance(kappa: Estimate | None) -> str:

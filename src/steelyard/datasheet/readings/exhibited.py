@@ -13,6 +13,8 @@ from steelyard.datasheet.exhibits.cases import FLIP, POSITIONAL, WRONG, Case, Ca
 from steelyard.datasheet.readings.readings import NATURAL
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import FLAGGED
+from steelyard.metrics.pairs.ladder import FILLER
+from steelyard.metrics.run.strata import STRATUM_GAP
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
 from steelyard.stimuli.natural import NATURAL as NATURAL_KIND
 from steelyard.verdicts.stimulus_columns import StimulusColumns
@@ -33,15 +35,21 @@ class Behind:
     """Cases of this outcome belong to another reading."""
 
 
+def _natural(shown: StimulusColumns) -> Mask:
+    return np.asarray(shown.kind == NATURAL_KIND)
+
+
 BEHIND: dict[str, Behind] = {
     "Zero point": Behind(WRONG, lambda shown: shown.probe == "vacuum"),
     "Position": Behind(POSITIONAL, lambda shown: shown.delta == 0),
     "Noise": Behind(FLIP, lambda shown: shown.paired),
     "Surface": Behind(WRONG, lambda shown: shown.delta == 0, unlike=POSITIONAL),
     "Sensitivity": Behind(WRONG, lambda shown: shown.delta == 1),
-    NATURAL: Behind(POSITIONAL, lambda shown: shown.kind == NATURAL_KIND),
-    "Accuracy": Behind(WRONG, lambda shown: shown.original | (shown.kind == NATURAL_KIND)),
+    NATURAL: Behind(POSITIONAL, lambda shown: _natural(shown)),
+    "Accuracy": Behind(WRONG, lambda shown: shown.original | _natural(shown)),
     "Leniency": Behind(WRONG, lambda shown: shown.original),
+    "Length": Behind(WRONG, lambda shown: (shown.kind == FILLER) | shown.original | _natural(shown)),
+    "Strata": Behind(WRONG, lambda shown: shown.original | _natural(shown)),
     "Robustness": Behind(FLIP, lambda shown: ~shown.original & ~shown.paired),
     "Repeatability": Behind(FLIP, lambda shown: shown.original),
 }
@@ -57,9 +65,13 @@ def cases_behind(
         return []
     calls = cases.observations
     among = behind.among(calls.shown)
+    flagged = [estimate for estimate in estimates if estimate.finding == FLAGGED]
     if reading.title == "Robustness":
-        moved = {e.probe for e in estimates if e.metric in MOVED and e.finding == FLAGGED}
+        moved = {estimate.probe for estimate in flagged if estimate.metric in MOVED}
         among = among & np.isin(calls.shown.probe, sorted(moved))
+    if reading.title == "Strata":
+        low = {str(estimate.group["stratum"]) for estimate in flagged if estimate.metric == STRATUM_GAP.id}
+        among = among & np.isin(calls.shown.stratum, sorted(low))
     base = np.array([name == "base" for name in calls.protocols], dtype=np.bool_)
     rows = among[calls.stimulus] & base[calls.protocol]
     return cases.choose(behind.outcome, limit, seed, rows, behind.unlike)

@@ -14,6 +14,7 @@ from steelyard.datasheet.readings.length import length
 from steelyard.datasheet.readings.more_data import more_calls
 from steelyard.datasheet.readings.reliability import repeatability, robustness
 from steelyard.datasheet.readings.run import cost, failures, volatility
+from steelyard.datasheet.readings.strata import strata
 from steelyard.datasheet.words.glossary import KINDS
 from steelyard.datasheet.words.numbers import abstentions, figure, times
 from steelyard.metrics.common import DARK_CURRENT
@@ -245,6 +246,7 @@ QUESTIONS: dict[str, Callable[[Figures], Answer | None]] = {
     "Accuracy": accuracy,
     "Leniency": leniency,
     "Length": length,
+    "Strata": strata,
     "Robustness": robustness,
     "Repeatability": repeatability,
     "Volatility": volatility,

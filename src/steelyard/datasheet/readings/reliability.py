@@ -12,6 +12,7 @@ from steelyard.datasheet.words.glossary import metric_named, probe_label
 from steelyard.datasheet.words.numbers import defined, figure, reason, times, undefined
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED
+from steelyard.metrics.pairs.flip_estimates import REPEAT_FLIP_RATE
 from steelyard.metrics.run.unchanged import COMMONEST_ANSWER
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
 from steelyard.metrics.scores.repeats import FLEISS_KAPPA, ICC, SELF_AGREEMENT
@@ -53,6 +54,8 @@ def repeatability(figures: Figures) -> Answer | None:
     repeats agree, or differ, for reasons other than repeatability.
     """
     again = figures.of_probe(ORIGINAL, SELF_AGREEMENT.id, protocol="base")
+    if again is None:
+        return _between_equals(figures)
     if not defined(again):
         return unanswered(again)
     if nothing := says_nothing(figures, "so repeats can not differ"):
@@ -63,6 +66,20 @@ def repeatability(figures: Figures) -> Answer | None:
     floor = metric_named(held.metric).limit
     limit = f", floor {floor.value:g}" if floor else ""
     return held.finding or "measured", f"{said}{beside}{limit}{more_calls(held)}"
+
+
+def _between_equals(figures: Figures) -> Answer | None:
+    """Judges of pairs: how often asking again names another winner where neither text is better."""
+    flips = figures.between_equals(REPEAT_FLIP_RATE.id)
+    if flips is None or not defined(flips):
+        return unanswered(flips)
+    limit = REPEAT_FLIP_RATE.limit
+    held = f", limit {limit.value:g}" if limit else ""
+    return (
+        flips.finding or "measured",
+        f"names another winner on the same input in {times(flips, 'comparison')} between equals, "
+        f"{figure(flips)}{held}{more_calls(flips)}",
+    )
 
 
 def _held(figures: Figures, again: Estimate) -> Estimate:

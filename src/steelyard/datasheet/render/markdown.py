@@ -11,6 +11,9 @@ from steelyard.datasheet.render.exhibits_markdown import exhibit_block
 from steelyard.datasheet.sections.remedies import QUESTION, remedy_brief, remedy_tables
 from steelyard.datasheet.sections.remedies import TITLE as REMEDIES
 from steelyard.datasheet.sections.rows import Row, Section
+from steelyard.datasheet.sections.strata import QUESTION as STRATA_QUESTION
+from steelyard.datasheet.sections.strata import TITLE as STRATA
+from steelyard.datasheet.sections.strata import strata_tables
 from steelyard.datasheet.sections.summary import Summary, summarise
 from steelyard.datasheet.sections.together import TITLE, alone, together
 from steelyard.datasheet.verdict import Verdict
@@ -38,6 +41,7 @@ def render(datasheet: Datasheet) -> str:
         *_readings(summary),
         "## Figures",
         *_figures(summary, summary.measured),
+        *_strata(summary),
         *_exhibits(sheet),
         *_remedies(summary),
         *_authored(sheet),
@@ -138,7 +142,7 @@ def _section_table(summary: Summary, section: Section, judges: Sequence[JudgeEnt
 
 
 def _row(summary: Summary, row: Row, judges: Sequence[JudgeEntry]) -> list[str]:
-    label = "– " * row.depth + escape(row.label)
+    label = "– " * row.depth + escape(row.name)
     return [label, *(cell(summary, row.cells.get(judge.name)) for judge in judges)]
 
 
@@ -175,6 +179,16 @@ def _authored(datasheet: Datasheet) -> Iterator[str]:
     if datasheet.authored:
         yield "## Written stimuli"
         yield "\n".join(f"- {escape(report.sentence())}" for report in datasheet.authored)
+
+
+def _strata(summary: Summary) -> Iterator[str]:
+    tables = strata_tables(summary)
+    if tables:
+        yield f"## {STRATA}"
+        yield escape(STRATA_QUESTION)
+    for shown in tables:
+        yield f"### {escape(shown.title)}"
+        yield table([escape(name) for name in shown.header], [[escape(c) for c in row] for row in shown.rows])
 
 
 def _exhibits(datasheet: Datasheet) -> Iterator[str]:
@@ -216,7 +230,7 @@ def _methods(datasheet: Datasheet) -> Iterator[str]:
     yield "## How to read it"
     every = (*datasheet.estimates, *datasheet.panel)
     metrics = metric_meanings(estimate.metric for estimate in every)
-    lines = [f"- **{escape(metric.label)}**: {escape(metric.meaning)}" for metric in metrics]
+    lines = [f"- **{escape(metric.name)}**: {escape(metric.meaning)}" for metric in metrics]
     yield "\n".join(lines) or "No figures were measured."
     methods = interval_meanings(i.method for estimate in every for i in estimate.intervals[:1])
     yield "\n".join(f"- interval `{name}`: {escape(meaning)}" for name, meaning in methods)

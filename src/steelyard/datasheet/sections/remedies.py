@@ -11,10 +11,11 @@ from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.pairs.constructed import BY_CONSTRUCTION
 from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
 from steelyard.metrics.remedies.change import Change
-from steelyard.metrics.remedies.cured import BY_CONSTRUCTION, Cured, CuredFigure
+from steelyard.metrics.remedies.cured import Cured, CuredFigure
 from steelyard.metrics.remedies.remedy import JURY, MAJORITY, MEAN, ORDERS, PROTOCOL
 from steelyard.wording import counted
 

@@ -33,6 +33,12 @@ class Row:
         """What the figures of the row are."""
         return metric_named(next(iter(self.cells.values())).metric)
 
+    @property
+    def name(self) -> str:
+        """The label, or the metric's plain words and term where it is labelled by its metric."""
+        metric = self.metric
+        return metric.name if self.label in (metric.label, metric.plain) else self.label
+
 
 @dataclass(frozen=True)
 class Section:
@@ -58,7 +64,11 @@ class Index:
         self.form = datasheet.form
         self.measured = {judge.name for judge in datasheet.judges if not judge.baseline}
         self.look_up = datasheet.look_up
-        self.cells = self.look_up.rows
+        self.cells = {
+            address: cells
+            for address, cells in self.look_up.rows.items()
+            if "stratum" not in dict(address[2])
+        }
 
     def row(
         self,

@@ -7,14 +7,20 @@ from collections.abc import Callable
 from steelyard.datasheet.datasheet import Reading
 from steelyard.datasheet.look_up import Figures
 from steelyard.datasheet.words.numbers import defined, figure, times
-from steelyard.metrics.common import DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE
+from steelyard.metrics.common import ACCURACY, DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE
+from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, AGAINST, ERROR_GAIN
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.findings import FLAGGED
+from steelyard.metrics.findings import CLEAR, FLAGGED
 from steelyard.metrics.pairs.decomposition import POSITIONAL_FALSE_PREFERENCE, STABLE_CROSS_SENSITIVITY
 from steelyard.metrics.pairs.natural import ORDER_CONSISTENCY
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
 from steelyard.metrics.pairs.threshold import DELTA75
+from steelyard.metrics.run.unchanged import COMMONEST_ANSWER, never_varies
+from steelyard.metrics.scores.leniency import LENIENCY
+from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE
+from steelyard.stimuli.natural import NATURAL_PROBE
+from steelyard.stimuli.original import ORIGINAL
 
 HALF = 0.5
 """The share beyond which something holds for most."""
@@ -30,6 +36,23 @@ def no_step_seen(figures: Figures) -> bool:
     """True where a judge of pairs is right in three calls of four at no step that was measured."""
     threshold = figures.find(DELTA75.id, protocol="base")
     return threshold is not None and threshold.value is not None and threshold.censored == "right"
+
+
+def beats_no_baseline(figures: Figures) -> bool:
+    """True where a judge is not shown to be right more often than the best rule that reads nothing."""
+    gain = _gain(figures)
+    return gain is None or gain.finding != CLEAR
+
+
+def _gain(figures: Figures) -> Estimate | None:
+    """What a judge gains over the best rule that reads nothing."""
+    found = (*_whole(figures, ACCURACY_GAIN.id), *_whole(figures, ERROR_GAIN.id))
+    return next((estimate for estimate in found if defined(estimate)), None)
+
+
+def _whole(figures: Figures, metric: str) -> tuple[Estimate | None, ...]:
+    """A figure of texts as they are: single ones, then natural pairs."""
+    return tuple(figures.of_probe(probe, metric, protocol="base") for probe in (ORIGINAL, NATURAL_PROBE))
 
 
 def mostly_unreadable(figures: Figures) -> bool:
@@ -106,6 +129,39 @@ def _sensitivity(figures: Figures) -> str | None:
     return f"{said}, and is right in three calls of four at no step" if no_step_seen(figures) else said
 
 
+def _accuracy(figures: Figures) -> str | None:
+    right = next((e for e in _whole(figures, ACCURACY.id) if defined(e)), None)
+    gain = _gain(figures)
+    if right is None:
+        return None
+    said = f"{_constant(figures)}gives the reference answer in {times(right, 'call')}, {figure(right)}"
+    if gain is None:
+        return said
+    rule = (gain.note or "").split("; ")[0].removeprefix(AGAINST)
+    better = "better than" if gain.finding == CLEAR else "not shown to beat"
+    return f"{said}, {better} {rule}"
+
+
+def _constant(figures: Figures) -> str:
+    """That all answers are the same, where they are."""
+    commonest = figures.of_probe(ORIGINAL, COMMONEST_ANSWER.id, protocol="base")
+    if not never_varies(commonest):
+        return ""
+    answer = (commonest.note or "").split("; ")[0].removeprefix("answer ")
+    return f"answers {answer} to everything: "
+
+
+def _leniency(figures: Figures) -> str | None:
+    shift = figures.of_probe(ORIGINAL, LENIENCY.id, protocol="base")
+    passed = figures.of_probe(ORIGINAL, FALSE_POSITIVE_RATE.id, protocol="base")
+    failed = figures.of_probe(ORIGINAL, FALSE_NEGATIVE_RATE.id, protocol="base")
+    if not defined(shift) or not defined(passed) or not defined(failed):
+        return None
+    side = "lenient" if (shift.value or 0.0) > 0 else "strict"
+    up, down = times(passed, "call"), times(failed, "call")
+    return f"is {side}: passes {up} that should fail, fails {down} that should pass"
+
+
 def _failures(figures: Figures) -> str | None:
     lost = [
         f"{word} in {times(rate, 'call')}"
@@ -124,6 +180,8 @@ SHORT: dict[str, Callable[[Figures], str | None]] = {
     "Natural pairs": _natural,
     "Surface": _surface,
     "Sensitivity": _sensitivity,
+    "Accuracy": _accuracy,
+    "Leniency": _leniency,
     "Failures": _failures,
 }
 """Shorter sentences, by the title of the reading."""

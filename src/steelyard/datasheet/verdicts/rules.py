@@ -13,7 +13,12 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from steelyard.datasheet.look_up import Figures
-from steelyard.datasheet.verdicts.facts import mostly_unreadable, no_step_seen, slot_decides
+from steelyard.datasheet.verdicts.facts import (
+    beats_no_baseline,
+    mostly_unreadable,
+    no_step_seen,
+    slot_decides,
+)
 
 GUIDE = "docs/guides/fix-a-judge.md"
 """One heading for each reading."""
@@ -78,7 +83,7 @@ FAULTS = (
         "Position",
         Gravity.BIASED,
         _BOTH_ORDERS,
-        ("Natural pairs", "Zero point", "Noise", "Sensitivity", "Accuracy"),
+        ("Natural pairs", "Zero point", "Noise", "Sensitivity", "Accuracy", "Surface", "Repeatability"),
     ),
     Rule("Natural pairs", Gravity.USELESS, USELESS, ("Noise", "Accuracy"), slot_decides),
     Rule("Natural pairs", Gravity.BIASED, _BOTH_ORDERS, ("Noise", "Accuracy")),
@@ -87,6 +92,7 @@ FAULTS = (
         Gravity.USELESS,
         USELESS,
         ("Zero point", "Leniency", "Length", "Robustness", "Repeatability", "Sensitivity"),
+        beats_no_baseline,
     ),
     Rule(
         "Sensitivity",
@@ -99,30 +105,36 @@ FAULTS = (
         "Length",
         Gravity.BIASED,
         "Say in the rubric that length does not count, compare texts of like length, and measure again.",
-        ("Surface", "Leniency"),
+        ("Surface", "Leniency", "Robustness", "Accuracy"),
     ),
     Rule(
         "Leniency",
         Gravity.BIASED,
         "Say in the rubric what fails, with an example, or correct the share of passes by its error rates.",
-        ("Zero point",),
-    ),
-    Rule(
-        "Repeatability",
-        Gravity.IMPRECISE,
-        "Set the temperature to 0, or take the majority of three calls.",
-        ("Zero point", "Sensitivity", "Surface", "Noise"),
+        ("Zero point", "Accuracy"),
     ),
     Rule(
         "Surface",
         Gravity.BIASED,
         "Ask for a tie unless the rubric decides, and count a preference that is not shown twice as none.",
-        ("Sensitivity",),
+        ("Sensitivity", "Repeatability"),
     ),
     Rule(
         "Robustness",
         Gravity.BIASED,
         "Bring texts to one form before they are judged, and say in the rubric that form does not count.",
+        ("Accuracy", "Zero point"),
+    ),
+    Rule(
+        "Repeatability",
+        Gravity.IMPRECISE,
+        "Set the temperature to 0, or take the majority of three calls.",
+        ("Zero point", "Sensitivity", "Accuracy", "Noise"),
+    ),
+    Rule(
+        "Strata",
+        Gravity.IMPRECISE,
+        "Have people judge the stratum that is named, or show the judge examples of it, and measure again.",
     ),
     Rule(
         "Zero point",
@@ -133,6 +145,11 @@ FAULTS = (
         "Sensitivity",
         Gravity.IMPRECISE,
         "Use it for differences that it sees, or sharpen the rubric or take a stronger model.",
+    ),
+    Rule(
+        "Accuracy",
+        Gravity.IMPRECISE,
+        "Sharpen the rubric, or take a stronger model; both show on the same rows.",
     ),
     Rule("Noise", Gravity.BIASED, _BOTH_ORDERS),
     Rule("Failures", Gravity.IMPRECISE, _READABLE),

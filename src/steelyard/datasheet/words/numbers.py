@@ -18,6 +18,8 @@ NOT_MEASURED = "not measured"
 """Shown where a judge has no such estimate."""
 
 _MINUS = "−"
+_NOTHING = 1e-12
+"""What a number may lie off zero by rounding alone."""
 _LIMITS = {"left": "≤ ", "right": "> "}
 _ASCII = str.maketrans(
     {
@@ -54,14 +56,14 @@ def decimal(value: float, *, signed: bool = False) -> str:
     text = f"{size:.{digits}f}"
     if _rounds_away(size, digits):
         text = "<0.0001" if size < 0.5 else ">0.9999"
-    if value < 0 and float(size) != 0.0:
+    if value < 0 and size > _NOTHING:
         return _MINUS + text
-    return "+" + text if signed and value > 0 else text
+    return "+" + text if signed and value > _NOTHING else text
 
 
 def _rounds_away(size: float, digits: int) -> bool:
     shown = round(size, digits)
-    return shown in (0.0, 1.0) and shown != size and abs(size - shown) > 1e-12
+    return shown in (0.0, 1.0) and shown != size and abs(size - shown) > _NOTHING
 
 
 def steps(value: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.verdict import CARE, TOO_LITTLE, UNFIT, Verdict
@@ -24,6 +24,8 @@ LARGER = {"quick": "standard", "standard": "full"}
 """The next larger profile."""
 GATE = "hold it against limits of your own, with a policy and `steelyard gate`"
 """What is left where nothing larger is built in."""
+TRY_FIRST = "after the change, try one call with `steelyard doctor`"
+"""Before more is paid for a judge that cannot be read."""
 RECORD_AGAIN = "after the change, record its verdicts again and import them"
 RECORD_MORE = "record its verdicts on more rows, and import them with these"
 
@@ -53,6 +55,8 @@ class _Path:
 
     sheet: Datasheet
     plan: Plan
+    known: dict[str, int | None] = field(default_factory=dict)
+    """Profile to the calls that it takes, once they were counted."""
 
     def verdicts(self) -> tuple[Verdict, ...]:
         """Every verdict with its next step."""
@@ -61,7 +65,9 @@ class _Path:
     def _told(self, verdict: Verdict) -> Verdict:
         run = self.sheet.facts
         if run.partial:
-            return self._resumed(verdict, "finish the run", run.planned - run.asked)
+            unread = verdict.word == UNFIT and any(fact.title == "Failures" for fact in verdict.facts)
+            purpose = f"{TRY_FIRST}, then finish the run" if unread else "finish the run"
+            return self._resumed(verdict, purpose, run.planned - run.asked)
         if verdict.word == TOO_LITTLE and any(fact.title == "Failures" for fact in verdict.facts):
             return self._resumed(verdict, "have the failed calls asked again", None)
         cured = verdict.word in (UNFIT, CARE)
@@ -94,7 +100,9 @@ class _Path:
             words = (*_without(words, "--out", "--profile"), "--profile", profile)
         elif words is not None:
             words = tuple(_without(words, "--out"))
-        return self._priced(verdict, purpose, words, self._calls(profile))
+        if profile not in self.known:
+            self.known[profile] = self._calls(profile)
+        return self._priced(verdict, purpose, words, self.known[profile])
 
     def _calls(self, profile: str) -> int | None:
         """Calls of all measured judges at a profile; None where others speak before them."""

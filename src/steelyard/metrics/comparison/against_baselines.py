@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import ceil
 
 import numpy as np
 
 from steelyard.arrays import Floats, Ints, Mask
 from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED, by_loss, moved_by
+from steelyard.metrics.findings import CLEAR, FLAGGED, POWER_REACH, UNDERPOWERED, by_loss, moved_by
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import HIGH, Metric
 from steelyard.metrics.pairs.answer import Answer, lost, readable, shown
@@ -215,6 +216,7 @@ def _gain(
         bounds=bounds if sum(held.excluded.values()) else None,
         chance=0.0,
         finding=word,
+        calls_needed=_needed(gap) if seen == UNDERPOWERED else None,
         note=join(
             [
                 f"{AGAINST}{best}",
@@ -225,6 +227,13 @@ def _gain(
             ]
         ),
     )
+
+
+def _needed(gap: _Gap) -> int | None:
+    """Calls that would tell the gain from none in four runs of five, if it stays; None for none."""
+    low, high = gap.limits(1 - ALPHA)
+    reach = (gap.value - low if gap.value > 0 else high - gap.value) * POWER_REACH
+    return ceil(len(gap.judge) * max(1.0, (reach / gap.value) ** 2)) if abs(gap.value) > 1e-3 else None
 
 
 def _rules(held: Held, baselines: Mapping[str, Held]) -> dict[str, Floats]:

@@ -11,9 +11,10 @@ from steelyard.arrays import Floats, Ints
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import MARGIN, UNDERPOWERED, by_loss, difference_word, moved_by
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.metric import Metric
+from steelyard.metrics.metric import Limit, Metric
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import excluded
+from steelyard.metrics.pairs.decomposition import DECLARED
 from steelyard.metrics.pairs.flips import Flips, count_flips, flip_bounds, relabelling_p
 from steelyard.metrics.pairs.slot import DECLARED_PROTOCOL
 from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join, proportion
@@ -28,6 +29,7 @@ REPEAT_FLIP_RATE = Metric(
     "repeat_flip_rate",
     "repeat flips",
     "Two calls on a pair in the same order that name different winners: noise alone.",
+    limit=Limit(MARGIN, group=DECLARED),
 )
 SWAP_FLIP_RATE = Metric(
     "swap_flip_rate", "swap flips", "Two calls on a pair in opposite orders that name different winners."

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from steelyard.arrays import Floats
+from steelyard.arrays import Floats, Ints
 from steelyard.metrics.common import KAPPA
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import UNDERPOWERED, Beyond
+from steelyard.metrics.findings import UNDERPOWERED, Beyond, by_loss
 from steelyard.metrics.heading import NO_VERDICTS, Heading
-from steelyard.metrics.pairs.answer import Answer, as_tie, readable
+from steelyard.metrics.pairs.answer import Answer, as_tie, lost, readable
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import distinct_pairs, excluded
 from steelyard.metrics.proportions import ONE_CLUSTER, join, limit_told
@@ -34,32 +36,60 @@ def kappa(heading: Heading, pairs: Pairs, lacking: str) -> Estimate:
     table = _table(pairs)
     if np.count_nonzero(table.sum((0, 2))) < 2:
         return heading.undefined(KAPPA, ONE_SLOT, "call", excluded(pairs))
-    beyond = Beyond(table, lambda sums: agreement.kappa(sums, _ANSWERS), AGREEMENT, int(read.sum()))
+    beyond = _beyond(pairs)
     limit = KAPPA.limit_in(heading.group, heading.probe)
-    word = beyond.word(limit) if limit else None
+    seen = beyond.word(limit) if limit else None
+    word = seen
+    if limit and lost(pairs.calls).any():
+        words = {_beyond(_filled(pairs, right=right)).word(limit) for right in (False, True)}
+        word = seen if words == {seen} else UNDERPOWERED
     clusters = len(np.unique(pairs.cluster))
     return heading.estimate(
         KAPPA,
         unit="call",
         value=beyond.value,
-        intervals=(Interval("jackknife_cluster", *beyond.limits(0.975)),),
+        intervals=(Interval(beyond.method, *beyond.limits(0.975)),),
         n_calls=beyond.calls,
         n_units=distinct_pairs(pairs, np.asarray(read.any(axis=1))),
         n_clusters=clusters,
         excluded=excluded(pairs),
         chance=0.0,
         finding=word,
-        calls_needed=beyond.calls_needed(limit) if limit and word == UNDERPOWERED else None,
-        note=join([limit_told(limit) if limit else None, ONE_CLUSTER if clusters < 2 else None]),
+        calls_needed=beyond.calls_needed(limit) if limit and seen == UNDERPOWERED else None,
+        note=join(
+            [
+                limit_told(limit) if limit else None,
+                ONE_CLUSTER if clusters < 2 else None,
+                by_loss(seen, word),
+            ]
+        ),
     )
+
+
+def _beyond(pairs: Pairs) -> Beyond:
+    calls = int(np.count_nonzero(readable(pairs.calls)))
+    return Beyond(_table(pairs), lambda sums: agreement.kappa(sums, _ANSWERS), AGREEMENT, calls)
+
+
+def _wanted(pairs: Pairs) -> Ints:
+    """What people chose, as an answer to each order."""
+    first = np.stack([pairs.better == 1, pairs.better == 2], axis=1)
+    named = np.where(first, np.int64(Answer.FIRST), np.int64(Answer.SECOND))
+    return np.where(pairs.better[:, None] == 0, np.int64(Answer.TIE), named)
+
+
+def _filled(pairs: Pairs, *, right: bool) -> Pairs:
+    """The pairs as if every missing verdict had been people's choice, or another."""
+    wanted = _wanted(pairs)
+    other = wanted if right else np.where(wanted == Answer.FIRST, Answer.SECOND, Answer.FIRST)
+    calls = np.where(lost(pairs.calls), other, pairs.calls).astype(np.int64)
+    return replace(pairs, u_first=calls[:, 0], v_first=calls[:, 1])
 
 
 def _table(pairs: Pairs) -> Floats:
     """Calls by what people chose and what the judge named, within each cluster; pairs where there is one."""
     row, order = np.nonzero(readable(pairs.calls))
-    given = as_tie(pairs.calls[row, order])
-    better, first = pairs.better[row], np.where(order == 0, 1, 2)
-    wanted = np.where(better == 0, Answer.TIE, np.where(better == first, Answer.FIRST, Answer.SECOND))
+    given, wanted = as_tie(pairs.calls[row, order]), _wanted(pairs)[row, order]
     units = pairs.cluster if len(np.unique(pairs.cluster)) > 1 else pairs.pair
     unit = np.unique(units[row], return_inverse=True)[1]
     cells = (unit * 3 + wanted) * 3 + given

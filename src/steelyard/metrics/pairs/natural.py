@@ -130,6 +130,12 @@ def natural_estimates(
     ]
 
 
+def stratum_estimates(heading: Heading, pairs: Pairs, labelled: Pairs) -> list[Estimate]:
+    """The main figures of a part of the natural pairs."""
+    kept = [cell for cell in _cells(heading, pairs) if cell.metric == ORDER_CONSISTENCY.id]
+    return [_accuracy(heading, labelled), kappa(heading, labelled, NO_GOLD), *kept]
+
+
 def _cells(heading: Heading, pairs: Pairs) -> list[Estimate]:
     parts = decompose(pairs)
     if not parts.complete.any():

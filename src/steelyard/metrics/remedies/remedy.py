@@ -105,7 +105,9 @@ def _averaged(size: int) -> Remedy:
 def _stricter(seen: Observations) -> list[str]:
     """Protocols on record that ask for more before a winner is named; unknown ones are taken to."""
     lenient = GRADED[: GRADED.index(BASE) + 1]
-    return sorted(name for name in seen.protocols_seen if name not in lenient) or ["strict"]
+    measured = sorted(name for name in seen.protocols_seen if name not in lenient)
+    graded = len(seen.among("ladder")) or len(seen.among("vacuum"))
+    return measured or (["strict"] if graded else [])
 
 
 def _ordinal(seen: Observations) -> bool:

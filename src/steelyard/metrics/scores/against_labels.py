@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints
+from steelyard.arrays import Floats
 from steelyard.metrics.common import AGREEMENT_FLOOR, KAPPA
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_VERDICTS, Heading
 from steelyard.metrics.metric import Metric, ShownAs
-from steelyard.metrics.proportions import join
 from steelyard.metrics.scores.columns import Scores
+from steelyard.metrics.scores.floor import CONSTANT_LABELS, Formula, held_to, label_table
 from steelyard.metrics.scores.resampled import Sums, resampled
 from steelyard.metrics.scores.shares import abstentions, false_rates, unlabelled, within_one
 from steelyard.metrics.stats import agreement
@@ -70,11 +68,7 @@ UNUSED_LEVELS = Metric(
 
 NOT_SCORED = "no call of a labelled item ended in a score"
 CONSTANT_SCORES = "the judge gave every item the same score"
-CONSTANT_LABELS = "every item has the same label"
 AGREE_CONSTANT = "every label and every score is the same"
-
-Formula = Callable[[Floats, Floats], Floats]
-"""A figure of a table labels × scores and the values of its levels."""
 
 BINARY: dict[Metric, Formula] = {
     BALANCED_ACCURACY: agreement.balanced_accuracy,
@@ -121,18 +115,6 @@ def ordinal_figures(heading: Heading, scores: Scores) -> list[Estimate]:
     return [within_one(heading, scores), *figures, unused_levels(heading, scores)]
 
 
-def label_table(scores: Scores, values: Ints) -> Sums:
-    """Calls per label and score within each resampling unit."""
-    labelled = scores.where(scores.labelled)
-    rows = labelled.where(labelled.decided)
-    units = np.unique(rows.unit, return_inverse=True)[1] if len(rows) else rows.item
-    levels, count = len(values), int(units.max()) + 1 if len(rows) else 0
-    labels, given = np.searchsorted(values, rows.expected), np.searchsorted(values, rows.score)
-    cell = (units * levels + labels) * levels + given
-    table = np.bincount(cell, minlength=count * levels * levels).astype(np.float64)
-    return Sums(table.reshape(count, levels, levels), labelled, len(rows), rows.n_items)
-
-
 def unused_levels(heading: Heading, scores: Scores) -> Estimate:
     """Levels of the scale that the judge never used; more calls can only lower it."""
     rows = scores.where(scores.decided)
@@ -174,10 +156,8 @@ def _figure(
         notes=(_NOTES.get(metric), *abstentions(sums.rows, "left out")),
         alike=lambda: _mixture(formula, sums, values),
     )
-    if found.finding is None or np.count_nonzero(sums.table.sum((0, 2))) > 1:
-        return found
-    # Of labels that are all alike agreement beyond chance is 0 or undefined, whoever the judge is.
-    return replace(found, finding=None, calls_needed=None, note=join([CONSTANT_LABELS, found.note]))
+    limit = metric.limit_in(heading.group, heading.probe)
+    return held_to(found, limit, sums.rows, formula) if limit and found.value is not None else found
 
 
 def _mixture(formula: Formula, sums: Sums, values: Floats) -> Interval | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 
@@ -18,14 +19,22 @@ from steelyard.metrics.findings import MARGIN, UNDERPOWERED, by_loss, difference
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.proportions import ONE_CLUSTER, join, share_bounds
-from steelyard.metrics.scores.against_labels import CONSTANT_LABELS, NOT_SCORED
+from steelyard.metrics.scores.against_labels import NOT_SCORED
 from steelyard.metrics.scores.columns import Ending, Scores
+from steelyard.metrics.scores.floor import CONSTANT_LABELS
 from steelyard.metrics.scores.shares import score_tally, share, unlabelled
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.clusters import ratio
-from steelyard.metrics.stats.intervals import DIFFERENCE, Limits, clipped, score, t_quantile
+from steelyard.metrics.stats.intervals import (
+    DIFFERENCE,
+    Limits,
+    clipped,
+    normal_quantile,
+    score,
+    t_quantile,
+)
 from steelyard.metrics.stats.lean import Lean
-from steelyard.metrics.stats.power import ALPHA
+from steelyard.metrics.stats.power import ALPHA, POWER
 
 LENIENCY = Metric(
     "leniency",
@@ -126,7 +135,7 @@ def _of_scores(heading: Heading, scores: Scores) -> list[Estimate]:
         _Shift(mean.mean, limits, mean.p(), mean.detectable),
         units=len(answer),
         bounds=_score_bounds(rows, span),
-        needed=None,
+        needed=_needed(mean),
         method="t_cluster" if not mean.even else "wilson_mean",
     )
     return [
@@ -136,6 +145,13 @@ def _of_scores(heading: Heading, scores: Scores) -> list[Estimate]:
             for metric, events in zip((SHARE_ABOVE, SHARE_BELOW), gaps, strict=True)
         ),
     ]
+
+
+def _needed(mean: ClusterMean) -> int | None:
+    """Items that would tell the distance from none, or keep it in the margin, if it stays."""
+    apart = max(abs(mean.mean), MARGIN - abs(mean.mean))
+    reach = (normal_quantile(1 - ALPHA / 2) + normal_quantile(POWER)) * mean.error
+    return ceil(mean.total * max(1.0, (reach / apart) ** 2)) if mean.error and apart > 1e-9 else None
 
 
 def _told(

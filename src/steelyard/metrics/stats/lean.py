@@ -179,7 +179,8 @@ class Lean:
         from scipy.special import stdtr
 
         if self.error <= _ROUNDING:
-            return 1.0
+            # Clusters that show no spread: as if each had chosen its side by a coin.
+            return min(1.0, 2.0 ** (1 - self.clusters))
         return float(2 * stdtr(self.clusters - 1, -abs(self.value) / self.error))
 
     def _exact(self) -> float:

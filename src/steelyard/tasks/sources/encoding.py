@@ -27,8 +27,12 @@ def read_bytes(path: Path) -> bytes:
         reason = error.strerror or str(error)
         raise DataError(f"{path}: cannot be read ({reason}); expected a data file.") from error
     if not data.strip():
-        raise DataError(f"{path}: the file is empty, expected rows with a header; name another file.")
+        raise _empty(path)
     return data
+
+
+def _empty(path: Path) -> DataError:
+    return DataError(f"{path}: the file is empty, expected rows with a header; name another file.")
 
 
 def read_text(path: Path) -> str:
@@ -36,11 +40,14 @@ def read_text(path: Path) -> str:
     data = read_bytes(path)
     encoding = encoding_of(data)
     try:
-        return data.decode(encoding)
+        text = data.decode(encoding)
     except UnicodeDecodeError as error:
         raise DataError(
             f"{path}: begins as {encoding} and is damaged at byte {error.start}; save it as UTF-8."
         ) from error
+    if not text.strip():
+        raise _empty(path)
+    return text
 
 
 def encoding_of(data: bytes) -> str:

@@ -1,0 +1,68 @@
+"""What labels will tell, and what a measured judge may rank: the plans that need no study."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from steelyard.datasheet.words.visible import visible
+from steelyard.errors import ConfigError
+
+if TYPE_CHECKING:
+    from steelyard.metrics.stats.foresight import LabelRow
+
+EXPECTED = {"accuracy": 0.85, "error_rate": 0.10, "disagreement": 0.15}
+"""What a table of labels supposes of the judge: a usual one."""
+MOST_ROWS = 10**7
+"""Labels beyond this number are no plan."""
+
+
+def print_labels(given: str, as_json: bool) -> None:
+    """A row for each number of labelled rows."""
+    from steelyard.metrics.stats.foresight import label_row
+
+    rows = [label_row(count, **EXPECTED) for count in _counts(given)]
+    if as_json:
+        click.echo(json.dumps({"expected": EXPECTED, "labels": [asdict(row) for row in rows]}, indent=1))
+        return
+    click.echo("What labelled rows tell: half the width of each figure's 95 % interval, and the")
+    click.echo("smallest difference of two judges that shows in four studies of five.\n")
+    click.echo("    rows  accuracy   kappa   false passes   between two judges")
+    for row in rows:
+        click.echo(_line(row))
+    click.echo("\nFor a judge that is right in 0.85 of the rows and passes 0.10 of those that")
+    click.echo("should fail (half of them), and a second one that answers otherwise in 0.15.")
+
+
+def _line(row: LabelRow) -> str:
+    shares = (row.accuracy, row.kappa, row.error_rate)
+    accuracy, kappa, error = (f"±{share:.3f}" for share in shares)
+    return f"{row.rows:>8,}  {accuracy:>8}  {kappa:>6}   {error:>12}   {row.between_judges:>18.3f}"
+
+
+def _counts(given: str) -> list[int]:
+    counts = [part.strip() for part in given.split(",") if part.strip()]
+    for part in counts or [given]:
+        if not (part.isascii() and part.isdigit() and 2 <= int(part[:9]) <= MOST_ROWS and len(part) < 9):
+            raise ConfigError(
+                f"--labels: found {part!r}, expected whole numbers from 2 to {MOST_ROWS:,}, as in 50,100,200."
+            )
+    return sorted({int(part) for part in counts})
+
+
+def print_ranking(folder: Path, items: int, as_json: bool) -> None:
+    """A sentence for each judge of a run folder."""
+    from steelyard.lab.folder.datasheet_file import read_datasheet
+    from steelyard.lab.ranking import reaches
+
+    rows = reaches(read_datasheet(folder), items, str(folder))
+    if as_json:
+        click.echo(json.dumps({"ranking": [row.to_json() for row in rows]}, indent=1, ensure_ascii=False))
+        return
+    for row in rows:
+        click.echo(f"{visible(row.judge)}: {row.sentence()}.")
+    click.echo("\nSupposes that a judge errs alike on both systems; a lean to one adds to this.")

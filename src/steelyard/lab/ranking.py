@@ -1,0 +1,148 @@
+"""May this judge rank two systems: the smallest difference between them that it can show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from math import inf, isfinite, sqrt
+from typing import Any
+
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.words.numbers import decimal, defined
+from steelyard.errors import DataError
+from steelyard.metrics.common import ACCURACY
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.pairs.equals import TIE_RATE
+from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE
+from steelyard.metrics.stats.foresight import items_for, smallest_difference, sum_limits
+from steelyard.metrics.stats.intervals import Limits
+from steelyard.stimuli.natural import NATURAL_PROBE
+from steelyard.stimuli.original import ORIGINAL
+from steelyard.wording import counted
+
+POINTS = 0.02
+"""The difference that people ask about: two points of a hundred."""
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What one judge leaves of a difference between two systems, and what it can show of it."""
+
+    judge: str
+    """Name on the datasheet."""
+    kept: float
+    """Share of a true difference that its verdicts show."""
+    kept_low: float
+    """Lower 95 % limit."""
+    kept_high: float
+    """Upper 95 % limit."""
+    items: int
+    """Items judged of each system, or pairs of their answers."""
+    smallest: float | None
+    """Smallest true difference that is shown in four comparisons of five; None where none is."""
+    smallest_low: float | None
+    """The same at the upper limit of what is kept."""
+    smallest_high: float | None
+    """The same at the lower limit; None where the judge may keep nothing."""
+    perfect: float
+    """The same of a judge without errors."""
+    for_two_points: int | None
+    """Items that show a difference of two points in four comparisons of five; None where none do."""
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain mapping."""
+        return asdict(self)
+
+    def sentence(self) -> str:
+        """The answer in words."""
+        shown = f"{decimal(self.kept)} [{decimal(self.kept_low)}, {decimal(self.kept_high)}]"
+        opening = f"shows {shown} of a difference between two systems"
+        if self.smallest is None:
+            return f"{opening}: none can be ranked with it"
+        high = "∞)" if self.smallest_high is None else f"{_points(self.smallest_high)}]"
+        low = _points(self.smallest_low or 0.0)
+        needed = ""
+        if self.for_two_points is not None:
+            needed = f"; two points take about {counted(_two_digits(self.for_two_points), 'item')} of each"
+        return (
+            f"{opening}; on {counted(self.items, 'item')} of each the smallest that shows in four "
+            f"comparisons of five is {_points(self.smallest)} points [{low}, {high} (without any error "
+            f"{_points(self.perfect)}){needed}"
+        )
+
+
+def reaches(sheet: Datasheet, items: int, where: str) -> list[Reach]:
+    """Every measured judge whose agreement with labels is known."""
+    rows = [row for judge in sheet.judges if not judge.baseline for row in _reach(sheet, judge.name, items)]
+    if not rows:
+        raise DataError(
+            f"{where}: no judge has agreement with labels on both classes, or on natural pairs; "
+            "measure on labelled rows of your own."
+        )
+    return rows
+
+
+def _reach(sheet: Datasheet, judge: str, items: int) -> Iterator[Reach]:
+    found = _scored(sheet, judge) or _compared(sheet, judge)
+    if found is None:
+        return
+    kept, (low, high), spread = found
+    low, high = max(-1.0, low), min(1.0, high)
+    yield Reach(
+        judge,
+        kept,
+        low,
+        high,
+        items,
+        _finite(smallest_difference(items, kept, spread)),
+        _finite(smallest_difference(items, high, spread)),
+        _finite(smallest_difference(items, low, spread)),
+        smallest_difference(items, 1.0, spread),
+        items_for(POINTS, kept, spread),
+    )
+
+
+def _scored(sheet: Datasheet, judge: str) -> tuple[float, Limits, float] | None:
+    """Single texts: one less both error rates; each system passes about half, the worst case."""
+    rates = [
+        sheet.find(judge, metric.id, ORIGINAL, protocol="base")
+        for metric in (FALSE_POSITIVE_RATE, FALSE_NEGATIVE_RATE)
+    ]
+    known = [(e.value, _ends(e)) for e in rates if e is not None and defined(e) and e.value is not None]
+    if len(known) < 2:
+        return None
+    (first, first_ends), (second, second_ends) = known
+    low, high = sum_limits(first, first_ends, second, second_ends)
+    return 1 - first - second, (1 - high, 1 - low), sqrt(0.5)
+
+
+def _compared(sheet: Datasheet, judge: str) -> tuple[float, Limits, float] | None:
+    """Pairs: right less wrong among all calls; a call without a winner moves nothing."""
+    right = sheet.find(judge, ACCURACY.id, NATURAL_PROBE, protocol="base")
+    ties = sheet.find(judge, TIE_RATE.id, NATURAL_PROBE, protocol="base")
+    if right is None or not defined(right) or right.value is None:
+        return None
+    tied = ties.value if ties is not None and ties.value is not None else 0.0
+    low, high = _ends(right)
+    return 2 * right.value + tied - 1, (2 * low + tied - 1, 2 * high + tied - 1), 1.0
+
+
+def _ends(estimate: Estimate) -> Limits:
+    interval = estimate.interval
+    low = None if interval is None else interval.low
+    high = None if interval is None else interval.high
+    return 0.0 if low is None else low, 1.0 if high is None else high
+
+
+def _finite(value: float) -> float | None:
+    return value if isfinite(value) and value < inf else None
+
+
+def _points(share: float) -> str:
+    """`9.6`: a share in points of a hundred."""
+    return f"{100 * share:.1f}"
+
+
+def _two_digits(count: int) -> int:
+    unit: int = 10 ** max(0, len(str(count)) - 2)
+    return -(-count // unit) * unit

@@ -1,0 +1,155 @@
+"""Figures by stratum of the data: items as they are and natural pairs, and where the judge is worst.
+
+The lowest of several strata is low by being chosen. Whether it is lower than the others is asked of a
+permutation: strata are dealt anew to the clusters, and the lowest of each deal held against the lowest seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from steelyard.arrays import Floats, Ints
+from steelyard.metrics.common import ACCURACY, KAPPA
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.findings import FLAGGED
+from steelyard.metrics.heading import Heading
+from steelyard.metrics.metric import Metric
+from steelyard.metrics.pairs.columns import collect
+from steelyard.metrics.pairs.natural import stratum_estimates as of_pairs
+from steelyard.metrics.scores.against_labels import MAE, QWK
+from steelyard.metrics.scores.columns import collect_scores
+from steelyard.metrics.scores.probe import by_scale
+from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE, accuracy
+from steelyard.metrics.stats.power import ALPHA
+from steelyard.stimuli.natural import NATURAL
+from steelyard.stimuli.original import ORIGINAL
+from steelyard.verdicts.call_answers import CallAnswers
+from steelyard.verdicts.observations import Observations
+from steelyard.wording import counted
+
+STRATUM_GAP = Metric(
+    "stratum_gap",
+    "lowest stratum",
+    "Accuracy in the stratum where it is lowest, minus that in all others; p is corrected for the choice.",
+    signed=True,
+    estimated=False,
+)
+MOST = 50
+"""Strata above which a column is taken for names, and no figures are made by it."""
+DEALS, EFFORT = 1_999, 40_000_000
+"""Permutations, and how many clusters they may deal in all."""
+TOLD = (ACCURACY, FALSE_POSITIVE_RATE, FALSE_NEGATIVE_RATE, KAPPA, MAE, QWK)
+"""Figures of single texts that are told by stratum."""
+METRICS = (STRATUM_GAP,)
+
+
+def strata_estimates(judge: str, observations: Observations, seed: int) -> list[Estimate]:
+    """Figures of each stratum under each protocol, then the lowest; none where there are not several."""
+    parts: list[tuple[Observations, Callable[[Heading, Observations], list[Estimate]]]] = [
+        (observations.among(ORIGINAL), _scored),
+        (observations.among(kinds=(NATURAL,)), _compared),
+    ]
+    estimates: list[Estimate] = []
+    for rows, figures in parts:
+        for protocol in sorted(rows.protocols_seen, key=lambda name: (name != "base", name)):
+            mine = rows.among(protocol=protocol)
+            probe = str(mine.shown.probe[mine.stimulus[0]])
+            estimates += _of_arm(Heading.under(judge, probe, protocol, seed), mine, figures)
+    return estimates
+
+
+def _of_arm(
+    heading: Heading, rows: Observations, figures: Callable[[Heading, Observations], list[Estimate]]
+) -> Iterator[Estimate]:
+    stratum = rows.shown.stratum
+    names = sorted(set(stratum[rows.stimulus].tolist()))
+    if not 2 <= len(names) <= MOST:
+        return
+    for name in names:
+        yield from figures(heading.within(stratum=name), rows.showing(stratum == name))
+    yield _gap(heading, rows, names)
+
+
+def _scored(heading: Heading, rows: Observations) -> list[Estimate]:
+    scores = collect_scores(rows)
+    known = {metric.id for metric in TOLD}
+    return [accuracy(heading, scores), *(e for e in by_scale(heading, scores) if e.metric in known)]
+
+
+def _compared(heading: Heading, rows: Observations) -> list[Estimate]:
+    return of_pairs(heading, collect(rows), collect(rows.among(labelled=True)))
+
+
+def _gap(heading: Heading, rows: Observations, names: list[str]) -> Estimate:
+    """The lowest accuracy against the rest, tested among all strata."""
+    held = rows.where(CallAnswers.of(rows).held)
+    right = CallAnswers.of(held).right
+    shown, row = held.shown, held.stimulus
+    code = np.searchsorted(names, shown.stratum[row])
+    piece, member = np.unique(code * len(shown.clusters) + shown.cluster[row], return_inverse=True)
+    pieces = Pieces(
+        np.bincount(member, weights=right, minlength=len(piece)).astype(np.float64),
+        np.bincount(member, minlength=len(piece)).astype(np.float64),
+        piece // max(1, len(shown.clusters)),
+        len(names),
+    )
+    scores = pieces.scores(pieces.stratum)
+    if np.count_nonzero(~np.isnan(scores)) < 2:
+        return heading.undefined(
+            STRATUM_GAP, "fewer than two strata have a verdict that is held against a label"
+        )
+    lowest = int(np.nanargmin(scores))
+    p, corrected = pieces.tested(lowest, heading.bootstrap_seed(STRATUM_GAP.id))
+    here = code == lowest
+    return heading.within(stratum=names[lowest]).estimate(
+        STRATUM_GAP,
+        unit="call",
+        value=float(right[here].mean() - right[~here].mean()),
+        n_calls=int(np.count_nonzero(here)),
+        n_units=len(np.unique(shown.unit[row[here]])),
+        n_clusters=len(np.unique(shown.cluster[row[here]])),
+        excluded={"unreadable": 0, "failed": 0},
+        finding=FLAGGED if corrected <= ALPHA and p <= ALPHA else None,
+        p=p,
+        p_corrected=corrected,
+        note=f"lowest of {counted(len(names), 'stratum', 'strata')}",
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """Clusters, cut where they lie in several strata: what is dealt together."""
+
+    right: Floats
+    """Right calls."""
+    calls: Floats
+    """Calls held against a label."""
+    stratum: Ints
+    """Number of the stratum."""
+    strata: int
+    """How many strata there are."""
+
+    def scores(self, stratum: Ints) -> Floats:
+        """How far each stratum lies from the rest, in units that shrink with its calls; NaN without calls."""
+        right = np.bincount(stratum, weights=self.right, minlength=self.strata)
+        calls = np.bincount(stratum, weights=self.calls, minlength=self.strata)
+        others, rest = right.sum() - right, calls.sum() - calls
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # The share of all calls is the same in every deal, and so is the variance of one call.
+            scores: Floats = (right / calls - others / rest) / np.sqrt(1 / calls + 1 / rest)
+        return scores
+
+    def tested(self, lowest: int, seed: int) -> tuple[float, float]:
+        """One-sided p of this stratum alone, and of the lowest of all strata."""
+        seen = self.scores(self.stratum)[lowest] + 1e-12
+        chance = np.random.default_rng(seed)
+        deals = max(199, min(DEALS, EFFORT // max(1, len(self.calls))))
+        alone = together = 1
+        for _ in range(deals):
+            scores = self.scores(chance.permutation(self.stratum))
+            alone += bool(scores[lowest] <= seen)
+            together += bool(np.nanmin(scores) <= seen)
+        return alone / (deals + 1), together / (deals + 1)

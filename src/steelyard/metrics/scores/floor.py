@@ -1,0 +1,66 @@
+"""Agreement with labels held against a floor: what labels of one kind, or lost calls, leave of a word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from steelyard.arrays import Floats, Ints
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.findings import UNDERPOWERED, Beyond, by_loss
+from steelyard.metrics.metric import Limit
+from steelyard.metrics.proportions import join
+from steelyard.metrics.scores.columns import Ending, Scores
+from steelyard.metrics.scores.resampled import Sums
+from steelyard.metrics.stats.intervals import AGREEMENT
+
+CONSTANT_LABELS = "every item has the same label"
+
+Formula = Callable[[Floats, Floats], Floats]
+"""A figure of a table labels × scores and the values of its levels."""
+
+
+def label_table(scores: Scores, values: Ints) -> Sums:
+    """Calls per label and score within each resampling unit."""
+    labelled = scores.where(scores.labelled)
+    rows = labelled.where(labelled.decided)
+    units = np.unique(rows.unit, return_inverse=True)[1] if len(rows) else rows.item
+    levels, count = len(values), int(units.max()) + 1 if len(rows) else 0
+    labels, given = np.searchsorted(values, rows.expected), np.searchsorted(values, rows.score)
+    cell = (units * levels + labels) * levels + given
+    table = np.bincount(cell, minlength=count * levels * levels).astype(np.float64)
+    return Sums(table.reshape(count, levels, levels), labelled, len(rows), rows.n_items)
+
+
+def held_to(found: Estimate, limit: Limit, rows: Scores, formula: Formula) -> Estimate:
+    """The figure with the word that it may have; `rows` are all labelled calls, lost ones included."""
+    if len(np.unique(rows.expected[rows.decided])) < 2:
+        # Of labels that are all alike agreement beyond chance is 0 or undefined, whoever the judge is.
+        return replace(found, finding=None, calls_needed=None, note=join([CONSTANT_LABELS, found.note]))
+    if rows.readable.all():
+        return found
+    words = {_word(_filled(rows, right=right), limit, formula) for right in (False, True)}
+    word = found.finding if words == {found.finding} else UNDERPOWERED
+    return replace(found, finding=word, note=join([found.note, by_loss(found.finding, word)]))
+
+
+def _word(rows: Scores, limit: Limit, formula: Formula) -> str:
+    scored = rows.where(rows.decided)
+    values = np.union1d(scored.score, scored.expected.astype(np.int64))
+    sums = label_table(rows, values)
+    levels = values.astype(np.float64)
+    return Beyond(sums.table, lambda table: formula(table, levels), AGREEMENT, sums.n_calls).word(limit)
+
+
+def _filled(rows: Scores, *, right: bool) -> Scores:
+    """The rows as if every missing verdict had been the label, or as far from it as the scale allows."""
+    upper = rows.expected - rows.low < rows.high - rows.expected
+    worst = np.where(upper, rows.high, rows.low)
+    other = rows.expected.astype(np.int64) if right else worst
+    return replace(
+        rows,
+        score=np.where(rows.readable, rows.score, other),
+        ending=np.where(rows.readable, rows.ending, np.int64(Ending.SCORED)),
+    )
