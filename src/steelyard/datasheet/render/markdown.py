@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.datasheet.render.exhibited import exhibited
 from steelyard.datasheet.render.exhibits_markdown import exhibit_block
-from steelyard.datasheet.sections.remedies import QUESTION, remedy_brief, remedy_tables
+from steelyard.datasheet.sections.remedies import MEASURE, QUESTION, remedy_brief, remedy_tables
 from steelyard.datasheet.sections.remedies import TITLE as REMEDIES
 from steelyard.datasheet.sections.rows import Row, Section
 from steelyard.datasheet.sections.strata import QUESTION as STRATA_QUESTION
@@ -171,6 +171,8 @@ def _remedies(summary: Summary) -> Iterator[str]:
         if shown.line:
             yield f"{escape(shown.line)}."
         yield table(shown.header, ([escape(str(cell)) for cell in (a, b, *c)] for a, b, c in shown.rows))
+        if shown.definitions:
+            yield f"{MEASURE} {', '.join(f'`{each}`' for each in shown.definitions)}"
         if shown.unknown:
             yield escape(shown.unknown)
 

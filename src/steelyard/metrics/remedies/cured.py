@@ -59,6 +59,8 @@ class Cured:
     """In reading order; none where the calls on record do not tell."""
     note: str | None = None
     """Why there is no figure, and what it would take."""
+    definition: str | None = None
+    """The cured judge as a study file has it; None where it is the judge itself or another prompt."""
 
     def figure(self, metric: str, probe: str | None = None) -> CuredFigure | None:
         """The figure of a metric; the first of several probes where none is named."""
@@ -102,7 +104,8 @@ class _Bench:
 
     def cured(self, remedy: Remedy) -> Cured:
         """Every figure that the remedy has calls for."""
-        head = Cured(self.judge, remedy.id, remedy.kind, remedy.title, remedy.calls)
+        named = remedy.definition(self.judge)
+        head = Cured(self.judge, remedy.id, remedy.kind, remedy.title, remedy.calls, definition=named)
         after, spread = (remedy.derive(self.seen, spread=wide) for wide in (False, True))
         made = [self._figure(remedy, figure, after, spread) for figure in self.figures]
         figures = [figure for figure in made if figure is not None]
