@@ -68,6 +68,8 @@ class Judge:
     """True for coin, first, tie and longest, which stand beside every result."""
     composition: Composition | None = None
     """What the judge is made of, where it is not asked itself."""
+    free: bool | None = field(default=None, compare=False)
+    """Whether its calls cost nothing, as its provider said when the study was frozen; else None."""
 
     @property
     def address(self) -> str:
