@@ -16,10 +16,11 @@ from steelyard.lab.folder.run_facts import REFUSABLE, quantile
 from steelyard.lab.run.planner import Plan
 from steelyard.lab.run.prices import price_of
 from steelyard.lab.run.record import Record
+from steelyard.providers.options import TRANSPORT_OPTIONS
 from steelyard.providers.provider import traits_of
 from steelyard.store.replies import StoredReply
 from steelyard.tasks.scale import scale_name
-from steelyard.trials.judge import TRANSPORT_OPTIONS, Judge
+from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.verdict import Unreadable
 
