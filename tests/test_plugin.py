@@ -127,7 +127,7 @@ def test_a_report_needs_no_provider(steelyard, installed: str, tmp_path: Path) -
 
     # A folder in which nobody said whether the calls are free is as before.
     frozen = tmp_path / "run" / "study.yaml"
-    frozen.write_text(re.sub(r"\n  free: \w+", "", frozen.read_text()))
+    frozen.write_text(re.sub(r"\n  traits:\n(    \w+: \w+\n)+", "\n", frozen.read_text()))
     assert steelyard("report", "run").returncode == 2
     assert steelyard("report", "run", PYTHONPATH=installed).returncode == 0
 

@@ -68,8 +68,8 @@ class Judge:
     """True for coin, first, tie and longest, which stand beside every result."""
     composition: Composition | None = None
     """What the judge is made of, where it is not asked itself."""
-    free: bool | None = field(default=None, compare=False)
-    """Whether its calls cost nothing, as its provider said when the study was frozen; else None."""
+    traits: Mapping[str, bool] = field(default_factory=dict, compare=False)
+    """What its provider said of it when the study was frozen, by the trait's name; empty before."""
 
     @property
     def address(self) -> str:

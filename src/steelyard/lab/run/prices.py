@@ -65,7 +65,7 @@ class Price:
 
 def price_of(judge: Judge) -> Price | None:
     """The price of a judge's model, as its owner or the table states it; None where nobody does."""
-    return price_at(judge.provider, judge.model, judge.options, free=judge.free)
+    return price_at(judge.provider, judge.model, judge.options, free=judge.traits.get("free"))
 
 
 def price_at(
