@@ -47,7 +47,7 @@ def _card(plan: Plan, judge: Judge, first: Mapping[tuple[str, str], Trial]) -> I
     return InstrumentCard(
         judge=judge.name,
         model=judge.address,
-        prompted=trait_of(judge, "prompted"),
+        prompted=any(trait_of(one, "prompted") for one in judge.asked),
         instruction=cut(task.instruction, PROMPT),
         rubric=cut(judge.rubric or task.rubric, PROMPT),
         scale=scale_name(task.scale),
