@@ -271,6 +271,15 @@ def test_reports_are_named_after_their_judges_and_quick_ones_are_smoke_tests() -
     assert sheet.title == "Llama8B, Qwen14B and 2 others"
 
 
+def test_a_command_can_be_copied_as_it_is() -> None:
+    command = "steelyard measure -j 'planted/probit?s=4&tau=1' --columns request=q_1,label=`x`"
+    sheet = told()
+    step = replace(sheet.verdicts[0], next=f"measure again: {command} (12 calls, free)", command=command)
+    _, text, page = shown(replace(sheet, verdicts=(step, *sheet.verdicts[1:])))
+    assert f"- **Next:** measure again: `` {command} `` (12 calls, free)" in text
+    assert "<code>steelyard measure -j &#39;planted/probit?s=4&amp;tau=1&#39;" in page
+
+
 def test_hostile_names_stay_text_in_verdicts() -> None:
     name = "<script>alert(1)</script>"
     _, text, page = shown(told(name))

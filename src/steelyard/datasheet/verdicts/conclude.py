@@ -60,9 +60,8 @@ class Case:
         if not faults and not others:
             return self._faultless()
         grave = [rule for rule in faults if self._gravity(rule) == Gravity.USELESS]
-        word, so = (
-            (UNFIT, grave[0].when_useless) if grave else (CARE, faults[0].remedy if faults else PLUGGED)
-        )
+        remedy = faults[0].remedy if faults else PLUGGED
+        word, so = (UNFIT, grave[0].when_useless) if grave else (CARE, remedy)
         facts = [*map(self._fact, faults), *others, *self._unknown()]
         return Verdict(self.figures.judge, word, tuple(facts[:MOST_FACTS]), so)
 
