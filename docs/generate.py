@@ -68,11 +68,11 @@ METRICS_HEAD = """\
 
 <!-- Written by docs/generate.py from the declarations; `make docs` writes it again. -->
 
-Every metric id of `datasheet.json`, with its label in tables and what it means. The limit is what a datasheet
-holds it against unless a policy sets another. Where units are counted, `compare` pairs two judges on them,
-and `--decide` takes those of the built-in pairs.
+Every metric id of `datasheet.json`, with its name in reports, the term in brackets, and what it means. The
+limit is what a datasheet holds it against unless a policy sets another. Where units are counted, `compare`
+pairs two judges on them, and `--decide` takes those of the built-in pairs.
 
-| metric | label | meaning | limit | of | counted on |
+| metric | name | meaning | limit | of | counted on |
 | :-- | :-- | :-- | :-- | :-- | :-- |
 """
 
@@ -94,7 +94,7 @@ def _metric_row(metric: Metric, probes: list[str]) -> str:
     side += f" ({', '.join(limit.probes)})" if limit and limit.probes else ""
     where = "the whole run" if not probes else ", ".join(probes) if len(probes) < 4 else several
     unit = "" if metric.event is None else metric.unit
-    return f"| `{metric.id}` | {metric.label} | {metric.meaning} | {side} | {where} | {unit} |\n"
+    return f"| `{metric.id}` | {metric.name} | {metric.meaning} | {side} | {where} | {unit} |\n"
 
 
 def concepts_page() -> str:

@@ -12,6 +12,7 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.pairs.answer import Answer
 from steelyard.metrics.pairs.columns import Pairs
 
+WHOLE = ("clusters", "names", "mirrored")
 CODES = dict(zip("12taxf-", Answer, strict=True))
 
 
@@ -61,7 +62,7 @@ def stack(*parts: Pairs) -> Pairs:
         moved = replace(part, cluster=renamed[part.cluster], pair=part.pair + offset)
         offset += len(part.names)
         for key in vars(moved):
-            if key not in ("clusters", "names"):
+            if key not in WHOLE:
                 columns.setdefault(key, []).append(getattr(moved, key))
     joined = {key: np.concatenate(values) for key, values in columns.items()}
     pair_names = tuple(name for part in parts for name in part.names)
@@ -71,7 +72,11 @@ def stack(*parts: Pairs) -> Pairs:
 def shuffled(pairs: Pairs, seed: int = 0) -> Pairs:
     """The same rows in another order."""
     order = np.random.default_rng(seed).permutation(len(pairs))
-    columns = {key: value[order] for key, value in vars(pairs).items() if key not in ("clusters", "names")}
+    columns = {
+        key: value[order]
+        for key, value in vars(pairs).items()
+        if key not in ("clusters", "names", "mirrored")
+    }
     return replace(pairs, **columns)
 
 

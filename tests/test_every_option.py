@@ -128,6 +128,12 @@ def test_every_option_is_explained(name: str) -> None:
             assert parameter.help[-1] in ".]", f"{name} {parameter.opts}: {parameter.help}"
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_option_of_a_command_hides_another(name: str) -> None:
+    words = [word for parameter in command_named(name).params for word in parameter.opts]
+    assert len(words) == len(set(words)), sorted(word for word in words if words.count(word) > 1)
+
+
 TEXTS = {
     "--judge": ("", "planted", "planted/", "/x", "nobody/x", "planted/tie?x", HOSTILE),
     "--probe": ("", "vacum", "vacuum,", HOSTILE),

@@ -140,7 +140,7 @@ def test_undefined_figures_carry_their_reason(document: str) -> None:
     words = Page(document).words()
     assert f"(a) undefined: {REASON}" in words
     assert f"(b) undefined: {NO_STRICT}" in words
-    assert f"Not drawn: {FAILING}: dark current is undefined ({REASON})." in words
+    assert f"Not drawn: {FAILING}: reacts to nothing (dark current) is undefined ({REASON})." in words
 
 
 def test_readings_and_provenance(document: str) -> None:

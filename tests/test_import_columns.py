@@ -98,7 +98,7 @@ def same_pairs(one: Pairs, other: Pairs) -> bool:
         left, right = getattr(one, f.name), getattr(other, f.name)
         same = (
             left == right
-            if isinstance(left, tuple)
+            if isinstance(left, (tuple, bool))
             else np.array_equal(left, right, equal_nan=left.dtype.kind == "f")
         )
         if not same:

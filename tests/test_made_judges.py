@@ -26,6 +26,7 @@ from steelyard.lab.study.judge_config import parse_judge
 from steelyard.lab.study.study_file import StudyConfig, build_study
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading
+from steelyard.metrics.pairs.constructed import BY_CONSTRUCTION
 from steelyard.metrics.remedies.cured import CuredFigure, cured_judges
 from steelyard.metrics.remedies.figures import figures_of
 from steelyard.tasks.scale import Binary, Pairwise
@@ -273,6 +274,13 @@ def test_the_sheet_of_a_consensus_judge(tmp_path: Path) -> None:
         if figure.estimate.metric != "cost_per_verdict":
             assert same is not None
             assert same.value == pytest.approx(figure.estimate.value)
+            # Both orders are one verdict: counted twice in the measured judge, and no surer for it.
+            assert (same.interval, same.n_units) == (figure.estimate.interval, figure.estimate.n_units)
+    slots = sheet.find(
+        entry.name, "net_slot_preference", "ladder", protocol="base", delta=0, kind="same_subset"
+    )
+    assert slots is not None
+    assert (slots.finding, slots.value, slots.note) == ("clear", 0.0, BY_CONSTRUCTION)
 
 
 def test_kill_9_and_a_consensus_pays_each_member_call_once(

@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scores import call as score_call
+from steelyard.lab.study.judge_config import parse_judge
+from steelyard.metrics.estimate import Interval
+from steelyard.metrics.heading import Heading
 from steelyard.metrics.pairs.columns import collect
-from steelyard.metrics.remedies.cured import BY_CONSTRUCTION, Cured, cured_judges
+from steelyard.metrics.pairs.constructed import BY_CONSTRUCTION
+from steelyard.metrics.pairs.counting import share_of_calls
+from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE, direction_estimates, equals_tests
+from steelyard.metrics.proportions import proportion
+from steelyard.metrics.remedies.cured import Cured, cured_judges
 from steelyard.metrics.remedies.juries import jury_remedies
 from steelyard.stimuli.expectation import NoPreference, Prefers
 from steelyard.stimuli.stimulus import Lineage, Stimulus
+from steelyard.tasks.scale import Pairwise
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.combined import both_orders, of_judges, of_repeats
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
 from steelyard.verdicts.vote import plurality
+from strategies import make
 
 VERDICTS: dict[str, Verdict] = {
     "1": Decided("1"),
@@ -141,6 +153,17 @@ def test_what_the_design_does_not_tell_is_said_with_what_it_takes() -> None:
     assert whole["protocol_strict"].note == "needs calls under the strict protocol (probe criterion)"
 
 
+def test_a_remedy_is_a_judge_that_a_study_can_have() -> None:
+    rows = cured(shown(["111111"] * 8))
+    written = {name: row.definition for name, row in rows.items() if row.definition}
+    assert written["orders"] == '{consensus: orders, of: "j"}'
+    assert written["orders_majority_3"] == '{consensus: orders, of: {majority: 3, of: "j"}}'
+    assert rows["uncured"].definition is rows["protocol_strict"].definition is None
+    for name, text in written.items():
+        body = yaml.safe_load(text.replace('"j"', "planted/coin"))
+        assert parse_judge(body, Path(), Pairwise()).calls_per_verdict == rows[name].calls
+
+
 def test_a_remedy_on_a_few_of_the_units_tells_nothing() -> None:
     # Three repeats of two pairs in eight: a figure of those two would stand beside one of all eight.
     rows = cured(shown(["111111"] * 2 + ["11"] * 6))
@@ -241,6 +264,32 @@ def test_several_judges_on_one_showing_are_one() -> None:
     assert not len(of_judges(seen, ("a", "b"), plurality, "jury").of_judge("a"))
 
 
+def test_calls_that_are_one_by_construction_make_nothing_surer() -> None:
+    # Ten clusters of six pairs, no commit. Assumed correlation .1: 60 pairs count as 60/(1 + 5·.1) = 40, and
+    # 120 calls as 120/(1 + 11·.1) = 57. With t(9) = 2.262 the upper limits are t²/(n + t²) = .113 and .082.
+    pairs = make(["tt"] * 60, tasks=10)
+    heading = Heading("j", "ladder", {"protocol": "base"}, 7)
+    limits = {}
+    for mirrored in (False, True):
+        counts = share_of_calls(replace(pairs, mirrored=mirrored), RAW_FALSE_PREFERENCE)
+        estimate = proportion(heading, RAW_FALSE_PREFERENCE, counts)
+        assert (estimate.numerator, estimate.denominator) == (0, 120)
+        assert estimate.interval is not None
+        limits[mirrored] = estimate.interval.high
+    assert limits == {False: pytest.approx(0.0822, abs=2e-4), True: pytest.approx(0.1134, abs=2e-4)}
+
+
+def test_stable_winners_of_one_verdict_are_no_excess() -> None:
+    # Of independent calls 12 pairs of 12 that keep their winner would be far too many.
+    table = replace(make(["12", "21"] * 6, tasks=6), mirrored=True)
+    heading = Heading("j", "ladder", {"protocol": "base", "delta": 0, "kind": "same_subset"}, 7)
+    assert equals_tests(heading, table) == {}
+    cells = {e.metric: e for e in direction_estimates(heading, table) if "slot" not in e.group}
+    assert cells["stable_cross_sensitivity"].p is None
+    assert cells["positional_false_preference"].note == BY_CONSTRUCTION
+    assert cells["one_sided_commit"].interval == Interval("by_construction", 0.0, 0.0)
+
+
 letters = st.sampled_from("12taxf")
 
 
@@ -296,6 +345,7 @@ def test_three_judges_make_one_jury_beside_each_of_them() -> None:
     rows = juries(panel(votes, labels), ("a", "b", "c"))
     for row in rows.values():
         assert row.title == "jury of a, b and c"
+        assert row.definition == '{jury: ["a", "b", "c"]}'
         assert counts(row, "accuracy") == (12, 12)
         change = row.figures[0].change
         assert change is not None

@@ -7,6 +7,7 @@ import json
 import shlex
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from commands import Command
 from steelyard.errors import PermanentError
 from steelyard.lab.study.judge_config import parse_judge
 from steelyard.providers.chat_completions import ChatCompletions
@@ -22,7 +24,7 @@ from steelyard.providers.truth_key import pack_key
 from steelyard.stimuli.original import original_of
 from steelyard.tasks.item import Item
 from steelyard.tasks.pack import pack_items
-from steelyard.tasks.scale import Binary
+from steelyard.tasks.scale import Binary, Pairwise
 from steelyard.tasks.task import Task
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
@@ -43,6 +45,23 @@ def served(environment: dict[str, str], *arguments: str) -> Iterator[list[str]]:
     finally:
         process.kill()
         process.communicate()
+
+
+@contextmanager
+def running(judge: str) -> Iterator[str]:
+    """Where a planted judge is served, from a thread of its own."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    served_judge = parse_judge(judge, Path(), Pairwise())
+    runner, url = asyncio.run_coroutine_threadsafe(start(served_judge), loop).result()
+    try:
+        yield url
+    finally:
+        asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
 
 
 def figures(folder: Path, judge: str) -> dict[str, Any]:
@@ -117,6 +136,15 @@ def test_a_text_that_nobody_told_it_of_is_refused_and_white_space_is_none() -> N
     assert exact.startswith('{"score": ')
     assert "not in this rater's key" in unknown
     assert "--key" in unknown
+
+
+@pytest.mark.parametrize("reader", ["json", "choice"])
+def test_a_served_judge_answers_in_the_form_that_it_is_asked_for(command: Command, reader: str) -> None:
+    with running("planted/first") as url:
+        done = command("doctor", "-j", f"openai/first?base_url={url}&reader={reader}")
+    assert done.code == 0, done.err
+    assert f"  read as  1, by reader {reader}" in done.out
+    assert ("replied  '1'" in done.out) == (reader == "choice")
 
 
 def test_the_pack_key_tells_labels_apart_whatever_the_white_space() -> None:

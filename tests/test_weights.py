@@ -226,15 +226,15 @@ def test_the_full_check_sees_what_the_quick_one_cannot(cache: Path, index: Path)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
-def test_a_terminal_gets_a_bar_that_vanishes(cache: Path, index: Path) -> None:
+def test_a_terminal_is_told_in_lines_which_stand_above_the_bars_of_a_run(cache: Path, index: Path) -> None:
     ours, theirs = os.openpty()
     process = start(sys.executable, "-c", ENSURE, stderr=theirs)
     os.close(theirs)
     said = process.communicate("\n")[0]
     shown = read_all(ours)
     assert f"done {cache / 'Tiny.gguf'}\n" in said
-    assert "Fetching the weights of Tiny" in shown
-    assert "into" not in shown
+    assert shown.startswith(f"Fetching the weights of Tiny (0 MB, once) into {cache}\r\n")
+    assert "\x1b" not in shown
 
 
 def test_default_cache_is_the_users(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,9 @@ from rich.text import Text
 from steelyard.cli.say import plain
 from steelyard.lab.run.progress import Tick
 
+LOSSES = ("failed", "unreadable")
+"""What a call may come to instead of a verdict."""
+
 
 class RateColumn(ProgressColumn):
     """Calls per second."""
@@ -33,12 +36,12 @@ class RateColumn(ProgressColumn):
 
 
 class NotesColumn(ProgressColumn):
-    """Failures and spend."""
+    """Failures, replies that cannot be read, and spend."""
 
     def render(self, task: Task) -> Text:
         """Nothing where there is nothing to tell."""
-        errors, dollars = task.fields["errors"], task.fields["dollars"]
-        parts = [Text(f"{errors:,} failed", style="red")] if errors else []
+        counts, dollars = task.fields["counts"], task.fields["dollars"]
+        parts = [Text(f"{counts[word]:,} {word}", style="red") for word in LOSSES if counts[word]]
         parts += [Text(f"${dollars:.4f}")] if dollars else []
         return Text(" · ").join(parts)
 
@@ -60,7 +63,7 @@ class LiveProgress:
             disable=not self._console.is_terminal,
         )
         self._tasks: dict[str, TaskID] = {}
-        self._errors: Counter[str] = Counter()
+        self._counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._dollars: defaultdict[str, float] = defaultdict(float)
 
     def __enter__(self) -> LiveProgress:
@@ -76,15 +79,18 @@ class LiveProgress:
         """Show a bar for a judge that has something to do."""
         if done < total:
             name = plain(judge).plain
-            self._tasks[judge] = self._bars.add_task(name, total=total, completed=done, errors=0, dollars=0.0)
+            self._tasks[judge] = self._bars.add_task(
+                name, total=total, completed=done, counts=self._counts[judge], dollars=0.0
+            )
 
     def tick(self, tick: Tick) -> None:
         """Move a judge's bar."""
         if tick.judge in self._tasks:
-            self._errors[tick.judge] += not tick.ok
+            counts = self._counts[tick.judge]
+            counts["failed"] += not tick.ok
+            counts["unreadable"] += tick.unreadable
             self._dollars[tick.judge] += tick.dollars
-            errors, dollars = self._errors[tick.judge], self._dollars[tick.judge]
-            self._bars.update(self._tasks[tick.judge], advance=1, errors=errors, dollars=dollars)
+            self._bars.update(self._tasks[tick.judge], advance=1, dollars=self._dollars[tick.judge])
 
     def say(self, message: str) -> None:
         """Print a line above the bars."""

@@ -11,6 +11,7 @@ DARK_CURRENT = Metric(
     "dark current",
     "Calls that name a winner between two equal texts, or give a response without content more than "
     "the lowest score.",
+    plain="reacts to nothing",
     limit=Limit(0.10),
     event=lambda columns: columns.reports,
 )

@@ -63,6 +63,8 @@ class Metric:
     """Short name in tables."""
     meaning: str
     """One sentence; empty for a metric that nobody declares."""
+    plain: str = ""
+    """What it says of a judge, for who does not know the term; empty where the label says it."""
     signed: bool = False
     """True where zero is in the middle and the sign is shown."""
     shown_as: ShownAs = ShownAs.DECIMAL
@@ -90,6 +92,11 @@ class Metric:
     """True where all steps together are one condition more."""
     compared: bool = True
     """False where two judges are not compared on the event: another metric says the same."""
+
+    @property
+    def name(self) -> str:
+        """The plain words with the term in brackets, or the label where it is plain."""
+        return f"{self.plain} ({self.label})" if self.plain else self.label
 
     @property
     def better(self) -> str | None:

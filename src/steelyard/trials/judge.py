@@ -80,6 +80,12 @@ class Judge:
         return 1 if self.composition is None else self.composition.calls
 
     @property
+    def symmetric(self) -> bool:
+        """Both orders of a pair have one verdict, by how the judge is made."""
+        made = self.composition
+        return made is not None and (made.both_orders or all(member.symmetric for member in made.members))
+
+    @property
     def asked(self) -> tuple[Judge, ...]:
         """The judges that are really asked: this one, or those that it is made of, each once."""
         if self.composition is None:

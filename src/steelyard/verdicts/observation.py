@@ -31,6 +31,8 @@ class Observation:
     """Hash of the rendered prompt: two orders of a vacuum pair share one. Empty where it is not known."""
     own_label: bool = False
     """The judge's own verdict on the item is the label: nothing is held against it here."""
+    mirrored: bool = False
+    """The judge has one verdict for both orders of a pair, by how it is made."""
 
     @property
     def winner(self) -> str | None:

@@ -40,6 +40,8 @@ class Observations(Sequence[Observation]):
     """Hashes that `prompt` is an index into."""
     shown: StimulusColumns
     """What `stimulus` is an index into."""
+    symmetric: frozenset[str]
+    """Judges that have one verdict for both orders of a pair, by how they are made."""
     judge: Ints
     """Who answered."""
     protocol: Ints
@@ -78,6 +80,7 @@ class Observations(Sequence[Observation]):
             usages=usages,
             prompts=prompts,
             shown=shown,
+            symmetric=frozenset(row.judge for row in rows if row.mirrored),
             judge=judge,
             protocol=protocol,
             stimulus=_coded([row.stimulus.id for row in rows])[1],
@@ -113,6 +116,7 @@ class Observations(Sequence[Observation]):
             usages=(Usage(),),
             prompts=("",),
             shown=shown,
+            symmetric=frozenset(),
             judge=judge,
             protocol=protocol,
             stimulus=stimulus,
@@ -152,6 +156,7 @@ class Observations(Sequence[Observation]):
                 usage=self.usages[usage],
                 prompt=self.prompts[prompt],
                 own_label=own,
+                mirrored=self.judges[judge] in self.symmetric,
             )
 
     def where(self, mask: Mask) -> Observations:
@@ -223,6 +228,12 @@ class Observations(Sequence[Observation]):
         )
 
     @property
+    def mirrored(self) -> bool:
+        """Every call is of a judge that has one verdict for both orders; False without a call."""
+        names = {self.judges[number] for number in np.unique(self.judge)}
+        return bool(names) and names <= self.symmetric
+
+    @property
     def units(self) -> int:
         """Distinct pairs or items under each protocol."""
         unit = self.shown.unit[self.stimulus] * len(self.protocols) + self.protocol
@@ -249,7 +260,7 @@ class Observations(Sequence[Observation]):
         return self._taken(np.lexsort(keys))
 
 
-_COLUMNS = tuple(f.name for f in fields(Observations))[6:]
+_COLUMNS = tuple(f.name for f in fields(Observations))[7:]
 """What has a value in each row."""
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.datasheet.render.exhibited import exhibited
 from steelyard.datasheet.render.exhibits_markdown import exhibit_block
-from steelyard.datasheet.sections.remedies import QUESTION, remedy_brief, remedy_tables
+from steelyard.datasheet.sections.remedies import MEASURE, QUESTION, remedy_brief, remedy_tables
 from steelyard.datasheet.sections.remedies import TITLE as REMEDIES
 from steelyard.datasheet.sections.rows import Row, Section
 from steelyard.datasheet.sections.strata import QUESTION as STRATA_QUESTION
@@ -154,7 +154,7 @@ def _section_table(summary: Summary, section: Section, judges: Sequence[JudgeEnt
 
 
 def _row(summary: Summary, row: Row, judges: Sequence[JudgeEntry]) -> list[str]:
-    label = "– " * row.depth + escape(row.label)
+    label = "– " * row.depth + escape(row.name)
     return [label, *(cell(summary, row.cells.get(judge.name)) for judge in judges)]
 
 
@@ -183,6 +183,8 @@ def _remedies(summary: Summary) -> Iterator[str]:
         if shown.line:
             yield f"{escape(shown.line)}."
         yield table(shown.header, ([escape(str(cell)) for cell in (a, b, *c)] for a, b, c in shown.rows))
+        if shown.definitions:
+            yield f"{MEASURE} {', '.join(f'`{each}`' for each in shown.definitions)}"
         if shown.unknown:
             yield escape(shown.unknown)
 
@@ -242,7 +244,7 @@ def _methods(datasheet: Datasheet) -> Iterator[str]:
     yield "## How to read it"
     every = (*datasheet.estimates, *datasheet.panel)
     metrics = metric_meanings(estimate.metric for estimate in every)
-    lines = [f"- **{escape(metric.label)}**: {escape(metric.meaning)}" for metric in metrics]
+    lines = [f"- **{escape(metric.name)}**: {escape(metric.meaning)}" for metric in metrics]
     yield "\n".join(lines) or "No figures were measured."
     methods = interval_meanings(i.method for estimate in every for i in estimate.intervals[:1])
     yield "\n".join(f"- interval `{name}`: {escape(meaning)}" for name, meaning in methods)

@@ -33,6 +33,12 @@ class Row:
         """What the figures of the row are."""
         return metric_named(next(iter(self.cells.values())).metric)
 
+    @property
+    def name(self) -> str:
+        """The label, or the metric's plain words and term where it is labelled by its metric."""
+        metric = self.metric
+        return metric.name if self.label in (metric.label, metric.plain) else self.label
+
 
 @dataclass(frozen=True)
 class Section:

@@ -87,11 +87,8 @@ def _zero_point(index: Index) -> Section:
 def _same_quality(index: Index) -> Section:
     here: Group = {"protocol": "base", "delta": 0, "kind": "same_subset"}
     rows = list(index.row(LADDER, RAW_FALSE_PREFERENCE, here, headline=True))
-    for metric, label in (
-        (STABLE_CROSS_SENSITIVITY, "stable (text)"),
-        (POSITIONAL_FALSE_PREFERENCE, "positional (slot)"),
-    ):
-        rows += index.row(LADDER, metric, here, label=label, depth=1, headline=True)
+    for metric in (STABLE_CROSS_SENSITIVITY, POSITIONAL_FALSE_PREFERENCE):
+        rows += index.row(LADDER, metric, here, label=metric.plain, depth=1, headline=True)
         rows += _by_slot(index, metric, here)
     rows += index.row(LADDER, ONE_SIDED_COMMIT, here, depth=1)
     rows += _by_slot(index, ONE_SIDED_COMMIT, here)

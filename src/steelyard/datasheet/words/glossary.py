@@ -50,6 +50,7 @@ INTERVALS: dict[str, str] = {
         "Variance recovery from the Wilson limits of both orders, clustered, with the correlation "
         "that they show over clusters."
     ),
+    "by_construction": "Follows from how the judge is made; nothing is estimated.",
     "clopper_pearson": "Exact binomial interval.",
     "clopper_pearson_cluster": "Exact binomial interval on the effective size that clusters leave.",
     "tango": "Tango's score interval for a difference of two shares on the same units.",

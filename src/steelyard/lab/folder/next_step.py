@@ -24,6 +24,8 @@ LARGER = {"quick": "standard", "standard": "full"}
 """The next larger profile."""
 GATE = "hold it against limits of your own, with a policy and `steelyard gate`"
 """What is left where nothing larger is built in."""
+TRY_FIRST = "after the change, try one call with `steelyard doctor`"
+"""Before more is paid for a judge that cannot be read."""
 RECORD_AGAIN = "after the change, record its verdicts again and import them"
 RECORD_MORE = "record its verdicts on more rows, and import them with these"
 
@@ -63,7 +65,9 @@ class _Path:
     def _told(self, verdict: Verdict) -> Verdict:
         run = self.sheet.facts
         if run.partial:
-            return self._resumed(verdict, "finish the run", run.planned - run.asked)
+            unread = verdict.word == UNFIT and any(fact.title == "Failures" for fact in verdict.facts)
+            purpose = f"{TRY_FIRST}, then finish the run" if unread else "finish the run"
+            return self._resumed(verdict, purpose, run.planned - run.asked)
         if verdict.word == TOO_LITTLE and any(fact.title == "Failures" for fact in verdict.facts):
             return self._resumed(verdict, "have the failed calls asked again", None)
         cured = verdict.word in (UNFIT, CARE)

@@ -123,6 +123,7 @@ class Record:
             usage=usage,
             prompt=trial.wording_hash,
             own_label=trial.judge.name == self._reference and trial.stimulus.kind == ORIGINAL,
+            mirrored=trial.judge.symmetric,
         )
 
 

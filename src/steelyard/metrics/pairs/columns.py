@@ -13,6 +13,9 @@ from steelyard.metrics.pairs.answer import Answer, as_tie, decided, neither, rea
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
 
+_WHOLE = ("clusters", "names", "mirrored")
+"""What belongs to all rows together."""
+
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
@@ -42,6 +45,8 @@ class Pairs:
     """Names of the clusters."""
     names: tuple[str, ...]
     """Names of the pairs, by which two arms of a study find their shared pairs."""
+    mirrored: bool = False
+    """True where both orders of a row have one verdict by construction: its two calls are one."""
 
     def __len__(self) -> int:
         return len(self.cluster)
@@ -49,7 +54,7 @@ class Pairs:
     def where(self, mask: Mask) -> Pairs:
         """The rows that the mask keeps; the names of clusters and pairs stay."""
         columns: dict[str, Any] = {
-            f.name: getattr(self, f.name)[mask] for f in fields(self) if f.name not in ("clusters", "names")
+            f.name: getattr(self, f.name)[mask] for f in fields(self) if f.name not in _WHOLE
         }
         return replace(self, **columns)
 
@@ -111,4 +116,5 @@ def collect(observations: Iterable[Observation]) -> Pairs:
         v_first=answers(1),
         clusters=tuple(shown.clusters[named].tolist()),
         names=tuple(shown.ids[stimuli].tolist()),
+        mirrored=seen.mirrored,
     )

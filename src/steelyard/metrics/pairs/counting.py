@@ -8,7 +8,7 @@ import numpy as np
 
 from steelyard.arrays import Ints, Mask
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.pairs.answer import Answer, readable
+from steelyard.metrics.pairs.answer import Answer, readable, shown
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.stats.tally import Tally
 
@@ -71,4 +71,10 @@ def tally(
         unreadable=calls_with(pairs, Answer.UNREADABLE) if missing else 0,
         failed=calls_with(pairs, Answer.FAILED) if missing else 0,
         abstained=calls_with(pairs.where(trials > 0), Answer.ABSTAINED) if missing else 0,
+        copies=2 if calls_per_trial == 1 and _in_twos(pairs) else 1,
     )
+
+
+def _in_twos(pairs: Pairs) -> bool:
+    """Every row has two calls that are one by construction."""
+    return pairs.mirrored and bool(np.all(shown(pairs.calls)))

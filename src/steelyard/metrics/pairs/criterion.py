@@ -15,6 +15,7 @@ CRITERION_SHIFT = Metric(
     "criterion_shift",
     "criterion shift",
     "Tie rate under a stricter or more lenient protocol minus that under base, on the same pairs.",
+    plain="more ties when told so",
     signed=True,
 )
 SENSITIVITY_SHIFT = Metric(

@@ -18,6 +18,7 @@ from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import LOW, Metric
 from steelyard.metrics.pairs.answer import neither
 from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.constructed import by_construction
 from steelyard.metrics.pairs.counting import excluded, share_of_calls, tally
 from steelyard.metrics.pairs.decomposition import (
     CELLS,
@@ -41,6 +42,7 @@ RAW_FALSE_PREFERENCE = Metric(
     "raw_false_preference",
     "raw false preference",
     "Calls that name a winner between texts of the same quality; a mixture that its parts explain.",
+    plain="prefers between equals",
     event=lambda pairs: pairs.reports,
     kinds=SAME_QUALITY,
     direction=LOW,
@@ -92,10 +94,14 @@ def _decomposition_estimates(heading: Heading, pairs: Pairs, family: Mapping[str
     if not parts.complete.any():
         return _undefined(heading, pairs, parts)
     count, notes, test = len(CELLS), left_out(pairs, parts), position_test(parts)
-    tests = {
-        STABLE_CROSS_SENSITIVITY.id: ("stable excess", family.get(STABLE, alone(test.stable_p))),
-        POSITIONAL_FALSE_PREFERENCE.id: ("position test", family.get(POSITION, alone(test.p))),
-    }
+    tests = (
+        {}
+        if pairs.mirrored
+        else {
+            STABLE_CROSS_SENSITIVITY.id: ("stable excess", family.get(STABLE, alone(test.stable_p))),
+            POSITIONAL_FALSE_PREFERENCE.id: ("position test", family.get(POSITION, alone(test.p))),
+        }
+    )
     cells = [cell_estimate(heading, metric, parts, metric, cells=count, notes=notes) for metric in CELLS]
     by_slot = [
         cell_estimate(heading.within(slot=slot), metric, parts, metric, slot)
@@ -151,6 +157,8 @@ def cell_estimate(
 
     `cells` is the number of cells for which the interval holds at once.
     """
+    if parts.pairs.mirrored and cell in SPLIT:
+        return by_construction(heading, metric, parts.pairs, "pair")
     rows = parts.cell(cell) if slot is None else parts.in_slot(cell, slot)
     counts = tally(parts.pairs, rows, parts.complete, calls_per_trial=2)
     designed = len(parts.pairs)
@@ -181,7 +189,7 @@ def equals_tests(
     A test that has nothing to count is none: stable preferences need a pair that was decided in both orders.
     """
     parts = decompose(pairs)
-    if not parts.complete.any():
+    if not parts.complete.any() or pairs.mirrored:
         return {}
     position = position_test(parts)
     stable = position.stable_p if any(two_sided_counts(parts.pairs.where(parts.complete))) else None

@@ -23,6 +23,7 @@ TARGET_SENSITIVITY = Metric(
     "target_sensitivity",
     "target sensitivity",
     "Calls that choose the better of two texts a known number of quality steps apart; a tie is a miss.",
+    plain="chooses the better text",
     limit=Limit(0.80, "min", {"delta": 1}),
     event=lambda pairs: pairs.right,
     labelled=True,

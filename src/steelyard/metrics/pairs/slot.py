@@ -24,6 +24,7 @@ from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Limit, Metric
 from steelyard.metrics.pairs.answer import Answer, decided, readable
 from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.pairs.constructed import by_construction
 from steelyard.metrics.pairs.counting import (
     by_cluster,
     count_answers,
@@ -53,6 +54,7 @@ NET_SLOT_PREFERENCE = Metric(
     "net_slot_preference",
     "net slot preference",
     "Slot-1 commits minus slot-2 commits, per call; above zero the judge leans to the first slot.",
+    plain="leans to slot 1",
     signed=True,
 )
 DECLARED_PROTOCOL = "base"
@@ -155,6 +157,8 @@ def net_slot_preference(
     complete = parts.pairs.where(parts.complete)
     if not len(complete):
         return heading.undefined(NET_SLOT_PREFERENCE, undecomposed(pairs, parts), excluded=excluded(pairs))
+    if pairs.mirrored:
+        return by_construction(heading, NET_SLOT_PREFERENCE, complete)
     test = position_test(parts)
     units = slot_units(complete)
     position = (family or {}).get("position", alone(test.p))

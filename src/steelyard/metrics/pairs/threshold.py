@@ -26,6 +26,7 @@ DELTA75 = Metric(
     "delta75",
     "75 % threshold",
     "Quality step from which three calls in four choose the better text; ≤ and > mark the ladder's ends.",
+    plain="smallest step seen",
     shown_as=ShownAs.STEPS,
 )
 

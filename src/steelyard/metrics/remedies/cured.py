@@ -8,7 +8,6 @@ from typing import Any
 from steelyard.json_body import from_body
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
 from steelyard.metrics.remedies.change import Change, change
 from steelyard.metrics.remedies.cost import cost_per_verdict
 from steelyard.metrics.remedies.figures import Figure, figures_of, once
@@ -18,7 +17,6 @@ from steelyard.verdicts.observations import Observations
 
 MOST = 0.5
 """Share of a figure's units on which a remedy must have a verdict."""
-BY_CONSTRUCTION = "by construction: both orders are asked, and neither slot can win"
 
 
 @dataclass(frozen=True)
@@ -61,6 +59,8 @@ class Cured:
     """In reading order; none where the calls on record do not tell."""
     note: str | None = None
     """Why there is no figure, and what it would take."""
+    definition: str | None = None
+    """The cured judge as a study file has it; None where it is the judge itself or another prompt."""
 
     def figure(self, metric: str, probe: str | None = None) -> CuredFigure | None:
         """The figure of a metric; the first of several probes where none is named."""
@@ -104,7 +104,8 @@ class _Bench:
 
     def cured(self, remedy: Remedy) -> Cured:
         """Every figure that the remedy has calls for."""
-        head = Cured(self.judge, remedy.id, remedy.kind, remedy.title, remedy.calls)
+        named = remedy.definition(self.judge)
+        head = Cured(self.judge, remedy.id, remedy.kind, remedy.title, remedy.calls, definition=named)
         after, spread = (remedy.derive(self.seen, spread=wide) for wide in (False, True))
         made = [self._figure(remedy, figure, after, spread) for figure in self.figures]
         figures = [figure for figure in made if figure is not None]
@@ -124,22 +125,12 @@ class _Bench:
         )
         if remedy is AS_MEASURED:
             return CuredFigure(figure.estimate(heading, rows))
-        if remedy.symmetric and figure.metric is NET_SLOT_PREFERENCE:
-            estimate = self._without_slot(heading, figure, after)
-        else:
-            estimate = figure.estimate(heading, once(rows) if remedy.symmetric else rows)
+        estimate = figure.estimate(heading, once(rows, figure) if remedy.symmetric else rows)
         return CuredFigure(estimate, change(figure, self.base, spread))
 
     def _tells(self, figure: Figure, rows: Any) -> bool:
         """The remedy has verdicts on most of the figure's units; those of one kind alone would mislead."""
         return figure.units(rows) > MOST * figure.units(figure.columns(self.base))
-
-    def _without_slot(self, heading: Heading, figure: Figure, after: Observations) -> Estimate:
-        """A slot preference of nothing: each winner stands in either slot once."""
-        found = figure.estimate(heading, figure.columns(after))
-        if found.value is None:
-            return found
-        return replace(found, intervals=(), finding=None, p=None, note=BY_CONSTRUCTION)
 
     def _cost(self, remedy: Remedy) -> Estimate:
         heading = Heading(self.judge, "cost", {"protocol": "base", "remedy": remedy.id}, self.seed)

@@ -76,8 +76,10 @@ def figures_of(seen: Observations) -> Iterator[Figure]:
     return (figure for figure in every if len(figure.columns(seen)))
 
 
-def once(pairs: Pairs) -> Pairs:
-    """The same pairs in one order: where both have one verdict by construction, it counts once."""
+def once(pairs: Pairs, figure: Figure) -> Pairs:
+    """The same pairs, where both orders have one verdict by construction: it counts once among calls."""
+    if not figure.share:
+        return replace(pairs, mirrored=True)
     return replace(pairs, v_first=np.full(len(pairs), Answer.ABSENT, dtype=np.int64))
 
 

@@ -33,12 +33,14 @@ INVARIANCE = Metric(
     "invariance",
     "invariance",
     "Scores equal to the judge's own score of the unchanged item.",
+    plain="keeps its verdict",
     unit="comparison",
 )
 EXCESS_FLIP = Metric(
     "excess_flip",
     "excess flips",
     "Changed verdicts on edited items beyond those that mere repeats show: the edit's effect.",
+    plain="changes beyond repeats",
     signed=True,
 )
 

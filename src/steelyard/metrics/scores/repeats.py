@@ -23,6 +23,7 @@ SELF_AGREEMENT = Metric(
     "self_agreement",
     "self-agreement",
     "Pairs of repeats of the same input with equal scores; it says nothing of accuracy.",
+    plain="repeats its verdict",
     limit=Limit(0.90, "min", probes=(ORIGINAL,)),
 )
 NOISE_FLOOR = Metric(

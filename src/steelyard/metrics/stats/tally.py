@@ -27,6 +27,8 @@ class Tally:
     """Calls left out because there was no reply."""
     abstained: int = 0
     """Calls among the trials that abstained."""
+    copies: int = 1
+    """Trials that are one by construction: they count, and make nothing surer."""
 
     @property
     def k(self) -> int:
@@ -41,7 +43,7 @@ class Tally:
     @cached_property
     def share(self) -> ClusterMean:
         """Events per trial, with clusters as the independent units."""
-        return ClusterMean(self.events, self.trials)
+        return ClusterMean(self.events // self.copies, self.trials // self.copies)
 
     @property
     def n_clusters(self) -> int:

@@ -26,9 +26,8 @@ FAINTEST, STRONGEST = 0.05, 0.58
 
 FRAMES: dict[str, Spec] = {
     "flagged": {"stroke": colour("bad"), "strokeWidth": 2.2},
-    "underpowered": {"stroke": colour("wait"), "strokeWidth": 1.2, "strokeDash": [3, 2]},
 }
-"""Frames of the findings that are told beside a figure, so that a pale tile is no quiet one."""
+"""Frames of findings, so that a pale tile is no quiet one."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ SMALLEST, LARGEST = 50.0, 420.0
 """Area of a mark at target sensitivity 0 and 1, in square pixels."""
 TITLE = "Metrology axes"
 DARK, STABLE, TARGET = (
-    metric_named(metric).label
+    metric_named(metric).name
     for metric in (DARK_CURRENT.id, STABLE_CROSS_SENSITIVITY.id, TARGET_SENSITIVITY.id)
 )
 HEADER = ("judge", DARK, STABLE, f"{TARGET}, 1 step")

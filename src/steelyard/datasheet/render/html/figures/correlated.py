@@ -14,7 +14,7 @@ TITLE = "Errors in common"
 HEADER = ("judges", ERROR_CORRELATION.label, "inputs")
 CAPTION = (
     "Correlation of the errors of two judges over the same labelled inputs. At 1 they are one judge and a "
-    "jury of them gains nothing; near 0 it gains most. Orange is below zero."
+    "jury of them gains nothing; near 0 it gains most. Brown is below zero."
 )
 
 

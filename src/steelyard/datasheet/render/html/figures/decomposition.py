@@ -56,12 +56,22 @@ class Part:
 
 
 PARTS = (
-    Part("stable", "stable", "stable: same text in both orders", STABLE_CROSS_SENSITIVITY.id),
-    Part("slot-1", "positional, slot 1", "slot 1 in both orders", POSITIONAL_FALSE_PREFERENCE.id, 1),
     Part(
-        "slot-2", "positional, slot 2", "slot 2 in both orders", POSITIONAL_FALSE_PREFERENCE.id, 2, pale=True
+        "stable",
+        STABLE_CROSS_SENSITIVITY.name,
+        "prefers a wording: same text in both orders",
+        STABLE_CROSS_SENSITIVITY.id,
     ),
-    Part("one-sided", "one-sided", "one-sided: a winner in one order only", ONE_SIDED_COMMIT.id),
+    Part("slot-1", "prefers slot 1", "prefers slot 1 in both orders", POSITIONAL_FALSE_PREFERENCE.id, 1),
+    Part(
+        "slot-2",
+        "prefers slot 2",
+        "prefers slot 2 in both orders",
+        POSITIONAL_FALSE_PREFERENCE.id,
+        2,
+        pale=True,
+    ),
+    Part("one-sided", ONE_SIDED_COMMIT.name, "a winner in one order only", ONE_SIDED_COMMIT.id),
     Part("other", "other", "other: the second verdict is missing", OTHER_CONFLICT.id),
     Part(
         "none",

@@ -14,7 +14,8 @@ from steelyard.metrics.pairs.decomposition import POSITIONAL_FALSE_PREFERENCE, S
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
 
 TITLE = "Slot or text"
-HEADER = ("judge", "stable", "positional", NET_SLOT_PREFERENCE.label)
+METRICS = (STABLE_CROSS_SENSITIVITY, POSITIONAL_FALSE_PREFERENCE, NET_SLOT_PREFERENCE)
+HEADER = ("judge", *(metric.name for metric in METRICS))
 CAPTION = (
     "A judge that always commits lies on the arc; a fair coin lies at its middle. Towards the top the "
     "slot decides, towards the right the wording does, towards zero the judge says tie. Dashed lines are "
@@ -26,7 +27,7 @@ CAPTION = (
 def position(summary: Summary) -> Figure:
     """Every judge by its stable and its positional share of same-quality pairs."""
     crowd = Crowd.of(summary, HEADER, partial(_three, summary))
-    axes = Axes.of_roots("stable: same text wins both orders", "positional: same slot wins both orders")
+    axes = Axes.of_roots(*HEADER[1:3])
     bounds = Bounds.of([point.x for point in crowd.points], [point.y for point in crowd.points])
     drawn = [*_fair_coin(axes), *bounds.layers(axes)]
     return crowd.figure(
@@ -35,9 +36,8 @@ def position(summary: Summary) -> Figure:
 
 
 def _three(summary: Summary, judge: str) -> list[Estimate | None]:
-    metrics = (STABLE_CROSS_SENSITIVITY.id, POSITIONAL_FALSE_PREFERENCE.id, NET_SLOT_PREFERENCE.id)
     find = summary.datasheet.find
-    return [find(judge, metric, "ladder", protocol="base", **SAME_QUALITY) for metric in metrics]
+    return [find(judge, metric.id, "ladder", protocol="base", **SAME_QUALITY) for metric in METRICS]
 
 
 def _coin(axes: Axes) -> Box:
