@@ -64,16 +64,23 @@ class Price:
 
 
 def price_of(judge: Judge) -> Price | None:
-    """The price of a judge's model, as its owner or the table states it; None where nobody does."""
-    return price_at(judge.provider, judge.model, judge.options)
+    """The price of a judge's model, as its owner or the table states it; None where nobody does.
+
+    A judge that is made of others has none of its own: those that are asked have theirs.
+    """
+    if judge.composition is not None:
+        return None
+    return price_at(judge.provider, judge.model, judge.options, free=judge.traits.get("free"))
 
 
-def price_at(provider: str, model: str, options: Mapping[str, Any]) -> Price | None:
-    """The price of a model by its name, or what is stated among its options."""
+def price_at(
+    provider: str, model: str, options: Mapping[str, Any], *, free: bool | None = None
+) -> Price | None:
+    """The price of a model by its name, or what is stated among its options; `free` where that is known."""
     if all(name in options for name in PRICE_OPTIONS):
         stated = [float(options[name]) / MILLION for name in PRICE_OPTIONS]
         return Price(stated[0], stated[1], "stated with the judge")
-    if traits_of(f"{provider}/{model}").free:
+    if traits_of(f"{provider}/{model}").free if free is None else free:
         return Price(0.0, 0.0, "runs on this machine")
     return _listed(provider, model)
 
