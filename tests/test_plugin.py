@@ -237,7 +237,7 @@ def test_a_figure_of_a_plugin_stands_on_the_page(steelyard, installed: str, tmp_
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "run" / "datasheet.html").read_text()
     anchors = re.findall(r'<figure id="fig-([^"]+)"', page)
-    assert anchors[0] == "axes"
+    assert page.count("<b>Metrology axes</b>") == 1  # the built-in one, for which vacuum alone is too little
     assert anchors[-1] == "zero_points"
     plate = page.partition('<figure id="fig-zero_points"')[2].partition("</figure>")[0]
     assert "Zero points" in plate
@@ -288,7 +288,7 @@ def test_figures_that_can_not_be_drawn_are_told_and_the_page_stands(
     faults = json.loads((tmp_path / "run" / "datasheet.json").read_text())["faults"]
     assert {fault["figure"]: fault["cause"] for fault in faults} == causes
     page = (tmp_path / "run" / "datasheet.html").read_text()
-    assert page.count('<figure id="fig-axes"') == 1  # the built-in one
+    assert page.count("<b>Metrology axes</b>") == 1  # the built-in one, for which vacuum alone is too little
     assert 'id="fig-zero_points"' in page
     for name in BROKEN:
         plate = page.partition(f'<figure id="fig-{name}"')[2].partition("</figure>")[0]
