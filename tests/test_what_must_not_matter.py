@@ -1,4 +1,4 @@
-"""Whole runs that differ in what must not matter: the order of judges and probes, who else is measured, when."""
+"""Whole runs that differ in what must not matter: order of judges and probes, who else is measured, when."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.measure import measure
 from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.study.study_file import StudyConfig, build_study
+from steelyard.metrics.estimate import Estimate
+from well_formed import check_all
 
 PROBIT = "planted/probit?s=0.8&beta=0.4&tau=0.6&sigma=0.7&lapse=0.02"
 FIRST = "planted/first"
 Rows = list[dict[str, Any]]
+ADDRESS = ("probe", "metric", "group")
 
 
 def run(folder: Path, *sittings: dict[str, Any]) -> dict[str, Any]:
@@ -44,6 +47,10 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def beside(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return run(tmp_path_factory.mktemp("beside"), {"judges": [PROBIT, FIRST]})
+
+
+def test_every_estimate_of_a_run_is_well_formed(beside: dict[str, Any]) -> None:
+    check_all(Estimate.from_json(row) for row in beside["estimates"])
 
 
 def test_another_judge_changes_no_figure_of_this_one(alone: dict[str, Any], beside: dict[str, Any]) -> None:
