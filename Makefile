@@ -8,7 +8,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 # Tests start the program hundreds of times: let Python keep what it compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test calibrate check format docs setup clean
+.PHONY: demo test calibrate check format docs pictures setup clean
 
 setup: $(READY_DEV)
 
@@ -25,6 +25,7 @@ $(READY_DEV): $(READY)
 
 demo: $(READY)
 	$(BIN)/steelyard measure --out steelyard-runs/demo
+	@echo "To use the command yourself: . $(BIN)/activate"
 
 test: check
 	$(BIN)/python -m pytest
@@ -46,6 +47,9 @@ format: $(READY_DEV)
 
 docs: $(READY_DEV)
 	$(BIN)/python docs/generate.py
+
+pictures: $(READY_DEV)
+	$(BIN)/python docs/pictures.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -56,7 +56,7 @@ def pages() -> dict[Path, str]:
         DOCS / "calibration.md": coverage_tables.page(),
         DOCS / "concepts.md": concepts_page(),
     }
-    for path in sorted(DOCS.rglob("*.md")):
+    for path in (DOCS.parent / "README.md", *sorted(DOCS.rglob("*.md"))):
         text = path.read_text(encoding="utf-8")
         if SHOWN.search(text):
             made[path] = SHOWN.sub(_shown, text)

@@ -35,6 +35,7 @@ addEventListener("load", function () {
     });
   });
 
+  told.scrolled = all(".scroll").filter(function (s) { return s.querySelector(".matrix") && s.scrollWidth > s.clientWidth + 1; }).length;
   told.unnamed = all(".summary td").filter(function (cell) { return shown(cell) && !cell.closest("thead") && !cell.dataset.judge; }).length;
   told.headings = all("h1, h2, h3, h4, h5").filter(shown).map(function (h) { return Number(h.tagName[1]); });
   told.nameless = all("a, button, summary, [tabindex='0']").filter(function (e) {

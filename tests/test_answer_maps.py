@@ -117,6 +117,20 @@ def test_log_probabilities_are_read_by_the_map() -> None:
     assert reader(Reply("B", logprobs={"A": -2.0, " B": -0.2, "The": -0.1}), PAIR) == Decided("2")
 
 
+def test_a_token_that_begins_another_answer_is_no_answer() -> None:
+    """A tokenizer that splits digits has no token for 10: its 1 is either."""
+    reader, ten = READERS.build(Spec("logprob")), Ordinal(1, 10)
+    assert reader(Reply("1", logprobs={"1": -0.1, "9": -3.0}), ten) == Unreadable("ambiguous")
+    assert reader(Reply("1", logprobs={"1": -0.1, "10": -3.0}), ten) == Decided("1")
+    assert reader(Reply("10", logprobs={"1": -3.0, " 10": -0.1}), ten) == Decided("10")
+    assert reader(Reply("9", logprobs={"1": -3.0, "9": -0.1}), ten) == Decided("9")
+
+
+@pytest.mark.parametrize("text", ["\n" * 4_000_000, "score: " + ". " * 2_000_000 + "x", "[[" * 2_000_000])
+def test_a_reply_gone_wild_is_weighed_in_passing(text: str) -> None:
+    assert len(advice(Spec("json"), PAIR, [Reply(text)] * 8)) < 600
+
+
 @given(st.text(max_size=40))
 def test_peeling_an_answer_ends_and_adds_nothing(text: str) -> None:
     inner = bare(text)
@@ -231,7 +245,7 @@ def test_a_server_gets_a_schema_for_the_usual_answers_only() -> None:
             Spec("json"),
             PAIR,
             "Both are fine.\n[[2]]",
-            r"try reader: {regex: '\[\[(.+?)\]\]'}, which reads 8 of 8",
+            r"try reader: {regex: '\[\[(.{1,40}?)\]\]'}, which reads 8 of 8",
         ),
         (Spec("json"), FIVE, "Clear and right.\n\nRating: 4", "try reader: {regex: "),
         (Spec("json"), BINARY, "unsafe", "reader: choice and answers: {unsafe: …}, each 1 or 0"),

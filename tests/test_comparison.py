@@ -391,10 +391,10 @@ def test_the_reason_why_no_unit_is_paired_is_told() -> None:
 
     labelled = [graded(0, "1", "1")]
     assert told([graded(0, "0", "1")], labelled) == [
-        "unchanged items, base: held against different references (1 figure)"
+        "unchanged items, base: held against different references (3 figures)"
     ]
     assert told(labelled, [graded(0, "1", "1", own=True)]) == [
-        "unchanged items, base: B has no reference but its own verdicts, or none (1 figure)"
+        "unchanged items, base: B has no reference but its own verdicts, or none (3 figures)"
     ]
-    assert told([graded(1, "1", "1")], labelled)[0].endswith("base: nothing that both were shown (1 figure)")
-    assert told([], labelled)[0].endswith("base: shown to B only (1 figure)")
+    assert told([graded(1, "1", "1")], labelled)[0].endswith("base: nothing that both were shown (3 figures)")
+    assert told([], labelled)[0].endswith("base: shown to B only (3 figures)")

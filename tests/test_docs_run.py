@@ -36,6 +36,7 @@ from test_replay import record
 NOT_TRIED = {
     ("CONTRIBUTING.md", "cli → lab → store"): "a picture of the layers; import-linter holds them",
     ("docs/architecture.md", "tasks → stimuli"): "a picture of the layers",
+    ("README.md", "$ pip install"): "would install into the environment of the tests",
     ("README.md", "$ make demo"): "sets an environment up and fetches weights; targets are held against make",
     ("docs/concepts.md", "2 · stable + 2"): "an identity, in words",
     ("docs/guides/teach-with-planted-judges.md", "X = s ·"): "a model, in symbols",

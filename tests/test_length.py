@@ -19,7 +19,8 @@ from steelyard.metrics.heading import Heading
 from steelyard.metrics.pairs.ladder import FILLER, ladder_estimates
 from steelyard.metrics.pairs.length import length_lean, longer_chosen
 from steelyard.metrics.pairs.natural import natural_estimates
-from steelyard.metrics.run.unchanged import unchanged_estimates
+from steelyard.metrics.run.unchanged import leaning_estimates, unchanged_estimates
+from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.length import Halves
 from steelyard.metrics.stats.unconditional import barnard
 from steelyard.verdicts.observation import Observation
@@ -198,19 +199,18 @@ def false_flags(runs: int, size: int, share: float, accuracy: float, seed: int) 
         labels = [int(n < size * share) for n in range(size)]
         right = chance.random(size) < accuracy
         answers = [label if ok else 1 - label for label, ok in zip(labels, right, strict=True)]
-        words = ["w " * int(n) for n in chance.integers(1, 200, size)]
-        found = unchanged_estimates(f"j{run}", Observations.of(scored(answers, labels, words)), 7)
-        single += any(e.finding == "flagged" for e in found if e.metric in ("leniency", "length_gap"))
+        scores = collect_scores(
+            call(f"i{n:03d}", a, b) for n, (a, b) in enumerate(zip(answers, labels, strict=True))
+        )
+        heading = Heading.under(f"j{run}", "original", "base", 7)
+        found = leaning_estimates(heading, scores, chance.integers(1, 200, size))
+        single += any(e.finding == "flagged" for e in found)
         better = [2 - label for label in labels]
         named = [U if ok == (b == 1) else V for b, ok in zip(better, right, strict=True)]
         here = Heading.under(f"j{run}", "position", "base", 7)
         natural = make(named, tasks=size, better=better)
-        (estimate,) = [
-            e
-            for e in natural_estimates(here, natural, natural, None, dict.fromkeys(natural.names, 1))
-            if e.metric == "length_lean"
-        ]
-        pairs += estimate.finding == "flagged"
+        longest = np.ones(len(natural), dtype=np.int64)
+        pairs += length_lean(here, natural, longest, "no label", 1).finding == "flagged"
     return single / runs, pairs / runs
 
 

@@ -264,6 +264,7 @@ def test_the_sheet_of_a_consensus_judge(tmp_path: Path) -> None:
     entry = next(judge for judge in sheet.judges if judge.members)
     assert (entry.name, entry.model) == ("planted/probit, both orders", "consensus/orders")
     assert (entry.members, entry.calls_per_verdict) == (("planted/probit",), 2)
+    assert entry.made == "consensus/orders of planted/probit; 2 calls per verdict"
     assert sheet.run["calls"] == 76
     foreseen = next(row for row in sheet.remedies if row.remedy == "orders")
     assert {row.judge for row in sheet.remedies} == {"planted/probit"}

@@ -17,6 +17,7 @@ import pytest
 from example_datasheet import crowd, example, pointwise, renamed
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render import html
+from steelyard.datasheet.verdict import CARE, Fact, Verdict
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
@@ -41,7 +42,18 @@ def judges(count: int) -> Datasheet:
         estimates=tuple(e for e in sheet.estimates if e.judge not in others),
         readings=tuple(r for r in sheet.readings if r.judge not in others),
     )
-    return renamed(few, "Qwen14B", LONG)
+    return judged(renamed(few, "Qwen14B", LONG))
+
+
+def judged(sheet: Datasheet) -> Datasheet:
+    """The sheet with a verdict on every judge, so that words stand by judge and question."""
+    fact = Fact(
+        "Position", "favours the first text in 25 of 120 pairs", "docs/guides/fix-a-judge.md#position"
+    )
+    names = [judge.name for judge in sheet.judges if not judge.baseline]
+    return replace(
+        sheet, verdicts=tuple(Verdict(name, CARE, (fact,), "Ask in both orders.") for name in names)
+    )
 
 
 def on_paper(document: str) -> str:
@@ -53,7 +65,7 @@ PAGES: dict[str, tuple[str, int]] = {
     "one wide": (html.render(judges(1)), 1280),
     "two narrow": (html.render(judges(2)), 390),
     "four wide": (html.render(example()), 1280),
-    "six wide": (html.render(crowd(6)), 1280),
+    "six wide": (html.render(judged(crowd(6))), 1280),
     "scores narrow": (html.render(pointwise()), 390),
     "paper": (on_paper(html.render(judges(2))), 720),
     "dark": (html.render(judges(2)).replace('<html lang="en">', '<html lang="en" data-theme="dark">'), 1280),
@@ -94,6 +106,11 @@ def test_nothing_is_wider_than_the_page(layouts: dict[str, dict[str, Any]], name
 @pytest.mark.parametrize("name", PAGES)
 def test_no_cell_holds_more_than_it_shows(layouts: dict[str, dict[str, Any]], name: str) -> None:
     assert layouts[name]["clipped"] == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_words_of_all_judges_are_in_sight(layouts: dict[str, dict[str, Any]], name: str) -> None:
+    assert layouts[name]["scrolled"] == 0
 
 
 @pytest.mark.parametrize("name", PAGES)

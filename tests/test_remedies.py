@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scores import call as score_call
+from steelyard.lab.study.judge_config import parse_judge
 from steelyard.metrics.estimate import Interval
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.pairs.columns import collect
@@ -22,6 +25,7 @@ from steelyard.metrics.remedies.cured import Cured, cured_judges
 from steelyard.metrics.remedies.juries import jury_remedies
 from steelyard.stimuli.expectation import NoPreference, Prefers
 from steelyard.stimuli.stimulus import Lineage, Stimulus
+from steelyard.tasks.scale import Pairwise
 from steelyard.trials.reply import Usage
 from steelyard.verdicts.combined import both_orders, of_judges, of_repeats
 from steelyard.verdicts.observation import Observation
@@ -147,6 +151,17 @@ def test_what_the_design_does_not_tell_is_said_with_what_it_takes() -> None:
         "needs pairs shown in both orders and 5 repeats of each call (--replicates 5)"
     )
     assert whole["protocol_strict"].note == "needs calls under the strict protocol (probe criterion)"
+
+
+def test_a_remedy_is_a_judge_that_a_study_can_have() -> None:
+    rows = cured(shown(["111111"] * 8))
+    written = {name: row.definition for name, row in rows.items() if row.definition}
+    assert written["orders"] == '{consensus: orders, of: "j"}'
+    assert written["orders_majority_3"] == '{consensus: orders, of: {majority: 3, of: "j"}}'
+    assert rows["uncured"].definition is rows["protocol_strict"].definition is None
+    for name, text in written.items():
+        body = yaml.safe_load(text.replace('"j"', "planted/coin"))
+        assert parse_judge(body, Path(), Pairwise()).calls_per_verdict == rows[name].calls
 
 
 def test_a_remedy_on_a_few_of_the_units_tells_nothing() -> None:
@@ -330,6 +345,7 @@ def test_three_judges_make_one_jury_beside_each_of_them() -> None:
     rows = juries(panel(votes, labels), ("a", "b", "c"))
     for row in rows.values():
         assert row.title == "jury of a, b and c"
+        assert row.definition == '{jury: ["a", "b", "c"]}'
         assert counts(row, "accuracy") == (12, 12)
         change = row.figures[0].change
         assert change is not None

@@ -11,12 +11,14 @@ from steelyard.datasheet.look_up import Figures, LookUp
 from steelyard.datasheet.readings.accuracy import accuracy, leniency
 from steelyard.datasheet.words.numbers import remarks
 from steelyard.metrics.comparison.against_baselines import gain_estimates
+from steelyard.metrics.comparison.outcomes import outcomes
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.pairs.kappa import kappa
 from steelyard.metrics.run.unchanged import unchanged_estimates
 from steelyard.metrics.scores.change import accuracy_change
 from steelyard.metrics.scores.columns import collect_scores
+from steelyard.probes.catalogue import metrics_of
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
 from strategies import make
@@ -194,3 +196,24 @@ def test_an_undecided_accuracy_says_how_many_rows_would_decide() -> None:
     word, said = accuracy(read(items([1] * 4 + [0] * 2 + [0] * 4 + [1] * 2, [1] * 6 + [0] * 6))) or ("", "")
     assert word == "underpowered"
     assert "more labelled rows" in said
+
+
+def test_two_judges_are_paired_on_calls_above_and_below_the_label() -> None:
+    """One passes everything, the other fails everything: each errs on the half that the other has right."""
+    labels: list[int | None] = [1, 0] * 10
+    first, second = (
+        outcomes(Observations.of(items([answer] * 20, labels)), lambda s: s.id, metrics_of)
+        for answer in (1, 0)
+    )
+    shares = [
+        {
+            question.metric: sum(bool(outcome.event) for outcome in found.values())
+            for question, found in each.items()
+            if question.probe == "original"
+        }
+        for each in (first, second)
+    ]
+    assert shares == [
+        {"accuracy": 10, "share_above": 10, "share_below": 0},
+        {"accuracy": 10, "share_above": 0, "share_below": 10},
+    ]

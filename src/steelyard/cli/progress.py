@@ -26,13 +26,17 @@ LOSSES = ("failed", "unreadable")
 """What a call may come to instead of a verdict."""
 
 
+FAST = 1000
+"""Calls per second from which nobody waits, and a rate is only noise."""
+
+
 class RateColumn(ProgressColumn):
     """Calls per second."""
 
     def render(self, task: Task) -> Text:
         """Calls per second of the last while."""
         speed = task.finished_speed or task.speed
-        return Text("" if not speed else f"{speed:,.1f}/s", style="dim")
+        return Text(f"{speed:.1f}/s" if speed and speed < FAST else "", style="dim")
 
 
 class NotesColumn(ProgressColumn):

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from steelyard.datasheet.exhibits.exhibit import Exhibit
+from steelyard.datasheet.instrument_card import InstrumentCard
 from steelyard.datasheet.look_up import LookUp
 from steelyard.datasheet.verdict import Verdict
 from steelyard.json_body import from_body, keyed, mapping, read_fields, written_fields
@@ -23,7 +24,7 @@ STUDY = ("name", "seed", "stimulus_set", "version", "profile", "form", "own_data
 """Fields that stand under `study` in the file, with the reference."""
 PARTS = (
     *("judges", "run", "estimates", "panel", "readings", "verdicts", "remedies", "authored"),
-    *("exhibits", "faults"),
+    *("exhibits", "instruments", "faults"),
 )
 """Fields that stand by themselves."""
 MOST_NAMES = 3
@@ -56,6 +57,14 @@ class JudgeEntry:
     """Judges that are asked in its place, where it is made of others."""
     calls_per_verdict: int = 1
     """Calls that a verdict takes."""
+
+    @property
+    def made(self) -> str:
+        """The model; of a judge made of others, whom it asks and how often."""
+        if not self.members:
+            return self.model
+        each = counted(self.calls_per_verdict, "call")
+        return f"{self.model} of {', '.join(self.members)}; {each} per verdict"
 
     def to_json(self) -> dict[str, Any]:
         """One entry under `judges` in `datasheet.json`; what it is made of where it is made of others."""
@@ -153,6 +162,8 @@ class Datasheet:
     """What each judge would show with a remedy, from the same calls; first the judge as measured."""
     exhibits: tuple[Exhibit, ...] = ()
     """Calls behind flagged readings and lost calls, with texts and replies, cut to a length."""
+    instruments: tuple[InstrumentCard, ...] = ()
+    """What each judge under test is asked, how and where; none of imported verdicts."""
     faults: tuple[Fault, ...] = ()
     """What could not be computed; its figures are undefined, with the cause in their notes."""
     verdicts: tuple[Verdict, ...] = ()
@@ -262,6 +273,7 @@ class Datasheet:
             **({"remedies": [cured.to_json() for cured in self.remedies]} if self.remedies else {}),
             **({"authored": [report.to_json() for report in self.authored]} if self.authored else {}),
             **({"exhibits": [exhibit.to_json() for exhibit in self.exhibits]} if self.exhibits else {}),
+            **({"instruments": [card.to_json() for card in self.instruments]} if self.instruments else {}),
             **({"faults": [fault.to_json() for fault in self.faults]} if self.faults else {}),
         }
 

@@ -13,6 +13,7 @@ from steelyard.lab.run.knowledge import impart
 from steelyard.lab.run.pilot import ranked
 from steelyard.lab.run.planner import make_plan
 from steelyard.lab.run.prices import price_of
+from steelyard.lab.study.made_judges import MadeJudge
 from steelyard.lab.study.study import Study
 from steelyard.lab.study.study_file import StudyConfig, build_study
 from steelyard.providers.provider import Provider, connect, traits_of
@@ -51,13 +52,20 @@ class JudgeCheck:
 def check_judge(text: str) -> Iterator[JudgeCheck]:
     """One call to a judge as the command line has it, on an easy text of the built-in ones."""
     try:
-        compares = traits_of(text.partition("?")[0]).compares
-        config = StudyConfig(judges=[text], probes=["ladder"]) if compares else _scores(text)
+        config = StudyConfig(judges=[text], probes=["ladder"]) if _compares(text) else _scores(text)
         study = build_study(config, Path())
     except SteelyardError as error:
         yield JudgeCheck(text, "", fault=str(error), exit_code=error.exit_code)
         return
     yield from check_study(study)
+
+
+def _compares(text: str) -> bool:
+    """The judge can say which of two texts is better; one made of others where all of them can."""
+    made = MadeJudge.of(text)
+    if made is None:
+        return traits_of(text.partition("?")[0]).compares
+    return not made.averages and all(_compares(str(member)) for member in made.written)
 
 
 def _scores(text: str) -> StudyConfig:

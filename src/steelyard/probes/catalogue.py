@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
 from steelyard.metrics.metric import Metric
+from steelyard.metrics.run.unchanged import METRICS as OF_UNCHANGED
 from steelyard.metrics.scores.probe import METRICS as OF_SCORES
 from steelyard.probes.probe import EDITS, PROBES, Probe
 from steelyard.stimuli.original import ORIGINAL
@@ -68,7 +69,9 @@ def probed_metrics() -> tuple[Metric, ...]:
 
 
 def metrics_of(name: str) -> Sequence[Metric]:
-    """What a probe declares; items as they are, and probes not installed, are measured as edits are."""
+    """What a probe declares; items as they are have their own, probes not installed those of edits."""
+    if name == ORIGINAL:
+        return OF_UNCHANGED
     probe = installed().get(name)
     return OF_SCORES if probe is None else getattr(probe, "metrics", ())
 

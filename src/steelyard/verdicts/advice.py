@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from steelyard.registry import Spec
 from steelyard.tasks.scale import Binary, Pairwise, Scale
@@ -26,12 +26,15 @@ from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadab
 LONGEST = 200
 """Characters of a reply that are shown."""
 
+WEIGHED = 20_000
+"""Characters of a reply that are read in other ways; what is longer is no answer."""
+
 MOST_WORDS = 12
 """Different words up to which a judge's replies look like answers of its own."""
 
 _PATTERNS = (
-    r"\[\[(.+?)\]\]",
-    r"(?im)^\W*(?:final )?(?:score|answer|verdict|rating|winner|grade|decision)\W+(\w[\w. ]*?)\W*$",
+    r"\[\[(.{1,40}?)\]\]",
+    r"(?im)^[^\w\n]*(?:final )?(?:score|answer|verdict|rating|winner)[^\w\n]+(\w[\w. ]{0,30}?)[^\w\n]*$",
 )
 """Forms in which prose often ends: `[[1]]`, and a line such as `Verdict: 1`."""
 
@@ -76,6 +79,7 @@ def advice(reader: Spec, scale: Scale, replies: Sequence[Reply]) -> str:
 
 def cure(reader: Spec, scale: Scale, replies: Sequence[Reply]) -> str:
     """What to try: the reader that can read most of the replies, or what their reason asks for."""
+    replies = [replace(reply, text=reply.text[-WEIGHED:]) for reply in replies]
     attempts = _attempts(reader, scale, replies)
     counts = [(_readable(attempt.spec, scale, replies), attempt) for attempt in attempts]
     most = max((count for count, _ in counts), default=0)

@@ -16,7 +16,7 @@ from steelyard.errors import ConfigError
 from steelyard.registry import Registry
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise, Scale
 from steelyard.trials.reply import Reply
-from steelyard.verdicts.answers import OFF_SCALE, Vocabulary, bare
+from steelyard.verdicts.answers import OFF_SCALE, Vocabulary, bare, spelled
 from steelyard.verdicts.json_answers import find_answers
 from steelyard.verdicts.verdict import Decided, Tie, Unreadable, Verdict
 
@@ -166,7 +166,14 @@ class LogprobReader(_Mapped):
                 best[verdict] = max(logprob, best.get(verdict, -math.inf))
         top = max(best.values(), default=0.0)
         verdict = _the_one(answer for answer, logprob in best.items() if logprob == top)
+        if isinstance(verdict, Decided) and self._begins_another(verdict.value, reply.logprobs, scale):
+            return Unreadable(AMBIGUOUS)
         return Unreadable(OFF_SCALE) if verdict == Unreadable(NO_ANSWER) else verdict
+
+    def _begins_another(self, answer: str, tokens: Iterable[str], scale: Scale) -> bool:
+        """Whether `1` may be the beginning of `10`: so where no token spells the longer answer."""
+        longer = {other for other in scale.answers if other != answer and other.startswith(answer)}
+        return bool(longer) and not longer & {spelled(token, scale) for token in tokens}
 
     def form(self, scale: Scale) -> str:
         """What a reply must hold, for the words "wants …"."""

@@ -21,17 +21,17 @@ def _parts(exhibit: Exhibit, escape: Callable[[str], str]) -> Iterator[str]:
     heading = f"{exhibit.reading}: {visible(stimulus.id)}"
     yield f"<details><summary>{html.escape(heading)}</summary>"
     yield f"Why: {escape(visible(exhibit.why))}."
-    yield from _fenced("request", stimulus.request, escape)
+    yield from fenced("request", stimulus.request, escape)
     for name, text in named_texts(exhibit.shown):
-        yield from _fenced(name, text, escape)
+        yield from fenced(name, text, escape)
     for call in exhibit.calls:
         reply = call.message or call.reason if call.verdict == "failed" else call.reply
         name = f"{told_as(call, exhibit)}, read as {visible(reading_of(call, exhibit))}"
-        yield from _fenced(name, reply, escape)
+        yield from fenced(name, reply, escape)
     yield "</details>"
 
 
-def _fenced(name: str, text: str | None, escape: Callable[[str], str]) -> Iterator[str]:
+def fenced(name: str, text: str | None, escape: Callable[[str], str]) -> Iterator[str]:
     """A name, and the text behind a fence that is longer than any in it."""
     if text is None or absent(text):
         yield f"{escape(name)}: {absent(text)}"

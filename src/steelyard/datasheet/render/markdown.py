@@ -7,8 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.datasheet.render.exhibited import exhibited
-from steelyard.datasheet.render.exhibits_markdown import exhibit_block
-from steelyard.datasheet.sections.remedies import QUESTION, remedy_brief, remedy_tables
+from steelyard.datasheet.render.exhibits_markdown import exhibit_block, fenced
+from steelyard.datasheet.sections.instrument_cards import QUESTION as INSTRUMENTS_QUESTION
+from steelyard.datasheet.sections.instrument_cards import TITLE as INSTRUMENTS
+from steelyard.datasheet.sections.instrument_cards import card_texts
+from steelyard.datasheet.sections.remedies import MEASURE, QUESTION, remedy_brief, remedy_tables
 from steelyard.datasheet.sections.remedies import TITLE as REMEDIES
 from steelyard.datasheet.sections.rows import Row, Section
 from steelyard.datasheet.sections.strata import QUESTION as STRATA_QUESTION
@@ -22,6 +25,7 @@ from steelyard.datasheet.words.glossary import FINDINGS
 from steelyard.datasheet.words.meanings import interval_meanings, metric_meanings
 from steelyard.datasheet.words.signs import MARKS
 from steelyard.datasheet.words.verdict_text import brought, capital
+from steelyard.datasheet.words.visible import visible
 from steelyard.metrics.estimate import Estimate
 from steelyard.wording import counted
 
@@ -47,6 +51,7 @@ def render(datasheet: Datasheet) -> str:
         *_authored(sheet),
         *(_baselines(summary) if summary.baselines else ()),
         *_together(summary),
+        *_instruments(sheet),
         *_notes(summary),
         *_methods(sheet),
     ]
@@ -79,7 +84,7 @@ def _provenance(summary: Summary) -> Iterator[str]:
     for judge in sheet.judges:
         role = "baseline" if judge.baseline else "judge"
         refused = sheet.refused(judge.name)
-        yield f"- {role} **{escape(judge.name)}**: {escape(judge.model)}{f'; {refused}' if refused else ''}"
+        yield f"- {role} **{escape(judge.name)}**: {escape(judge.made)}{f'; {refused}' if refused else ''}"
 
 
 def _verdicts(summary: Summary) -> Iterator[str]:
@@ -171,6 +176,8 @@ def _remedies(summary: Summary) -> Iterator[str]:
         if shown.line:
             yield f"{escape(shown.line)}."
         yield table(shown.header, ([escape(str(cell)) for cell in (a, b, *c)] for a, b, c in shown.rows))
+        if shown.definitions:
+            yield f"{MEASURE} {', '.join(f'`{each}`' for each in shown.definitions)}"
         if shown.unknown:
             yield escape(shown.unknown)
 
@@ -189,6 +196,20 @@ def _strata(summary: Summary) -> Iterator[str]:
     for shown in tables:
         yield f"### {escape(shown.title)}"
         yield table([escape(name) for name in shown.header], [[escape(c) for c in row] for row in shown.rows])
+
+
+def _instruments(datasheet: Datasheet) -> Iterator[str]:
+    cards = card_texts(datasheet)
+    if cards:
+        yield f"## {INSTRUMENTS}"
+        yield escape(INSTRUMENTS_QUESTION)
+    for card in cards:
+        yield f"### {escape(card.judge)}"
+        yield "\n".join(f"- {escape(name)}: {escape(visible(text))}" for name, text in card.facts)
+        if card.texts:
+            yield "<details><summary>Prompts and rubric</summary>"
+            yield from (part for name, text in card.texts for part in fenced(name, text, escape))
+            yield "</details>"
 
 
 def _exhibits(datasheet: Datasheet) -> Iterator[str]:

@@ -118,7 +118,7 @@ class _Page(Opening):
             readings = self.summary.readings(judge.name)
             if readings:
                 self.console.print()
-                model = "" if judge.model == judge.name else f" ({judge.model})"
+                model = "" if judge.model == judge.name else f" ({judge.made})"
                 self.line(judge.name + model, "bold")
             for reading in readings:
                 line = self.text(f"{reading.title}, ")

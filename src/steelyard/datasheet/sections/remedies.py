@@ -20,6 +20,8 @@ from steelyard.metrics.remedies.remedy import JURY, MAJORITY, MEAN, ORDERS, PROT
 from steelyard.wording import counted
 
 TITLE = "Remedies"
+MEASURE = "To measure one, or use it as a judge:"
+"""What stands before the definitions of cured judges."""
 QUESTION = (
     "What would the judge show if it were asked otherwise? Computed from the calls of this run, none added. "
     "Beside each figure stands its change against the judge as measured, on the same calls."
@@ -69,6 +71,8 @@ class RemedyTable:
     """The remedy for what weighs most against the judge; empty where there is none."""
     unknown: str
     """What the calls do not tell, and what it would take; empty where they tell all."""
+    definitions: tuple[str, ...]
+    """The cured judges that a study file can have, in the order of the rows."""
 
 
 def remedy_tables(summary: Summary) -> tuple[RemedyTable, ...]:
@@ -150,6 +154,7 @@ def _table(datasheet: Datasheet, judge: str) -> RemedyTable:
         else (),
         remedy_line(datasheet, judge),
         unknown_remedies(datasheet, judge),
+        tuple(each.definition for each in ordered if each.definition),
     )
 
 

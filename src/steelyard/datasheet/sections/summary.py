@@ -136,7 +136,13 @@ def _visible(datasheet: Datasheet) -> Datasheet:
         stimulus_set=visible(datasheet.stimulus_set),
         reference=None if datasheet.reference is None else visible(datasheet.reference),
         judges=tuple(
-            replace(judge, name=visible(judge.name), model=visible(judge.model)) for judge in datasheet.judges
+            replace(
+                judge,
+                name=visible(judge.name),
+                model=visible(judge.model),
+                members=tuple(map(visible, judge.members)),
+            )
+            for judge in datasheet.judges
         ),
         estimates=tuple(_visible_estimate(estimate) for estimate in datasheet.estimates),
         panel=tuple(_visible_estimate(estimate) for estimate in datasheet.panel),

@@ -11,6 +11,7 @@ from steelyard.lab.folder.authored_stimuli import AuthoredStimulus, tally
 from steelyard.lab.folder.datasheet_file import remove_datasheet, write_datasheet
 from steelyard.lab.folder.evidence import Evidence
 from steelyard.lab.folder.exhibits import with_exhibits
+from steelyard.lab.folder.instrument_cards import instrument_cards, services
 from steelyard.lab.folder.next_step import with_next_steps
 from steelyard.lab.folder.results_file import remove_results, write_results
 from steelyard.lab.folder.run_facts import run_facts
@@ -18,6 +19,7 @@ from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.run.planner import Plan
 from steelyard.lab.run.prices import dollars_of
 from steelyard.lab.run.record import Record
+from steelyard.metrics.faults import Faults
 from steelyard.trials.judge import Judge
 
 
@@ -56,7 +58,16 @@ def build_datasheet(plan: Plan, record: Record) -> Datasheet:
     )
     written = tally(map(AuthoredStimulus.of, record.store.authored().values()), plan.kept)
     sheet = with_next_steps(replace(sheet, authored=written, reference=study.reference), plan)
-    return with_exhibits(sheet, Evidence.of_run(plan, record))
+    return with_exhibits(_with_instruments(sheet, plan, record), Evidence.of_run(plan, record))
+
+
+def _with_instruments(sheet: Datasheet, plan: Plan, record: Record) -> Datasheet:
+    """The datasheet with its instrument cards; where a fault stops them, the figures stand."""
+    faults = Faults()
+    cards = faults.guarded("", "instrument cards", lambda: instrument_cards(plan), lambda _: ())
+    served = faults.guarded("", "instrument cards", lambda: services(plan, record), lambda _: {})
+    run = {**sheet.run, "instruments": served}
+    return replace(sheet, instruments=cards, run=run, faults=(*sheet.faults, *faults.found))
 
 
 def _entry(judge: Judge) -> JudgeEntry:

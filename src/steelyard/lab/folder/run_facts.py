@@ -31,7 +31,7 @@ def run_facts(plan: Plan, record: Record) -> dict[str, Any]:
         "started": _clock(times[0]) if times else None,
         "finished": _clock(times[-1]) if times and not coverage.headline.partial else None,
         **coverage.to_json(),
-        "latency_ms": {"p50": _quantile(latencies, 0.5), "p95": _quantile(latencies, 0.95)},
+        "latency_ms": {"p50": quantile(latencies, 0.5), "p95": quantile(latencies, 0.95)},
         "calls": len(measured),
         "input_tokens": sum(stored.reply.usage.input_tokens for _, stored in measured),
         "output_tokens": sum(stored.reply.usage.output_tokens for _, stored in measured),
@@ -60,5 +60,6 @@ def _clock(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
-def _quantile(ordered: list[float], share: float) -> float | None:
+def quantile(ordered: list[float], share: float) -> float | None:
+    """The value below which this share of sorted values lies; None without any."""
     return round(ordered[int(share * (len(ordered) - 1))], 3) if ordered else None

@@ -64,7 +64,12 @@ class Price:
 
 
 def price_of(judge: Judge) -> Price | None:
-    """The price of a judge's model, as its owner or the table states it; None where nobody does."""
+    """The price of a judge's model, as its owner or the table states it; None where nobody does.
+
+    A judge that is made of others has none of its own: those that are asked have theirs.
+    """
+    if judge.composition is not None:
+        return None
     return price_at(judge.provider, judge.model, judge.options)
 
 

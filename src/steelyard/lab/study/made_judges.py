@@ -97,6 +97,11 @@ class MadeJudge:
         """The members as they are written."""
         return self.config.jury or [self.config.of or ""]
 
+    @property
+    def averages(self) -> bool:
+        """It takes the mean of scores, which two texts have not."""
+        return self.kind == MEAN or (self.kind == JURY and self.config.by == "mean")
+
     def judge(self, parse: Callable[[Given], Judge], known: Mapping[str, Judge], scale: Scale) -> Judge:
         """The judge; a member is one of the known by its name, or else parsed."""
         self._check_scale(scale)
@@ -141,14 +146,13 @@ class MadeJudge:
 
     def _check_scale(self, scale: Scale) -> None:
         paired = isinstance(scale, Pairwise)
-        averages = self.kind == MEAN or (self.kind == JURY and self.config.by == "mean")
         if self.kind == CONSENSUS and not paired:
             raise ConfigError(
                 f"{self.where}: single texts have no order to reverse, found the scale "
                 f"{scale_name(scale)!r}; repeat the judge instead: {_EXAMPLES[MAJORITY]} or "
                 f"{_EXAMPLES[MEAN]}."
             )
-        if averages and paired:
+        if self.averages and paired:
             raise ConfigError(
                 f"{self.where}: two texts have no score to average, found a pairwise scale; let it vote: "
                 f"{_EXAMPLES[MAJORITY]} or {_EXAMPLES[JURY]}."

@@ -59,6 +59,8 @@ class Cured:
     """In reading order; none where the calls on record do not tell."""
     note: str | None = None
     """Why there is no figure, and what it would take."""
+    definition: str | None = None
+    """The cured judge as a study file has it; None where it is the judge itself or another prompt."""
 
     def figure(self, metric: str, probe: str | None = None) -> CuredFigure | None:
         """The figure of a metric; the first of several probes where none is named."""
@@ -99,11 +101,14 @@ class _Bench:
         self.seed = seed
         self.base = seen.among(protocol="base")
         self.figures = tuple(figures_of(self.base))
+        self._units = {id(figure): figure.units(figure.columns(self.base)) for figure in self.figures}
 
     def cured(self, remedy: Remedy) -> Cured:
         """Every figure that the remedy has calls for."""
-        head = Cured(self.judge, remedy.id, remedy.kind, remedy.title, remedy.calls)
-        after, spread = (remedy.derive(self.seen, spread=wide) for wide in (False, True))
+        named = remedy.definition(self.judge)
+        head = Cured(self.judge, remedy.id, remedy.kind, remedy.title, remedy.calls, definition=named)
+        after = remedy.derive(self.seen)
+        spread = remedy.derive(self.seen, spread=True) if remedy.repeats > 1 else after
         made = [self._figure(remedy, figure, after, spread) for figure in self.figures]
         figures = [figure for figure in made if figure is not None]
         if not figures:
@@ -127,7 +132,7 @@ class _Bench:
 
     def _tells(self, figure: Figure, rows: Any) -> bool:
         """The remedy has verdicts on most of the figure's units; those of one kind alone would mislead."""
-        return figure.units(rows) > MOST * figure.units(figure.columns(self.base))
+        return figure.units(rows) > MOST * self._units[id(figure)]
 
     def _cost(self, remedy: Remedy) -> Estimate:
         heading = Heading(self.judge, "cost", {"protocol": "base", "remedy": remedy.id}, self.seed)

@@ -6,6 +6,7 @@ the clusters and told on the other, since on its own half it looks better than i
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -43,6 +44,11 @@ class Trio:
     calls: Observations
     """What they and the others were asked there."""
 
+    @property
+    def definition(self) -> str:
+        """The jury as a study file has it."""
+        return f"{{jury: {json.dumps(list(self.members), ensure_ascii=False)}}}"
+
 
 def jury_remedies(
     seen: Observations, judges: Sequence[str], prices: Mapping[str, Dollars | None] | None, seed: int
@@ -61,7 +67,7 @@ def jury_remedies(
             asked = [(base.of_judge(member), prices.get(member)) for member in trio.members]
             figures.append(CuredFigure(cost_per_verdict(heading, asked)))
         note = None if figures else NEEDS
-        rows.append(Cured(name, JURY, JURY, trio.title, SIZE, tuple(figures), note))
+        rows.append(Cured(name, JURY, JURY, trio.title, SIZE, tuple(figures), note, trio.definition))
     return rows
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -45,12 +46,23 @@ class Remedy:
         """Calls per verdict."""
         return self.repeats * (2 if self.symmetric else 1)
 
+    def definition(self, judge: str) -> str | None:
+        """The cured judge as a study file has it; None where a prompt makes it, which has no such form."""
+        member = json.dumps(judge, ensure_ascii=False)
+        if self.repeats > 1:
+            kind = MEAN if self.kind == MEAN else MAJORITY
+            member = f"{{{kind}: {self.repeats}, of: {member}}}"
+        if self.symmetric:
+            member = f"{{consensus: orders, of: {member}}}"
+        return member if self.calls > 1 and self.protocol == BASE else None
+
     def lacks(self, seen: Observations) -> str:
         """What is not on record, and how to get it; all that it takes where nothing is missing altogether."""
         calls = as_base(seen, self.protocol)
+        if not len(calls):
+            return f"calls under the {self.protocol} protocol (probe criterion)"
         again = counted(self.repeats, "repeat")
         needs = {
-            f"calls under the {self.protocol} protocol (probe criterion)": not len(calls),
             "pairs shown in both orders": self.symmetric and not len(both_orders(calls)),
             f"{again} of each call (--replicates {self.repeats})": not _often(calls, self.repeats),
         }
@@ -91,7 +103,7 @@ def remedies(seen: Observations) -> Iterator[Remedy]:
 def _often(calls: Observations, size: int) -> bool:
     """More than half of what was asked was asked so often."""
     asked = np.bincount(calls.replicate, minlength=size)
-    return not len(calls) or bool(asked[size - 1] * 2 > asked[0])
+    return bool(asked[size - 1] * 2 > asked[0])
 
 
 def _repeated(size: int) -> Remedy:

@@ -87,12 +87,12 @@ def _figures(heading: Heading, plain: Scores, every: Scores, words: Ints) -> lis
     known = {metric.id for metric in TOLD}
     return [
         *(figure for figure in figures if figure.metric in known),
-        *_leanings(heading, plain, words),
+        *leaning_estimates(heading, plain, words),
         _commonest(heading, every),
     ]
 
 
-def _leanings(heading: Heading, plain: Scores, words: Ints) -> list[Estimate]:
+def leaning_estimates(heading: Heading, plain: Scores, words: Ints) -> list[Estimate]:
     """Leniency, and length where texts are known: what errors lean to, tested as one family."""
     found = leniency_estimates(heading, plain)
     found += [length_gap(heading, plain, words)] if np.any(words) else []

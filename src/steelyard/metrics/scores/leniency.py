@@ -17,7 +17,7 @@ from steelyard.arrays import Floats, Ints
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import MARGIN, UNDERPOWERED, by_loss, difference_word, moved_by
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.metric import Metric
+from steelyard.metrics.metric import LOW, Metric
 from steelyard.metrics.proportions import ONE_CLUSTER, join, share_bounds
 from steelyard.metrics.scores.against_labels import NOT_SCORED
 from steelyard.metrics.scores.columns import Ending, Scores
@@ -48,8 +48,24 @@ PASS_RATE = Metric(
     "share of passes",
     "Labelled items that were scored 1; the share of labels that are 1 stands beside it as chance.",
 )
-SHARE_ABOVE = Metric("share_above", "scored above", "Scores above the label.", detail=True)
-SHARE_BELOW = Metric("share_below", "scored below", "Scores below the label.", detail=True)
+SHARE_ABOVE = Metric(
+    "share_above",
+    "scored above",
+    "Calls scored above the label: passed though they should fail.",
+    detail=True,
+    event=lambda scores: scores.decided & (scores.score > scores.expected),
+    labelled=True,
+    direction=LOW,
+)
+SHARE_BELOW = Metric(
+    "share_below",
+    "scored below",
+    "Calls scored below the label: failed though they should pass.",
+    detail=True,
+    event=lambda scores: scores.decided & (scores.score < scores.expected),
+    labelled=True,
+    direction=LOW,
+)
 METRICS = (LENIENCY, PASS_RATE, SHARE_ABOVE, SHARE_BELOW)
 """In reading order."""
 
@@ -59,7 +75,7 @@ def leniency_estimates(heading: Heading, scores: Scores) -> list[Estimate]:
     estimates = []
     if np.any(scores.binary):
         rows = scores.where(scores.binary)
-        estimates += [_of_verdicts(heading, rows), _pass_rate(heading, rows)]
+        estimates += [_of_verdicts(heading, rows), _pass_rate(heading, rows), *_sides(heading, rows)]
     ordinal = scores.where(~scores.binary)
     scales = sorted(set(zip(ordinal.low.tolist(), ordinal.high.tolist(), strict=True)))
     for low, high in scales:
@@ -112,10 +128,8 @@ class _Shift:
 def _of_scores(heading: Heading, scores: Scores) -> list[Estimate]:
     answer, wanted, cluster, _ = item_means(scores)
     if not len(answer):
-        why = _why(scores, 0)
-        return [
-            heading.undefined(metric, why, "call", scores.lost()) for metric in METRICS if metric != PASS_RATE
-        ]
+        lean = heading.undefined(LENIENCY, _why(scores, 0), "call", scores.lost())
+        return [lean, *_sides(heading, scores)]
     span = float(scores.high[0] - scores.low[0])
     units = cluster if len(np.unique(cluster)) > 1 else np.arange(len(cluster))
     mean = ClusterMean.of(units, (answer - wanted) / span)
@@ -128,7 +142,6 @@ def _of_scores(heading: Heading, scores: Scores) -> list[Estimate]:
         return clipped((mean.mean - most, mean.mean + most), DIFFERENCE)
 
     rows = scores.where(scores.labelled)
-    gaps = [rows.decided & (rows.score > rows.expected), rows.decided & (rows.score < rows.expected)]
     told = _told(
         heading,
         scores,
@@ -138,12 +151,21 @@ def _of_scores(heading: Heading, scores: Scores) -> list[Estimate]:
         needed=_needed(mean),
         method="t_cluster" if not mean.even else "wilson_mean",
     )
+    return [told, *_sides(heading, scores)]
+
+
+def _sides(heading: Heading, scores: Scores) -> list[Estimate]:
+    """Calls above and below the label, among those with a verdict."""
+    rows = scores.where(scores.labelled)
     return [
-        told,
-        *(
-            share(heading, metric, rows, score_tally(rows, events, rows.readable))
-            for metric, events in zip((SHARE_ABOVE, SHARE_BELOW), gaps, strict=True)
-        ),
+        share(
+            heading,
+            metric,
+            rows,
+            score_tally(rows, metric.events(rows), rows.readable),
+            reason=None if np.any(rows.readable) else _why(scores, 0),
+        )
+        for metric in (SHARE_ABOVE, SHARE_BELOW)
     ]
 
 

@@ -10,7 +10,9 @@ from steelyard.datasheet.render.exhibited import exhibited
 from steelyard.datasheet.render.html.document import document
 from steelyard.datasheet.render.html.figures.catalogue import figures
 from steelyard.datasheet.sections.folds import folds
-from steelyard.datasheet.sections.remedies import QUESTION, remedy_brief, remedy_tables
+from steelyard.datasheet.sections.instrument_cards import QUESTION as INSTRUMENTS_QUESTION
+from steelyard.datasheet.sections.instrument_cards import card_texts
+from steelyard.datasheet.sections.remedies import MEASURE, QUESTION, remedy_brief, remedy_tables
 from steelyard.datasheet.sections.strata import QUESTION as STRATA_QUESTION
 from steelyard.datasheet.sections.strata import strata_tables
 from steelyard.datasheet.sections.summary import summarise
@@ -38,9 +40,12 @@ def render(datasheet: Datasheet, faults: Faults | None = None) -> str:
         remedies=remedy_tables(summary),
         remedy_brief=remedy_brief,
         remedies_question=QUESTION,
+        remedies_measure=MEASURE,
         strata=strata_tables(summary),
         strata_question=STRATA_QUESTION,
         exhibits=exhibited(sheet),
+        instruments=card_texts(sheet),
+        instruments_question=INSTRUMENTS_QUESTION,
         told=told,
         lines=lines,
         together=together(summary),
