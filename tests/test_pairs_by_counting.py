@@ -245,6 +245,7 @@ def test_the_position_test_flips_tasks_where_there_are_enough(balances: list[int
         rows += [Row(len(rows) + n, task, 0, slot + "t") for n in range(abs(balance))]
         rows.append(Row(len(rows), task, 0, "tt"))
     found = position_test(decompose(columns(rows)))
+    assert found.flipped == "clusters"
     assert found.p == pytest.approx(flips_by_hand(balances))
 
 
