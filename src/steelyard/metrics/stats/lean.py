@@ -55,7 +55,7 @@ class Lean:
     wanted: Floats
     """What was wanted: 0, 1 or one half."""
     cluster: Ints
-    """Task of the unit."""
+    """Cluster of the unit."""
     calls: Ints
     """Calls of the unit."""
 
