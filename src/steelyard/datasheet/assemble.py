@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from steelyard.datasheet.confusion import Confusion, confusions
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.datasheet.readings.readings import readings_of
 from steelyard.datasheet.verdicts.conclude import verdicts_of
@@ -71,6 +72,7 @@ def assemble(
     faults = Faults()
     estimates: list[Estimate] = []
     whole: list[Estimate] = []
+    matrices: list[Confusion] = []
     baselines = {judge.name: seen.of_judge(judge.name) for judge in ordered if judge.baseline}
     remedies: list[Cured] = []
     for judge in ordered:
@@ -86,6 +88,7 @@ def assemble(
         estimates += bench.losses()
         whole += bench.unchanged()
         whole += [] if judge.baseline else [*bench.gains(baselines, form), *bench.strata()]
+        matrices += [] if judge.baseline else bench.confusion()
         if asked:
             remedies += bench.remedies(prices)
     sitting = [judge.name for judge in ordered if not judge.baseline and not judge.members]
@@ -108,6 +111,7 @@ def assemble(
         form=form,
         panel=tuple(panel),
         remedies=tuple(remedies),
+        confusion=tuple(matrices),
         own_data=own_data,
     )
     return replace(sheet, verdicts=tuple(verdicts_of(sheet, faults)), faults=tuple(faults.found))
@@ -178,6 +182,11 @@ class _Bench:
         """Items as they are and natural pairs, by stratum."""
         make = partial(strata_estimates, self.judge, self.observations, self.seed)
         return self.faults.estimates(self._heading(ORIGINAL), "strata", STRATA, make)
+
+    def confusion(self) -> list[Confusion]:
+        """Label by answer."""
+        make = partial(confusions, self.judge, self.observations)
+        return self.faults.guarded(self.judge, "confusion matrix", make, lambda _: [])
 
     def gains(self, baselines: Mapping[str, Observations], form: str) -> list[Estimate]:
         """The judge against rules that read nothing."""

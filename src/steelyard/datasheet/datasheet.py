@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
+from steelyard.datasheet.confusion import Confusion
 from steelyard.datasheet.exhibits.exhibit import Exhibit
 from steelyard.datasheet.instrument_card import InstrumentCard
 from steelyard.datasheet.look_up import LookUp
@@ -24,7 +25,7 @@ STUDY = ("name", "seed", "stimulus_set", "version", "profile", "form", "own_data
 """Fields that stand under `study` in the file, with the reference."""
 PARTS = (
     *("judges", "run", "estimates", "panel", "readings", "verdicts", "remedies", "authored"),
-    *("exhibits", "instruments", "faults"),
+    *("exhibits", "instruments", "confusion", "faults"),
 )
 """Fields that stand by themselves."""
 MOST_NAMES = 3
@@ -162,6 +163,8 @@ class Datasheet:
     """What each judge would show with a remedy, from the same calls; first the judge as measured."""
     exhibits: tuple[Exhibit, ...] = ()
     """Calls behind flagged readings and lost calls, with texts and replies, cut to a length."""
+    confusion: tuple[Confusion, ...] = ()
+    """Label by answer, of each measured judge: whole, and by stratum."""
     instruments: tuple[InstrumentCard, ...] = ()
     """What each judge under test is asked, how and where; none of imported verdicts."""
     faults: tuple[Fault, ...] = ()
@@ -273,6 +276,7 @@ class Datasheet:
             **({"remedies": [cured.to_json() for cured in self.remedies]} if self.remedies else {}),
             **({"authored": [report.to_json() for report in self.authored]} if self.authored else {}),
             **({"exhibits": [exhibit.to_json() for exhibit in self.exhibits]} if self.exhibits else {}),
+            **({"confusion": [matrix.to_json() for matrix in self.confusion]} if self.confusion else {}),
             **({"instruments": [card.to_json() for card in self.instruments]} if self.instruments else {}),
             **({"faults": [fault.to_json() for fault in self.faults]} if self.faults else {}),
         }

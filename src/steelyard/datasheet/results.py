@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from steelyard.arrays import Ints
-from steelyard.stimuli.expectation import Expectation, Label, NoPreference, Prefers
+from steelyard.stimuli.expectation import label_word
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.trial import ORDERS
 from steelyard.verdicts.call_answers import NEITHER, CallAnswers, answer_word, reason_of
@@ -45,6 +45,8 @@ class Results:
     """The calls of all judges."""
     baselines: Collection[str] = ()
     """Judges that stand beside those under test."""
+    composed: Collection[str] = ()
+    """Judges whose verdicts are made of those of others, and who have no vote in a jury."""
 
     def __len__(self) -> int:
         return len(self.observations)
@@ -123,7 +125,8 @@ class Results:
     def _jury(self) -> Column:
         """The answer that most judges under test gave to the same presentation; nothing where two lead."""
         seen = self.observations
-        under_test = [n for n, name in enumerate(seen.judges) if name not in self.baselines]
+        apart = {*self.baselines, *self.composed}
+        under_test = [n for n, name in enumerate(seen.judges) if name not in apart]
         votes = np.isin(seen.judge, under_test) & seen.ended(Decided, Tie)
         if len(np.unique(seen.judge[votes])) < JURY:
             return Column((None,), np.zeros(len(self), dtype=np.int64))
@@ -152,18 +155,6 @@ def _leading(presentation: Ints, verdict: Ints, count: int) -> Ints:
     leading = np.full(count, -1, dtype=np.int64)
     leading[place[top]] = (cast % kinds)[top]
     return np.asarray(np.where(leaders == 1, leading, -1), dtype=np.int64)
-
-
-def label_word(expectation: Expectation) -> str | None:
-    """The reference as files spell it: a score, `u` or `v`, `tie`; None where nobody has said."""
-    match expectation:
-        case Label(value=value):
-            return value
-        case Prefers(content=content):
-            return content
-        case NoPreference():
-            return "tie"
-    return None
 
 
 _OF_STIMULUS: dict[str, Callable[[Stimulus], Value]] = {

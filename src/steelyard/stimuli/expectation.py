@@ -31,3 +31,15 @@ class Unknown:
 
 
 Expectation: TypeAlias = Label | Prefers | NoPreference | Unknown
+
+
+def label_word(expectation: Expectation) -> str | None:
+    """The reference as files spell it: a score, `u` or `v`, `tie`; None where nobody has said."""
+    match expectation:
+        case Label(value=value):
+            return value
+        case Prefers(content=content):
+            return content
+        case NoPreference():
+            return "tie"
+    return None

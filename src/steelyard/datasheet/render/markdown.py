@@ -8,6 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
 from steelyard.datasheet.render.exhibited import exhibited
 from steelyard.datasheet.render.exhibits_markdown import exhibit_block, fenced
+from steelyard.datasheet.sections.confusion import QUESTION as CONFUSION_QUESTION
+from steelyard.datasheet.sections.confusion import TITLE as CONFUSION
+from steelyard.datasheet.sections.confusion import confusion_tables
 from steelyard.datasheet.sections.instrument_cards import QUESTION as INSTRUMENTS_QUESTION
 from steelyard.datasheet.sections.instrument_cards import TITLE as INSTRUMENTS
 from steelyard.datasheet.sections.instrument_cards import card_texts
@@ -18,13 +21,13 @@ from steelyard.datasheet.sections.strata import QUESTION as STRATA_QUESTION
 from steelyard.datasheet.sections.strata import TITLE as STRATA
 from steelyard.datasheet.sections.strata import strata_tables
 from steelyard.datasheet.sections.summary import Summary, summarise
-from steelyard.datasheet.sections.together import TITLE, alone, together
+from steelyard.datasheet.sections.together import TITLE, TogetherTable, alone, together
 from steelyard.datasheet.verdict import Verdict
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import FINDINGS
 from steelyard.datasheet.words.meanings import interval_meanings, metric_meanings
 from steelyard.datasheet.words.signs import MARKS
-from steelyard.datasheet.words.verdict_text import brought, capital
+from steelyard.datasheet.words.verdict_text import around, brought, capital
 from steelyard.datasheet.words.visible import visible
 from steelyard.metrics.estimate import Estimate
 from steelyard.wording import counted
@@ -45,6 +48,7 @@ def render(datasheet: Datasheet) -> str:
         *_readings(summary),
         "## Figures",
         *_figures(summary, summary.measured),
+        *_confusion(summary),
         *_strata(summary),
         *_exhibits(sheet),
         *_remedies(summary),
@@ -104,9 +108,21 @@ def _verdict_lines(verdict: Verdict, remedy: str) -> Iterator[str]:
     for fact in verdict.facts:
         guide = f" `{fact.guide}`" if fact.guide else ""
         yield f"- {escape(capital(fact.sentence))}{brought(fact)}.{guide}"
-    for opening, text in (("So", verdict.so), ("Remedy", remedy), ("Next", verdict.next)):
+    for opening, text in (("So", verdict.so), ("Remedy", remedy)):
         if text:
             yield f"- **{opening}:** {escape(text)}"
+    before, command, after = around(verdict)
+    if before:
+        yield f"- **Next:** {escape(before)}{_code(command)}{escape(after)}"
+
+
+def _code(text: str) -> str:
+    """Text that can be copied as it is; a longer fence where it holds backticks."""
+    if not text:
+        return ""
+    fence = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{pad}{text}{pad}{fence}"
 
 
 def _words(summary: Summary, title: str) -> list[str]:
@@ -188,6 +204,26 @@ def _authored(datasheet: Datasheet) -> Iterator[str]:
         yield "\n".join(f"- {escape(report.sentence())}" for report in datasheet.authored)
 
 
+def _confusion(summary: Summary) -> Iterator[str]:
+    matrices = confusion_tables(summary)
+    if matrices:
+        yield f"## {CONFUSION}"
+        yield escape(CONFUSION_QUESTION)
+    for whole, parts in matrices:
+        yield f"### {escape(whole.title)}"
+        yield _plain_table(whole)
+        if parts:
+            yield "<details><summary>By stratum</summary>"
+            for part in parts:
+                yield f"{escape(part.title)}:"
+                yield _plain_table(part)
+            yield "</details>"
+
+
+def _plain_table(shown: TogetherTable) -> str:
+    return table([escape(name) for name in shown.header], [[escape(c) for c in row] for row in shown.rows])
+
+
 def _strata(summary: Summary) -> Iterator[str]:
     tables = strata_tables(summary)
     if tables:
@@ -195,7 +231,7 @@ def _strata(summary: Summary) -> Iterator[str]:
         yield escape(STRATA_QUESTION)
     for shown in tables:
         yield f"### {escape(shown.title)}"
-        yield table([escape(name) for name in shown.header], [[escape(c) for c in row] for row in shown.rows])
+        yield _plain_table(shown)
 
 
 def _instruments(datasheet: Datasheet) -> Iterator[str]:

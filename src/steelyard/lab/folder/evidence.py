@@ -12,10 +12,10 @@ from steelyard.arrays import Mask
 from steelyard.datasheet.exhibits.cases import Case
 from steelyard.datasheet.exhibits.exhibit import Exhibit, ShownCall, ShownText
 from steelyard.datasheet.exhibits.why import why
-from steelyard.datasheet.results import label_word
 from steelyard.lab.run.planner import Plan
 from steelyard.lab.run.record import Record
 from steelyard.registry import Spec
+from steelyard.stimuli.expectation import label_word
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.store.replies import StoredFailure
 from steelyard.trials.reply import Reply

@@ -37,7 +37,8 @@ def publish(folder: RunFolder, plan: Plan, record: Record) -> Datasheet | None:
 def results_of(plan: Plan, record: Record) -> Results:
     """Every call of a plan that was asked, item by item."""
     baselines = {judge.name for judge in plan.study.judges if judge.baseline}
-    return Results(record.observations(plan.trials), baselines)
+    composed = {judge.name for judge in plan.study.judges if judge.composition is not None}
+    return Results(record.observations(plan.trials), baselines, composed)
 
 
 def build_datasheet(plan: Plan, record: Record) -> Datasheet:

@@ -9,6 +9,8 @@ from steelyard.datasheet.exhibits import told
 from steelyard.datasheet.render.exhibited import exhibited
 from steelyard.datasheet.render.html.document import document
 from steelyard.datasheet.render.html.figures.catalogue import figures
+from steelyard.datasheet.sections.confusion import QUESTION as CONFUSION_QUESTION
+from steelyard.datasheet.sections.confusion import confusion_tables
 from steelyard.datasheet.sections.folds import folds
 from steelyard.datasheet.sections.instrument_cards import QUESTION as INSTRUMENTS_QUESTION
 from steelyard.datasheet.sections.instrument_cards import card_texts
@@ -41,6 +43,8 @@ def render(datasheet: Datasheet, faults: Faults | None = None) -> str:
         remedy_brief=remedy_brief,
         remedies_question=QUESTION,
         remedies_measure=MEASURE,
+        confusion=confusion_tables(summary),
+        confusion_question=CONFUSION_QUESTION,
         strata=strata_tables(summary),
         strata_question=STRATA_QUESTION,
         exhibits=exhibited(sheet),

@@ -1,0 +1,116 @@
+"""The confusion matrix: label by answer, in calls, on items as they are and natural pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from steelyard.arrays import Ints
+from steelyard.json_body import from_body
+from steelyard.stimuli.expectation import label_word
+from steelyard.stimuli.natural import NATURAL
+from steelyard.stimuli.original import ORIGINAL
+from steelyard.tasks.scale import parse_scale
+from steelyard.verdicts.call_answers import NEITHER, CallAnswers, answer_word
+from steelyard.verdicts.observations import Observations
+
+MOST_LEVELS, MOST_STRATA = 12, 50
+"""Scales and strata of more have no matrix."""
+PAIRED = ("u", "v", "tie")
+"""Labels of pairs."""
+LOST = ("abstain", "unreadable", "failed")
+"""Ways to end without an answer."""
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """How often each label was given each answer."""
+
+    judge: str
+    """Name on the datasheet."""
+    protocol: str
+    """`base`, `strict`, …"""
+    scale: str
+    """Admissible answers."""
+    stratum: str | None
+    """Part of the data; None for all of it."""
+    labels: tuple[str, ...]
+    """Rows: the reference; of a pair the content that is better, or `tie`."""
+    answers: tuple[str, ...]
+    """Columns: what the judge answered; of a pair the content that it named."""
+    calls: tuple[tuple[int, ...], ...]
+    """Calls, one row for each label."""
+
+    def to_json(self) -> dict[str, Any]:
+        """One entry under `confusion` in `datasheet.json`."""
+        lists = {"labels": list(self.labels), "answers": list(self.answers)}
+        return {**asdict(self), **lists, "calls": [list(row) for row in self.calls]}
+
+    @classmethod
+    def from_json(cls, body: Any, where: str = "") -> Confusion:
+        """The matrix that was written."""
+        return from_body(cls, body, where)
+
+
+def confusions(judge: str, observations: Observations) -> list[Confusion]:
+    """The matrices of one judge: of each protocol and scale, whole and by stratum; none without labels."""
+    found: list[Confusion] = []
+    for kind in (ORIGINAL, NATURAL):
+        rows = observations.among(kinds=(kind,), labelled=True)
+        rows = rows.where(~rows.own_label)
+        for protocol in sorted(rows.protocols_seen, key=lambda name: (name != "base", name)):
+            mine = rows.among(protocol=protocol)
+            scales = [stimulus.scale or "pairwise" for stimulus in mine.shown.stimuli]
+            for scale in sorted({scales[number] for number in np.unique(mine.stimulus)}):
+                here = mine.showing(np.array([name == scale for name in scales], dtype=np.bool_))
+                found += _of_scale(judge, protocol, scale, here)
+    return found
+
+
+def _of_scale(judge: str, protocol: str, scale: str, rows: Observations) -> Iterator[Confusion]:
+    labels = PAIRED if scale == "pairwise" else parse_scale(scale).answers
+    if len(labels) > MOST_LEVELS:
+        return
+    yield _matrix(judge, protocol, scale, None, labels, rows)
+    strata = rows.shown.stratum
+    names = sorted(set(strata[rows.stimulus].tolist()))
+    if 2 <= len(names) <= MOST_STRATA:
+        for name in names:
+            yield _matrix(judge, protocol, scale, name, labels, rows.showing(strata == name))
+
+
+def _matrix(
+    judge: str, protocol: str, scale: str, stratum: str | None, labels: Sequence[str], rows: Observations
+) -> Confusion:
+    answers = (*labels, *LOST)
+    words = [label_word(stimulus.expectation) for stimulus in rows.shown.stimuli]
+    label = np.array([_place(labels, word) for word in words], dtype=np.int64)[rows.stimulus]
+    cell = label * len(answers) + _answered(rows, answers)
+    known = (label >= 0) & (_answered(rows, answers) >= 0)
+    counts = np.bincount(cell[known], minlength=len(labels) * len(answers)).reshape(len(labels), -1)
+    shown = [n for n, name in enumerate(answers) if name in labels or counts[:, n].any()]
+    return Confusion(
+        judge,
+        protocol,
+        scale,
+        stratum,
+        tuple(labels),
+        tuple(answers[n] for n in shown),
+        tuple(tuple(int(counts[row, n]) for n in shown) for row in range(len(labels))),
+    )
+
+
+def _answered(rows: Observations, answers: Sequence[str]) -> Ints:
+    """The column of each call; of pairs by content, not by slot."""
+    word = [_place(answers, answer_word(verdict)) for verdict in rows.verdicts]
+    column = np.array(word, dtype=np.int64)[rows.verdict]
+    answer = CallAnswers.of(rows).answer
+    named = rows.shown.paired[rows.stimulus] & (answer > NEITHER)
+    return np.asarray(np.where(named, np.nan_to_num(answer) - 1, column), dtype=np.int64)
+
+
+def _place(names: Sequence[str], name: str | None) -> int:
+    return names.index(name) if name in names else -1
