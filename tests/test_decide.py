@@ -202,7 +202,9 @@ def test_pairs_without_a_verdict_are_excluded_and_told(steelyard, tmp_path: Path
 def test_a_judge_that_never_answers_decides_nothing(steelyard, tmp_path: Path) -> None:
     with ScriptedServer(says("No comment.")) as server:
         judge = f"openai/scripted?base_url={server.url}"
-        done = steelyard("measure", "--decide", RULE, "-j", judge, "--cap", "10", "--out", "run")
+        done = steelyard(
+            "measure", "--decide", RULE, "-j", judge, "--cap", "10", "--no-pilot", "--out", "run"
+        )
     assert done.returncode == 1
     assert "no readable verdict in 20 calls" in done.stderr
     (entry,) = log(tmp_path / "run").values()
@@ -225,9 +227,11 @@ def test_a_judge_that_nobody_can_read_is_asked_no_more(steelyard, tmp_path: Path
             "--out",
             "run",
         )
-        done = steelyard(*arguments)
+        assert steelyard(*arguments).returncode == 1
+        assert len(server.requests) == 8  # the pilot
+        done = steelyard(*arguments, "--no-pilot")
         paid = len(server.requests)
-        again = steelyard(*arguments)
+        again = steelyard(*arguments, "--no-pilot")
         assert (paid, len(server.requests)) == (30, 30)
     assert (done.returncode, again.returncode) == (1, 1)
     assert "of 15 pairs drawn none has all its verdicts: nothing is known" in done.stdout
