@@ -203,7 +203,7 @@ def test_a_judge_that_never_answers_decides_nothing(steelyard, tmp_path: Path) -
     with ScriptedServer(says("No comment.")) as server:
         judge = f"openai/scripted?base_url={server.url}"
         done = steelyard(
-            "measure", "--decide", RULE, "-j", judge, "--cap", "10", "--no-pilot", "--out", "run"
+            "measure", "--decide", RULE, "-j", judge, "--cap", "10", "--out", "run", "--no-pilot"
         )
     assert done.returncode == 1
     assert "no readable verdict in 20 calls" in done.stderr
@@ -226,12 +226,11 @@ def test_a_judge_that_nobody_can_read_is_asked_no_more(steelyard, tmp_path: Path
             f"openai/scripted?base_url={server.url}",
             "--out",
             "run",
+            "--no-pilot",
         )
-        assert steelyard(*arguments).returncode == 1
-        assert len(server.requests) == 8  # the pilot
-        done = steelyard(*arguments, "--no-pilot")
+        done = steelyard(*arguments)
         paid = len(server.requests)
-        again = steelyard(*arguments, "--no-pilot")
+        again = steelyard(*arguments)
         assert (paid, len(server.requests)) == (30, 30)
     assert (done.returncode, again.returncode) == (1, 1)
     assert "of 15 pairs drawn none has all its verdicts: nothing is known" in done.stdout
