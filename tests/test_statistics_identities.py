@@ -23,7 +23,7 @@ from steelyard.metrics.stats.clusters import (
     resample,
     tail,
     wilson_cluster,
-    wilson_tasks,
+    wilson_strict,
 )
 from steelyard.metrics.stats.confidence_sequence import log_evidence, refuted, sequence_limits
 from steelyard.metrics.stats.few_events import ALLOWED_CORRELATION, chance_of_so_few
@@ -203,7 +203,7 @@ def test_quantiles_at_the_ends_are_infinite() -> None:
 @few
 @given(tallies())
 def test_clustered_intervals_hold_the_share(tally: Tally) -> None:
-    for low, high in (wilson_cluster(tally), wilson_tasks(tally), goodman_cluster(tally, 4)):
+    for low, high in (wilson_cluster(tally), wilson_strict(tally), goodman_cluster(tally, 4)):
         assert 0 <= low <= tally.k / tally.n <= high <= 1
     assert effective_size(tally) <= tally.n + 1e-9
 
