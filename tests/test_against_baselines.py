@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import pytest
 
 from scores import call
 from steelyard.metrics.comparison.against_baselines import gain_estimates
 from steelyard.metrics.estimate import Estimate
+from steelyard.stimuli.natural import natural_pair
+from steelyard.tasks.item import Item
+from steelyard.trials.reply import Usage
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.verdict import Decided, Tie
 
 
 def gain(rows: list[Observation], baselines: dict[str, list[Observation]] | None = None) -> Estimate:
@@ -93,3 +98,38 @@ def test_without_labels_or_verdicts_there_is_no_number() -> None:
     assert (gain(unlabelled).value, gain(unlabelled).note) == (None, "no item has a reference label")
     failed = judged(["failed"] * 60)
     assert (gain(failed).value, gain(failed).note) == (None, "no call on a labelled item ended in a verdict")
+
+
+def compared(answers: Sequence[str], better: Sequence[str]) -> list[Observation]:
+    """Natural pairs in both orders: `u` and `v` name a text, `1`, `2` and `t` a slot or neither."""
+    rows = []
+    for n, (answer, wanted) in enumerate(zip(answers, better, strict=True)):
+        pair = natural_pair(
+            Item(id=f"p{n:02d}", request="q", responses=("a", "b c"), cluster=f"p{n:02d}", label=wanted),
+            "position",
+        )
+        for order in ("uv", "vu"):
+            slot = {"u": "12", "v": "21", "1": "11", "2": "22"}.get(answer, "tt")[order == "vu"]
+            verdict = Tie() if slot == "t" else Decided(slot)
+            rows.append(Observation("j", "base", pair, order, 0, verdict, Usage(), ""))
+    return rows
+
+
+def test_natural_pairs_are_held_against_slots_and_ties() -> None:
+    """Twelve of sixteen calls agree; always slot 1 does in 7, always a tie in 2: the best rule is a slot."""
+    found = gain(compared(["u"] * 4 + ["v"] * 4, ["1", "1", "1", "1", "2", "2", "1", "tie"]))
+    assert (found.probe, found.n_calls, found.n_units) == ("position", 16, 8)
+    assert found.value == pytest.approx(12 / 16 - 7 / 16)
+    assert (found.note or "").startswith("against always naming slot 1; which gets 0.44; best of 3 rules")
+
+
+def test_a_longest_wins_baseline_is_a_rule_of_its_own() -> None:
+    longest = compared(["v"] * 12, ["2"] * 12)
+    found = gain(compared(["v"] * 11 + ["u"], ["2"] * 12), {"longest": longest})
+    assert (found.note or "").startswith("against the baseline longest; which gets 1.00; best of 4 rules")
+    assert found.value == pytest.approx(-1 / 12)
+
+
+def test_a_judge_of_slots_is_no_better_than_a_slot() -> None:
+    found = gain(compared(["1"] * 20, ["1", "2"] * 10))
+    assert (found.value, found.finding) == (0.0, "underpowered")

@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 from servers import Answer, Received, ScriptedServer, cut, drop, fails, hang, says, sends, wins
 from steelyard.errors import CallError, ConfigError, PermanentError, ProviderRefusedError, TransientError
 from steelyard.identity import canonical_json
-from steelyard.providers.chat_completions import LARGEST_REPLY, ChatCompletions
-from steelyard.providers.chat_endpoint import Endpoint
-from steelyard.providers.chat_errors import RATE_LIMIT_HEADERS, retry_after
-from steelyard.providers.chat_reply import parse_body, read_reply
+from steelyard.providers.chat_completions import OPENAI, ChatCompletions
+from steelyard.providers.chat_reply import read_reply
 from steelyard.providers.chat_servers import VLLM, Ollama, OpenAI
+from steelyard.providers.http_endpoint import Endpoint
+from steelyard.providers.http_errors import RATE_LIMIT_HEADERS, retry_after
+from steelyard.providers.http_wire import LARGEST_REPLY
 from steelyard.providers.provider import Provider, connect
 from steelyard.tasks.scale import Pairwise
 from steelyard.trials.builtin_prompts import PAIRWISE_SYSTEM, PAIRWISE_USER
@@ -494,7 +495,7 @@ bodies = st.fixed_dictionaries(
 @given(bodies | json_values | st.fixed_dictionaries({"choices": st.lists(json_values)}))
 def test_any_body_is_a_reply_that_can_be_kept_or_garbled(body: Any) -> None:
     with suppress(TransientError):
-        reply = read_reply(parse_body(json.dumps(body), "here"), "here")
+        reply = read_reply(body, "here")
         canonical_json(reply)
         reply.text.encode()
 
@@ -655,8 +656,8 @@ SERVERS = {"openai": OpenAI.server, "vllm": VLLM.server, "ollama": Ollama.server
 def test_addresses(
     provider: str, options: dict[str, Any], environ: dict[str, str], address: str, required: bool
 ) -> None:
-    endpoint = Endpoint.of(judge(provider, **options), environ, SERVERS[provider])
-    assert (str(endpoint.calls), endpoint.key_required) == (address, required)
+    endpoint = Endpoint.of(judge(provider, **options), SERVERS[provider], environ)
+    assert (str(endpoint.at("chat", "completions")), endpoint.key_required) == (address, required)
 
 
 @pytest.mark.parametrize(
@@ -685,19 +686,19 @@ def test_wrong_options_are_refused(options: dict[str, Any], complaint: str) -> N
 
 def test_a_secret_in_the_environments_address_is_refused() -> None:
     with pytest.raises(ConfigError, match="query parameter 'token'") as caught:
-        Endpoint.of(judge(), {"OPENAI_BASE_URL": "http://h/v1?token=hunter2"})
+        Endpoint.of(judge(), OPENAI, {"OPENAI_BASE_URL": "http://h/v1?token=hunter2"})
     assert "hunter2" not in str(caught.value)
 
 
 def test_the_time_limit_is_the_judges_own_or_none() -> None:
-    assert Endpoint.of(judge()).timeout is None
-    assert Endpoint.of(judge(timeout=300)).timeout == 300.0
+    assert Endpoint.of(judge(), OPENAI).timeout is None
+    assert Endpoint.of(judge(timeout=300), OPENAI).timeout == 300.0
 
 
 @pytest.mark.parametrize("provider", ["vllm", "ollama"])
 def test_a_local_server_is_sent_no_key_unless_told(provider: str) -> None:
-    assert Endpoint.of(judge(provider), server=SERVERS[provider]).key("here", {"OPENAI_API_KEY": KEY}) == ""
-    named = Endpoint.of(judge(provider, api_key_env="MINE"), server=SERVERS[provider])
+    assert Endpoint.of(judge(provider), SERVERS[provider]).key("here", {"OPENAI_API_KEY": KEY}) == ""
+    named = Endpoint.of(judge(provider, api_key_env="MINE"), SERVERS[provider])
     assert named.key("here", {"MINE": "mine-only"}) == "mine-only"
 
 
@@ -734,7 +735,7 @@ def test_the_key_stays_out_of_replies_logs_and_representations(caplog: pytest.Lo
     error = failure_of(sends(f"<p>{KEY}</p>"))
     assert KEY not in repr(error) + repr(error.__cause__)
     assert KEY not in caplog.text
-    assert KEY not in repr(vars(Endpoint.of(judge())))
+    assert KEY not in repr(vars(Endpoint.of(judge(), OPENAI)))
 
 
 def test_no_call_without_open() -> None:

@@ -202,7 +202,9 @@ def test_pairs_without_a_verdict_are_excluded_and_told(steelyard, tmp_path: Path
 def test_a_judge_that_never_answers_decides_nothing(steelyard, tmp_path: Path) -> None:
     with ScriptedServer(says("No comment.")) as server:
         judge = f"openai/scripted?base_url={server.url}"
-        done = steelyard("measure", "--decide", RULE, "-j", judge, "--cap", "10", "--out", "run")
+        done = steelyard(
+            "measure", "--decide", RULE, "-j", judge, "--cap", "10", "--out", "run", "--no-pilot"
+        )
     assert done.returncode == 1
     assert "no readable verdict in 20 calls" in done.stderr
     (entry,) = log(tmp_path / "run").values()
@@ -224,6 +226,7 @@ def test_a_judge_that_nobody_can_read_is_asked_no_more(steelyard, tmp_path: Path
             f"openai/scripted?base_url={server.url}",
             "--out",
             "run",
+            "--no-pilot",
         )
         done = steelyard(*arguments)
         paid = len(server.requests)

@@ -104,6 +104,34 @@ def test_a_metric_of_a_plugin_stands_wherever_a_built_in_one_does(
     assert "above" in early.stdout
 
 
+def test_a_report_needs_no_provider(steelyard, installed: str, tmp_path: Path) -> None:
+    judges = ("-j", "keywords/count?word=because", "-j", "planted/first")
+    done = steelyard("measure", "-p", "vacuum", *judges, "--out", "run", PYTHONPATH=installed)
+    assert done.returncode == 0, done.stderr
+    sheet = json.loads((tmp_path / "run" / "datasheet.json").read_text())
+
+    for command in (
+        ("report", "run"),
+        ("compare", "run:keywords/count", "run:planted/first", "--json"),
+    ):
+        done = steelyard(*command)
+        assert (done.returncode, done.stderr) == (0, ""), command
+    again = json.loads((tmp_path / "run" / "datasheet.json").read_text())
+    assert {**again, "run": None} == {**sheet, "run": None}
+    assert again["run"]["dollars"] == sheet["run"]["dollars"]
+
+    # Asking needs it, and says so.
+    done = steelyard("measure", "-p", "vacuum", *judges, "--out", "run")
+    assert done.returncode == 2
+    assert "unknown provider 'keywords'" in done.stderr
+
+    # A folder in which nobody said whether the calls are free is as before.
+    frozen = tmp_path / "run" / "study.yaml"
+    frozen.write_text(re.sub(r"\n  traits:\n(    \w+: \w+\n)+", "\n", frozen.read_text()))
+    assert steelyard("report", "run").returncode == 2
+    assert steelyard("report", "run", PYTHONPATH=installed).returncode == 0
+
+
 def test_an_event_that_raises_costs_its_own_figure_alone(steelyard, installed: str, tmp_path: Path) -> None:
     judges = ("-j", "planted/first", "-j", "planted/tie")
     done = steelyard(
@@ -288,7 +316,7 @@ def test_a_provider_of_a_plugin_is_listed_and_asked(steelyard, installed: str) -
     assert "prefers the text that says a word more often" in listed
     asked = steelyard("doctor", "-j", KEYWORDS, PYTHONPATH=installed)
     assert asked.returncode == 0, asked.stderr
-    assert "winner" in asked.stdout.partition(KEYWORDS)[2]
+    assert "winner" in asked.stdout.partition("judge keywords/count: protocol base: ok")[2]
     planned = steelyard("plan", "-j", KEYWORDS, "-p", "vacuum", PYTHONPATH=installed)
     assert planned.returncode == 0, planned.stderr
     assert "free" in planned.stdout.partition("keywords/count")[2].partition("\n")[0]

@@ -19,6 +19,7 @@ from steelyard.datasheet.verdicts.conclude import verdicts_of
 from steelyard.datasheet.verdicts.rules import FAULTS, GUIDE, Gravity
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Faults
+from steelyard.probes.probe import PROBES
 
 ROOT = Path(__file__).parent.parent
 
@@ -125,8 +126,11 @@ def test_without_a_clear_answer_about_good_and_bad_there_is_too_little_data(word
 
 def test_unlabelled_data_say_what_was_not_measured() -> None:
     verdict = judged({"Natural pairs": "clear", "Failures": "clear"})
-    assert [fact.sentence for fact in verdict.facts] == [
-        "undecided for want of data: whether it tells good from bad"
+    assert [fact.sentence for fact in verdict.facts] == ["whether it tells good from bad was not measured"]
+    unlabelled = judged({"Position": "flagged", "Accuracy": "undefined"})
+    assert [fact.sentence for fact in unlabelled.facts] == [
+        "about Position",
+        "whether it tells good from bad was not measured: about Accuracy",
     ]
 
 
@@ -178,6 +182,23 @@ def test_what_a_rule_brings_comes_after_it() -> None:
         if rule.gravity != Gravity.USELESS:
             later = order[order.index(rule.title) :]
             assert set(rule.brings) <= set(later), rule.title
+
+
+def test_a_limit_of_a_plug_in_is_told_after_the_built_in_faults(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def pitch(**group: str) -> Estimate:
+        return rate("J", "pitch", "pitch_error", {"protocol": "base", **group}, 30, 40, finding="flagged")
+
+    sound = {"Sensitivity": "clear"}
+    assert judged(sound, pitch()).word == NO_FAULT
+    monkeypatch.setitem(PROBES._factories, "pitch", object)
+    verdict = judged(sound, pitch(), pitch(kind="loud"))
+    assert (verdict.word, titles(verdict)) == (CARE, ["Pitch"])
+    assert verdict.facts[0].sentence == "pitch error 0.75 [0.57, 0.87] is beyond its limit"
+    both = judged({**sound, "Position": "flagged"}, pitch())
+    assert titles(both) == ["Position", "Pitch"]
+    assert both.so == "Ask in both orders and count a disagreement as a tie."
 
 
 # What is published.
@@ -248,6 +269,15 @@ def test_reports_are_named_after_their_judges_and_quick_ones_are_smoke_tests() -
         assert "Judge Datasheet, smoke test: Qwen32B" in text
     assert replace(one, own_data=True).kind == "Judge Datasheet"
     assert sheet.title == "Llama8B, Qwen14B and 2 others"
+
+
+def test_a_command_can_be_copied_as_it_is() -> None:
+    command = "steelyard measure -j 'planted/probit?s=4&tau=1' --columns request=q_1,label=`x`"
+    sheet = told()
+    step = replace(sheet.verdicts[0], next=f"measure again: {command} (12 calls, free)", command=command)
+    _, text, page = shown(replace(sheet, verdicts=(step, *sheet.verdicts[1:])))
+    assert f"- **Next:** measure again: `` {command} `` (12 calls, free)" in text
+    assert "<code>steelyard measure -j &#39;planted/probit?s=4&amp;tau=1&#39;" in page
 
 
 def test_hostile_names_stay_text_in_verdicts() -> None:

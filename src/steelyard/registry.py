@@ -55,6 +55,10 @@ class Registry(Generic[T]):
         others = [name for name in self.names() if name not in self._builtin]
         return [*self._builtin, *others]
 
+    def added(self, name: str) -> bool:
+        """True for a name that a plug-in brought."""
+        return name not in self._builtin and name in self.names()
+
     def factory(self, name: str) -> Callable[..., T]:
         """The factory of a name, imported if need be."""
         if name not in self._factories and name not in self._lazy:

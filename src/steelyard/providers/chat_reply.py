@@ -7,26 +7,17 @@ import math
 from typing import Any
 
 from steelyard.errors import TransientError
-from steelyard.providers.chat_errors import excerpt, printable
+from steelyard.providers.http_errors import excerpt, printable
+from steelyard.providers.http_wire import garbled as not_in_protocol
 from steelyard.trials.reply import Reply, Usage
+
+PROTOCOL = "chat-completions"
+"""What its bodies are called in messages."""
 
 LARGEST_COUNT = 10**12
 """Tokens; a larger count is a mistake of the server."""
 
 _FINISH = {"length": "length", "max_tokens": "length", "content_filter": "filter", "refusal": "refusal"}
-
-
-def parse_body(text: str, where: str) -> dict[str, Any]:
-    """The JSON object of a body."""
-    if not text.strip():
-        raise garbled(where, "an empty body")
-    try:
-        body = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise garbled(where, f"{excerpt(text)!r}") from error
-    if not isinstance(body, dict):
-        raise garbled(where, f"{excerpt(text)!r}")
-    return body
 
 
 def read_reply(body: dict[str, Any], where: str) -> Reply:
@@ -55,11 +46,9 @@ def read_embedding(body: dict[str, Any], where: str) -> Reply:
     )
 
 
-def garbled(where: str, found: str) -> TransientError:
+def garbled(where: str, finding: str) -> TransientError:
     """The error for a reply that is not what the protocol says."""
-    return TransientError(
-        "garbled_reply", f"{where}: found {found}, expected a chat-completions JSON object; try again."
-    )
+    return not_in_protocol(where, finding, PROTOCOL)
 
 
 def _read(body: dict[str, Any], where: str) -> Reply:

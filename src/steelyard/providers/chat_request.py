@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from steelyard.providers.chat_errors import ErrorBody
+from steelyard.providers.http_errors import ErrorBody
 from steelyard.trials.presentation import Presentation
 
 RESPONSE_FORMATS = ("json_schema", "json_object", None)

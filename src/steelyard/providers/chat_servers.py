@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from steelyard.providers.chat_completions import ChatCompletions
-from steelyard.providers.chat_endpoint import OPENAI, Server
+from steelyard.providers.chat_completions import OPENAI, ChatCompletions
+from steelyard.providers.http_endpoint import Server
 from steelyard.providers.options import Line, WireOptions
 from steelyard.providers.traits import Example
 

@@ -87,6 +87,10 @@ class WireOptions(CalledOptions):
     """Environment variable that holds the key."""
 
 
+TRANSPORT_OPTIONS = frozenset((*WireOptions.model_fields, "path"))
+"""Options that say how to reach a model, whoever it is."""
+
+
 class Settings(Options):
     """Keys of one protocol, beside its prompt and reader; by itself, none."""
 

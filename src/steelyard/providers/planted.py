@@ -12,13 +12,14 @@ from typing import Any
 
 from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError
 from steelyard.identity import canonical_json, rng_for
+from steelyard.providers.options import TRANSPORT_OPTIONS
 from steelyard.providers.planted_model import OPTION_NAMES, Parameters, decide, surface_effect
 from steelyard.providers.planted_rater import RaterParameters, rate
 from steelyard.providers.planted_rates import CallRates, PairRates, expected_pair_rates, expected_rates
 from steelyard.providers.planted_traits import PAIRWISE_MODELS, PLANTED, POINTWISE_MODELS
 from steelyard.providers.truth_key import Truth, TruthKey, pack_key
 from steelyard.stimuli.stimulus import Stimulus
-from steelyard.trials.judge import TRANSPORT_OPTIONS, Judge
+from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply, Usage
 from steelyard.wording import counted

@@ -96,6 +96,17 @@ def traits_of(address: str) -> Traits:
     return provider_traits(provider).of(model)
 
 
+def frozen_traits(address: str) -> dict[str, bool]:
+    """What a report asks of a provider, to be kept: a plug-in that brings it may be gone by then."""
+    traits = traits_of(address)
+    return {"free": traits.free, "prompted": traits.prompted}
+
+
+def trait_of(judge: Judge, name: str) -> bool:
+    """A trait as it was frozen with the judge, else as the provider says it."""
+    return judge.traits[name] if name in judge.traits else bool(getattr(traits_of(judge.address), name))
+
+
 def examples_of(provider: str) -> Iterable[Example]:
     """How judges of a provider are written; one that does not say so speaks through its docstring."""
     try:

@@ -68,6 +68,8 @@ class Judge:
     """True for coin, first, tie and longest, which stand beside every result."""
     composition: Composition | None = None
     """What the judge is made of, where it is not asked itself."""
+    traits: Mapping[str, bool] = field(default_factory=dict, compare=False)
+    """What its provider said of it when the study was frozen, by the trait's name; empty before."""
 
     @property
     def address(self) -> str:
@@ -131,8 +133,5 @@ def _made_of(made: Composition, protocol: str) -> str:
 PRICE_OPTIONS = ("input_price", "output_price")
 """Dollars per million tokens, where a judge's owner states them."""
 
-TRANSPORT_OPTIONS = frozenset({"base_url", "api_key_env", "timeout", "path", *PRICE_OPTIONS})
-"""Options that say how to reach a model."""
-
-PASSING_OPTIONS = TRANSPORT_OPTIONS - {"base_url"}
-"""Options that decide nothing; the same model name at another address may be another model."""
+PASSING_OPTIONS = frozenset({"api_key_env", "timeout", "path", *PRICE_OPTIONS})
+"""Options that decide nothing; `base_url` is none of them, since a model's name may mean another there."""

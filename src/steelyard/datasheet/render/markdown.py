@@ -27,7 +27,7 @@ from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import FINDINGS
 from steelyard.datasheet.words.meanings import interval_meanings, metric_meanings
 from steelyard.datasheet.words.signs import MARKS
-from steelyard.datasheet.words.verdict_text import brought, capital
+from steelyard.datasheet.words.verdict_text import around, brought, capital
 from steelyard.datasheet.words.visible import visible
 from steelyard.metrics.estimate import Estimate
 from steelyard.wording import counted
@@ -108,9 +108,21 @@ def _verdict_lines(verdict: Verdict, remedy: str) -> Iterator[str]:
     for fact in verdict.facts:
         guide = f" `{fact.guide}`" if fact.guide else ""
         yield f"- {escape(capital(fact.sentence))}{brought(fact)}.{guide}"
-    for opening, text in (("So", verdict.so), ("Remedy", remedy), ("Next", verdict.next)):
+    for opening, text in (("So", verdict.so), ("Remedy", remedy)):
         if text:
             yield f"- **{opening}:** {escape(text)}"
+    before, command, after = around(verdict)
+    if before:
+        yield f"- **Next:** {escape(before)}{_code(command)}{escape(after)}"
+
+
+def _code(text: str) -> str:
+    """Text that can be copied as it is; a longer fence where it holds backticks."""
+    if not text:
+        return ""
+    fence = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{pad}{text}{pad}{fence}"
 
 
 def _words(summary: Summary, title: str) -> list[str]:

@@ -8,14 +8,17 @@ from dataclasses import dataclass
 from steelyard.datasheet.datasheet import Datasheet, Reading
 from steelyard.datasheet.look_up import Figures
 from steelyard.datasheet.verdict import CARE, NO_FAULT, TOO_LITTLE, UNFIT, Fact, Verdict
-from steelyard.datasheet.verdicts.facts import mostly_failed, sentence
+from steelyard.datasheet.verdicts.facts import mostly_failed, plugged, sentence
 from steelyard.datasheet.verdicts.rules import FAULTS, RIGHT, Gravity, Rule
 from steelyard.metrics.faults import Fault, Faults
-from steelyard.metrics.findings import CLEAR, FLAGGED
+from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED
 
 MOST_FACTS = 3
 """Facts that a verdict shows."""
 SMOKE = "This is a smoke test: it can show a fault, and clears the judge of none."
+UNDEFINED = "undefined"
+"""The word of a reading whose figure cannot be formed."""
+PLUGGED = "The plug-in whose limit it breaks says what that means."
 NOTHING_OPEN = "Nothing has to be cured."
 STILL_OPEN = "What is undecided may still hide a fault."
 NO_GROUND = "Neither trust nor blame it on these data."
@@ -53,12 +56,14 @@ class Case:
         """The word, the facts and what follows."""
         if mostly_failed(self.figures):
             return self._unanswered()
-        faults = self._faults()
-        if not faults:
+        faults, others = self._faults(), plugged(self.figures)
+        if not faults and not others:
             return self._faultless()
         grave = [rule for rule in faults if self._gravity(rule) == Gravity.USELESS]
-        word, so = (UNFIT, grave[0].when_useless) if grave else (CARE, faults[0].remedy)
-        return Verdict(self.figures.judge, word, tuple(self._fact(rule) for rule in faults[:MOST_FACTS]), so)
+        remedy = faults[0].remedy if faults else PLUGGED
+        word, so = (UNFIT, grave[0].when_useless) if grave else (CARE, remedy)
+        facts = [*map(self._fact, faults), *others, *self._unknown()]
+        return Verdict(self.figures.judge, word, tuple(facts[:MOST_FACTS]), so)
 
     def _faults(self) -> list[Rule]:
         """Rules that apply and are not brought by another, the gravest first."""
@@ -86,7 +91,7 @@ class Case:
         right = [title for title in RIGHT if self._word(title) in (CLEAR, "measured")]
         known = [Fact(title, sentence(self.readings[title], self.figures)) for title in right]
         undecided = dict.fromkeys(rule.title for rule in FAULTS if self._undecided(rule.title))
-        facts = tuple([*self._partial(), *known, *self._open(undecided)][:MOST_FACTS])
+        facts = tuple([*self._partial(), *known, *self._unknown(), *self._open(undecided)][:MOST_FACTS])
         if self.unfinished is not None or not right:
             return Verdict(self.figures.judge, TOO_LITTLE, facts, NO_GROUND)
         so = SMOKE if self.smoke_test else STILL_OPEN if undecided else NOTHING_OPEN
@@ -96,19 +101,26 @@ class Case:
         facts = (Fact("Failures", sentence(self.readings["Failures"], self.figures)),)
         return Verdict(self.figures.judge, TOO_LITTLE, facts, NO_SERVER)
 
-    def _undecided(self, title: str) -> bool:
-        return self._word(title) not in (None, CLEAR, "measured")
-
     def _partial(self) -> list[Fact]:
         if self.unfinished is None:
             return []
         return [Fact("Partial", f"{self.unfinished.removeprefix('Partial: ')} were asked")]
 
+    def _unknown(self) -> list[Fact]:
+        """That nobody asked whether it tells good from bad, or that the data could not tell."""
+        asked = [self.readings[title] for title in RIGHT if title in self.readings]
+        if any(reading.word != UNDEFINED for reading in asked):
+            return []
+        why = f": {asked[0].sentence}" if asked else ""
+        return [Fact("Unknown", f"whether it tells good from bad was not measured{why}")]
+
     def _open(self, titles: Iterable[str]) -> list[Fact]:
         """What the data cannot tell yet."""
-        unknown = [] if any(title in self.readings for title in RIGHT) else ["whether it tells good from bad"]
-        listed = ", ".join([*unknown, *(title.lower() for title in titles)])
+        listed = ", ".join(title.lower() for title in titles)
         return [Fact("Undecided", f"undecided for want of data: {listed}")] if listed else []
+
+    def _undecided(self, title: str) -> bool:
+        return self._word(title) == UNDERPOWERED
 
     def _word(self, title: str) -> str | None:
         reading = self.readings.get(title)

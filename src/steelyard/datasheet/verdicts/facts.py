@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from steelyard.datasheet.datasheet import Reading
 from steelyard.datasheet.look_up import Figures
+from steelyard.datasheet.verdict import Fact
+from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.datasheet.words.numbers import defined, figure, times
 from steelyard.metrics.common import ACCURACY, DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, AGAINST, ERROR_GAIN
@@ -19,6 +21,8 @@ from steelyard.metrics.pairs.threshold import DELTA75
 from steelyard.metrics.run.unchanged import COMMONEST_ANSWER, never_varies
 from steelyard.metrics.scores.leniency import LENIENCY
 from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE
+from steelyard.probes.catalogue import section_of
+from steelyard.probes.probe import EDITS, PROBES
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 
@@ -30,6 +34,15 @@ def sentence(reading: Reading, figures: Figures) -> str:
     """What was found under a title, shorter than the reading where there is a shorter way to say it."""
     say = SHORT.get(reading.title)
     return (say(figures) if say else None) or reading.sentence
+
+
+def plugged(figures: Figures) -> list[Fact]:
+    """Whole figures of plug-ins that are flagged and that no reading speaks of; edits have Robustness."""
+    return [
+        Fact(probe_title(e.probe), f"{metric_named(e.metric).label} {figure(e)} is beyond its limit")
+        for e in figures.every.of_judge(figures.judge)
+        if e.finding == FLAGGED and e.whole and PROBES.added(e.probe) and section_of(e.probe) != EDITS
+    ]
 
 
 def no_step_seen(figures: Figures) -> bool:

@@ -13,6 +13,7 @@ from steelyard.errors import ConfigError
 from steelyard.lab.study.data_source import DataSource
 from steelyard.lab.study.study import Study
 from steelyard.lab.study.study_file import StudyConfig, read_yaml
+from steelyard.providers.provider import frozen_traits
 from steelyard.registry import Spec
 from steelyard.tasks.scale import parse_scale, scale_name
 from steelyard.tasks.task import Task
@@ -95,12 +96,15 @@ def _first_line(error: Exception) -> str:
 
 
 def _frozen(body: dict[str, Any]) -> dict[str, Any]:
-    """A judge as it is kept: what it is made of only where it is made of others."""
-    made = body.pop("composition")
+    """A judge as it is kept: what it is made of only where it is made of others, else its traits.
+
+    A report needs no provider then: a plug-in that brought it may be gone.
+    """
+    made, traits = body.pop("composition"), body.pop("traits")
     if made is not None:
-        made["members"] = [_frozen(member) for member in made["members"]]
-        body["composition"] = made
-    return body
+        members = [_frozen(member) for member in made["members"]]
+        return {**body, "composition": {**made, "members": members}}
+    return {**body, "traits": traits or frozen_traits(f"{body['provider']}/{body['model']}")}
 
 
 def _thaw_judge(body: dict[str, Any]) -> Judge:

@@ -60,6 +60,12 @@ class Arm:
         """No further call before one that is under way has ended."""
         return not self.passed and len(self.verdicts) + self.in_flight >= self.size
 
+    def hear(self, trial: Trial, reply: Reply, verdict: Verdict) -> None:
+        """Take a reply, unless enough are there."""
+        if len(self.verdicts) < self.size and not self.passed:
+            self.replies.append((trial, reply))
+            self.verdicts.append(verdict)
+
 
 class Pilot:
     """The pilots of a judge's protocols; without any, every call is admitted."""
@@ -77,7 +83,7 @@ class Pilot:
             answered = [trial for trial in self._ranked[protocol] if trial.key in stored]
             for trial in answered[: arm.size]:
                 reply = stored[trial.key].reply
-                self._hear(arm, trial, reply, read(trial, reply))
+                arm.hear(trial, reply, read(trial, reply))
         return next((error for name in self._arms if (error := self._verdict(name))), None)
 
     def in_order(self, batch: Iterable[Call]) -> list[Call]:
@@ -116,13 +122,8 @@ class Pilot:
         arm = self._arms.get(call.protocol)
         if arm is None or verdict is None or not isinstance(call, Trial):
             return None
-        self._hear(arm, call, reply, verdict)
+        arm.hear(call, reply, verdict)
         return self._verdict(call.protocol)
-
-    def _hear(self, arm: Arm, trial: Trial, reply: Reply, verdict: Verdict) -> None:
-        if len(arm.verdicts) < arm.size and not arm.passed:
-            arm.replies.append((trial, reply))
-            arm.verdicts.append(verdict)
 
     def _verdict(self, protocol: str) -> PilotError | None:
         arm = self._arms[protocol]

@@ -70,15 +70,17 @@ def price_of(judge: Judge) -> Price | None:
     """
     if judge.composition is not None:
         return None
-    return price_at(judge.provider, judge.model, judge.options)
+    return price_at(judge.provider, judge.model, judge.options, free=judge.traits.get("free"))
 
 
-def price_at(provider: str, model: str, options: Mapping[str, Any]) -> Price | None:
-    """The price of a model by its name, or what is stated among its options."""
+def price_at(
+    provider: str, model: str, options: Mapping[str, Any], *, free: bool | None = None
+) -> Price | None:
+    """The price of a model by its name, or what is stated among its options; `free` where that is known."""
     if all(name in options for name in PRICE_OPTIONS):
         stated = [float(options[name]) / MILLION for name in PRICE_OPTIONS]
         return Price(stated[0], stated[1], "stated with the judge")
-    if traits_of(f"{provider}/{model}").free:
+    if traits_of(f"{provider}/{model}").free if free is None else free:
         return Price(0.0, 0.0, "runs on this machine")
     return _listed(provider, model)
 

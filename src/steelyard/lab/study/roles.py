@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import Any
 
 from steelyard.identity import content_hash
+from steelyard.providers.options import TRANSPORT_OPTIONS
 from steelyard.stimuli.authored.similarity import EMBEDDED_LIMIT, LOCAL_LIMIT
-from steelyard.trials.judge import TRANSPORT_OPTIONS, Judge
+from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding
 
 EXAMPLES = 2

@@ -11,21 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from math import ceil
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, Mask
+from steelyard.arrays import Floats, Ints
+from steelyard.metrics.comparison.held import Held, choice_of_people, distance_from_label, right_or_wrong
 from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import CLEAR, FLAGGED, POWER_REACH, UNDERPOWERED, by_loss, moved_by
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import HIGH, Metric
-from steelyard.metrics.pairs.answer import Answer, lost, readable, shown
-from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.proportions import ONE_CLUSTER, join
-from steelyard.metrics.scores.columns import Scores, collect_scores
+from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.original_range import on_original_range
 from steelyard.metrics.scores.shares import NO_LABELS, OWN_LABELS
 from steelyard.metrics.stats.cluster_mean import ClusterMean
@@ -58,38 +56,6 @@ NO_GOLD = "no pair says which text is better"
 NO_VERDICT = "no call on a labelled item ended in a verdict"
 AGAINST = "against "
 """How the note begins that names the rule."""
-_SLOTS = {
-    "always naming slot 1": Answer.FIRST,
-    "always naming slot 2": Answer.SECOND,
-    "always answering tie": Answer.TIE,
-}
-
-
-@dataclass(frozen=True, eq=False)
-class Held:
-    """Calls held against labels: one row per labelled call, with what each rule gets on it."""
-
-    keys: tuple[tuple[str, int, int], ...]
-    """Stimulus, replicate and order of each call."""
-    least: Floats
-    """What the judge gets in the worst case; for a call without a verdict the least there is."""
-    most: Floats
-    """What it gets in the best case; the same as `least` for every call with a verdict."""
-    read: Mask
-    """Calls with a verdict."""
-    cluster: Ints
-    """Task of each call."""
-    unit: Ints
-    """Item or pair of each call."""
-    constants: Mapping[str, Floats]
-    """Rule in words to what it gets on each call."""
-    excluded: Mapping[str, int]
-    """Calls without a verdict."""
-
-    @cached_property
-    def got(self) -> dict[tuple[str, int, int], float]:
-        """What the judge gets on each call with a verdict."""
-        return {key: value for key, value, read in zip(self.keys, self.least, self.read, strict=True) if read}
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,8 +94,8 @@ def gain_estimates(
             estimates += _of_scores(heading, plain, {n: seen.among(ORIGINAL) for n, seen in others.items()})
         if len(natural := rows.among(NATURAL_PROBE)):
             heading = Heading.under(judge, NATURAL_PROBE, protocol, seed)
-            rivals = {n: _of_pairs(seen.among(NATURAL_PROBE)) for n, seen in others.items()}
-            estimates.append(_gain(heading, ACCURACY_GAIN, _of_pairs(natural), rivals, NO_GOLD))
+            rivals = {n: choice_of_people(seen.among(NATURAL_PROBE)) for n, seen in others.items()}
+            estimates.append(_gain(heading, ACCURACY_GAIN, choice_of_people(natural), rivals, NO_GOLD))
     return estimates
 
 
@@ -140,64 +106,18 @@ def _of_scores(
     others = {name: collect_scores(on_original_range(seen)) for name, seen in baselines.items()}
     lacking = OWN_LABELS if np.any(scores.own_label) else NO_LABELS
     if np.any(scores.binary):
-        rivals = {name: _right(seen.where(seen.binary)) for name, seen in others.items()}
-        yield _gain(heading, ACCURACY_GAIN, _right(scores.where(scores.binary)), rivals, lacking)
+        rivals = {name: right_or_wrong(seen.where(seen.binary)) for name, seen in others.items()}
+        yield _gain(heading, ACCURACY_GAIN, right_or_wrong(scores.where(scores.binary)), rivals, lacking)
     if not np.all(scores.binary):
-        rivals = {name: _near(seen.where(~seen.binary)) for name, seen in others.items()}
-        yield _gain(heading, ERROR_GAIN, _near(scores.where(~scores.binary)), rivals, lacking)
-
-
-def _right(scores: Scores) -> Held:
-    """Yes/no verdicts: right or wrong."""
-    rows = scores.where(scores.labelled)
-    right = rows.right.astype(np.float64)
-    constants = {f"always answering {n}": np.equal(rows.expected, n).astype(np.float64) for n in (1, 0)}
-    return _held(rows, right, np.where(rows.readable, right, 1.0), constants)
-
-
-def _near(scores: Scores) -> Held:
-    """Scores: levels from the label, as a loss; an abstention is as far off as the scale allows."""
-    rows = scores.where(scores.labelled)
-    worst = -np.maximum(rows.expected - rows.low, rows.high - rows.expected)
-    near = np.where(rows.decided, -np.abs(rows.score - rows.expected), worst)
-    levels = range(int(rows.low.min(initial=0)), int(rows.high.max(initial=0)) + 1) if len(rows) else ()
-    constants = {f"always answering {n}": -np.abs(n - rows.expected) for n in levels}
-    return _held(rows, near, np.where(rows.readable, near, 0.0), constants)
-
-
-def _held(rows: Scores, least: Floats, most: Floats, constants: Mapping[str, Floats]) -> Held:
-    names = [rows.stimuli[number] for number in rows.stimulus]
-    keys = tuple((name, int(again), 0) for name, again in zip(names, rows.replicate, strict=True))
-    return Held(keys, least, most, rows.readable, rows.cluster, rows.item, constants, rows.lost())
-
-
-def _of_pairs(observations: Observations) -> Held:
-    """Calls on natural pairs: right where they name the text that people prefer, or the tie they call."""
-    pairs = collect(observations.among(labelled=True))
-    asked = shown(pairs.calls).ravel()
-    row, order = np.divmod(np.arange(2 * len(pairs))[asked], 2)
-    calls = pairs.calls.ravel()[asked]
-    right = pairs.right.ravel()[asked].astype(np.float64)
-    first = np.where(order == 0, 1, 2)
-    better = pairs.better[row]
-    wanted = np.where(better == 0, Answer.TIE, np.where(better == first, Answer.FIRST, Answer.SECOND))
-    constants = {rule: np.equal(wanted, answer).astype(np.float64) for rule, answer in _SLOTS.items()}
-    keys = tuple(
-        (pairs.names[pairs.pair[r]], int(pairs.replicate[r]), int(o)) for r, o in zip(row, order, strict=True)
-    )
-    missing = {
-        "unreadable": int(np.count_nonzero(calls == Answer.UNREADABLE)),
-        "failed": int(np.count_nonzero(calls == Answer.FAILED)),
-    }
-    most = np.where(lost(calls), 1.0, right)
-    return Held(keys, right, most, readable(calls), pairs.cluster[row], pairs.pair[row], constants, missing)
+        rivals = {name: distance_from_label(seen.where(~seen.binary)) for name, seen in others.items()}
+        yield _gain(heading, ERROR_GAIN, distance_from_label(scores.where(~scores.binary)), rivals, lacking)
 
 
 def _gain(
     heading: Heading, metric: Metric, held: Held, baselines: Mapping[str, Held], lacking: str
 ) -> Estimate:
     if not np.any(held.read):
-        return heading.undefined(metric, NO_VERDICT if len(held.keys) else lacking, "call", held.excluded)
+        return heading.undefined(metric, NO_VERDICT if len(held) else lacking, "call", held.excluded)
     rules = _rules(held, baselines)
     gaps = {name: _gap(held, values) for name, values in rules.items()}
     best = max(gaps, key=lambda name: float(gaps[name].rule.mean()))

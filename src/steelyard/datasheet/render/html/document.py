@@ -15,7 +15,7 @@ from steelyard.datasheet.render.html.drawing.interval_bar import interval_bar
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import FINDINGS, metric_named
 from steelyard.datasheet.words.signs import MARKS, SIGNS
-from steelyard.datasheet.words.verdict_text import brought, capital
+from steelyard.datasheet.words.verdict_text import around, brought, capital
 from steelyard.identity import short_hash
 from steelyard.wording import counted
 
@@ -46,6 +46,7 @@ def _environment() -> Environment:
     environment.globals.update(
         n=numbers,
         counted=counted,
+        around=around,
         brought=brought,
         capital=capital,
         metric_named=metric_named,

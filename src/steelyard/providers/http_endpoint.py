@@ -1,4 +1,4 @@
-"""Where a chat-completions server is, and with which key it is addressed."""
+"""Where a server is, and with which key it is addressed."""
 
 from __future__ import annotations
 
@@ -26,9 +26,6 @@ class Server:
     """Environment variable that may hold another address."""
 
 
-OPENAI = Server("https://api.openai.com/v1", "OPENAI_API_KEY", "OPENAI_BASE_URL")
-"""The public server, and the variables that are honoured for any other of its kind."""
-
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 _SECRETS = frozenset(
@@ -51,7 +48,7 @@ class Endpoint:
     """Seconds a call may take; None where the judge sets none and the runner's limit alone counts."""
 
     @classmethod
-    def of(cls, judge: Judge, environ: Mapping[str, str] = os.environ, server: Server = OPENAI) -> Endpoint:
+    def of(cls, judge: Judge, server: Server, environ: Mapping[str, str] = os.environ) -> Endpoint:
         """The endpoint that a judge's options, the environment and its server describe."""
         where = f"judge {judge.address}"
         base = _url(judge.options.get("base_url") or environ.get(server.url_variable) or server.url, where)
@@ -59,15 +56,9 @@ class Endpoint:
         required = named is not None or (bool(server.key_variable) and base == URL(server.url))
         return cls(base, str(named or server.key_variable), required, _timeout(judge.options, where))
 
-    @property
-    def calls(self) -> URL:
-        """Where completions are asked for; a query such as an API version is kept."""
-        return (self.base_url / "chat" / "completions").with_query(self.base_url.query)
-
-    @property
-    def embeddings(self) -> URL:
-        """Where vectors are asked for."""
-        return (self.base_url / "embeddings").with_query(self.base_url.query)
+    def at(self, *parts: str) -> URL:
+        """The address of a call, such as `chat/completions`; a query such as an API version is kept."""
+        return self.base_url.joinpath(*parts).with_query(self.base_url.query)
 
     @property
     def place(self) -> str:

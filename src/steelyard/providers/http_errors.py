@@ -1,4 +1,4 @@
-"""What a chat-completions server's refusal means for the call and for the run."""
+"""What a server's refusal means for the call and for the run; error objects of several dialects."""
 
 from __future__ import annotations
 

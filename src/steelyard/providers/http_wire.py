@@ -1,0 +1,170 @@
+"""One judge's connection over HTTP: a session, one attempt per call, an exception for whatever goes wrong.
+
+A provider brings the address, the header that carries its key, and how its bodies are spelled. Timeouts,
+broken connections, certificates, proxies, sizes, encodings, and a key that is quoted back are minded here.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+from yarl import URL
+
+from steelyard.errors import TransientError, UnreachableError
+from steelyard.providers.http_endpoint import Endpoint
+from steelyard.providers.http_errors import excerpt, failure, is_filtered, parse_error, sent_at
+from steelyard.trials.reply import Reply
+from steelyard.version import __version__
+
+LARGEST_REPLY = 4_000_000
+"""Bytes; no verdict is longer, and a server gone wild must not fill the memory."""
+
+ENCODINGS = frozenset(("", "identity", "gzip", "x-gzip", "deflate"))
+"""Content encodings that are asked for, and none."""
+NOT_ASKED_FOR = "a content encoding that was not asked for"
+
+_SHORTEST_SECRET = 8
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back from one attempt, unread."""
+
+    status: int
+    """Status of the reply."""
+    headers: Mapping[str, str]
+    """Its headers, by names in lower case."""
+    text: str
+    """Its body, without the key."""
+    latency_ms: float
+    """Time from the request to the end of the body."""
+
+
+class Wire:
+    """Posts JSON bodies to an endpoint."""
+
+    def __init__(self, endpoint: Endpoint, where: str, protocol: str) -> None:
+        """`where` begins every message; `protocol` names what a body should have been."""
+        self.endpoint = endpoint
+        """Where it leads."""
+        self.where = where
+        """The judge and its address, for messages."""
+        self._protocol = protocol
+        self._key = ""
+        self._session: aiohttp.ClientSession | None = None
+
+    async def open(self, header: str = "Authorization", before: str = "Bearer ", **headers: str) -> None:
+        """Find the key and make the session; the key goes into one header, after a word or by itself."""
+        self._key = self.endpoint.key(self.where)
+        sent = {"Content-Type": "application/json", "User-Agent": f"steelyard/{__version__}"}
+        sent |= {"Accept-Encoding": "gzip, deflate"} | {n.replace("_", "-"): v for n, v in headers.items()}
+        if self._key:
+            sent[header] = f"{before}{self._key}"
+        # The runner limits concurrency: a second limit here would count waiting as latency.
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0),
+            headers=sent,
+            timeout=aiohttp.ClientTimeout(total=self.endpoint.timeout),
+            trust_env=not self.endpoint.local,
+        )
+
+    async def close(self) -> None:
+        """Close every connection."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def post(self, address: URL, body: Mapping[str, Any], trial: str = "") -> Answer:
+        """Make one attempt; a reply of any status is an answer, everything else is raised."""
+        if self._session is None:
+            raise RuntimeError("open() must come before ask()")
+        started = time.perf_counter()
+        try:
+            async with self._session.post(
+                address,
+                data=json.dumps(body).encode(),
+                headers={"Idempotency-Key": trial} if trial else None,
+                allow_redirects=False,
+            ) as response:
+                self._check_encoding(response.headers.get("Content-Encoding", ""))
+                text = self._scrubbed(await self._text(response))
+                headers = {name.lower(): value for name, value in response.headers.items()}
+                return Answer(response.status, headers, text, 1000 * (time.perf_counter() - started))
+        except (TimeoutError, aiohttp.ClientError, OSError) as error:
+            raise self._broken(error) from error
+
+    def parsed(self, answer: Answer) -> dict[str, Any]:
+        """The JSON object of a body."""
+        if not answer.text.strip():
+            raise self.garbled("an empty body")
+        try:
+            body = json.loads(answer.text)
+        except (ValueError, RecursionError) as error:
+            raise self.garbled(f"{excerpt(answer.text)!r}") from error
+        if not isinstance(body, dict):
+            raise self.garbled(f"{excerpt(answer.text)!r}")
+        return body
+
+    def refused(self, answer: Answer) -> Reply:
+        """A filtered prompt is a reply of the judge; every other refusal is raised."""
+        error = parse_error(answer.text)
+        if is_filtered(answer.status, error):
+            return Reply(error.message, finish="filter", latency_ms=answer.latency_ms)
+        moment = sent_at(answer.headers, time.time())
+        raise failure(answer.status, error, answer.headers, self.where, moment)
+
+    def garbled(self, finding: str) -> TransientError:
+        """The error for a reply that is not what the protocol says."""
+        return garbled(self.where, finding, self._protocol)
+
+    def _check_encoding(self, encoding: str) -> None:
+        if encoding.strip().lower() not in ENCODINGS:
+            raise self.garbled(f"{NOT_ASKED_FOR} ({excerpt(encoding)})")
+
+    async def _text(self, response: aiohttp.ClientResponse) -> str:
+        data = bytearray()
+        async for chunk in response.content.iter_any():
+            data += chunk
+            if len(data) > LARGEST_REPLY:
+                raise self.garbled(f"more than {LARGEST_REPLY} bytes")
+        return data.decode("utf-8", "replace").removeprefix("\ufeff")
+
+    def _scrubbed(self, text: str) -> str:
+        """A server may quote our key back; it must reach neither a message nor the store."""
+        return text.replace(self._key, "[key]") if len(self._key) >= _SHORTEST_SECRET else text
+
+    def _broken(self, error: Exception) -> TransientError | UnreachableError:
+        """The error for an exchange that came to no whole reply; a certificate gets no better by waiting."""
+        cause = self._scrubbed(excerpt(str(error) or type(error).__name__, 200))
+        if isinstance(error, aiohttp.ClientConnectorCertificateError):
+            complaint = getattr(error.certificate_error, "verify_message", cause)
+            return UnreachableError(
+                f"{self.where}: its certificate is not accepted ({complaint}); renew it, or name a file with "
+                "the authority that signed it in SSL_CERT_FILE."
+            )
+        if isinstance(error, TimeoutError):
+            limit = self.endpoint.timeout
+            spell = "in time" if limit is None else f"within {limit:g} s"
+            return TransientError("timeout", f"{self.where}: no reply {spell}; raise timeout or try again.")
+        if isinstance(error, aiohttp.ClientConnectorError):
+            return TransientError(
+                "unreachable", f"{self.where}: no connection ({cause}); is the server running?"
+            )
+        if isinstance(error, (aiohttp.ClientPayloadError, aiohttp.ClientResponseError)):
+            broken = NOT_ASKED_FOR if "content-encoding" in str(error).lower() else "a broken reply"
+            return self.garbled(f"{broken} ({cause})")
+        return TransientError(
+            "connection_dropped", f"{self.where}: the connection broke ({cause}); try again."
+        )
+
+
+def garbled(where: str, finding: str, protocol: str) -> TransientError:
+    """The error for a reply that is not what its protocol says."""
+    return TransientError(
+        "garbled_reply", f"{where}: found {finding}, expected a {protocol} JSON object; try again."
+    )
