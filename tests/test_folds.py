@@ -106,3 +106,15 @@ def test_navigation_and_headings_have_the_same_words(sheet: Datasheet) -> None:
     headings = dict(re.findall(r'<h2 id="([\w-]+)-h">([^<]+)</h2>', page))
     assert links == headings
     assert list(links) == list(headings)
+
+
+def test_figures_that_nobody_can_be_drawn_in_are_one_fold() -> None:
+    sheet = example()
+    vacuum = replace(sheet, estimates=tuple(e for e in sheet.estimates if e.probe == "vacuum"))
+    page = html.render(vacuum)
+    blank = page.partition('<details class="fold blank">')[2].partition("</details>")[0]
+    assert "Slot or text" in blank
+    assert "Psychometric curves" in blank
+    assert "was not measured" in blank
+    assert '<figure id="fig-psychometric"' not in page
+    assert '<details class="fold blank">' not in html.render(sheet)

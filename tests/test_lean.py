@@ -46,10 +46,10 @@ def test_one_side_alone_says_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ups", "downs"), [((4, 4), (0, 2)), ((5, 9), (2, 12)), ((1, 8), (3, 7)), ((6, 10), (1, 9))]
+    ("ups", "downs"), [((14, 50), (5, 40)), ((5, 60), (9, 50)), ((30, 45), (20, 45)), ((3, 80), (0, 20))]
 )
 def test_the_deal_is_fishers_test(ups: tuple[int, int], downs: tuple[int, int]) -> None:
-    """Errors of 0 or 1 dealt among units are a hypergeometric draw; all deals as far off count."""
+    """Above 80 units: errors dealt among them are a hypergeometric draw; all deals as far off count."""
     answer = [1] * ups[0] + [0] * (ups[1] - ups[0]) + [0] * downs[0] + [1] * (downs[1] - downs[0])
     found = lean(answer, [0] * ups[1] + [1] * downs[1])
     # Two-sided by the distance of both rates, as the deal counts it.
@@ -93,3 +93,16 @@ def test_a_coin_is_rarely_called_lenient(share: float) -> None:
     wanted = (np.arange(40) < 40 * share).astype(float)
     ps = [lean(list(generator.integers(0, 2, 40).astype(float)), list(wanted)).p(n) for n in range(120)]
     assert np.mean(np.array(ps) <= 0.05) <= 0.08
+
+
+@pytest.mark.parametrize(("units", "clusters"), [(40, 10), (2400, 2400), (2400, 30)])
+def test_a_constant_leans_however_its_items_are_grouped(units: int, clusters: int) -> None:
+    """Leaving out a cluster changes nothing of it, which is no want of evidence."""
+    wanted = [float(n % 2) for n in range(units)]
+    found = lean([1.0] * units, wanted, [n % clusters // 1 for n in range(units)])
+    assert (found.value, found.p(1) <= 0.01) == (0.5, True)
+    assert found.limits(0.95)[0] > 0.2
+
+
+def test_two_clusters_show_nothing() -> None:
+    assert lean([1.0] * 40, [0.0, 1.0] * 20, [n // 20 for n in range(40)]).p(1) > 0.05

@@ -73,6 +73,12 @@ def test_leniency_of_scores_by_hand() -> None:
     )
 
 
+def test_an_undecided_leniency_asks_for_labelled_rows() -> None:
+    answer = leniency(read(items([1] * 3 + [0] * 7 + [0] + [1] * 9, [0] * 10 + [1] * 10))) or ("", "")
+    assert answer[0] == "underpowered"
+    assert "more labelled rows (" in answer[1]
+
+
 def test_a_strict_judge() -> None:
     word, said = leniency(read(items([0] * 30 + [0] * 15 + [1] * 15, [0] * 30 + [1] * 30))) or ("", "")
     assert (word, said.split(":")[0]) == ("flagged", "is strict")

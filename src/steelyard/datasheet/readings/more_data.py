@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from steelyard.metrics.common import ACCURACY, KAPPA
+from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import BY_LOSS, UNDERPOWERED
+from steelyard.metrics.pairs.length import LENGTH_LEAN
 from steelyard.metrics.pairs.natural import ACCURACY_BOTH
 from steelyard.metrics.pairs.uneven_slots import slot_doubt
 from steelyard.metrics.scores.against_labels import (
@@ -17,6 +19,8 @@ from steelyard.metrics.scores.against_labels import (
     QWK,
     SPEARMAN,
 )
+from steelyard.metrics.scores.length import LENGTH_GAP
+from steelyard.metrics.scores.leniency import LENIENCY
 from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE, WITHIN_ONE
 from steelyard.wording import counted
 
@@ -60,6 +64,7 @@ BUILT_IN = ("vacuum", "ladder", "criterion")
 LABELLED = (
     *(ACCURACY.id, ACCURACY_BOTH.id, BALANCED_ACCURACY.id, FALSE_POSITIVE_RATE.id, FALSE_NEGATIVE_RATE.id),
     *(WITHIN_ONE.id, KAPPA.id, GWET_AC1.id, MAE.id, BIAS.id, CCC.id, PEARSON.id, SPEARMAN.id, QWK.id),
+    *(ACCURACY_GAIN.id, ERROR_GAIN.id, LENIENCY.id, LENGTH_GAP.id, LENGTH_LEAN.id),
 )
 """Metrics that need rows with a reference."""
 

@@ -23,6 +23,7 @@ from steelyard.metrics.scores.against_labels import NOT_SCORED
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.leniency import item_means
 from steelyard.metrics.scores.shares import unlabelled
+from steelyard.metrics.stats.cluster_mean import without_spread
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.intervals import DIFFERENCE, Limits, clipped, score, t_quantile
 from steelyard.metrics.stats.jackknife import left_out, left_out_error
@@ -133,7 +134,7 @@ class Halves:
         from scipy.special import stdtr
 
         if self.error <= _ROUNDING:
-            return 1.0
+            return without_spread(self.value, self.clusters)
         return float(2 * stdtr(self.clusters - 1, -abs(self.value) / self.error))
 
     def _dealt(self, seed: int) -> float:

@@ -113,7 +113,7 @@ class ClusterMean:
     def p(self) -> float:
         """Two-sided p of a mean of zero: by t, or by flipping signs where units do not differ."""
         if self.even:
-            return float(2.0 ** (1 - self.units)) if abs(self.mean) > _ROUNDING else 1.0
+            return without_spread(self.mean, self.units)
         from scipy.special import stdtr
 
         return float(2 * stdtr(self.units - 1, -abs(self.mean) / self.error))
@@ -127,3 +127,8 @@ class ClusterMean:
 def reach_of_test(units: int) -> float:
     """Standard errors between nothing and what a two-sided 5 % test shows with 80 % power."""
     return t_quantile(1 - ALPHA / 2, units - 1) + t_quantile(POWER, units - 1)
+
+
+def without_spread(value: float, units: int) -> float:
+    """Two-sided p of no effect where all units show the same one: by flipping their signs."""
+    return float(2.0 ** (1 - units)) if abs(value) > _ROUNDING else 1.0

@@ -18,7 +18,7 @@ from math import ceil, sqrt
 import numpy as np
 
 from steelyard.arrays import Floats, Ints, Mask
-from steelyard.metrics.stats.cluster_mean import ClusterMean
+from steelyard.metrics.stats.cluster_mean import ClusterMean, without_spread
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.intervals import Limits, clipped, score, t_quantile
 from steelyard.metrics.stats.jackknife import left_out, left_out_error
@@ -55,7 +55,7 @@ class Lean:
     wanted: Floats
     """What was wanted: 0, 1 or one half."""
     cluster: Ints
-    """Task of the unit."""
+    """Cluster of the unit."""
     calls: Ints
     """Calls of the unit."""
 
@@ -179,8 +179,7 @@ class Lean:
         from scipy.special import stdtr
 
         if self.error <= _ROUNDING:
-            # Clusters that show no spread: as if each had chosen its side by a coin.
-            return min(1.0, 2.0 ** (1 - self.clusters))
+            return without_spread(self.value, self.clusters)
         return float(2 * stdtr(self.clusters - 1, -abs(self.value) / self.error))
 
     def _exact(self) -> float:
