@@ -422,6 +422,16 @@ def test_figures_may_stand_in_any_order_and_twice(table: list[list[int]]) -> Non
         assert corrected >= sign_flip(np.array(row)) - 1e-9
 
 
+def test_a_unit_that_a_figure_lacks_is_a_unit_without_difference() -> None:
+    wide, narrow = {"a": 2, "b": -1, "c": 3}, {"b": 2, "d": 1}
+    filled = [{**dict.fromkeys("abcd", 0), **figure} for figure in (wide, narrow)]
+    given, whole = JointFlips.of([wide, narrow]), JointFlips.of(filled)
+    assert given.corrected([0, 1]) == whole.corrected([0, 1])
+    assert given.together([0, 1]) == whole.together([0, 1])
+    # Three of eight deals of a, b and c differ by as much; d alone has no say in it.
+    assert JointFlips.of([wide]).corrected([0]) == [sign_flip(np.array([2, -1, 3]))]
+
+
 # Few events
 
 
