@@ -44,7 +44,7 @@ def test_rules_are_parsed_and_spelled_back() -> None:
     [
         ("dark_current", "expected metric<limit"),
         ("dark_current<=0.1", "expected metric<limit|expected a number"),
-        ("kappa<0.1", "unknown metric 'kappa'; known: dark_current"),
+        ("kappa<0.1", "unknown metric 'kappa' of the built-in pairs; known: dark_current"),
         ("dark_current<1.5", "expected a number between 0 and 1"),
         ("dark_current<0", "expected a number between 0 and 1"),
         ("dark_current<1e", "expected a number between 0 and 1"),

@@ -33,7 +33,7 @@ def decide_rule(text: str, cap: int | None, options: dict[str, Any], dry_run: bo
     from steelyard.lab.decide.decide import decide
     from steelyard.lab.decide.decision_rule import parse_rule
 
-    rule = parse_rule(text)
+    rule = parse_rule(text, _form(options))
     study, folder = _study(rule, options)
     if dry_run:
         _print_plan(study, folder, rule, cap, as_json)
@@ -47,6 +47,20 @@ def decide_rule(text: str, cap: int | None, options: dict[str, Any], dry_run: bo
     return tell(made.warnings, made.errors)
 
 
+def _form(options: dict[str, Any]) -> str:
+    """Whose stimuli are drawn: the catalogue's, or those of the data that the options or the study name."""
+    from steelyard.cli.data_options import data_overrides
+    from steelyard.lab.decide.decision_rule import BUILT_IN
+    from steelyard.lab.study.study_file import load_config
+    from steelyard.lab.study.task_config import question
+    from steelyard.probes.probe import form_of
+
+    config = load_config(options["study"], data_overrides(options))
+    if config.data is None:
+        return BUILT_IN
+    return form_of(question(config.task, config.data, scores=False))
+
+
 def _study(rule: DecisionRule, options: dict[str, Any]) -> tuple[Study, RunFolder]:
     """The named judges alone, on the whole catalogue."""
     from steelyard.lab.decide.decide import PROFILE
@@ -57,8 +71,6 @@ def _study(rule: DecisionRule, options: dict[str, Any]) -> tuple[Study, RunFolde
     if options["profile"] not in (None, PROFILE):
         raise ConfigError("--profile: --decide draws from the whole catalogue; leave --profile out.")
     study, _, _ = open_study({**options, "probes": [rule.probe], "profile": PROFILE})
-    if study.source is not None:
-        raise ConfigError("--decide: draws from the built-in catalogue, found data; leave the data out.")
     study = replace(study, judges=tuple(judge for judge in study.judges if not judge.baseline))
     return study, RunFolder(options["out"]) if options["out"] else RunFolder.default(study)
 
@@ -82,26 +94,27 @@ def _print(made: Decisions, rule: DecisionRule) -> None:
 
     console = Console()
     console.print(plain(f"Is {rule} true?", "bold"))
-    console.print(_table(made.decisions))
+    console.print(_table(made.decisions, rule))
     for decision in made.decisions:
         console.print(plain(_sentence(decision)), soft_wrap=True)
     confidence = f"{100 * (1 - ALPHA):g} %"
     console.print(
-        f"\nPairs are drawn at random and looked at every {EVERY}; the intervals hold at all looks together "
-        f"({confidence}). They decide and do not measure: leave --decide out to measure.",
+        f"\n{rule.noun.capitalize()}s are drawn at random and looked at every {EVERY}; the intervals hold "
+        f"at all looks together ({confidence}). "
+        "They decide and do not measure: leave --decide out to measure.",
         highlight=False,
     )
     click.echo(f"{calls_made(made.sitting)} Log: {shown(made.folder.decisions)}")
 
 
-def _table(decisions: tuple[Decision, ...]) -> Table:
+def _table(decisions: tuple[Decision, ...], rule: DecisionRule) -> Table:
     from rich import box
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("judge", overflow="fold")
     table.add_column("verdict", no_wrap=True)
-    for name in ("mean", "interval", "pairs", "excluded", "calls"):
+    for name in ("mean", "interval", f"{rule.noun}s", "excluded", "calls"):
         table.add_column(name, justify="right", no_wrap=True)
     for decision in decisions:
         last = decision.last
@@ -121,13 +134,13 @@ def _sentence(decision: Decision) -> str:
     """The verdict in words."""
     rule, last, verdict = decision.rule, decision.last, decision.verdict
     if last.excluded and not last.units:
-        drawn = counted(last.excluded, "pair")
+        drawn = counted(last.excluded, rule.noun)
         return f"{decision.judge}: {verdict}; of {drawn} drawn none has all its verdicts: nothing is known."
     if decision.holds is None:
-        capped = f"the cap of {counted(decision.cap, 'pair')} is reached"
+        capped = f"the cap of {counted(decision.cap, rule.noun)} is reached"
         why = capped if verdict == "underpowered" else "not all calls were made"
         return f"{decision.judge}: {verdict}; {why}, and {rule.limit:g} still lies in the interval."
     answer = "yes" if decision.holds else "no"
-    worst = "" if decision.sure else " Counting the excluded pairs against it would leave it open."
+    worst = "" if decision.sure else f" Counting the excluded {rule.noun}s against it would leave it open."
     calls = counted(last.calls, "call")
     return f"{decision.judge}: {answer}, {rule.metric} is {verdict} {rule.limit:g} after {calls}.{worst}"

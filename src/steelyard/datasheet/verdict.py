@@ -32,7 +32,7 @@ class Fact:
     """One thing that decides a verdict."""
 
     title: str
-    """Title of the reading behind it, or of the probe where no reading is."""
+    """Title of the reading behind it, or of a plug-in; `Partial`, `Unknown`, `Undecided` for what is open."""
     sentence: str
     """What was found, in plain words with figures."""
     guide: str | None = None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from steelyard.errors import ConfigError
 from steelyard.identity import rng_for
 from steelyard.lab.decide.decision import Decision, Look, write_decisions
-from steelyard.lab.decide.decision_rule import DecisionRule
+from steelyard.lab.decide.decision_rule import BUILT_IN, DecisionRule
 from steelyard.lab.folder.frozen_run import prepare
 from steelyard.lab.folder.frozen_study import thaw
 from steelyard.lab.folder.run_folder import RunFolder
@@ -25,6 +25,8 @@ from steelyard.lab.run.sitting import Ending
 from steelyard.lab.study.study import Study
 from steelyard.metrics.pairs.columns import collect
 from steelyard.metrics.pairs.decomposition import complete
+from steelyard.metrics.scores.columns import collect_scores
+from steelyard.probes.probe import POINTWISE
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.observation import Observation
@@ -104,11 +106,12 @@ def _readable(observation: Observation) -> bool:
 
 
 def share_of(rule: DecisionRule, observations: Sequence[Observation]) -> float | None:
-    """The mean over a pair's calls; None where a verdict is missing, because a failure is no score."""
+    """The mean over the calls on a pair or row; None where a verdict is missing: a failure is no score."""
+    if rule.form == POINTWISE:
+        scores = collect_scores(observations)
+        return float(rule.share(scores).mean()) if scores.readable.all() else None
     pairs = collect(observations)
-    if not complete(pairs).all():
-        return None
-    return float(rule.share(pairs).mean())
+    return float(rule.share(pairs).mean()) if complete(pairs).all() else None
 
 
 def draw(plan: Plan, judge: Judge, rule: DecisionRule, cap: int | None) -> list[Unit]:
@@ -117,10 +120,14 @@ def draw(plan: Plan, judge: Judge, rule: DecisionRule, cap: int | None) -> list[
     for trial in plan.trials:
         if trial.judge.name == judge.name and trial.protocol == "base" and rule.concerns(trial.stimulus):
             repeat = trial.replicate // plan.study.replicates
+            if repeat and rule.form == POINTWISE:
+                continue  # further calls on a row say nothing of other rows
             units.setdefault((trial.stimulus.id, repeat), []).append(trial)
     if not units:
         lack = (
-            f"probe {rule.probe!r} shows no pair that the figure counts; decide another."
+            "no row of the data has a label that the figure could be held against; map one."
+            if rule.form != BUILT_IN and rule.figure.labelled
+            else f"probe {rule.probe!r} shows no pair that the figure counts; decide another."
             if rule.delta is None
             else "the catalogue has no step of this size; take 0.5, 1, 2, 3, 4 or 5."
         )
