@@ -43,6 +43,8 @@ class Vendor(Room):
             return super().__call__(request)
         if "Verdict: " in request.user:
             return says("The first is short. Verdict: tie")
+        if "[[A]]" in request.user:
+            return says("They are much alike. [[C]]")
         return says("Score: 3" if "Score: N" in request.user else "tie")
 
     @staticmethod

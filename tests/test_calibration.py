@@ -25,7 +25,7 @@ from steelyard.metrics.instrument.resolution_ratio import (
     ratio_word,
 )
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.stats.clusters import wilson_cluster, wilson_tasks
+from steelyard.metrics.stats.clusters import wilson_cluster, wilson_strict
 from steelyard.metrics.stats.intervals import wilson
 from steelyard.providers.planted_model import Parameters
 
@@ -146,7 +146,7 @@ def test_rare_events_are_covered(
     silent = np.mean([run.k == 0 for run in runs])
     told = {
         "wilson_cluster": wilson_cluster,
-        "wilson_tasks": wilson_tasks,
+        "wilson_tasks": wilson_strict,
         "wilson": lambda run: wilson(run.k, run.n),
     }
     hits = {

@@ -19,6 +19,8 @@ from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.measure import measure
 from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.study.study_file import StudyConfig, build_study
+from steelyard.metrics.estimate import Estimate
+from well_formed import check_all
 
 Row = dict[str, Any]
 Events = dict[tuple[object, ...], bool | None]
@@ -123,6 +125,10 @@ def test_every_kind_of_answer_was_given(pairs: Run) -> None:
     seen = {row["verdict"] for row in pairs.calls("openai/moody")}
     assert seen == {"1", "2", "tie", "abstain", "unreadable", "failed"}
     assert {"openai/moody", "planted/probit", "coin", "first", "tie", "longest"} == set(pairs.judges)
+
+
+def test_every_estimate_of_pairs_is_well_formed(pairs: Run) -> None:
+    check_all(Estimate.from_json(row) for row in pairs.estimates)
 
 
 def test_dark_current_and_its_kinds(pairs: Run) -> None:
@@ -249,6 +255,10 @@ def scores(tmp_path_factory: pytest.TempPathFactory) -> Run:
         )
         measure(build_study(config, folder), RunFolder(folder / "run"), LIMITS)
     return Run(folder / "run")
+
+
+def test_every_estimate_of_scores_is_well_formed(scores: Run) -> None:
+    check_all(Estimate.from_json(row) for row in scores.estimates)
 
 
 def edits(run: Run, judge: str, probe: str) -> tuple[list[Row], list[Row]]:

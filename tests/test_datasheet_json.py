@@ -231,3 +231,14 @@ def test_a_file_that_is_no_object_is_no_datasheet(text: str | bytes, tmp_path: P
     (tmp_path / "datasheet.json").write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(ConfigError, match="not a datasheet"):
         read_datasheet(tmp_path)
+
+
+def test_the_reference_judge_is_named_by_itself_and_in_files_that_only_tell_of_it() -> None:
+    awkward = "verdicts of judge x on the originals: accuracy"
+    sheet = replace(example(), reference=awkward)
+    body = sheet.to_json()
+    assert body["study"]["reference_judge"] == awkward
+    assert Datasheet.from_json(body).reference == awkward
+    del body["study"]["reference_judge"]
+    body["study"]["reference"] = replace(sheet, reference="GPT-4o").reference_told
+    assert Datasheet.from_json(body).reference == "GPT-4o"

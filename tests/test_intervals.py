@@ -20,7 +20,7 @@ from steelyard.metrics.stats.clusters import (
     percentile_limits,
     resample,
     wilson_cluster,
-    wilson_tasks,
+    wilson_strict,
 )
 from steelyard.metrics.stats.intervals import clopper_pearson, goodman, newcombe, score, wilson
 from steelyard.metrics.stats.tally import Tally
@@ -87,7 +87,7 @@ def test_without_spread_the_assumed_correlation_steps_in(events: int) -> None:
     assert design_effect(tally) is None
     assert effective_size(tally) == pytest.approx(120 / 2.1)
     low, high = wilson_cluster(tally)
-    strict_low, strict_high = wilson_tasks(tally)
+    strict_low, strict_high = wilson_strict(tally)
     assert strict_low <= low
     assert high <= strict_high
 

@@ -20,6 +20,7 @@ from steelyard.lab.measure import measure
 from steelyard.lab.run.conduct import conduct
 from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.run.planner import Plan, make_plan, plan_rows
+from steelyard.lab.run.prices import dollars_of
 from steelyard.lab.run.record import Record
 from steelyard.lab.run.runner import Runner
 from steelyard.lab.study.judge_config import parse_judge
@@ -31,6 +32,7 @@ from steelyard.metrics.remedies.cured import CuredFigure, cured_judges
 from steelyard.metrics.remedies.figures import figures_of
 from steelyard.tasks.scale import Binary, Pairwise
 from steelyard.trials.judge import Judge
+from steelyard.trials.reply import CommonUsage, Usage
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Decided, Failed
 from test_resume import CONCURRENCY, Teller, arguments, start
@@ -156,6 +158,33 @@ def test_a_budget_wants_the_price_of_every_member(tmp_path: Path) -> None:
     )
     with pytest.raises(ConfigError, match="judge openai/house-a: no price is known"):
         measure(study, RunFolder(tmp_path / "run"), RunLimits(budget=1.0))
+
+
+def test_a_verdict_costs_what_its_members_cost() -> None:
+    prices = "input_price=2&output_price=8", "input_price=1&output_price=4"
+    members = [f"openai/{name}?{price}" for name, price in zip("ab", prices, strict=True)]
+    dollars = dollars_of(parsed("jury/vote?of=" + "&of=".join(members)))
+    assert dollars is not None
+    used = CommonUsage.of([("openai/a", Usage(1000, 10)), ("openai/b", Usage(1000, 10))])
+    assert (used.input_tokens, used.output_tokens) == (2000, 20)
+    # 1000·2 + 10·8 and 1000·1 + 10·4 millionths.
+    assert dollars(used) == pytest.approx(3120e-6)
+    assert dollars(Usage(1, 1)) == pytest.approx(15e-6)
+    assert dollars_of(parsed("jury/vote?of=openai/house-x&of=planted/coin")) is None
+
+
+def test_a_mean_of_scores_has_its_costs_and_no_fault(tmp_path: Path) -> None:
+    sheet = steelyard.measure(
+        "mean/3?of=planted/rater",
+        out=tmp_path / "run",
+        profile="quick",
+        task={"scale": "1-6"},
+        probes=["typos"],
+    )
+    assert sheet.faults == ()
+    cost = sheet.find("planted/rater, mean of 3", "cost_per_call", "typos", protocol="base")
+    assert cost is not None
+    assert cost.value == 0.0
 
 
 def observed(plan: Plan, path: Path) -> Observations:

@@ -40,6 +40,7 @@ from steelyard.metrics.pairs.slot import net_slot_preference
 from steelyard.metrics.pairs.threshold import delta75, isotonic, reaches, thresholds
 from steelyard.metrics.pairs.vacuum import dark_currents
 from strategies import make, shuffled, stack, swap_contents, swap_slots
+from well_formed import check_all
 
 HEADING = Heading("j", "ladder", {"protocol": "base"}, 7)
 few = settings(max_examples=40)
@@ -244,7 +245,7 @@ def test_the_position_test_flips_tasks_where_there_are_enough(balances: list[int
         rows += [Row(len(rows) + n, task, 0, slot + "t") for n in range(abs(balance))]
         rows.append(Row(len(rows), task, 0, "tt"))
     found = position_test(decompose(columns(rows)))
-    assert found.flipped == "tasks"
+    assert found.flipped == "clusters"
     assert found.p == pytest.approx(flips_by_hand(balances))
 
 
@@ -519,6 +520,54 @@ def everything(pairs: Pairs) -> list[Estimate]:
 
 def published(pairs: Pairs) -> list[object]:
     return [estimate.to_json() for estimate in everything(pairs)]
+
+
+@few
+@given(tables(replicates=3))
+def test_every_estimate_of_equals_is_well_formed(rows: list[Row]) -> None:
+    check_all(everything(columns(rows)))
+
+
+@few
+@given(tables(better=(1, 2)))
+def test_every_estimate_of_a_step_and_of_natural_pairs_is_well_formed(rows: list[Row]) -> None:
+    ladder, natural = columns(rows, kind="prefix", delta=1.0), columns(rows, kind="natural")
+    check_all(sensitivity_estimates(HEADING, ladder))
+    check_all([*natural_estimates(HEADING, natural, natural), delta75(HEADING, ladder)])
+
+
+def test_agreement_below_zero_lies_within_its_limits() -> None:
+    """One pair, wrong in both orders: κ is −1, and nothing says that it is near zero."""
+    pairs = columns([Row(0, 0, 0, "12", better=2)], kind="natural")
+    found = pooled(natural_estimates(HEADING, pairs, pairs))["kappa"]
+    assert found.value == pytest.approx(-1)
+    (limits,) = found.intervals
+    assert limits.low == pytest.approx(-1)
+    assert limits.high is not None
+    assert limits.high > 0
+
+
+@few
+@given(tables())
+def test_only_the_declared_arm_tests_position(rows: list[Row]) -> None:
+    pairs = columns(rows)
+    base = net_slot_preference(HEADING, pairs)
+    other = net_slot_preference(replace(HEADING, group={"protocol": "strict"}), pairs)
+    assert (base.value, base.numerator, base.bounds) == (other.value, other.numerator, other.bounds)
+    assert (other.finding, other.p, other.p_corrected, other.calls_needed) == (None, None, None, None)
+    if base.value is None:
+        return
+    assert "not the declared test" in (other.note or "")
+    assert base.finding is not None
+    assert base.p == pytest.approx(position_test(decompose(pairs)).p)
+    if base.finding == "flagged":
+        assert base.p is not None
+        assert base.p <= 0.05
+    if base.finding != "underpowered":
+        assert base.calls_needed is None
+    family = net_slot_preference(replace(HEADING, group={"protocol": "other"}), pairs, corrected=0.9)
+    assert (family.p, family.p_corrected) == (base.p, 0.9)
+    assert "p = 0.9 among all prompts of the judge (Holm)" in (family.note or "")
 
 
 @settings(max_examples=15)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, fisher_exact
 
-from steelyard.metrics.stats.clusters import wilson_cluster, wilson_tasks
+from steelyard.metrics.stats.clusters import wilson_cluster, wilson_strict
 from steelyard.metrics.stats.intervals import goodman, score, t_quantile, wilson
 from steelyard.metrics.stats.significance import sign_flip
 from steelyard.metrics.stats.tally import Tally
@@ -87,7 +87,7 @@ def test_clustering_widens(correlation: float) -> None:
 def test_a_zero_over_ten_tasks() -> None:
     clean = Tally(events=np.zeros(10, dtype=np.int64), trials=np.full(10, 12), n_calls=120, n_units=60)
     assert f"prints {printed(wilson_cluster(clean)[1])}," in PAGE
-    assert f"one observation, {printed(wilson_tasks(clean)[1])}." in PAGE
+    assert f"one observation, {printed(wilson_strict(clean)[1])}." in PAGE
 
 
 @pytest.mark.parametrize(

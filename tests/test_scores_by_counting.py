@@ -28,6 +28,7 @@ from steelyard.metrics.scores.invariance import invariance_estimates
 from steelyard.metrics.scores.repeats import noise_floor, stability
 from steelyard.metrics.scores.shares import accuracy, false_rates, lost_rates, within_one
 from steelyard.verdicts.observation import Observation
+from well_formed import check_all
 
 HEADING = Heading("j", "edit", {"protocol": "base"}, 7)
 LOST = ("unreadable", "failed")
@@ -437,6 +438,12 @@ def everything(sheet: Sheet) -> list[Estimate]:
         *against(HEADING, scores),
         border_noise(HEADING, scores),
     ]
+
+
+@few
+@given(sheets())
+def test_every_estimate_is_well_formed(sheet: Sheet) -> None:
+    check_all(everything(sheet))
 
 
 @settings(max_examples=20)

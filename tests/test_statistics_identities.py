@@ -23,7 +23,7 @@ from steelyard.metrics.stats.clusters import (
     resample,
     tail,
     wilson_cluster,
-    wilson_tasks,
+    wilson_strict,
 )
 from steelyard.metrics.stats.confidence_sequence import log_evidence, refuted, sequence_limits
 from steelyard.metrics.stats.few_events import ALLOWED_CORRELATION, chance_of_so_few
@@ -203,7 +203,7 @@ def test_quantiles_at_the_ends_are_infinite() -> None:
 @few
 @given(tallies())
 def test_clustered_intervals_hold_the_share(tally: Tally) -> None:
-    for low, high in (wilson_cluster(tally), wilson_tasks(tally), goodman_cluster(tally, 4)):
+    for low, high in (wilson_cluster(tally), wilson_strict(tally), goodman_cluster(tally, 4)):
         assert 0 <= low <= tally.k / tally.n <= high <= 1
     assert effective_size(tally) <= tally.n + 1e-9
 
@@ -420,6 +420,16 @@ def test_figures_may_stand_in_any_order_and_twice(table: list[list[int]]) -> Non
     )
     for corrected, row in zip(p, table, strict=True):
         assert corrected >= sign_flip(np.array(row)) - 1e-9
+
+
+def test_a_unit_that_a_figure_lacks_is_a_unit_without_difference() -> None:
+    wide, narrow = {"a": 2, "b": -1, "c": 3}, {"b": 2, "d": 1}
+    filled = [{**dict.fromkeys("abcd", 0), **figure} for figure in (wide, narrow)]
+    given, whole = JointFlips.of([wide, narrow]), JointFlips.of(filled)
+    assert given.corrected([0, 1]) == whole.corrected([0, 1])
+    assert given.together([0, 1]) == whole.together([0, 1])
+    # Three of eight deals of a, b and c differ by as much; d alone has no say in it.
+    assert JointFlips.of([wide]).corrected([0]) == [sign_flip(np.array([2, -1, 3]))]
 
 
 # Few events

@@ -163,6 +163,16 @@ def test_a_smoke_test_never_reads_as_clearance() -> None:
     assert quick.so == "This is a smoke test: it can show a fault, and clears the judge of none."
 
 
+def test_a_fault_in_a_smoke_test_is_no_word_on_the_rest() -> None:
+    words = {"Zero point": "flagged", "Sensitivity": "underpowered"}
+    verdict = judged(words, profile="quick")
+    assert [fact.sentence for fact in verdict.facts] == [
+        "about Zero point",
+        "whether it tells good from bad is undecided in this smoke test",
+    ]
+    assert titles(judged(words)) == ["Zero point"]
+
+
 def test_readings_of_other_protocols_are_no_faults_of_the_judge() -> None:
     assert judged({"Sensitivity": "clear", "Resolution, strict": "flagged"}).word == NO_FAULT
 

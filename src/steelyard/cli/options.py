@@ -105,7 +105,7 @@ STUDY_OPTIONS: tuple[Decorator, ...] = (
     option(
         "--no-pilot",
         is_flag=True,
-        help="Go on with a judge most of whose first 8 replies cannot be read.",
+        help="Go on though a judge's first replies cannot be read.",
     ),
     option("--concurrency", type=whole(1), default=16, metavar="N", help="Calls in flight per judge."),
     option("--timeout", type=amount(zero=False), default=120.0, metavar="SECONDS", help="Time for one call."),

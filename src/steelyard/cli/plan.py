@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     "--rank",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Say instead how small a difference of two systems the judges of a run can show.",
+    help="Smallest difference that the judges of a run show.",
 )
 @option("--items", type=whole(2), default=500, metavar="N", help="Items of each system, for --rank.")
 @option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")

@@ -155,7 +155,7 @@ class Datasheet:
     """What was written for the study, probe by probe; none where nothing had to be."""
     form: str = keyed("level", "pairwise")
     """`pairwise` where two texts were compared, `pointwise` where single texts were scored."""
-    reference: str | None = None
+    reference: str | None = keyed("reference_judge", None)
     """Judge whose verdicts on the unchanged items are the labels; None where they are the data's own."""
     panel: tuple[Estimate, ...] = ()
     """Figures of several judges together: juries, correlated errors, each probe over judges."""
@@ -244,6 +244,13 @@ class Datasheet:
         before, after = _REFERENCE
         return "" if self.reference is None else f"{before}{self.reference}{after}"
 
+    @property
+    def _reference(self) -> dict[str, str]:
+        """The sentence and the name, where a judge is the reference."""
+        if self.reference is None:
+            return {}
+        return {"reference": self.reference_told, "reference_judge": self.reference}
+
     @cached_property
     def look_up(self) -> LookUp:
         """The estimates by what they are about."""
@@ -265,7 +272,7 @@ class Datasheet:
             "schema": SCHEMA,
             "study": {
                 **written_fields(self, STUDY),
-                **({} if self.reference is None else {"reference": self.reference_told}),
+                **self._reference,
             },
             "judges": [judge.to_json() for judge in self.judges],
             "run": dict(self.run),
@@ -291,7 +298,7 @@ class Datasheet:
         values = read_fields(cls, study, "study", (*STUDY, "reference"))
         values |= read_fields(cls, body, "", PARTS)
         read_fields(RunFacts, body.get("run", {}), "run")
-        return cls(**{**values, "reference": _named_in(values.get("reference"))})
+        return cls(**{"reference": _named_in(study.get("reference")), **values})
 
     @classmethod
     def loads(cls, text: str) -> Datasheet:
@@ -303,7 +310,7 @@ class Datasheet:
         return json.dumps(self.to_json(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _named_in(reference: str | None) -> str | None:
-    """The judge that the sentence about a reference names."""
+def _named_in(sentence: Any) -> str | None:
+    """The judge that the sentence about a reference names, in files that do not name it by itself."""
     before, after = _REFERENCE
-    return None if reference is None else reference.removeprefix(before).removesuffix(after)
+    return sentence.removeprefix(before).removesuffix(after) if isinstance(sentence, str) else None

@@ -121,7 +121,8 @@ class Beyond:
         """Two-sided limits at this one-sided probability.
 
         Where leaving out a cluster changes nothing, as many verdicts as the data allow might have been right,
-        or random: agreement goes up or down in proportion.
+        or random: agreement goes up or down in proportion. Below zero, where random ones would help, they
+        might have been wrong.
         """
         found = jackknife(self.table, self.figure, self.ends, probability)
         if found is not None:
@@ -130,7 +131,10 @@ class Beyond:
         size = self.calls / (1 + (self.calls / max(1, clusters) - 1) * ASSUMED_CORRELATION)
         reach = t_quantile(probability, clusters - 1) if clusters > 1 else normal_quantile(probability)
         other = score(0.0, size, reach)[1]
-        return (1 - other) * self.value, self.value + other * (self.ends[1] - self.value)
+        worse = (1 - other) * self.value
+        if self.value < 0:
+            worse = self.value + other * (self.ends[0] - self.value)
+        return worse, self.value + other * (self.ends[1] - self.value)
 
     @property
     def method(self) -> str:

@@ -20,7 +20,7 @@ from steelyard.metrics.stats.clusters import (
     design_effect,
     goodman_cluster,
     wilson_cluster,
-    wilson_tasks,
+    wilson_strict,
 )
 from steelyard.metrics.stats.intervals import Limits, goodman, wilson
 from steelyard.metrics.stats.tally import Tally
@@ -93,7 +93,7 @@ def _intervals(tally: Tally) -> list[Interval]:
         # Repeats of a unit may all agree, so they make nothing surer about other units.
         repeated = tally.n_units < tally.n
         return [*([Interval("wilson_units", *wilson_cluster(tally))] if repeated else []), by_call]
-    strict = [Interval("wilson_tasks", *wilson_tasks(tally))] if tally.share.even else []
+    strict = [Interval("wilson_tasks", *wilson_strict(tally))] if tally.share.even else []
     return [Interval("wilson_cluster", *wilson_cluster(tally)), *strict, by_call]
 
 

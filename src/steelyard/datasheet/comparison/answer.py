@@ -129,7 +129,7 @@ def _undecided(row: Comparison) -> str:
     more = round(row.n_clusters * ((detectable / difference) ** 2 - 1))
     if more < 1 or more > 100 * row.n_clusters:
         return label(row)
-    unit = "row" if row.n_pairs == row.n_clusters else "task"
+    unit = "row" if row.n_pairs == row.n_clusters else "cluster"
     signed = numbers.decimal(row.difference or 0.0, signed=True)
     return f"{label(row)} ({signed}; about {counted(_two_digits(more), f'more {unit}')} would show that)"
 

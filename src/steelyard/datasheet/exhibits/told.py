@@ -25,8 +25,11 @@ def named_texts(shown: Sequence[ShownText]) -> Iterator[tuple[str, str | None]]:
     for stimulus in shown:
         last = stimulus is shown[-1]
         alone = "response" if len(shown) == 1 else ("edited" if last else "unchanged")
-        texts: Sequence[str | None] = stimulus.texts or [None]
-        yield from zip([alone] if len(texts) == 1 else ["text u", "text v"], texts, strict=True)
+        if stimulus.texts is None:
+            yield ("texts" if len(shown) == 1 else alone), None
+        else:
+            names = [alone] if len(stimulus.texts) == 1 else ["text u", "text v"]
+            yield from zip(names, stimulus.texts, strict=True)
 
 
 def told_as(call: ShownCall, exhibit: Exhibit) -> str:

@@ -28,4 +28,4 @@ def _table(matrix: Confusion, title: str) -> TogetherTable:
         (label, *(f"{calls:,}" for calls in row))
         for label, row in zip(matrix.labels, matrix.calls, strict=True)
     )
-    return TogetherTable(title, "", ("label", *matrix.answers), rows)
+    return TogetherTable(title, "", ("label / answer", *matrix.answers), rows)

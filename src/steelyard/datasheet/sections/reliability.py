@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from steelyard.datasheet.sections.rows import Index, Row
+from steelyard.datasheet.sections.rows import FigureRows, Row
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import probe_label
 from steelyard.metrics.common import ACCURACY
@@ -21,7 +21,7 @@ _BASE: Mapping[str, str | float] = {"protocol": "base"}
 _ORIGINAL: Mapping[str, str | float] = {**_BASE, "kind": "original"}
 
 
-def reliability_rows(index: Index) -> Iterator[Row]:
+def reliability_rows(index: FigureRows) -> Iterator[Row]:
     """Accuracy of each probe's edits with the share of kept verdicts below it, then repeats."""
     yield from index.row(ORIGINAL, ACCURACY, _BASE, label=_UNCHANGED, headline=True)
     for probe in gathered(EDITS):

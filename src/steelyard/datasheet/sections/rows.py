@@ -57,7 +57,7 @@ class Section:
         return next(filter(numbers.defined, cells), cells[0] if cells else None)
 
 
-class Index:
+class FigureRows:
     """Rows of a report by the address of their estimates."""
 
     def __init__(self, datasheet: Datasheet) -> None:

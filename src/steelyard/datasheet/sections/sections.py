@@ -8,7 +8,7 @@ from dataclasses import replace
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.look_up import Group
 from steelyard.datasheet.sections.reliability import reliability_rows
-from steelyard.datasheet.sections.rows import Index, Row, Section
+from steelyard.datasheet.sections.rows import FigureRows, Row, Section
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import KINDS, metric_named, probe_title
 from steelyard.metrics.common import ACCURACY, DARK_CURRENT, FAILED_RATE, KAPPA, UNREADABLE_RATE
@@ -51,10 +51,10 @@ BASE = ("protocol", "base")
 
 def sections(datasheet: Datasheet) -> tuple[Section, ...]:
     """Every section that has a row."""
-    return tuple(section for section in _all(Index(datasheet)) if section.rows)
+    return tuple(section for section in _all(FigureRows(datasheet)) if section.rows)
 
 
-def _all(index: Index) -> Iterator[Section]:
+def _all(index: FigureRows) -> Iterator[Section]:
     yield _zero_point(index)
     yield _same_quality(index)
     yield _sensitivity(index)
@@ -71,7 +71,7 @@ def _all(index: Index) -> Iterator[Section]:
     yield from _other_probes(index)
 
 
-def _zero_point(index: Index) -> Section:
+def _zero_point(index: FigureRows) -> Section:
     rows = list(index.row(VACUUM, DARK_CURRENT, {"protocol": "base"}, headline=True))
     order = list(KINDS)
     kinds = index.values(VACUUM, DARK_CURRENT, "kind")
@@ -84,7 +84,7 @@ def _zero_point(index: Index) -> Section:
     return Section("Zero point", f"{question} when there is nothing to judge?", tuple(rows))
 
 
-def _same_quality(index: Index) -> Section:
+def _same_quality(index: FigureRows) -> Section:
     here: Group = {"protocol": "base", "delta": 0, "kind": "same_subset"}
     rows = list(index.row(LADDER, RAW_FALSE_PREFERENCE, here, headline=True))
     for metric in (STABLE_CROSS_SENSITIVITY, POSITIONAL_FALSE_PREFERENCE):
@@ -101,12 +101,12 @@ def _same_quality(index: Index) -> Section:
     return Section("Same-quality pairs", "What does it prefer when neither text is better?", tuple(rows))
 
 
-def _by_slot(index: Index, metric: Metric, here: Group) -> Iterator[Row]:
+def _by_slot(index: FigureRows, metric: Metric, here: Group) -> Iterator[Row]:
     named = [(f"slot {slot}", {**here, "slot": slot}) for slot in (1, 2)]
     return index.parts(LADDER, metric, named, depth=2)
 
 
-def _sensitivity(index: Index) -> Section:
+def _sensitivity(index: FigureRows) -> Section:
     rows: list[Row] = []
     for step in index.steps(LADDER, TARGET_SENSITIVITY):
         group: Group = {"protocol": "base", "delta": step}
@@ -116,12 +116,12 @@ def _sensitivity(index: Index) -> Section:
     return Section("Sensitivity", "How often does it choose the better text?", tuple(rows))
 
 
-def _all_steps(index: Index, protocol: str) -> Iterator[Row]:
+def _all_steps(index: FigureRows, protocol: str) -> Iterator[Row]:
     """A mixture that depends on the design, so a short report leaves it out."""
     return index.row(LADDER, TARGET_SENSITIVITY, {"protocol": protocol}, label="all steps", essential=False)
 
 
-def _criterion(index: Index) -> Section:
+def _criterion(index: FigureRows) -> Section:
     rows: list[Row] = []
     arms = [str(name) for name in index.values(CRITERION, CRITERION_SHIFT, "protocol")]
     for protocol in arms:
@@ -130,7 +130,7 @@ def _criterion(index: Index) -> Section:
     return Section("Criterion shift", question, tuple(rows))
 
 
-def _shifts(index: Index, protocol: str, *, named: bool) -> Iterator[Row]:
+def _shifts(index: FigureRows, protocol: str, *, named: bool) -> Iterator[Row]:
     """The shifts of one arm; where there are several, its first row names it and the others are its parts."""
     for step in index.steps(CRITERION, CRITERION_SHIFT, protocol):
         label = "same quality" if step == 0 else _apart(step)
@@ -154,7 +154,7 @@ def _shifts(index: Index, protocol: str, *, named: bool) -> Iterator[Row]:
         yield from index.row(CRITERION, metric, group, label=label, depth=int(named), essential=shown)
 
 
-def _arm(index: Index, protocol: str) -> Section:
+def _arm(index: FigureRows, protocol: str) -> Section:
     here: Group = {"protocol": protocol, "delta": 0, "kind": "same_subset"}
     rows = list(index.row(VACUUM, DARK_CURRENT, {"protocol": protocol}))
     for metric in (RAW_FALSE_PREFERENCE, STABLE_CROSS_SENSITIVITY, POSITIONAL_FALSE_PREFERENCE):
@@ -171,7 +171,7 @@ def _arm(index: Index, protocol: str) -> Section:
     return Section(title, f"The same figures under the {protocol} instruction.", tuple(rows))
 
 
-def _instrument(index: Index) -> Section:
+def _instrument(index: FigureRows) -> Section:
     """Each figure of the joint fit under base, and below it the other protocols."""
     rows: list[Row] = []
     others = index.protocols()
@@ -187,7 +187,7 @@ def _instrument(index: Index) -> Section:
     return Section("Instrument model", question, tuple(rows))
 
 
-def _controls(index: Index) -> Section:
+def _controls(index: FigureRows) -> Section:
     rows: list[Row] = []
     for kind, label in (("different_subset", "raw, other content"), ("filler", "raw, padded")):
         group: Group = {"protocol": "base", "delta": 0, "kind": kind}
@@ -198,7 +198,7 @@ def _controls(index: Index) -> Section:
     return Section("Controls", "Does other content of the same amount, or padding, sway it?", tuple(rows))
 
 
-def _natural(index: Index, protocol: str) -> Section:
+def _natural(index: FigureRows, protocol: str) -> Section:
     here: Group = {"protocol": protocol}
     rows: list[Row] = []
     for metric in ORDER:
@@ -215,18 +215,18 @@ def _natural(index: Index, protocol: str) -> Section:
     return Section(title, "Does the winner survive a change of order, and agree with people?", tuple(rows))
 
 
-def _unchanged(index: Index) -> Section:
+def _unchanged(index: FigureRows) -> Section:
     """Items as they are, whichever probe showed them."""
     question = "Is it right, more often than a rule that reads nothing, and which way does it err?"
     return Section("Unchanged items", question, _rows_of(index, ORIGINAL))
 
 
-def _reliability(index: Index) -> Section:
+def _reliability(index: FigureRows) -> Section:
     question = "Is the verdict right, and does it stay when what the rubric asks about stays?"
     return Section("Reliability", question, tuple(reliability_rows(index)))
 
 
-def _failures(index: Index) -> Section:
+def _failures(index: FigureRows) -> Section:
     rows: list[Row] = []
     for metric in (UNREADABLE_RATE, FAILED_RATE):
         whole = list(index.row(RUN, metric, {}))
@@ -241,13 +241,13 @@ def _failures(index: Index) -> Section:
     return Section("Failures", "How many calls gave no verdict? They are never a score.", tuple(rows))
 
 
-def _other_probes(index: Index) -> Iterator[Section]:
+def _other_probes(index: FigureRows) -> Iterator[Section]:
     placed = (VACUUM, LADDER, CRITERION, NATURAL, ORIGINAL, RUN)
     for probe in dict.fromkeys(probe for probe, _, _ in index.cells if probe not in placed):
         yield Section(probe_title(probe), "", _rows_of(index, probe))
 
 
-def _rows_of(index: Index, probe: str) -> tuple[Row, ...]:
+def _rows_of(index: FigureRows, probe: str) -> tuple[Row, ...]:
     """Every figure of a probe, metric by metric."""
     addresses = [address for address in index.cells if address[0] == probe]
     rows: list[Row] = []

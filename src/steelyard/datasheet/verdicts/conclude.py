@@ -109,6 +109,8 @@ class Case:
     def _unknown(self) -> list[Fact]:
         """That nobody asked whether it tells good from bad, or that the data could not tell."""
         asked = [self.readings[title] for title in RIGHT if title in self.readings]
+        if self.smoke_test and asked and all(reading.word == UNDERPOWERED for reading in asked):
+            return [Fact("Unknown", "whether it tells good from bad is undecided in this smoke test")]
         if any(reading.word != UNDEFINED for reading in asked):
             return []
         why = f": {asked[0].sentence}" if asked else ""

@@ -93,8 +93,12 @@ def dollars_of(judge: Judge) -> Callable[[Usage], float] | None:
         return None
 
     def dollars(usage: Usage) -> float:
-        calls = usage.each(judge.name)
-        return sum(known[name].dollars(used.input_tokens, used.output_tokens) for name, used in calls)
+        """Each call at the price of who was asked; tokens of nobody in particular at that of all."""
+        return sum(
+            price.dollars(used.input_tokens, used.output_tokens)
+            for name, used in usage.each(judge.name)
+            for price in ([known[name]] if name in known else known.values())
+        )
 
     return dollars
 

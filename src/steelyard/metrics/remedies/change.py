@@ -36,7 +36,7 @@ class Change:
     n_units: int = 0
     """Pairs or items behind them."""
     n_clusters: int = 0
-    """Tasks behind them."""
+    """Clusters behind them."""
     note: str | None = None
     """Why there is no difference, or no interval."""
 
@@ -62,7 +62,7 @@ def change(figure: Figure, before: Observations, after: Observations) -> Change:
 
 
 def _of_events(calls: Calls, both: Mask, before: Floats, after: Floats) -> Interval:
-    """Tango's interval, tasks as clusters; pairs or items where there is one task."""
+    """Tango's interval over clusters; over pairs or items where there is one cluster."""
     paired = Paired(
         before.astype(np.int64),
         after.astype(np.int64),
@@ -73,7 +73,7 @@ def _of_events(calls: Calls, both: Mask, before: Floats, after: Floats) -> Inter
 
 
 def _of_means(calls: Calls, both: Mask, before: Floats, after: Floats) -> Interval | None:
-    """Student's t over tasks; over pairs or items where there is one task."""
+    """Student's t over clusters; over pairs or items where there is one cluster."""
     cluster = calls.cluster[both]
     units = cluster if len(np.unique(cluster)) > 1 else calls.unit[both]
     ends = DIFFERENCE if max(np.abs(before).max(), np.abs(after).max()) <= 1 else UNBOUNDED

@@ -38,7 +38,7 @@ class Calls:
     counts: Mask
     """The call has a verdict that counts."""
     cluster: Ints
-    """Number of the call's task."""
+    """Number of the call's cluster."""
     unit: Ints
     """Number of the pair or item behind it."""
 

@@ -56,7 +56,7 @@ def wilson_cluster(tally: Tally, probability: float = 0.975) -> Limits:
     return score(tally.k / tally.n, effective_size(tally), quantile(tally, probability))
 
 
-def wilson_tasks(tally: Tally) -> Limits:
+def wilson_strict(tally: Tally) -> Limits:
     """The strict interval: as if each cluster were a single trial."""
     return score(tally.k / tally.n, tally.n_clusters, quantile(tally, 0.975))
 
