@@ -252,7 +252,7 @@ def test_a_report_on_an_output_without_unicode(shell: Shell) -> None:
 
 
 def test_characters_an_output_does_not_know_keep_their_meaning(shell: Shell) -> None:
-    done = shell("$S measure -j planted/probit -p ladder --out run", **ASCII)
+    done = shell("$S measure -j planted/probit -p ladder --out run --full", **ASCII)
     assert done.returncode == 0, done.stderr
     assert re.search(rb"\[-0\.\d+, \+0\.\d+\]", done.stdout)
 

@@ -57,7 +57,7 @@ class Confusion:
 
 def confusions(judge: str, observations: Observations) -> list[Confusion]:
     """The matrices of one judge: of each protocol and scale, whole and by stratum; none without labels."""
-    found: list[Confusion] = []
+    tables: list[Confusion] = []
     for kind in (ORIGINAL, NATURAL):
         rows = observations.among(kinds=(kind,), labelled=True)
         rows = rows.where(~rows.own_label)
@@ -66,8 +66,8 @@ def confusions(judge: str, observations: Observations) -> list[Confusion]:
             scales = [stimulus.scale or "pairwise" for stimulus in mine.shown.stimuli]
             for scale in sorted({scales[number] for number in np.unique(mine.stimulus)}):
                 here = mine.showing(np.array([name == scale for name in scales], dtype=np.bool_))
-                found += _of_scale(judge, protocol, scale, here)
-    return found
+                tables += _of_scale(judge, protocol, scale, here)
+    return tables
 
 
 def _of_scale(judge: str, protocol: str, scale: str, rows: Observations) -> Iterator[Confusion]:

@@ -235,8 +235,8 @@ class Datasheet:
         fields = self.facts.refused.get(judge)
         if not fields:
             return None
-        told = ", ".join(f"{name} in {counted(number, 'call')}" for name, number in fields.items())
-        return f"the server would not take {told}, which were made without it"
+        fields_left = ", ".join(f"{name} in {counted(number, 'call')}" for name, number in fields.items())
+        return f"the server would not take {fields_left}, which were made without it"
 
     @property
     def reference_told(self) -> str:

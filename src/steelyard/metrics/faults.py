@@ -106,8 +106,8 @@ class Faults:
 
 def cause_of(error: Exception) -> str:
     """`LinAlgError: Singular matrix`: one line, without addresses in memory, which no two runs share."""
-    said = re.sub(r"0x[0-9a-fA-F]+", "0x…", " ".join(str(error).split()))
-    shown = said if len(said) <= _LONGEST else f"{said[:_LONGEST]}…"
+    message = re.sub(r"0x[0-9a-fA-F]+", "0x…", " ".join(str(error).split()))
+    shown = message if len(message) <= _LONGEST else f"{message[:_LONGEST]}…"
     return f"{type(error).__name__}: {shown}" if shown else type(error).__name__
 
 

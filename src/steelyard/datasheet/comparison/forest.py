@@ -45,12 +45,12 @@ def forest(rows: Sequence[Comparison], margin: float, first: str, second: str) -
             encoding["x"] = {**place, **encoding["x"]}
         if encoding.get("y", {}).get("field"):
             encoding["y"] = {**_lines(names), **encoding["y"]}
-    said = "; ".join(
+    description = "; ".join(
         f"{label(row)}: {numbers.decimal(row.difference or 0.0, signed=True)} {interval(row)}, {row.finding}"
         for row in drawn
     )
     title = f"{second} less {first}"
-    return draw(layers, width=WIDTH, height=LINE * len(drawn), title=title, label=said + ".")
+    return draw(layers, width=WIDTH, height=LINE * len(drawn), title=title, label=description + ".")
 
 
 def _reach(rows: Sequence[Comparison], margin: float) -> float:

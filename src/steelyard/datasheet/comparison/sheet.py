@@ -96,13 +96,13 @@ class ComparisonSheet:
 
     def asked_of_one(self) -> list[str]:
         """Figures without a unit that could be asked of both, by protocol, probe and reason, in sentences."""
-        found: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for row in self.rows:
             if not _shown_to_both(row):
                 what = f"{probe_title(row.probe)}, {row.group.get('protocol', 'base')}"
                 line = f"{what}: {_unpaired(row)}"
-                found[line] = found.get(line, 0) + 1
-        return [f"{line} ({counted(count, 'figure')})" for line, count in found.items()]
+                counts[line] = counts.get(line, 0) + 1
+        return [f"{line} ({counted(count, 'figure')})" for line, count in counts.items()]
 
     @property
     def title(self) -> str:
@@ -117,8 +117,8 @@ class ComparisonSheet:
         """Whether the judges differ, and what was found of each figure."""
         words = [row.finding for row in self.defined]
         parts = ", ".join(f"{words.count(word)} {word}" for word in ("flagged", "underpowered", "clear"))
-        told = f"{counted(len(words), 'figure')} compared: {parts} at a margin of {self.margin:g}."
-        return f"{self.verdict()} {told}" if self.p is not None else told
+        summary = f"{counted(len(words), 'figure')} compared: {parts} at a margin of {self.margin:g}."
+        return f"{self.verdict()} {summary}" if self.p is not None else summary
 
     def answer(self) -> list[str]:
         """Which judge is better and in what, in sentences; empty where nothing could be compared."""

@@ -37,10 +37,10 @@ def instrument(figures: Figures) -> Answer | None:
     tested = f"p of the fit {value(fit)}"
     if fit.finding == "flagged":
         return "flagged", f"does not answer like such an instrument, so its parameters are not read: {tested}"
-    told = [
+    phrases = [
         words.format(figure(row)) for words, row in zip(WORDS.values(), rows, strict=True) if defined(row)
     ]
-    return "measured", "; ".join([*told, *_limit(figures), tested])
+    return "measured", "; ".join([*phrases, *_limit(figures), tested])
 
 
 def _limit(figures: Figures) -> list[str]:

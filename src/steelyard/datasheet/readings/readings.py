@@ -121,8 +121,8 @@ def _position(figures: Figures) -> Answer | None:
     word = net.finding or "undefined"
     mixed = ", and prefers some wordings whatever the slot" if net.reading == "mixed" else ""
     same = "" if share is None or share.value is None else f"; same slot in both orders {figure(share)}"
-    said = words.get(word, "slots compared")
-    return word, f"{said}{mixed}: net slot-1 preference {figure(net)}{same}{more_calls(net)}"
+    phrase = words.get(word, "slots compared")
+    return word, f"{phrase}{mixed}: net slot-1 preference {figure(net)}{same}{more_calls(net)}"
 
 
 def _noise(figures: Figures) -> Answer | None:
@@ -139,10 +139,10 @@ def _noise(figures: Figures) -> Answer | None:
     }
     never = "asking again never changed the winner, so replicates tell nothing of noise"
     unsaid = never if repeat is not None and repeat.value == 0 else "asked again and reversed"
-    said = words.get(excess.finding or "", unsaid)
+    phrase = words.get(excess.finding or "", unsaid)
     return (
         excess.finding or "measured",
-        f"{said}: repeat flips {figure(repeat)}, swap flips {figure(swap)}, excess {figure(excess)}"
+        f"{phrase}: repeat flips {figure(repeat)}, swap flips {figure(swap)}, excess {figure(excess)}"
         f"{more_calls(excess)}; whether one slot gains is told under Position",
     )
 
@@ -190,8 +190,8 @@ def _threshold(figures: Figures) -> Answer | None:
         "right": "is right in three calls of four at no step that was measured; the threshold is",
         "left": "is right in three calls of four at the smallest step already; the threshold is",
     }
-    said = words.get(threshold.censored or "", "is right in three calls of four from a difference of")
-    return "measured", f"{said} {figure(threshold)} steps"
+    phrase = words.get(threshold.censored or "", "is right in three calls of four from a difference of")
+    return "measured", f"{phrase} {figure(threshold)} steps"
 
 
 def _criterion(figures: Figures) -> Answer | None:
@@ -199,10 +199,10 @@ def _criterion(figures: Figures) -> Answer | None:
     known = [(arm, shift) for arm, shift in arms if shift is not None]
     if not known:
         return None
-    told = [_moved(figures, arm, shift) for arm, shift in known if shift.value is not None]
-    if not told:
+    phrases = [_moved(figures, arm, shift) for arm, shift in known if shift.value is not None]
+    if not phrases:
         return unanswered(known[0][1])
-    return "measured", f"against the base instruction, {'; '.join(told)}"
+    return "measured", f"against the base instruction, {'; '.join(phrases)}"
 
 
 def _arms(figures: Figures) -> list[str]:
@@ -224,11 +224,13 @@ def _natural(figures: Figures, protocol: str = "base") -> Answer | None:
     if stays is None or net is None or stays.value is None:
         return unanswered(stays)
     flips = [figures.find(metric, protocol=protocol) for metric in (FLIP_FIRST.id, FLIP_SECOND.id)]
-    told = ", ".join(f"to slot {n} in {e.numerator}" for n, e in enumerate(flips, start=1) if e is not None)
+    directions = ", ".join(
+        f"to slot {n} in {e.numerator}" for n, e in enumerate(flips, start=1) if e is not None
+    )
     return (
         net.finding or "measured",
         f"names the same text in both orders for {times(stays, 'natural pair')}, "
-        f"{figure(stays)}; flips {told}; net slot-1 preference {figure(net)}{abstentions(stays)}"
+        f"{figure(stays)}; flips {directions}; net slot-1 preference {figure(net)}{abstentions(stays)}"
         f"{more_calls(net)}",
     )
 

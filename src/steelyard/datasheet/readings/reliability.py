@@ -26,22 +26,22 @@ EXTREME = 0.9
 def robustness(figures: Figures) -> Answer | None:
     """Whether edits that should change nothing change the verdict, beyond what repeats do."""
     asked = {probe: _effect(figures, probe) for probe in keeping_label()}
-    found = {probe: estimate for probe, estimate in asked.items() if defined(estimate)}
+    estimates = {probe: estimate for probe, estimate in asked.items() if defined(estimate)}
     unmeasured = _reasons({p: e for p, e in asked.items() if e is not None and undefined(e)})
-    if not found:
+    if not estimates:
         return ("undefined", f"nothing was measured: {unmeasured}") if unmeasured else None
     if nothing := says_nothing(figures, "so no edit could move it"):
         return nothing
-    words = {probe: estimate.finding or UNDERPOWERED for probe, estimate in found.items()}
+    words = {probe: estimate.finding or UNDERPOWERED for probe, estimate in estimates.items()}
     parts = [
         _listed(
             "its verdict is moved by",
-            (f"{probe_label(p)} ({figure(found[p])})" for p in words if words[p] == FLAGGED),
+            (f"{probe_label(p)} ({figure(estimates[p])})" for p in words if words[p] == FLAGGED),
         ),
         _listed("its verdict is not moved by", (probe_label(p) for p in words if words[p] == CLEAR)),
         _listed("undecided for want of items:", (probe_label(p) for p in words if words[p] == UNDERPOWERED)),
         f"not measured: {unmeasured}" if unmeasured else "",
-        _family(found.values()),
+        _family(estimates.values()),
     ]
     order = (FLAGGED, UNDERPOWERED, CLEAR)
     return min(words.values(), key=order.index), "; ".join(part for part in parts if part)
@@ -61,11 +61,13 @@ def repeatability(figures: Figures) -> Answer | None:
     if nothing := says_nothing(figures, "so repeats can not differ"):
         return nothing
     held = _held(figures, again)
-    said = f"gives the same verdict on the same input in {times(again, 'pair')} of repeats, {figure(again)}"
+    sentence = (
+        f"gives the same verdict on the same input in {times(again, 'pair')} of repeats, {figure(again)}"
+    )
     beside = "" if held is again else f"; {metric_named(held.metric).label} {figure(held)}"
     floor = metric_named(held.metric).limit
     limit = f", floor {floor.value:g}" if floor else ""
-    return held.finding or "measured", f"{said}{beside}{limit}{more_calls(held)}"
+    return held.finding or "measured", f"{sentence}{beside}{limit}{more_calls(held)}"
 
 
 def _between_equals(figures: Figures) -> Answer | None:

@@ -69,8 +69,8 @@ def failures(figures: Figures) -> Answer | None:
     if not known:
         return None
     if not any(rate.numerator for rate in known):
-        said = f"each of {counted(known[0].n_calls, 'call')} ended in a verdict"
-        return CLEAR, f"{said}{abstentions(known[0])}"
+        sentence = f"each of {counted(known[0].n_calls, 'call')} ended in a verdict"
+        return CLEAR, f"{sentence}{abstentions(known[0])}"
     word = worst(*(rate.finding or CLEAR for rate in known))
     parts = [f"{rate.metric.removesuffix('_rate')} {times(rate, 'call')}" for rate in known]
     declines = abstentions(known[0])

@@ -26,12 +26,12 @@ def strata(figures: Figures) -> Answer | None:
         f"p = {gap.p_corrected:.2g}, corrected for choosing the lowest" if gap.p_corrected is not None else ""
     )
     word = gap.finding or "measured"
-    said = (
+    sentence = (
         "is right less often in"
         if word == FLAGGED
         else "lowest measured, and not told apart from the others, in"
     )
     return word, (
-        f"{said} {name}: {times(here, 'call')}, {figure(here)}, "
+        f"{sentence} {name}: {times(here, 'call')}, {figure(here)}, "
         f"{decimal(gap.value or 0.0, signed=True)} against the others; {gap.note}, {tested}"
     )

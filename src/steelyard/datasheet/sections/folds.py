@@ -58,12 +58,12 @@ def _shown(rows: Sequence[Row], judges: Sequence[str]) -> list[bool]:
 
 def _parts(rows: Sequence[Row], above: int) -> list[int]:
     """Places of the rows below one that are parts of it."""
-    found: list[int] = []
+    places: list[int] = []
     for number in range(above + 1, len(rows)):
         if rows[number].depth <= rows[above].depth:
             break
-        found.append(number)
-    return found
+        places.append(number)
+    return places
 
 
 def _reason(row: Row, judges: Sequence[str]) -> str:

@@ -87,8 +87,8 @@ def unknown_remedies(datasheet: Datasheet, judge: str) -> str:
     for cured in _of(datasheet, judge):
         if cured.note:
             reasons.setdefault(cured.note, []).append(cured.title)
-    told = "; ".join(f"{', '.join(titles)}: {reason}" for reason, titles in reasons.items())
-    return f"Not told by these calls: {told}." if told else ""
+    reasons_named = "; ".join(f"{', '.join(titles)}: {reason}" for reason, titles in reasons.items())
+    return f"Not told by these calls: {reasons_named}." if reasons_named else ""
 
 
 def remedy_for(datasheet: Datasheet, judge: str, title: str) -> Cured | None:
@@ -117,8 +117,8 @@ def remedy_told(cured: Cured, metrics: Collection[str] = ()) -> str:
     """What is done, for how many calls, and what becomes of each figure, or of those of some metrics."""
     changed = [each for each in cured.figures if each.change is not None and each.change.uncured is not None]
     main = [each for each in changed if each.estimate.metric in metrics] or changed
-    told = ", ".join(_moved(each.estimate, each.change) for each in main if each.change is not None)
-    return f"{cured.title} ({counted(cured.calls, 'call')} per verdict): {told}"
+    changes = ", ".join(_moved(each.estimate, each.change) for each in main if each.change is not None)
+    return f"{cured.title} ({counted(cured.calls, 'call')} per verdict): {changes}"
 
 
 def _remedy(datasheet: Datasheet, judge: str) -> tuple[str, Cured | None]:

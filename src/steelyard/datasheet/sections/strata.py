@@ -34,8 +34,8 @@ def by_stratum(datasheet: Datasheet, judge: str) -> list[Estimate]:
 
 
 def _table(datasheet: Datasheet, judge: str) -> TogetherTable:
-    found = by_stratum(datasheet, judge)
-    cells = {(str(e.group["stratum"]), e.metric): e for e in found}
+    strata = by_stratum(datasheet, judge)
+    cells = {(str(e.group["stratum"]), e.metric): e for e in strata}
     names = list(dict.fromkeys(stratum for stratum, _ in cells))
     metrics = [
         metric
@@ -46,7 +46,7 @@ def _table(datasheet: Datasheet, judge: str) -> TogetherTable:
     rows = tuple(
         (
             name,
-            str(max(e.n_units for e in found if e.group["stratum"] == name)),
+            str(max(e.n_units for e in strata if e.group["stratum"] == name)),
             *(_cell(cells.get((name, metric))) for metric in metrics),
         )
         for name in names

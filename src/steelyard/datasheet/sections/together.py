@@ -107,8 +107,10 @@ class _Tables:
         for judge in self.summary.measured:
             mine = [e for e in look_up.of_judge(judge.name) if e.metric in _ORDINAL and e.whole]
             for probe in dict.fromkeys(e.probe for e in mine):
-                found = [look_up.find(judge.name, metric, probe, {"protocol": "base"}) for metric in _ORDINAL]
-                cells = map(self._ordinal_cell, found)
+                estimates = [
+                    look_up.find(judge.name, metric, probe, {"protocol": "base"}) for metric in _ORDINAL
+                ]
+                cells = map(self._ordinal_cell, estimates)
                 rows.append((self.names[judge.name], probe_title(probe), *cells))
         header = ("judge", "probe", *_ORDINAL.values())
         return TogetherTable("Scores against labels", _AGAINST, header, tuple(rows))
@@ -122,9 +124,9 @@ class _Tables:
         mine = [e for e in self.panel if e.group.get("of") == share]
         rows = []
         for probe in dict.fromkeys(e.probe for e in mine):
-            found = {e.metric: e for e in mine if e.probe == probe}
-            values = [numbers.value(found[f"judges_{name}"]) for name in ("mean", "sd", "sd_sampling")]
-            ends = [found[f"judges_{name}"] for name in ("min", "max")]
+            by_metric = {e.metric: e for e in mine if e.probe == probe}
+            values = [numbers.value(by_metric[f"judges_{name}"]) for name in ("mean", "sd", "sd_sampling")]
+            ends = [by_metric[f"judges_{name}"] for name in ("min", "max")]
             rows.append((probe_title(probe), *values, *(f"{numbers.value(e)} {self._who(e)}" for e in ends)))
         header = ("probe", "mean", "SD", "of sampling", "least", "greatest")
         return TogetherTable(f"{share.capitalize()} over judges", question, header, tuple(rows))

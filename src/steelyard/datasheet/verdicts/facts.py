@@ -59,8 +59,8 @@ def beats_no_baseline(figures: Figures) -> bool:
 
 def _gain(figures: Figures) -> Estimate | None:
     """What a judge gains over the best rule that reads nothing."""
-    found = (*_whole(figures, ACCURACY_GAIN.id), *_whole(figures, ERROR_GAIN.id))
-    return next((estimate for estimate in found if defined(estimate)), None)
+    gains = (*_whole(figures, ACCURACY_GAIN.id), *_whole(figures, ERROR_GAIN.id))
+    return next((estimate for estimate in gains if defined(estimate)), None)
 
 
 def _whole(figures: Figures, metric: str) -> tuple[Estimate | None, ...]:

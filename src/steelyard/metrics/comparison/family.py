@@ -84,8 +84,10 @@ def read_together(
     chosen = range(len(tested))
     together = flips.together(chosen)
     # No figure is surer than the family, and drawn flips may fall a little short of the exact p.
-    found = (max(q, row.p or 0.0, together) for q, row in zip(flips.corrected(chosen), tested, strict=True))
-    read = (row if row.p is None else _worded(row, next(found), margin) for row in rows)
+    corrected = (
+        max(q, row.p or 0.0, together) for q, row in zip(flips.corrected(chosen), tested, strict=True)
+    )
+    read = (row if row.p is None else _worded(row, next(corrected), margin) for row in rows)
     return Family(tuple(read), together)
 
 

@@ -59,16 +59,16 @@ class Outcomes(dict[Question, dict[Key, Outcome]]):
 
 def outcomes(observations: Sequence[Observation], identity: Identity, metrics_of: MetricsOf) -> Outcomes:
     """Every unit of one judge; an event function that raises costs its own figure alone."""
-    found, calls = Outcomes(), list(observations)
-    found.add(_lost(calls, identity))
+    result, calls = Outcomes(), list(observations)
+    result.add(_lost(calls, identity))
     pairs = [o for o in calls if len(o.stimulus.texts) == 2]
     scores = on_original_range([o for o in calls if len(o.stimulus.texts) == 1])
     for shown in chain(shown_pairs(pairs, identity), shown_scores(scores, identity)):
         for place, metric in enumerate(metrics_of(shown.probe)):
             if metric.event is not None and metric.compared:
-                _enter(found, shown, metric, place)
-    found.add(kept_outcomes(scores, identity, metrics_of))
-    return found
+                _enter(result, shown, metric, place)
+    result.add(kept_outcomes(scores, identity, metrics_of))
+    return result
 
 
 def call_key(protocol: str, key: Key) -> Key:
@@ -77,15 +77,15 @@ def call_key(protocol: str, key: Key) -> Key:
     return name, f"{protocol} {order}", replicate
 
 
-def _enter(found: Outcomes, shown: Shown, metric: Metric, place: int) -> None:
+def _enter(result: Outcomes, shown: Shown, metric: Metric, place: int) -> None:
     """The units of one figure, or the fault in its place."""
     whole = question_of(shown.probe, shown.protocol, metric, {}, place)
 
     def broken(fault: Fault) -> list[tuple[Question, Key, Outcome]]:
-        found.faults[whole.figure] = Broken(whole, fault)
+        result.faults[whole.figure] = Broken(whole, fault)
         return []
 
-    found.add(Faults().guarded("", whole.title, lambda: list(_placed(shown, metric, place)), broken))
+    result.add(Faults().guarded("", whole.title, lambda: list(_placed(shown, metric, place)), broken))
 
 
 def _placed(shown: Shown, metric: Metric, place: int) -> Units:

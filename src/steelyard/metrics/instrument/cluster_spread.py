@@ -72,7 +72,7 @@ def allowance(clusters: int, inflation: float = 1.0, confidence: float = 0.95) -
 def _information(patterns: Patterns, theta: Floats) -> Floats:
     """Minus the second derivatives of the log-likelihood, by central differences of its gradient."""
     reach = 1e-5
-    moved = theta + reach * np.concatenate([np.eye(len(NAMES)), -np.eye(len(NAMES))])
-    slopes = np.einsum("rkp,k->rp", pattern_scores(moved, patterns)[1], patterns.weights)
+    shifts = theta + reach * np.concatenate([np.eye(len(NAMES)), -np.eye(len(NAMES))])
+    slopes = np.einsum("rkp,k->rp", pattern_scores(shifts, patterns)[1], patterns.weights)
     second = (slopes[: len(NAMES)] - slopes[len(NAMES) :]) / (2 * reach)
     return np.asarray(-(second + second.T) / 2)

@@ -96,13 +96,13 @@ class Arms:
         return self._fits[protocol]
 
 
-def arm_estimates(heading: Heading, pairs: Pairs, found: InstrumentFit | None) -> list[Estimate]:
+def arm_estimates(heading: Heading, pairs: Pairs, fit: InstrumentFit | None) -> list[Estimate]:
     """The figures of one protocol, or for each the reason why there is none."""
     missing = excluded(pairs)
-    if found is None:
+    if fit is None:
         reason = TOO_LITTLE if len(rows_of(pairs)) else NO_VERDICTS if len(pairs) else NO_CALLS
         return [heading.undefined(name, reason, "pair", missing) for name in INSTRUMENT]
-    return _Arm(heading, found, missing).estimates()
+    return _Arm(heading, fit, missing).estimates()
 
 
 class _Arm:
@@ -192,9 +192,9 @@ class _Arm:
                 self._row(name, value=None, note=NOT_TESTED) for name in (GOODNESS_OF_FIT, FIT_PROBABILITY)
             ]
         finding = FLAGGED if self.found.refused else None
-        told = f"p {test.probability:.3f} from {test.refits} refits to data drawn from the model"
+        remark = f"p {test.probability:.3f} from {test.refits} refits to data drawn from the model"
         return [
-            self._row(GOODNESS_OF_FIT, value=test.deviance, finding=finding, note=told),
+            self._row(GOODNESS_OF_FIT, value=test.deviance, finding=finding, note=remark),
             self._row(
                 FIT_PROBABILITY,
                 value=test.probability,

@@ -68,14 +68,14 @@ def fit_instrument(pairs: Pairs, seed: int, refits: int = REFITS) -> InstrumentF
     test = fit_test(rows, best.theta[0], seed, refits) if refits > 0 else None
     clusters = tuple(pairs.clusters[number] for number in np.unique(rows.cluster))
     spread = cluster_spread(patterns, best.theta[0])
-    found = InstrumentFit(rows, clusters, patterns, best, (), test, alike, spread)
-    return found if found.refused else replace(found, reach=tuple(_limits(found)))
+    fit = InstrumentFit(rows, clusters, patterns, best, (), test, alike, spread)
+    return fit if fit.refused else replace(fit, reach=tuple(_limits(fit)))
 
 
-def _limits(found: InstrumentFit) -> list[Reach]:
+def _limits(fit: InstrumentFit) -> list[Reach]:
     """Profile limits of every parameter, read with the spread between clusters."""
     slopes = np.eye(len(NAMES))
-    return reaches(found.patterns, found.best, allowed=[found.allowance(slope) for slope in slopes])
+    return reaches(fit.patterns, fit.best, allowed=[fit.allowance(slope) for slope in slopes])
 
 
 def _enough(rows: Rows) -> bool:
@@ -96,6 +96,6 @@ def _once(rows: Rows) -> tuple[Rows, bool]:
     return (rows.take(first), True) if alike else (rows, False)
 
 
-def sandwich(found: InstrumentFit) -> Floats:
+def sandwich(fit: InstrumentFit) -> Floats:
     """Standard errors over clusters; NaN where there is none."""
-    return np.full(len(NAMES), np.nan) if found.spread is None else spread_of(found.spread.effects)
+    return np.full(len(NAMES), np.nan) if fit.spread is None else spread_of(fit.spread.effects)

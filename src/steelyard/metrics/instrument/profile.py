@@ -77,9 +77,9 @@ def held_at(
     rows = np.arange(len(which))
     held = np.zeros(starts.shape, dtype=bool)
     held[rows, which] = True
-    moved = starts.copy()
-    moved[rows, which] = place
-    return fit(patterns, np.tile(patterns.weights, (len(which), 1)), moved, held, 1e-5, 80, chart)
+    shifts = starts.copy()
+    shifts[rows, which] = place
+    return fit(patterns, np.tile(patterns.weights, (len(which), 1)), shifts, held, 1e-5, 80, chart)
 
 
 def _reach(natural: bool, ends: Floats, opened: Mask) -> Reach:

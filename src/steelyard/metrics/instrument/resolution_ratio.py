@@ -56,16 +56,16 @@ class Curve:
         return np.asarray(inside**2)
 
 
-def curve_of(found: InstrumentFit) -> Curve:
+def curve_of(fit: InstrumentFit) -> Curve:
     """The profile of the resolution around its peak."""
-    reach, peak = found.reach[0], float(found.best.theta[0, 0])
+    reach, peak = fit.reach[0], float(fit.best.theta[0, 0])
     if reach.low is None or reach.high is None:
         raise ValueError("the resolution of this arm is only a bound")
     error = (reach.high - reach.low) / (2 * normal_quantile(0.975))
     place = peak + error * np.linspace(-_WIDTH, _WIDTH, _POINTS)
-    starts = np.tile(found.best.theta, (_POINTS, 1))
-    fits = held_at(found.patterns, starts, np.zeros(_POINTS, dtype=np.intp), place)
-    loss = np.maximum(found.best.value[0] - fits.value, 0.0)
+    starts = np.tile(fit.best.theta, (_POINTS, 1))
+    fits = held_at(fit.patterns, starts, np.zeros(_POINTS, dtype=np.intp), place)
+    loss = np.maximum(fit.best.value[0] - fits.value, 0.0)
     return Curve(place, np.sign(place - peak) * np.sqrt(2 * loss))
 
 
@@ -120,12 +120,12 @@ def ratio_spread(base: InstrumentFit, other: InstrumentFit) -> RatioSpread:
     """The spread of the logarithm between clusters, each of which moves both arms together."""
     names = sorted({*base.clusters, *other.clusters})
     effects, independent = np.zeros(len(names)), 0.0
-    for sign, found in ((-1.0, base), (1.0, other)):
-        if found.spread is None:
+    for sign, fit in ((-1.0, base), (1.0, other)):
+        if fit.spread is None:
             return RatioSpread(len(names), nan, 1.0)
-        places = [names.index(name) for name in found.clusters]
-        effects[places] += sign * found.spread.effects[:, 0] / found.theta[0]
-        independent += float(found.spread.covariance[0, 0]) / found.theta[0] ** 2
+        places = [names.index(name) for name in fit.clusters]
+        effects[places] += sign * fit.spread.effects[:, 0] / fit.theta[0]
+        independent += float(fit.spread.covariance[0, 0]) / fit.theta[0] ** 2
     error = float(spread_of(effects[:, None])[0])
     inflation = max(1.0, error**2 / independent) if independent > 0 else 1.0
     return RatioSpread(len(names), error, inflation)
@@ -152,8 +152,8 @@ def ratio_word(narrow: tuple[float | None, float | None], wide: tuple[float | No
 def ratio_estimate(heading: Heading, base: InstrumentFit | None, other: InstrumentFit | None) -> Estimate:
     """Resolution under the heading's protocol over that under base."""
     name = str(heading.group["protocol"])
-    for arm, found in (("base", base), (name, other)):
-        reason = _why_not(arm, found)
+    for arm, fit in (("base", base), (name, other)):
+        reason = _why_not(arm, fit)
         if reason:
             return heading.undefined(RESOLUTION_RATIO, reason, "pair")
     if base is None or other is None:
@@ -184,13 +184,13 @@ def ratio_estimate(heading: Heading, base: InstrumentFit | None, other: Instrume
     )
 
 
-def _why_not(arm: str, found: InstrumentFit | None) -> str | None:
+def _why_not(arm: str, fit: InstrumentFit | None) -> str | None:
     """Why an arm's resolution can not stand in a ratio."""
-    if found is None:
+    if fit is None:
         return f"the {arm} arm is too small for the joint fit"
-    if found.refused:
+    if fit.refused:
         return f"the model does not fit the answers of the {arm} arm"
-    reach = found.reach[0]
+    reach = fit.reach[0]
     if reach.low is None or reach.high is None or reach.grows or reach.falls:
         return f"the resolution of the {arm} arm is only a bound"
     if arm == "base" and reach.low <= 0:

@@ -108,8 +108,8 @@ def _decomposition_estimates(heading: Heading, pairs: Pairs, family: Mapping[str
         for metric in SPLIT
         for slot in SLOTS
     ]
-    told = [_as_tested(cell, *tests[cell.metric]) if cell.metric in tests else cell for cell in cells]
-    return [*told, *by_slot, _other_conflict(heading, parts)]
+    worded = [_as_tested(cell, *tests[cell.metric]) if cell.metric in tests else cell for cell in cells]
+    return [*worded, *by_slot, _other_conflict(heading, parts)]
 
 
 def _as_tested(cell: Estimate, name: str, test: Tested) -> Estimate:
@@ -193,5 +193,5 @@ def equals_tests(
         return {}
     position = position_test(parts)
     stable = position.stable_p if any(two_sided_counts(parts.pairs.where(parts.complete))) else None
-    found = {POSITION: position.p, STABLE: stable, ORDER: order_test(heading, pairs)}
-    return family_of({name: p for name in members if (p := found[name]) is not None})
+    chances = {POSITION: position.p, STABLE: stable, ORDER: order_test(heading, pairs)}
+    return family_of({name: p for name in members if (p := chances[name]) is not None})

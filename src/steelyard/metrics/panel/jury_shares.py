@@ -124,5 +124,5 @@ def _share(
     columns = [jury.votes.judges.index(name) for name in jury.members]
     lost = int(np.isnan(jury.votes.votes[:, columns]).any(axis=1).sum())
     inputs = f"{lost} of {len(scored)} {plural(len(scored), 'input')}"
-    told = [f"{inputs} {plural(lost, 'lacks', 'lack')} the vote of a member"] if lost else []
-    return proportion(heading, metric, tally, unit="input", bounds=bounds, notes=[*notes, *told])
+    remarks = [f"{inputs} {plural(lost, 'lacks', 'lack')} the vote of a member"] if lost else []
+    return proportion(heading, metric, tally, unit="input", bounds=bounds, notes=[*notes, *remarks])

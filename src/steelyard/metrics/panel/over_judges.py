@@ -49,38 +49,38 @@ def over_judges(
     whole = [e for e in defined if e.judge in observations and e.metric in {share.id for share in SHARES}]
     for share in SHARES:
         for probe in dict.fromkeys(e.probe for e in whole if e.metric == share.id):
-            found = [e for e in whole if (e.probe, e.metric) == (probe, share.id)]
-            if len(found) > 1:
+            shares = [e for e in whole if (e.probe, e.metric) == (probe, share.id)]
+            if len(shares) > 1:
                 heading = Heading(PANEL, probe, {"protocol": "base", "of": share.id}, seed)
-                yield from _figures(heading, found, _sampling(found, observations))
+                yield from _figures(heading, shares, _sampling(shares, observations))
 
 
-def _sampling(found: list[Estimate], observations: Mapping[str, Observations]) -> float | None:
+def _sampling(shares: list[Estimate], observations: Mapping[str, Observations]) -> float | None:
     """What the judges would differ by were their true shares equal; they saw the same items."""
-    column = accuracy_column if found[0].metric == ACCURACY.id else kept_column
-    rows = (probe_scores(e.probe, "base", observations[e.judge], unchanged=True) for e in found)
+    column = accuracy_column if shares[0].metric == ACCURACY.id else kept_column
+    rows = (probe_scores(e.probe, "base", observations[e.judge], unchanged=True) for e in shares)
     return sampling_sd(share_table([column(scores) for scores in rows]))
 
 
-def _figures(heading: Heading, found: list[Estimate], sampling: float | None) -> Iterator[Estimate]:
-    values = spread([share_of(e) for e in found])
-    least, most = min(found, key=share_of).judge, max(found, key=share_of).judge
+def _figures(heading: Heading, shares: list[Estimate], sampling: float | None) -> Iterator[Estimate]:
+    values = spread([share_of(e) for e in shares])
+    least, most = min(shares, key=share_of).judge, max(shares, key=share_of).judge
     over = f"over {counted(values.count, 'judge')}"
-    told: tuple[tuple[float | None, str | None, dict[str, str | float]], ...] = (
+    figures: tuple[tuple[float | None, str | None, dict[str, str | float]], ...] = (
         (values.mean, over, {}),
         (values.sd, over + ("" if sampling is None else f"; sampling alone would give {sampling:.2f}"), {}),
         (sampling, NO_REFERENCE if sampling is None else f"{over}; items that judges share count once", {}),
         (values.low, None, members([least])),
         (values.high, None, members([most])),
     )
-    for metric, (value, note, who) in zip(METRICS, told, strict=True):
+    for metric, (value, note, who) in zip(METRICS, figures, strict=True):
         yield heading.within(**who).estimate(
             metric,
             unit="judge",
             value=value,
-            n_calls=sum(e.n_calls for e in found),
-            n_units=max(e.n_units for e in found),
-            n_clusters=max(e.n_clusters for e in found),
+            n_calls=sum(e.n_calls for e in shares),
+            n_units=max(e.n_units for e in shares),
+            n_clusters=max(e.n_clusters for e in shares),
             note=note,
         )
 

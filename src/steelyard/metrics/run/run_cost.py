@@ -147,19 +147,19 @@ def overall_estimates(judge: str, estimates: Sequence[Estimate], seed: int) -> l
     if len(rows) < 2:
         return []
     heading = Heading.under(judge, PROBE, "base", seed)
-    found = overall_cost(rows)
+    cost = overall_cost(rows)
     never = ", ".join(row.name for row in rows if row.per_point is None)
     unread = ", ".join(e.probe for e in paid if e not in known)
     left_out = f"left out, paid for without a verdict: {unread}" if unread else None
     pooled = f"all dollars over 100 times the mean accuracy of {counted(len(rows), 'probe')}"
     mean = f"mean of the costs per point of {counted(len(rows), 'probe')}"
-    told = (
-        (found.pooled, pooled if found.pooled is not None else NEVER_RIGHT),
-        (found.mean_of_rows, mean if not never else f"a point has no cost where no call is right: {never}"),
+    figures = (
+        (cost.pooled, pooled if cost.pooled is not None else NEVER_RIGHT),
+        (cost.mean_of_rows, mean if not never else f"a point has no cost where no call is right: {never}"),
     )
     return [
         heading.estimate(metric, unit="probe", value=value, **_behind(known), note=join([note, left_out]))
-        for metric, (value, note) in zip(OVERALL, told, strict=True)
+        for metric, (value, note) in zip(OVERALL, figures, strict=True)
     ]
 
 

@@ -62,7 +62,7 @@ class Treatment:
 
 def score_treatments(observations: Iterable[Observation], own: frozenset[str]) -> list[Treatment]:
     """Scores of labelled texts, as places on their scales; `own` holds the authors of the judge's family."""
-    found = []
+    treatments = []
     for o in observations:
         shown, verdict = o.stimulus, o.verdict
         if isinstance(shown.expectation, Label) and not isinstance(verdict, Abstained) and shown.authors:
@@ -71,13 +71,15 @@ def score_treatments(observations: Iterable[Observation], own: frozenset[str]) -
             value = (int(verdict.value) - low) / (high - low) if isinstance(verdict, Decided) else 0.0
             label = (shown.scale, shown.expectation.value)
             mine = shown.authors[0] in own
-            found.append(Treatment(shown.cluster, shown.lineage.parent, label, mine, value, not _readable(o)))
-    return found
+            treatments.append(
+                Treatment(shown.cluster, shown.lineage.parent, label, mine, value, not _readable(o))
+            )
+    return treatments
 
 
 def pair_treatments(observations: Iterable[Observation], own: frozenset[str]) -> list[Treatment]:
     """What the text that people preferred got, in pairs of which one text is by the judge's family."""
-    found = []
+    treatments = []
     for o in observations:
         shown = o.stimulus
         if isinstance(shown.expectation, Prefers) and shown.authors:
@@ -87,8 +89,8 @@ def pair_treatments(observations: Iterable[Observation], own: frozenset[str]) ->
                 value = 0.5 if o.winner is None else float(o.winner == preferred)
                 place = "uv".index(preferred)
                 lost = not _readable(o)
-                found.append(Treatment(shown.cluster, shown.id, "preferred", mine[place], value, lost))
-    return found
+                treatments.append(Treatment(shown.cluster, shown.id, "preferred", mine[place], value, lost))
+    return treatments
 
 
 def self_preference(

@@ -97,7 +97,7 @@ def _over_probes(
     table = _table(arm, str(heading.group["protocol"]), observations)
     sampling = None if table is None else sampling_sd(table)
     beside = "" if sampling is None else f"; sampling alone would give {sampling:.2f}"
-    told = (
+    figures = (
         (found.mean, f"{over}, each counted once"),
         (found.sd, over + beside),
         (sampling, NO_REFERENCE if sampling is None else f"{over}; items that probes share count once"),
@@ -116,7 +116,7 @@ def _over_probes(
             n_clusters=max(e.n_clusters for e in arm),
             note=note,
         )
-        for metric, (value, note) in zip(METRICS, told, strict=True)
+        for metric, (value, note) in zip(METRICS, figures, strict=True)
     ]
 
 

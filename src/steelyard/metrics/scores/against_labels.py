@@ -144,7 +144,7 @@ def _figures(
 def _figure(
     heading: Heading, metric: Metric, formula: Formula, sums: Sums, values: Floats, lacking: str
 ) -> Estimate:
-    found = resampled(
+    estimate = resampled(
         heading,
         metric,
         sums,
@@ -157,7 +157,7 @@ def _figure(
         alike=lambda: _mixture(formula, sums, values),
     )
     limit = metric.limit_in(heading.group, heading.probe)
-    return held_to(found, limit, sums.rows, formula) if limit and found.value is not None else found
+    return held_to(estimate, limit, sums.rows, formula) if limit and estimate.value is not None else estimate
 
 
 def _mixture(formula: Formula, sums: Sums, values: Floats) -> Interval | None:

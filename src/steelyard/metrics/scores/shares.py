@@ -148,8 +148,8 @@ def _of_calls(
     reason: str | None = None,
 ) -> Estimate:
     counts = score_tally(rows, events, rows.readable)
-    said = "counted as not correct" if metric in (ACCURACY, WITHIN_ONE) else "counted as no error"
-    notes = abstentions(rows, said)
+    treatment = "counted as not correct" if metric in (ACCURACY, WITHIN_ONE) else "counted as no error"
+    notes = abstentions(rows, treatment)
     estimate = share(heading, metric, rows, counts, chance=chance, reason=reason, notes=notes)
     return replace(estimate, abstained=abstained(rows))
 

@@ -50,15 +50,15 @@ def dawid_skene(votes: Floats) -> DawidSkene | None:
     given = np.asarray(votes[:, :, None] == answers, dtype=np.float64)
     total = given.sum((1, 2))
     truth = np.nan_to_num(ratio(given.sum(1), np.broadcast_to(total[:, None], (len(votes), len(answers)))))
-    moved = 1.0
+    change = 1.0
     for _ in range(_MOST_STEPS):
         confusion, prevalence = _judges(given, truth)
         updated = np.where(total[:, None] > 0, _truths(given, confusion, prevalence), 0.0)
-        moved, truth = float(np.abs(updated - truth).max()), updated
-        if moved < _STILL:
+        change, truth = float(np.abs(updated - truth).max()), updated
+        if change < _STILL:
             break
     posterior = np.where(total[:, None] > 0, truth, np.nan)
-    return DawidSkene(answers, posterior, confusion, prevalence, moved < _STILL)
+    return DawidSkene(answers, posterior, confusion, prevalence, change < _STILL)
 
 
 def _judges(given: Floats, truth: Floats) -> tuple[Floats, Floats]:

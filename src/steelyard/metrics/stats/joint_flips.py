@@ -64,9 +64,9 @@ class JointFlips:
         order = np.argsort(-sizes[0], kind="stable")
         largest = np.maximum.accumulate(sizes[:, order[::-1]], axis=1)[:, ::-1]
         steps = np.mean(largest >= sizes[0, order], axis=0)
-        found = np.empty(len(order))
-        found[order] = np.maximum.accumulate(steps)
-        return [float(p) for p in found]
+        chances = np.empty(len(order))
+        chances[order] = np.maximum.accumulate(steps)
+        return [float(p) for p in chances]
 
 
 def _totals(table: Floats) -> Floats:

@@ -60,8 +60,8 @@ def holm(probabilities: Sequence[float]) -> list[float]:
     With m tests sorted upward, the p at rank i becomes the largest p·(m + 1 − rank) up to i, at most 1.
     """
     count = len(probabilities)
-    found, largest = [1.0] * count, 0.0
+    chances, largest = [1.0] * count, 0.0
     for rank, index in enumerate(sorted(range(count), key=probabilities.__getitem__)):
         largest = max(largest, probabilities[index] * (count - rank))
-        found[index] = min(1.0, largest)
-    return found
+        chances[index] = min(1.0, largest)
+    return chances

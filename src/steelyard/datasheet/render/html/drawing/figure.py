@@ -122,14 +122,14 @@ class Look:
 def looks(summary: Summary) -> dict[str, Look]:
     """A look for each judge; baselines are grey."""
     labels = short_names([judge.name for judge in everyone(summary)])
-    found: dict[str, Look] = {}
+    styles: dict[str, Look] = {}
     for number, judge in enumerate(summary.measured):
         label = labels[judge.name]
         tag = str(number + 1) if len(summary.measured) > CROWD else label
-        found[judge.name] = Look(f"series-{number % SERIES + 1}", SHAPES[_shape(number)], label, tag)
+        styles[judge.name] = Look(f"series-{number % SERIES + 1}", SHAPES[_shape(number)], label, tag)
     for judge in summary.baselines:
-        found[judge.name] = Look("muted", "circle", labels[judge.name], labels[judge.name])
-    return found
+        styles[judge.name] = Look("muted", "circle", labels[judge.name], labels[judge.name])
+    return styles
 
 
 def crowd_key(summary: Summary) -> tuple[Key, ...]:

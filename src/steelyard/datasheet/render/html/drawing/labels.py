@@ -100,14 +100,14 @@ def spread(heights: Sequence[float], *, gap: float = LINE, low: float, high: flo
     order = sorted(range(len(heights)), key=lambda n: (heights[n], n))
     placed = [min(high, max(low, heights[n])) for n in order]
     for _ in range(200):
-        moved = False
+        again = False
         for number, (upper, lower) in enumerate(pairwise(placed)):
             if lower - upper < gap - 1e-6:
                 shift = (gap - (lower - upper)) / 2
                 placed[number] = max(low, upper - shift)
                 placed[number + 1] = min(high, lower + shift)
-                moved = True
-        if not moved:
+                again = True
+        if not again:
             break
     result = list(heights)
     for position, number in enumerate(order):

@@ -266,8 +266,10 @@ class Crowd:
 
     def figure(self, title: str, caption: str, layers: Sequence[Spec]) -> Figure:
         """The figure with these layers; without a judge to draw, its words and data alone."""
-        said = spoken(self.header, self.rows)
-        drawn = draw(layers, width=WIDTH, height=HEIGHT, title=title, label=said) if self.points else ""
+        description = spoken(self.header, self.rows)
+        drawn = (
+            draw(layers, width=WIDTH, height=HEIGHT, title=title, label=description) if self.points else ""
+        )
         panels = (Panel(drawn),) if drawn else ()
         key = crowd_key(self.summary)
         return Figure(title, caption, panels, self.header, self.rows, key, self.omitted)

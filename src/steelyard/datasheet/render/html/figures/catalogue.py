@@ -64,8 +64,8 @@ def _checked(figure: Figure, name: str) -> Figure:
     rows = tuple(tuple(map(str, row)) for row in figure.rows)
     for row in rows:
         if len(row) != len(figure.header):
-            found = counted(len(row), "cell")
-            raise ValueError(f"found {found} in a row, expected {len(figure.header)} as in the header")
+            size = counted(len(row), "cell")
+            raise ValueError(f"found {size} in a row, expected {len(figure.header)} as in the header")
     if not all(isinstance(panel, Panel) for panel in figure.panels):
         raise TypeError("found something else among the panels, expected each to be a Panel")
     return replace(figure, rows=rows, id=name)

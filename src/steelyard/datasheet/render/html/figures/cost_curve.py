@@ -133,8 +133,8 @@ def cost_curve(summary: Summary) -> Figure | None:
     front = [row.name for row in pareto_front(_row(offer) for offer in offers)]
     for name, accuracy, cost in named:
         priced = any(offer.name == name for offer in offers)
-        told = ("yes" if name in front else "no") if priced else numbers.NOT_MEASURED
-        rows.append((name, cell(summary, accuracy), cell(summary, cost), told))
+        answer = ("yes" if name in front else "no") if priced else numbers.NOT_MEASURED
+        rows.append((name, cell(summary, accuracy), cell(summary, cost), answer))
     svg = _drawing(offers, front, rows) if offers else ""
     panels = (Panel(svg),) if svg else ()
     key = crowd_key(summary)

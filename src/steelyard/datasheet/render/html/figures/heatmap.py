@@ -65,8 +65,8 @@ def heatmap(summary: Summary, metric: str, caption: str) -> Figure | None:
     title = f"{metric_named(metric).label.capitalize()} by probe"
     panels = []
     for judges in shares.parts():
-        said = spoken(shares.header(judges), shares.rows(judges))
-        panels.append(Panel(draw_tiles(shares.grid(judges), title=title, label=said)))
+        description = spoken(shares.header(judges), shares.rows(judges))
+        panels.append(Panel(draw_tiles(shares.grid(judges), title=title, label=description)))
     header, rows = shares.header(shares.judges), shares.rows(shares.judges)
     return Figure(title, caption, tuple(panels), header, rows, wide=True)
 
