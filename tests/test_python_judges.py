@@ -373,6 +373,7 @@ def test_a_notebook_shows_a_sheet_in_a_line_a_table_and_a_frame(here: Path) -> N
     assert "&lt;b&gt;first&lt;/b&gt;" in table
     assert "<b>first</b>" not in table
     assert "<b>flagged</b>: reports a preference where there is none" in table
+    assert f"&lt;b&gt;first&lt;/b&gt;: {sheet.verdict.word}</h4>" in table
     frame = sheet.to_frame()
     assert len(frame) == len(sheet.estimates) + len(sheet.panel)
     dark = frame[(frame.metric == "dark_current") & frame.kind.isna() & (frame.judge == "<b>first</b>")]

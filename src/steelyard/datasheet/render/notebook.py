@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.verdict import Verdict
 from steelyard.datasheet.words.visible import visible
 from steelyard.errors import ConfigError
 from steelyard.metrics.estimate import Estimate
@@ -19,11 +20,11 @@ CELL = "text-align:left;vertical-align:top;padding:.3em .8em .3em 0"
 """Style of a cell; a notebook brings none that suits sentences."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class NotebookSheet(Datasheet):
     """A datasheet that knows where its run lies and how notebooks show it."""
 
-    folder: Path = field(default=Path(), compare=False)
+    folder: Path = field(default=Path())
     """The run folder."""
 
     @classmethod
@@ -42,7 +43,7 @@ class NotebookSheet(Datasheet):
         return DataFrame.from_records([_row(e) for e in (*self.estimates, *self.panel)])
 
     def _repr_html_(self) -> str:
-        """What each judge was found to be, in a table."""
+        """The verdict on each judge, then what was found of it, in a table."""
         names = [judge.name for judge in self.judges if not judge.baseline]
         titles = dict.fromkeys(reading.title for reading in self.readings)
         cells = {(r.title, r.judge): f"<b>{escape(r.word)}</b>: {escape(r.sentence)}" for r in self.readings}
@@ -55,10 +56,26 @@ class NotebookSheet(Datasheet):
         )
         partial = f"<p>{escape(self.partial_told)}</p>" if self.partial else ""
         page = escape(str(self.folder / "datasheet.html"))
-        return f"{partial}<table><tr>{head}</tr>{rows}</table><p>Page: {page}</p>"
+        verdicts = "".join(map(_verdict, self.verdicts))
+        return f"{partial}{verdicts}<table><tr>{head}</tr>{rows}</table><p>Page: {page}</p>"
+
+    def __eq__(self, other: object) -> bool:
+        """Equal to any datasheet with the same content, wherever its run lies."""
+        if not isinstance(other, Datasheet):
+            return NotImplemented
+        return all(getattr(self, each.name) == getattr(other, each.name) for each in fields(Datasheet))
+
+    __hash__ = Datasheet.__hash__
 
     def __repr__(self) -> str:
         return super().__repr__().replace("Datasheet", "NotebookSheet", 1)
+
+
+def _verdict(verdict: Verdict) -> str:
+    """One judge: the word, the facts, what follows."""
+    facts = "".join(f"<li>{escape(fact.sentence)}</li>" for fact in verdict.facts)
+    so = f"<p><b>so</b> {escape(verdict.so)}</p>" if verdict.so else ""
+    return f"<h4>{escape(visible(verdict.judge))}: {escape(verdict.word)}</h4><ul>{facts}</ul>{so}"
 
 
 def _row(estimate: Estimate) -> dict[str, Any]:
