@@ -47,8 +47,9 @@ def test_a_judge_labels_the_items_and_its_calls_are_paid_once(
     assert cast.calls == {"writer": 16, "checker": 16 + 12, "grader": 20, "other": 20}
     assert sum(row["calls"] for row in planned if row["judge"] in ("grader", "other")) == 40
     assert max(cast.keys.values()) == 1
-    for judge in ("grader", "other"):
-        assert figures(done.rows, "accuracy", judge) == dict.fromkeys(["label_flip", *KEPT], (4, 4))
+    for judge, unchanged in (("grader", OWN_LABELS), ("other", (4, 4))):
+        right = {**dict.fromkeys(["label_flip", *KEPT], (4, 4)), ORIGINAL: unchanged}
+        assert figures(done.rows, "accuracy", judge) == right
     lines = [json.loads(line) for line in (tmp_path / "run" / "stimuli.jsonl").read_text().splitlines()]
     flip = next(line for line in lines if line["id"] == "sky-0/label_flip/0")
     assert flip["expectation"] == {"type": "Label", "value": "0"}
@@ -94,16 +95,17 @@ def test_a_judge_is_not_held_against_its_own_verdicts(
     write(tmp_path, server, probes=["stochastic_stability", "label_flip"])
     done = command("measure", "study.yaml", "--out", "run", "--json")
     assert done.code == 0, done.err
-    told = {"stochastic_stability": OWN_LABELS, "label_flip": (4, 4)}
+    told = {"stochastic_stability": OWN_LABELS, ORIGINAL: OWN_LABELS, "label_flip": (4, 4)}
     assert figures(done.rows, "accuracy") == told
-    assert figures(done.rows, "accuracy", "other") == {**told, "stochastic_stability": (20, 20)}
+    others = {"stochastic_stability": (20, 20), ORIGINAL: (20, 20), "label_flip": (4, 4)}
+    assert figures(done.rows, "accuracy", "other") == others
     for metric in ("false_positive_rate", "false_negative_rate", "balanced_accuracy", "kappa", "gwet_ac1"):
         assert figures(done.rows, metric)["stochastic_stability"] == OWN_LABELS
     beside = [r for r in done.rows if r["metric"] == "accuracy" and r["group"].get("kind") == "original"]
     values = {row["judge"]: row["value"] for row in beside if row["judge"] in ("grader", "other")}
     assert values == {"grader": None, "other": 1.0}
     same = [r["value"] for r in done.rows if (r["judge"], r["metric"]) == ("grader", "self_agreement")]
-    assert same == [1.0]
+    assert set(same) == {1.0}
     panel = json.loads((tmp_path / "run" / "datasheet.json").read_text())["panel"]
     juries = [row for row in panel if row["metric"] == "jury_accuracy"]
     assert {row["probe"] for row in juries} == {"jury", "label_flip"}
@@ -123,7 +125,8 @@ def test_own_labels_are_in_no_figure_of_accuracy_between_runs() -> None:
         ("typos", "accuracy"),
         ("typos", "invariance"),
     ]
-    assert asked == [[(ORIGINAL, "accuracy"), *edited], edited]
+    unchanged = [(ORIGINAL, metric) for metric in ("accuracy", "share_above", "share_below")]
+    assert asked == [[*unchanged, *edited], edited]
     ordinal = collect_scores(replace(o, own_label=True) for o in [call("i", 3, 3, scale="1-6")])
     found = {e.metric: e for e in ordinal_figures(Heading("j", "p", {}, 7), ordinal)}
     told = {metric: e.note for metric, e in found.items() if e.value is None}
@@ -155,7 +158,7 @@ def test_an_item_without_a_verdict_has_no_reference_and_keeps_none(
     assert "label_flip: 3 asked, 3 usable." in done.out
     cast.grade = true_score
     measured = command("measure", "study.yaml", "--out", "run", "--json")
-    assert figures(measured.rows, "accuracy") == {"label_flip": (3, 3)}
+    assert figures(measured.rows, "accuracy") == {"label_flip": (3, 3), ORIGINAL: OWN_LABELS}
     assert cast.calls == {"grader": 4 + 3, "writer": 3, "checker": 3, "other": 3 + 3}
 
 
@@ -175,7 +178,7 @@ def test_an_interrupted_reference_goes_on_and_pays_for_nothing_again(
     cast.grade = true_score
     done = command("measure", "study.yaml", *options, "--json")
     assert done.code == 0, done.err
-    assert figures(done.rows, "accuracy") == {"label_flip": (4, 4)}
+    assert figures(done.rows, "accuracy") == {"label_flip": (4, 4), ORIGINAL: OWN_LABELS}
     assert cast.calls == {"grader": 5 + 4, "writer": 4, "checker": 4, "other": 8}
 
 

@@ -525,7 +525,7 @@ def test_tokens_and_prices_flow_from_the_server_into_every_report(steelyard: Any
         chosen = [part for judge in judges for part in ("-j", judge)]
         sheets = []
         for run, width in (("one", "1"), ("many", "8")):
-            command = ("measure", *options, *chosen, "--out", run, "--concurrency", width)
+            command = ("measure", *options, *chosen, "--full", "--out", run, "--concurrency", width)
             done = steelyard(*command, OPENAI_API_KEY="k")
             assert done.returncode == 0, done.stderr
             sheets.append(json.loads((tmp_path / run / "datasheet.json").read_text()))

@@ -47,6 +47,10 @@ class Heading:
             self.seed, "bootstrap", self.judge, self.probe, figure, canonical_json(dict(self.group))
         )
 
+    def deal_seed(self, figure: str) -> int:
+        """A random stream for a permutation test: the same answers give the same p under any name."""
+        return seed_for(self.seed, "deal", self.probe, figure, canonical_json(dict(self.group)))
+
     def estimate(self, metric: Metric, **fields: Any) -> Estimate:
         """An estimate under this heading."""
         group = dict(self.group)

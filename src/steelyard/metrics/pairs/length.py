@@ -63,7 +63,7 @@ def length_lean(
     if not np.isfinite(found.value):
         side = "longer" if np.any(found.wanted == 1) else "shorter"
         return heading.undefined(LENGTH_LEAN, ONE_SIDE.format(side), "pair", excluded(rows))
-    p = found.p(heading.bootstrap_seed(LENGTH_LEAN.id))
+    p = found.p(heading.deal_seed(LENGTH_LEAN.id))
     bounds = _bounds(rows, long)
     test = None if others is None else Tested(p, min(1.0, p * (others + 1)), others + 1)
     seen, word = (_word(found, test, moved) for moved in ((0.0, 0.0), moved_by(found.value, bounds)))

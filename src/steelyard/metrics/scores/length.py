@@ -175,7 +175,7 @@ def length_gap(heading: Heading, scores: Scores, words: Ints) -> Estimate:
     )
     if not np.isfinite(found.value):
         return heading.undefined(LENGTH_GAP, ALL_ALIKE, "item", scores.lost())
-    p = found.p(heading.bootstrap_seed(LENGTH_GAP.id))
+    p = found.p(heading.deal_seed(LENGTH_GAP.id))
     word = difference_word(found.limits(1 - ALPHA), p)
     return heading.estimate(
         LENGTH_GAP,

@@ -103,7 +103,7 @@ def _of_verdicts(heading: Heading, scores: Scores) -> Estimate:
     return _told(
         heading,
         scores,
-        _Shift(found.value, found.limits, found.p(heading.bootstrap_seed(LENIENCY.id)), found.detectable),
+        _Shift(found.value, found.limits, found.p(heading.deal_seed(LENIENCY.id)), found.detectable),
         units=found.units,
         bounds=_bounds(scores),
         needed=found.units_to_decide(MARGIN),
