@@ -1,4 +1,4 @@
-"""Limits from leaving out each task in turn: by hand, and how often they cover."""
+"""Span from leaving out each task in turn: by hand, and how often they cover."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 
 @click.command(short_help="Pass, fail or inconclusive, by a policy.")
 @click.argument("target", metavar="DIR", type=click.Path(path_type=Path))
-@option("--policy", metavar="FILE", help="Limits that the judge must keep: smoke, default, strict, or YAML.")
+@option("--policy", metavar="FILE", help="Span that the judge must keep: smoke, default, strict, or YAML.")
 @option("--judge", "-j", "judges", multiple=True, metavar="NAME", help="Judge to gate; may be repeated.")
 @option(
     "--reference",

@@ -19,12 +19,12 @@ def print_sheet(datasheet: Datasheet, *, full: bool) -> list[SteelyardError]:
     """Print one screen, or everything; where a fault stops that, it is told, and the files stand."""
     from rich.console import Console
 
-    from steelyard.datasheet.render import brief, terminal
+    from steelyard.datasheet.render import one_screen, terminal
     from steelyard.lab.run.shortfalls import uncomputed
     from steelyard.metrics.faults import Faults
 
     faults = Faults()
-    render = terminal.render if full else brief.render
+    render = terminal.render if full else one_screen.render
     faults.guarded(
         "",
         "the datasheet on the terminal",

@@ -15,7 +15,7 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.pairs.equals import TIE_RATE
 from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE
 from steelyard.metrics.stats.foresight import items_for, smallest_difference, sum_limits
-from steelyard.metrics.stats.intervals import Limits
+from steelyard.metrics.stats.intervals import Span
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.wording import counted
@@ -102,7 +102,7 @@ def _reach(sheet: Datasheet, judge: str, items: int) -> Iterator[Reach]:
     )
 
 
-def _scored(sheet: Datasheet, judge: str) -> tuple[float, Limits, float] | None:
+def _scored(sheet: Datasheet, judge: str) -> tuple[float, Span, float] | None:
     """Single texts: one less both error rates; each system passes about half, the worst case."""
     rates = [
         sheet.find(judge, metric.id, ORIGINAL, protocol="base")
@@ -116,7 +116,7 @@ def _scored(sheet: Datasheet, judge: str) -> tuple[float, Limits, float] | None:
     return 1 - first - second, (1 - high, 1 - low), sqrt(0.5)
 
 
-def _compared(sheet: Datasheet, judge: str) -> tuple[float, Limits, float] | None:
+def _compared(sheet: Datasheet, judge: str) -> tuple[float, Span, float] | None:
     """Pairs: right less wrong among all calls; a call without a winner moves nothing."""
     right = sheet.find(judge, ACCURACY.id, NATURAL_PROBE, protocol="base")
     ties = sheet.find(judge, TIE_RATE.id, NATURAL_PROBE, protocol="base")
@@ -127,7 +127,7 @@ def _compared(sheet: Datasheet, judge: str) -> tuple[float, Limits, float] | Non
     return 2 * right.value + tied - 1, (2 * low + tied - 1, 2 * high + tied - 1), 1.0
 
 
-def _ends(estimate: Estimate) -> Limits:
+def _ends(estimate: Estimate) -> Span:
     interval = estimate.interval
     low = None if interval is None else interval.low
     high = None if interval is None else interval.high

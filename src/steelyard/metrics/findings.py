@@ -19,7 +19,7 @@ from steelyard.metrics.stats.clusters import effective_size, quantile
 from steelyard.metrics.stats.few_events import chance_of_so_few
 from steelyard.metrics.stats.intervals import (
     Ends,
-    Limits,
+    Span,
     clopper_pearson,
     normal_quantile,
     score,
@@ -37,7 +37,7 @@ POWER_REACH = 2.49 / 1.64
 BY_LOSS = "the missing verdicts decide"
 
 
-def limit_word(limits: Limits, limit: Limit) -> str:
+def limit_word(limits: Span, limit: Limit) -> str:
     """The word for a limit, from one-sided 95 % limits (low, high)."""
     low, high = limits if limit.side == "max" else (-limits[1], -limits[0])
     bound = limit.value if limit.side == "max" else -limit.value
@@ -46,7 +46,7 @@ def limit_word(limits: Limits, limit: Limit) -> str:
     return FLAGGED if low > bound else UNDERPOWERED
 
 
-def judge_limit(tally: Tally, limit: Limit, bounds: Limits | None = None) -> str:
+def judge_limit(tally: Tally, limit: Limit, bounds: Span | None = None) -> str:
     """The word for a proportion against its limit, clusters taken as independent.
 
     `bounds` are the share in the worst and best case over missing verdicts.
@@ -63,7 +63,7 @@ def judge_limit(tally: Tally, limit: Limit, bounds: Limits | None = None) -> str
     return word if kept else UNDERPOWERED
 
 
-def _exactly_beyond(size: float, limit: Limit, shares: Limits) -> bool:
+def _exactly_beyond(size: float, limit: Limit, shares: Span) -> bool:
     """Whether exact limits lie beyond the limit too; Wilson's do with a single unit, which shows nothing."""
     low, high = (
         clopper_pearson(share * size, size, 1 - 2 * ALPHA)[side] for side, share in enumerate(shares)
@@ -71,14 +71,14 @@ def _exactly_beyond(size: float, limit: Limit, shares: Limits) -> bool:
     return limit_word((low, high), limit) == FLAGGED
 
 
-def _so_few(tally: Tally, limit: Limit, shares: Limits, times: float = 1.0) -> bool:
+def _so_few(tally: Tally, limit: Limit, shares: Span, times: float = 1.0) -> bool:
     """Whether a judge on the limit would rarely show so few events beyond it; one cluster tells nothing."""
     share, at = (shares[1], limit.value) if limit.side == "max" else (1 - shares[0], 1 - limit.value)
     return chance_of_so_few(share * tally.n * times, tally.trials, at, times) <= ALPHA
 
 
 def difference_word(
-    limits: Limits | None, probability: float, margin: float = MARGIN, moved: Limits = (0.0, 0.0)
+    limits: Span | None, probability: float, margin: float = MARGIN, moved: Span = (0.0, 0.0)
 ) -> str:
     """The word for a difference, from its 90 % interval and the test's p.
 
@@ -91,7 +91,7 @@ def difference_word(
     return FLAGGED if probability <= ALPHA and kept else UNDERPOWERED
 
 
-def moved_by(value: float, bounds: Limits | None) -> Limits:
+def moved_by(value: float, bounds: Span | None) -> Span:
     """How far missing verdicts could move a value, down and up; rounding does not count."""
     if bounds is None:
         return 0.0, 0.0
@@ -117,7 +117,7 @@ class Beyond:
         """The figure."""
         return float(self.figure(self.table.sum(axis=0)))
 
-    def limits(self, probability: float) -> Limits:
+    def limits(self, probability: float) -> Span:
         """Two-sided limits at this one-sided probability.
 
         Where leaving out a cluster changes nothing, as many verdicts as the data allow might have been right,

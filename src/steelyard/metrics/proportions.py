@@ -22,7 +22,7 @@ from steelyard.metrics.stats.clusters import (
     wilson_cluster,
     wilson_strict,
 )
-from steelyard.metrics.stats.intervals import Limits, goodman, wilson
+from steelyard.metrics.stats.intervals import Span, goodman, wilson
 from steelyard.metrics.stats.tally import Tally
 
 ONE_CLUSTER = "this cluster only"
@@ -36,7 +36,7 @@ def proportion(
     *,
     unit: str = "call",
     cells: int | None = None,
-    bounds: Limits | None = None,
+    bounds: Span | None = None,
     chance: float | None = None,
     reason: str | None = None,
     notes: Iterable[str] = (),
@@ -73,7 +73,7 @@ def proportion(
     )
 
 
-def share_bounds(tally: Tally) -> Limits:
+def share_bounds(tally: Tally) -> Span:
     """Every missing call a non-event, or every one an event.
 
     The same formula bounds a share of decided calls: a missing call may be decided either way.

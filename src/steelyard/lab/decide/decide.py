@@ -41,7 +41,7 @@ SILENT = 15
 PROFILE = "full"
 """Pairs are drawn from the whole catalogue; a later measurement with this profile finds its calls paid."""
 
-Unit = tuple[Trial, ...]
+Drawn = tuple[Trial, ...]
 """All calls on a pair."""
 
 
@@ -59,7 +59,7 @@ class Course:
     """One judge on its way to a decision; every look can be rebuilt from the store."""
 
     def __init__(
-        self, judge: Judge, rule: DecisionRule, units: Sequence[Unit], log: Callable[[], None]
+        self, judge: Judge, rule: DecisionRule, units: Sequence[Drawn], log: Callable[[], None]
     ) -> None:
         self.judge = judge
         self.rule = rule
@@ -114,7 +114,7 @@ def share_of(rule: DecisionRule, observations: Sequence[Observation]) -> float |
     return float(rule.share(pairs).mean()) if complete(pairs).all() else None
 
 
-def draw(plan: Plan, judge: Judge, rule: DecisionRule, cap: int | None) -> list[Unit]:
+def draw(plan: Plan, judge: Judge, rule: DecisionRule, cap: int | None) -> list[Drawn]:
     """The judge's pairs in random order, up to the cap; the same order for every judge of a study."""
     units: dict[tuple[str, int], list[Trial]] = {}
     for trial in plan.trials:

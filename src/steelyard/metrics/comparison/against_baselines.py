@@ -27,7 +27,7 @@ from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.original_range import on_original_range
 from steelyard.metrics.scores.shares import NO_LABELS, OWN_LABELS
 from steelyard.metrics.stats.cluster_mean import ClusterMean
-from steelyard.metrics.stats.intervals import UNBOUNDED, Limits
+from steelyard.metrics.stats.intervals import UNBOUNDED, Span
 from steelyard.metrics.stats.power import ALPHA
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
@@ -71,7 +71,7 @@ class _Gap:
     def value(self) -> float:
         return float((self.judge - self.rule).mean())
 
-    def limits(self, probability: float) -> Limits:
+    def limits(self, probability: float) -> Span:
         """Two-sided limits at this one-sided probability, clustered."""
         if set(np.unique(np.concatenate([self.judge, self.rule]))) <= {0.0, 1.0}:
             first, second = self.rule.astype(np.int64), self.judge.astype(np.int64)
@@ -172,7 +172,7 @@ def _gap(held: Held, rule: Floats) -> _Gap:
     return _Gap(held.least[read], rule[read], held.cluster[read], held.unit[read])
 
 
-def _word(gaps: Iterable[_Gap], best: _Gap, moved: Limits) -> str:
+def _word(gaps: Iterable[_Gap], best: _Gap, moved: Span) -> str:
     every = list(gaps)
     if all(gap.limits(1 - ALPHA)[0] + moved[0] > 0 for gap in every):
         return CLEAR
@@ -180,6 +180,6 @@ def _word(gaps: Iterable[_Gap], best: _Gap, moved: Limits) -> str:
     return FLAGGED if beaten else UNDERPOWERED
 
 
-def _bounds(held: Held, rule: Floats) -> Limits:
+def _bounds(held: Held, rule: Floats) -> Span:
     """The gain if every call without a verdict had gone wrong, or right."""
     return float((held.least - rule).mean()), float((held.most - rule).mean())

@@ -9,7 +9,7 @@ from typing import Any
 from steelyard.metrics.comparison.question import Question
 from steelyard.metrics.comparison.units import Dropped
 from steelyard.metrics.estimate import Interval
-from steelyard.metrics.stats.intervals import Limits
+from steelyard.metrics.stats.intervals import Span
 from steelyard.metrics.stats.joint_flips import Sums
 from steelyard.metrics.stats.significance import CLUSTERS
 
@@ -52,7 +52,7 @@ class Comparison:
     """Units with the event under the first judge alone."""
     intervals: tuple[Interval, ...] = ()
     """95 % interval of the difference, then the 90 % interval that the word is read from."""
-    bounds: Limits | None = None
+    bounds: Span | None = None
     """Difference in the worst and best case over shared units that lack a verdict."""
     p: float | None = None
     """Exact two-sided sign-flip p."""

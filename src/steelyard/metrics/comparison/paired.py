@@ -10,7 +10,7 @@ import numpy as np
 
 from steelyard.arrays import Ints
 from steelyard.metrics.stats.cluster_mean import ClusterMean
-from steelyard.metrics.stats.intervals import Limits, normal_quantile, t_quantile, tango
+from steelyard.metrics.stats.intervals import Span, normal_quantile, t_quantile, tango
 from steelyard.metrics.stats.power import ALPHA, POWER
 from steelyard.metrics.stats.significance import CLUSTERS, ENOUGH_CLUSTERS, PAIRS, sign_flip
 
@@ -83,7 +83,7 @@ class Paired:
         unclustered = (self.gained + self.lost) / self.size - self.difference**2
         return ClusterMean.of(self.independent, self.change).effective_size(unclustered)
 
-    def limits(self, probability: float = 0.975) -> Limits:
+    def limits(self, probability: float = 0.975) -> Span:
         """Tango's interval on the effective size, with Student's t on clusters less one."""
         scale = self.effective_size / self.size
         return tango(self.gained * scale, self.lost * scale, self.effective_size, self._quantile(probability))

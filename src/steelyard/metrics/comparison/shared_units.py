@@ -11,7 +11,7 @@ from steelyard.metrics.comparison.question import Outcome
 from steelyard.metrics.comparison.units import Units
 from steelyard.metrics.estimate import Interval
 from steelyard.metrics.stats import mcnemar
-from steelyard.metrics.stats.intervals import Limits
+from steelyard.metrics.stats.intervals import Span
 from steelyard.metrics.stats.joint_flips import Sums
 from steelyard.metrics.stats.power import ALPHA
 from steelyard.metrics.stats.significance import CLUSTERS
@@ -52,7 +52,7 @@ def _sums(rows: Sequence[tuple[bool, bool, str, str]], flipped: str) -> Sums:
     return sums
 
 
-def _measured(head: Comparison, paired: Paired, bounds: Limits) -> Comparison:
+def _measured(head: Comparison, paired: Paired, bounds: Span) -> Comparison:
     p, flipped = paired.flip()
     method = "tango_cluster" if paired.n_clusters > 1 else "tango"
     return replace(
@@ -76,7 +76,7 @@ def _measured(head: Comparison, paired: Paired, bounds: Limits) -> Comparison:
     )
 
 
-def _bounds(shown: Iterable[tuple[Outcome, Outcome]]) -> Limits:
+def _bounds(shown: Iterable[tuple[Outcome, Outcome]]) -> Span:
     """The mean change if every missing verdict had gone one way, or the other."""
     lows, highs = [], []
     for first, second in shown:

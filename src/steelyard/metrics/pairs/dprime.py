@@ -28,7 +28,7 @@ from steelyard.metrics.pairs.counting import by_cluster, excluded, tally
 from steelyard.metrics.pairs.sensitivity import choices
 from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join
 from steelyard.metrics.stats.clusters import percentile_limits, resample, wilson_cluster
-from steelyard.metrics.stats.intervals import Limits, clopper_pearson, normal_quantile
+from steelyard.metrics.stats.intervals import Span, clopper_pearson, normal_quantile
 from steelyard.metrics.stats.significance import ENOUGH_CLUSTERS
 from steelyard.metrics.stats.tally import Tally
 
@@ -102,7 +102,7 @@ def _saturated(totals: Ints) -> tuple[bool, bool]:
 def _opened(
     intervals: tuple[Interval, ...], grows: bool, falls: bool
 ) -> tuple[tuple[Interval, ...], str | None, str]:
-    """Limits without the end that the correction alone has set."""
+    """Span without the end that the correction alone has set."""
     opened = tuple(
         replace(i, low=None if falls else i.low, high=None if grows else i.high) for i in intervals
     )
@@ -152,7 +152,7 @@ def _shrink(value: float | None) -> float | None:
 
 
 def from_shares(counts: Ints) -> Interval:
-    """Limits from counts per cluster (said 1, tied, calls with the better in slot 1; the same for slot 2).
+    """Span from counts per cluster (said 1, tied, calls with the better in slot 1; the same for slot 2).
 
     The two cuts share their calls, so their limits are averaged as d′ itself is.
     """
@@ -177,8 +177,8 @@ def agreeing(hits: Tally, edge: str) -> tuple[Interval, ...]:
     return tuple(Interval(method, None, -limit) for method, limit in limits.items())
 
 
-def _cut(first: Ints, first_calls: Ints, second: Ints, second_calls: Ints) -> Limits:
-    """Limits of z(first share) − z(second share)."""
+def _cut(first: Ints, first_calls: Ints, second: Ints, second_calls: Ints) -> Span:
+    """Span of z(first share) − z(second share)."""
     hit, low_hit, high_hit = _scaled(first, first_calls)
     alarm, low_alarm, high_alarm = _scaled(second, second_calls)
     together = _correlation(_residuals(first, first_calls), -_residuals(second, second_calls))

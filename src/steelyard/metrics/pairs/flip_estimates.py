@@ -20,7 +20,7 @@ from steelyard.metrics.pairs.slot import DECLARED_PROTOCOL
 from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join, proportion
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.clusters import percentile_limits, ratio, resample, wilson_cluster
-from steelyard.metrics.stats.intervals import DIFFERENCE, Limits, difference
+from steelyard.metrics.stats.intervals import DIFFERENCE, Span, difference
 from steelyard.metrics.stats.power import ALPHA, first_number
 from steelyard.metrics.stats.tally import Tally
 from steelyard.metrics.tested import Tested, alone
@@ -100,7 +100,7 @@ def _excess(
     flips: Flips,
     repeat: Tally,
     swap: Tally,
-    bounds: Limits,
+    bounds: Span,
     tested: Tested | None,
 ) -> Estimate:
     clusters = repeat.n_clusters
@@ -152,7 +152,7 @@ def _intervals(
     return tuple(Interval(method, *found) for method, found in intervals.items() if found), remark
 
 
-def _drawn(heading: Heading, means: ClusterMean) -> Limits | None:
+def _drawn(heading: Heading, means: ClusterMean) -> Span | None:
     columns: Floats = np.stack([means.sums, means.sizes.astype(np.float64)], axis=1)
     sums = resample(columns, heading.bootstrap_seed(FLIP_EXCESS.id))
     return percentile_limits(ratio(sums[:, 0], sums[:, 1]), means.units)

@@ -21,7 +21,7 @@ import numpy as np
 from steelyard.arrays import Floats, Ints, Mask
 from steelyard.metrics.pairs.answer import Answer, as_tie, lost
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.stats.intervals import Limits
+from steelyard.metrics.stats.intervals import Span
 
 DRAWS = 9999
 """Relabellings drawn for the test; p is a multiple of 1/(DRAWS + 1)."""
@@ -149,7 +149,7 @@ def _log_choose(n: int, k: int) -> float:
     return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
 
 
-def flip_bounds(flips: Flips) -> tuple[Limits, Limits, Limits]:
+def flip_bounds(flips: Flips) -> tuple[Span, Span, Span]:
     """Bounds of the repeat flip rate, the swap flip rate and their difference.
 
     The lower bound of the difference takes the least of one and the most of the other, which no single way to

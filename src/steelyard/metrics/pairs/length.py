@@ -22,7 +22,7 @@ from steelyard.metrics.pairs.answer import Answer, decided, lost, neither, reada
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import excluded, tally
 from steelyard.metrics.proportions import ONE_CLUSTER, join, proportion
-from steelyard.metrics.stats.intervals import Limits
+from steelyard.metrics.stats.intervals import Span
 from steelyard.metrics.stats.lean import Lean
 from steelyard.metrics.stats.power import ALPHA
 from steelyard.metrics.tested import Tested
@@ -149,14 +149,14 @@ def _lean(pairs: Pairs, longer: Ints, fill: float | None) -> Lean:
     return Lean(mean, wanted[kept], pairs.cluster[first][kept], np.rint(calls[kept]).astype(np.int64))
 
 
-def _bounds(pairs: Pairs, longer: Ints) -> Limits | None:
+def _bounds(pairs: Pairs, longer: Ints) -> Span | None:
     if not lost(pairs.calls).any():
         return None
     low, high = (_lean(pairs, longer, fill).value for fill in (0.0, 1.0))
     return low, high
 
 
-def _word(found: Lean, test: Tested | None, moved: Limits) -> str | None:
+def _word(found: Lean, test: Tested | None, moved: Span) -> str | None:
     return None if test is None else difference_word(found.limits(1 - ALPHA), test.corrected, moved=moved)
 
 

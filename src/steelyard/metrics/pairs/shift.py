@@ -17,7 +17,7 @@ from steelyard.metrics.pairs.counting import by_cluster, count_calls, tally
 from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join
 from steelyard.metrics.stats.cluster_mean import ASSUMED_CORRELATION
 from steelyard.metrics.stats.clusters import percentile_limits, ratio, resample
-from steelyard.metrics.stats.intervals import Limits, newcombe, t_quantile, tango
+from steelyard.metrics.stats.intervals import Span, newcombe, t_quantile, tango
 from steelyard.metrics.stats.significance import ENOUGH_CLUSTERS, sign_flip
 from steelyard.metrics.stats.tally import Tally
 from steelyard.wording import counted, plural
@@ -145,7 +145,7 @@ def _residuals(table: Ints) -> Floats:
     return np.where(np.abs(apart) < _ROUNDING, 0.0, apart)
 
 
-def _score_limits(table: Ints, changed: float) -> Limits:
+def _score_limits(table: Ints, changed: float) -> Span:
     """Tango's interval on as many calls as the spread between clusters allows, by Student's t."""
     events, calls, base_events, base_calls = (int(total) for total in table.sum(axis=0))
     difference = events / calls - base_events / base_calls

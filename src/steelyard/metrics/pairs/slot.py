@@ -44,7 +44,7 @@ from steelyard.metrics.stats.clusters import (
     resample,
     wilson_cluster,
 )
-from steelyard.metrics.stats.intervals import DIFFERENCE, Limits, clipped, normal_quantile, score, t_quantile
+from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, normal_quantile, score, t_quantile
 from steelyard.metrics.stats.power import ALPHA, first_number
 from steelyard.metrics.stats.significance import CLUSTERS, ENOUGH_CLUSTERS
 from steelyard.metrics.stats.tally import Tally
@@ -77,7 +77,7 @@ class SlotBalance:
         """The balance per call."""
         return ClusterMean(self.balance, self.calls)
 
-    def limits(self, probability: float, units: int | None = None) -> Limits:
+    def limits(self, probability: float, units: int | None = None) -> Span:
         """Two-sided limits at this one-sided probability, by t; without spread, from the slots' shares."""
         spread = self.means.limits(probability, DIFFERENCE, units=units)
         if spread:
@@ -88,7 +88,7 @@ class SlotBalance:
         )
         return clipped((low_1 - high_2, high_1 - low_2), DIFFERENCE)
 
-    def _share_limits(self, slot: Answer, probability: float, units: int) -> Limits:
+    def _share_limits(self, slot: Answer, probability: float, units: int) -> Span:
         counts = self._tally(count_answers(self.complete, slot))
         one_cluster = counts.n_clusters < 2
         quantile = normal_quantile(probability) if one_cluster else t_quantile(probability, units - 1)
@@ -124,8 +124,8 @@ class SlotBalance:
         low, high = self._planned(1 - ALPHA / 2, units)
         return units >= ENOUGH_CLUSTERS and (low > 0 or high < 0)
 
-    def _planned(self, probability: float, units: int) -> Limits:
-        """Limits in four runs of five; without spread there is none to fall short by."""
+    def _planned(self, probability: float, units: int) -> Span:
+        """Span in four runs of five; without spread there is none to fall short by."""
         even = self.means.even
         return self.limits(probability, units) if even else self.means.planned(probability, units)
 
@@ -205,7 +205,7 @@ def few_commits(pairs: Pairs) -> bool:
     return counts.n > 0 and judge_limit(counts, Limit(MARGIN), share_bounds(counts)) == CLEAR
 
 
-def _bounds(parts: Decomposition) -> Limits:
+def _bounds(parts: Decomposition) -> Span:
     """Every missing call a commit into slot 2, or every one into slot 1."""
     known, missing = int(slot_balance(parts.pairs).sum()), sum(excluded(parts.pairs).values())
     calls = 2 * len(parts.pairs)

@@ -21,7 +21,7 @@ from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import count_calls
 from steelyard.metrics.proportions import join
 from steelyard.metrics.stats.clusters import wilson_cluster
-from steelyard.metrics.stats.intervals import Limits
+from steelyard.metrics.stats.intervals import Span
 from steelyard.metrics.stats.tally import Tally
 
 Count = Callable[[Pairs], Tally]
@@ -89,7 +89,7 @@ def undecided(remark: str) -> str:
     return remark if remark.endswith(UNTOLD) else f"{remark}: {UNTOLD}"
 
 
-def _bounds(counts: Tally, parts: list[Tally]) -> Limits:
+def _bounds(counts: Tally, parts: list[Tally]) -> Span:
     """The share if both slots had as many calls: those that one lacks lie within its own limits."""
     made = [part.n + part.missing for part in parts]
     lesser = parts[int(made[1] < made[0])]
@@ -99,7 +99,7 @@ def _bounds(counts: Tally, parts: list[Tally]) -> Limits:
     return (counts.k + lacking * low) / total, (counts.k + counts.missing + lacking * high) / total
 
 
-def _limits(counts: Tally) -> Limits:
+def _limits(counts: Tally) -> Span:
     """What the share of a slot may be, whatever became of its missing calls."""
     if not counts.n:
         return 0.0, 1.0

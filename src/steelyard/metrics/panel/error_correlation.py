@@ -16,7 +16,7 @@ from steelyard.metrics.panel.jury import Ballots
 from steelyard.metrics.panel.over_judges import members
 from steelyard.metrics.proportions import ONE_CLUSTER, join
 from steelyard.metrics.stats.clusters import ratio
-from steelyard.metrics.stats.intervals import AGREEMENT, Limits, t_quantile
+from steelyard.metrics.stats.intervals import AGREEMENT, Span, t_quantile
 from steelyard.metrics.stats.jackknife import around, left_out, left_out_error
 
 ERROR_CORRELATION = Metric(
@@ -62,7 +62,7 @@ def error_correlation(heading: Heading, wrong: Floats, cluster: Ints) -> Estimat
     )
 
 
-def _limits(table: Floats, value: float) -> Limits | None:
+def _limits(table: Floats, value: float) -> Span | None:
     """Fisher's z with the error of left-out clusters, and never less than that of as many independent inputs.
 
     With few errors the clusters left out hardly differ, most of all where the two judges err apart.

@@ -19,7 +19,7 @@ from steelyard.metrics.heading import NO_CALLS
 from steelyard.metrics.metric import Limit, Metric
 from steelyard.metrics.run.loss_dependence import loss_test
 from steelyard.metrics.stats.clusters import design_effect, wilson_cluster
-from steelyard.metrics.stats.intervals import Limits, normal_quantile, wilson
+from steelyard.metrics.stats.intervals import Span, normal_quantile, wilson
 from steelyard.metrics.stats.power import ALPHA, POWER, trials_to_exclude
 from steelyard.metrics.stats.tally import Tally
 from steelyard.verdicts.observation import Observation
@@ -103,7 +103,7 @@ def _spread(counts: Tally) -> bool:
     return not counts.share.even
 
 
-def _limits(counts: Tally, probability: float) -> Limits:
+def _limits(counts: Tally, probability: float) -> Span:
     if _spread(counts):
         return wilson_cluster(counts, probability)
     return wilson(counts.k, counts.n, normal_quantile(probability))

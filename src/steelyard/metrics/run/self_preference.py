@@ -20,7 +20,7 @@ from steelyard.metrics.metric import Metric
 from steelyard.metrics.proportions import ONE_CLUSTER, join
 from steelyard.metrics.scores.resampled import intervals
 from steelyard.metrics.stats.clusters import ratio
-from steelyard.metrics.stats.intervals import AGREEMENT, Limits, difference, normal_quantile, score
+from steelyard.metrics.stats.intervals import AGREEMENT, Span, difference, normal_quantile, score
 from steelyard.stimuli.expectation import Label, Prefers
 from steelyard.tasks.scale import parse_scale
 from steelyard.verdicts.observation import Observation
@@ -130,7 +130,7 @@ def self_preference(
     )
 
 
-def _bounds(treatments: Sequence[Treatment]) -> Limits:
+def _bounds(treatments: Sequence[Treatment]) -> Span:
     """Every missing call against the own family and for the others, or the other way round."""
 
     def filled(own: float) -> float:
@@ -159,7 +159,7 @@ def _table(treatments: Sequence[Treatment]) -> Floats:
     return table
 
 
-def _without_spread(table: Floats, value: float) -> Limits:
+def _without_spread(table: Floats, value: float) -> Span:
     """Every draw gives the same: two shares as far apart as the value, a cluster as one trial of each."""
     own, others = (int(np.count_nonzero(table[..., side].sum(-1))) for side in (0, 2))
     high, low = (1 + value) / 2, (1 - value) / 2
@@ -176,7 +176,7 @@ def _means(treatments: Sequence[Treatment]) -> str:
     )
 
 
-def _word(interval: Interval, moved: Limits = (0.0, 0.0)) -> str:
+def _word(interval: Interval, moved: Span = (0.0, 0.0)) -> str:
     """By the 95 % interval, moved as missing calls could: within the margin, beside zero, or neither."""
     low, high = (interval.low or 0.0) + moved[0], (interval.high or 0.0) + moved[1]
     if abs(low) < MARGIN and abs(high) < MARGIN:

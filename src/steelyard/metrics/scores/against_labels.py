@@ -17,7 +17,7 @@ from steelyard.metrics.scores.resampled import Sums, resampled
 from steelyard.metrics.scores.shares import abstentions, false_rates, unlabelled, within_one
 from steelyard.metrics.stats import agreement
 from steelyard.metrics.stats.clusters import quantile
-from steelyard.metrics.stats.intervals import AGREEMENT, POSITIVE, SHARE, UNBOUNDED, Ends, Limits, score
+from steelyard.metrics.stats.intervals import AGREEMENT, POSITIVE, SHARE, UNBOUNDED, Ends, Span, score
 from steelyard.metrics.stats.tally import Tally
 
 BALANCED_ACCURACY = Metric(
@@ -161,7 +161,7 @@ def _figure(
 
 
 def _mixture(formula: Formula, sums: Sums, values: Floats) -> Interval | None:
-    """Limits where clusters are alike: as many random verdicts as the data allow, mixed into the table."""
+    """Span where clusters are alike: as many random verdicts as the data allow, mixed into the table."""
     calls = np.rint(sums.table.sum((1, 2))).astype(np.int64)
     none = Tally(events=0 * calls, trials=calls, n_calls=sums.n_calls, n_units=sums.n_items)
     random = score(0.0, none.share.assumed_size, quantile(none, 0.975))[1]
@@ -187,7 +187,7 @@ def _why(metric: Metric, sums: Sums) -> str:
     return CONSTANT_LABELS if constant[0] else CONSTANT_SCORES
 
 
-def _bounds(metric: Metric, sums: Sums) -> Limits | None:
+def _bounds(metric: Metric, sums: Sums) -> Span | None:
     """Worst and best case of a mean error over the calls without a verdict."""
     if metric not in (MAE, BIAS):
         return None

@@ -18,7 +18,7 @@ from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.shares import unlabelled
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.clusters import ratio
-from steelyard.metrics.stats.intervals import DIFFERENCE, Limits, clipped, score, t_quantile
+from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score, t_quantile
 
 ACCURACY_CHANGE = Metric(
     "accuracy_change",
@@ -71,7 +71,7 @@ def _right(rows: Scores, mask: Mask) -> Floats:
     return ratio(right, calls)
 
 
-def _limits(mean: ClusterMean) -> Limits:
+def _limits(mean: ClusterMean) -> Span:
     spread = mean.limits(0.975, DIFFERENCE)
     if spread is not None:
         return spread

@@ -25,7 +25,7 @@ from steelyard.metrics.scores.repeats import NO_REPEATS, equal_pairs, verdict_co
 from steelyard.metrics.scores.shares import share, unit_sums
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.clusters import quantile, ratio
-from steelyard.metrics.stats.intervals import DIFFERENCE, Limits, clipped, score
+from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score
 from steelyard.metrics.stats.power import ALPHA
 from steelyard.metrics.stats.tally import Tally
 
@@ -188,7 +188,7 @@ def _excess(heading: Heading, comparisons: Comparisons) -> Estimate:
     )
 
 
-def _excess_bounds(rows: Scores) -> Limits | None:
+def _excess_bounds(rows: Scores) -> Span | None:
     lost = [
         np.bincount(rows.item[~rows.readable & mask], minlength=len(rows.items))
         for mask in (~rows.original, rows.original)
@@ -196,7 +196,7 @@ def _excess_bounds(rows: Scores) -> Limits | None:
     return excess_bounds(_item_counts(rows, ~rows.original), _item_counts(rows, rows.original), *lost)
 
 
-def _limits(mean: ClusterMean, flip: float, floor: float, probability: float) -> Limits:
+def _limits(mean: ClusterMean, flip: float, floor: float, probability: float) -> Span:
     """Student's t over units; above it reaches as far as the share of changed items alone can.
 
     Changes are rare and large: a sample that happens to hold few of them has little spread as well, and t
@@ -221,7 +221,7 @@ def _floor(rows: Scores) -> Floats:
     return ratio((pairs - equal).astype(np.float64), pairs.astype(np.float64))
 
 
-def excess_bounds(edited: Ints, plain: Ints, lost_edited: Ints, lost_plain: Ints) -> Limits | None:
+def excess_bounds(edited: Ints, plain: Ints, lost_edited: Ints, lost_plain: Ints) -> Span | None:
     """Bounds of the mean excess over items, from verdicts (items × verdicts) and lost calls of each item.
 
     A missing call may have given a verdict that nobody else gave, an abstention for one. The excess is convex

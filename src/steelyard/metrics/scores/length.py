@@ -25,7 +25,7 @@ from steelyard.metrics.scores.leniency import item_means
 from steelyard.metrics.scores.shares import unlabelled
 from steelyard.metrics.stats.cluster_mean import without_spread
 from steelyard.metrics.stats.clusters import ratio
-from steelyard.metrics.stats.intervals import DIFFERENCE, Limits, clipped, score, t_quantile
+from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score, t_quantile
 from steelyard.metrics.stats.jackknife import left_out, left_out_error
 from steelyard.metrics.stats.power import ALPHA, POWER
 
@@ -100,7 +100,7 @@ class Halves:
         without = without[np.isfinite(without)]
         return left_out_error(without) if len(without) > 2 else 0.0
 
-    def limits(self, probability: float) -> Limits:
+    def limits(self, probability: float) -> Span:
         """By t over units; without spread, what as many other scores as the data allow could make of it."""
         reach = t_quantile(probability, max(1, self.clusters - 1))
         least = score(0.0, len(self) / 2, reach)[1]

@@ -27,7 +27,7 @@ from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.intervals import (
     DIFFERENCE,
-    Limits,
+    Span,
     clipped,
     normal_quantile,
     score,
@@ -117,7 +117,7 @@ class _Shift:
 
     value: float
     """The distance."""
-    limits: Callable[[float], Limits]
+    limits: Callable[[float], Span]
     """Two-sided limits at a one-sided probability."""
     p: float
     """Of no distance."""
@@ -134,7 +134,7 @@ def _of_scores(heading: Heading, scores: Scores) -> list[Estimate]:
     units = cluster if len(np.unique(cluster)) > 1 else np.arange(len(cluster))
     mean = ClusterMean.of(units, (answer - wanted) / span)
 
-    def limits(probability: float) -> Limits:
+    def limits(probability: float) -> Span:
         spread = mean.limits(probability, DIFFERENCE)
         if spread is not None:
             return spread
@@ -182,7 +182,7 @@ def _told(
     shift: _Shift,
     *,
     units: int,
-    bounds: Limits | None,
+    bounds: Span | None,
     needed: int | None,
     method: str,
 ) -> Estimate:
@@ -230,7 +230,7 @@ def _why(scores: Scores, scored: int) -> str:
     return NOT_SCORED if np.any(scores.labelled) else unlabelled(scores)
 
 
-def _bounds(scores: Scores) -> Limits | None:
+def _bounds(scores: Scores) -> Span | None:
     """Both false rates in the worst and the best case over the missing verdicts."""
     if scores.where(scores.labelled).readable.all():
         return None
@@ -245,7 +245,7 @@ def _bounds(scores: Scores) -> Limits | None:
     return (least_up - most_down) / 2, (most_up - least_down) / 2
 
 
-def _score_bounds(rows: Scores, span: float) -> Limits | None:
+def _score_bounds(rows: Scores, span: float) -> Span | None:
     lost, scored = rows.where(~rows.readable), rows.where(rows.decided)
     if not len(lost):
         return None

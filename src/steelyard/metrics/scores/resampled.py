@@ -16,7 +16,7 @@ from steelyard.metrics.metric import Metric
 from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join, limit_told
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.stats.clusters import REPLICATES, percentile_limits, resample
-from steelyard.metrics.stats.intervals import UNBOUNDED, Ends, Limits
+from steelyard.metrics.stats.intervals import UNBOUNDED, Ends, Span
 from steelyard.metrics.stats.jackknife import Figure, jackknife
 
 _BLOCK = 4_000_000
@@ -48,7 +48,7 @@ def resampled(
     reason: str,
     ends: Ends = UNBOUNDED,
     unit: str = "call",
-    bounds: Limits | None = None,
+    bounds: Span | None = None,
     chance: float | None = None,
     notes: tuple[str | None, ...] = (),
     alike: Callable[[], Interval | None] = lambda: None,
@@ -100,7 +100,7 @@ def intervals(
     return tuple(Interval(method, *found) for method, found in limits.items() if found), remark
 
 
-def interval(table: Floats, figure: Figure, seed: int) -> tuple[Limits | None, str | None]:
+def interval(table: Floats, figure: Figure, seed: int) -> tuple[Span | None, str | None]:
     """Percentile limits over units drawn again, and a remark where they need one."""
     if len(table) < 2:
         return None, None

@@ -14,7 +14,7 @@ from steelyard.metrics.heading import NO_CALLS, Heading
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.proportions import ONE_CLUSTER, join, proportion
 from steelyard.metrics.scores.columns import Ending, Scores
-from steelyard.metrics.stats.intervals import Limits
+from steelyard.metrics.stats.intervals import Span
 from steelyard.metrics.stats.tally import Tally
 
 WITHIN_ONE = Metric("within_one", "within one", "Scores at most one level from the label.", detail=True)
@@ -66,7 +66,7 @@ def share(
     counts: Tally,
     *,
     unit: str = "call",
-    bounds: Limits | None = None,
+    bounds: Span | None = None,
     chance: float | None = None,
     reason: str | None = None,
     notes: Iterable[str] = (),

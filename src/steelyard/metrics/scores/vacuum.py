@@ -13,7 +13,7 @@ from steelyard.metrics.scores.columns import Scores, collect_scores
 from steelyard.metrics.scores.shares import abstentions, lost_rates, score_tally, share
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.clusters import wilson_cluster
-from steelyard.metrics.stats.intervals import Limits, clipped
+from steelyard.metrics.stats.intervals import Span, clipped
 from steelyard.verdicts.observations import Observations
 
 MEAN_SCORE = Metric("mean_score", "mean score", "Mean of the scores given to responses without content.")
@@ -83,7 +83,7 @@ def mean_score(heading: Heading, scores: Scores) -> Estimate:
     )
 
 
-def _without_spread(rows: Scores) -> Limits:
+def _without_spread(rows: Scores) -> Span:
     """Every unit has the same mean c; at most a share p of other scores fits, and they may lie anywhere.
 
     The mean of all scores then lies between c − p·(c − low) and c + p·(high − c).
@@ -95,7 +95,7 @@ def _without_spread(rows: Scores) -> Limits:
     return centre - reach * (centre - low), centre + reach * (high - centre)
 
 
-def _bounds(mean: ClusterMean, missing: int, low: int, high: int) -> Limits:
+def _bounds(mean: ClusterMean, missing: int, low: int, high: int) -> Span:
     """Every missing call the lowest score, or every one the highest."""
     size, total = mean.total, float(mean.sums.sum())
     return (total + missing * low) / (size + missing), (total + missing * high) / (size + missing)

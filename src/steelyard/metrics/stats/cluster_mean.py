@@ -13,7 +13,7 @@ from math import sqrt
 import numpy as np
 
 from steelyard.arrays import Floats, Ints
-from steelyard.metrics.stats.intervals import UNBOUNDED, Ends, Limits, clipped, t_quantile
+from steelyard.metrics.stats.intervals import UNBOUNDED, Ends, Span, clipped, t_quantile
 from steelyard.metrics.stats.power import ALPHA, POWER
 
 ASSUMED_CORRELATION = 0.1
@@ -90,9 +90,7 @@ class ClusterMean:
             return float(self.total)
         return self.assumed_size if self.even else min(float(self.total), variance / self.variance)
 
-    def limits(
-        self, probability: float, ends: Ends = UNBOUNDED, *, units: int | None = None
-    ) -> Limits | None:
+    def limits(self, probability: float, ends: Ends = UNBOUNDED, *, units: int | None = None) -> Span | None:
         """Two-sided limits at this one-sided probability by t; None where units do not differ.
 
         With `units`: as if there were so many units like these.
@@ -103,7 +101,7 @@ class ClusterMean:
         reach = t_quantile(probability, count - 1) * self.error * sqrt(self.units / count)
         return clipped((self.mean - reach, self.mean + reach), ends)
 
-    def planned(self, probability: float, units: int) -> Limits:
+    def planned(self, probability: float, units: int) -> Span:
         """How far such limits reach in four runs of five, if the mean is the true one."""
         # The mean may fall to either side: a tenth of the runs is given away on each.
         reach = t_quantile(probability, units - 1) + t_quantile((1 + POWER) / 2, units - 1)

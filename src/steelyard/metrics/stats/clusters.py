@@ -16,7 +16,7 @@ from statistics import NormalDist
 import numpy as np
 
 from steelyard.arrays import Floats, Ints
-from steelyard.metrics.stats.intervals import Limits, normal_quantile, score, t_quantile
+from steelyard.metrics.stats.intervals import Span, normal_quantile, score, t_quantile
 from steelyard.metrics.stats.tally import Tally
 
 REPLICATES = 2000
@@ -51,17 +51,17 @@ def quantile(tally: Tally, probability: float) -> float:
     return t_quantile(probability, tally.n_clusters - 1)
 
 
-def wilson_cluster(tally: Tally, probability: float = 0.975) -> Limits:
+def wilson_cluster(tally: Tally, probability: float = 0.975) -> Span:
     """Wilson's interval on the effective size with the t quantile; on distinct units for one cluster."""
     return score(tally.k / tally.n, effective_size(tally), quantile(tally, probability))
 
 
-def wilson_strict(tally: Tally) -> Limits:
+def wilson_strict(tally: Tally) -> Span:
     """The strict interval: as if each cluster were a single trial."""
     return score(tally.k / tally.n, tally.n_clusters, quantile(tally, 0.975))
 
 
-def goodman_cluster(tally: Tally, cells: int, confidence: float = 0.95) -> Limits:
+def goodman_cluster(tally: Tally, cells: int, confidence: float = 0.95) -> Span:
     """Goodman's interval of one of so many cells on the effective size, with the t quantile.
 
     Replicates of a pair may all agree, so the size is never above the number of distinct pairs.
@@ -104,7 +104,7 @@ def tail(clusters: int) -> float:
     return 1 - NormalDist().cdf(reach)
 
 
-def percentile_limits(values: Floats, clusters: int) -> Limits | None:
+def percentile_limits(values: Floats, clusters: int) -> Span | None:
     """The 95 % percentile interval of bootstrap values; None when it has no width or no values."""
     finite = values[np.isfinite(values)]
     if not len(finite):
@@ -113,7 +113,7 @@ def percentile_limits(values: Floats, clusters: int) -> Limits | None:
     return (low, high) if high > low else None
 
 
-def bootstrap_share(tally: Tally, seed: int) -> Limits | None:
+def bootstrap_share(tally: Tally, seed: int) -> Span | None:
     """Percentile interval of a share under the cluster bootstrap; None without width."""
     if tally.n_clusters < 2:
         return None

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from math import inf, lgamma, log
 
-from steelyard.metrics.stats.intervals import Limits
+from steelyard.metrics.stats.intervals import Span
 
 PRIOR = 0.5
 """Both parameters of the mixing beta distribution."""
@@ -33,7 +33,7 @@ def refuted(total: float, units: int, share: float, alpha: float = ALPHA) -> boo
     return log_evidence(total, units, share) >= -log(alpha)
 
 
-def sequence_limits(total: float, units: int, alpha: float = ALPHA) -> Limits:
+def sequence_limits(total: float, units: int, alpha: float = ALPHA) -> Span:
     """The shares that are not refuted; everything where nothing was seen."""
     if not units:
         return 0.0, 1.0

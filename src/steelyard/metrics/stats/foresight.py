@@ -23,7 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, inf, sqrt
 
-from steelyard.metrics.stats.intervals import Limits, normal_quantile, score
+from steelyard.metrics.stats.intervals import Span, normal_quantile, score
 from steelyard.metrics.stats.power import ALPHA, POWER
 
 REACH = normal_quantile(1 - ALPHA / 2) + normal_quantile(POWER)
@@ -79,8 +79,8 @@ def items_for(difference: float, kept: float, spread: float) -> int | None:
     return None if kept <= 0 or difference <= 0 else ceil((REACH * spread / (difference * kept)) ** 2)
 
 
-def sum_limits(first: float, first_ends: Limits, second: float, second_ends: Limits) -> Limits:
-    """Limits of a sum of two independent shares from the limits of each (Newcombe's square-and-add)."""
+def sum_limits(first: float, first_ends: Span, second: float, second_ends: Span) -> Span:
+    """Span of a sum of two independent shares from the limits of each (Newcombe's square-and-add)."""
     together = first + second
     low = sqrt((first - first_ends[0]) ** 2 + (second - second_ends[0]) ** 2)
     high = sqrt((first_ends[1] - first) ** 2 + (second_ends[1] - second) ** 2)

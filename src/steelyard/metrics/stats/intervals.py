@@ -13,7 +13,7 @@ from statistics import NormalDist
 Z = 1.959963984540054
 """Two-sided 95 % normal quantile."""
 
-Limits = tuple[float, float]
+Span = tuple[float, float]
 """Where an interval begins and ends."""
 Ends = tuple[float, float]
 """The ends of a figure's range."""
@@ -25,7 +25,7 @@ POSITIVE: Ends = (0.0, inf)
 UNBOUNDED: Ends = (-inf, inf)
 
 
-def clipped(limits: Limits, ends: Ends) -> Limits:
+def clipped(limits: Span, ends: Ends) -> Span:
     """The part of an interval that lies within the range."""
     return max(ends[0], limits[0]), min(ends[1], limits[1])
 
@@ -51,7 +51,7 @@ def t_quantile(probability: float, degrees: int) -> float:
     return float(stdtrit(degrees, probability))
 
 
-def score(share: float, size: float, quantile: float) -> Limits:
+def score(share: float, size: float, quantile: float) -> Span:
     """The score interval of an observed share among `size` (possibly fractional) independent trials."""
     square = quantile * quantile
     centre = share + square / (2 * size)
@@ -63,30 +63,30 @@ def score(share: float, size: float, quantile: float) -> Limits:
     return low, high
 
 
-def wilson(events: float, trials: float, quantile: float = Z) -> Limits:
+def wilson(events: float, trials: float, quantile: float = Z) -> Span:
     """Wilson's interval of a proportion."""
     return score(events / trials, trials, quantile)
 
 
-def goodman(events: float, trials: float, cells: int, confidence: float = 0.95) -> Limits:
+def goodman(events: float, trials: float, cells: int, confidence: float = 0.95) -> Span:
     """Goodman's interval of one cell of a multinomial, simultaneous over all `cells`."""
     return score(events / trials, trials, NormalDist().inv_cdf(1 - (1 - confidence) / (2 * cells)))
 
 
-def difference(first: float, first_limits: Limits, second: float, second_limits: Limits) -> Limits:
-    """Limits of `first − second` from the limits of each (variance recovery), clamped to [−1, 1]."""
+def difference(first: float, first_limits: Span, second: float, second_limits: Span) -> Span:
+    """Span of `first − second` from the limits of each (variance recovery), clamped to [−1, 1]."""
     low = sqrt((first - first_limits[0]) ** 2 + (second_limits[1] - second) ** 2)
     high = sqrt((first_limits[1] - first) ** 2 + (second - second_limits[0]) ** 2)
     return clipped((first - second - low, first - second + high), DIFFERENCE)
 
 
-def newcombe(first: tuple[int, int], second: tuple[int, int]) -> Limits:
+def newcombe(first: tuple[int, int], second: tuple[int, int]) -> Span:
     """Newcombe's hybrid score interval of the difference of two proportions (events, trials)."""
     shares = first[0] / first[1], second[0] / second[1]
     return difference(shares[0], wilson(*first), shares[1], wilson(*second))
 
 
-def clopper_pearson(events: float, trials: float, confidence: float = 0.95) -> Limits:
+def clopper_pearson(events: float, trials: float, confidence: float = 0.95) -> Span:
     """The exact binomial interval; `trials` may be an effective, fractional number."""
     from scipy.special import betaincinv
 
@@ -97,7 +97,7 @@ def clopper_pearson(events: float, trials: float, confidence: float = 0.95) -> L
     return low, high
 
 
-def tango(gained: float, lost: float, size: float, quantile: float) -> Limits:
+def tango(gained: float, lost: float, size: float, quantile: float) -> Span:
     """Tango's score interval of the difference (gained − lost)/size of two paired shares.
 
     All differences that the score test does not reject; at 0 discordant units it is Wilson's interval of

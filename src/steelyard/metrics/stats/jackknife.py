@@ -1,4 +1,4 @@
-"""Limits of a figure that is a function of sums over clusters, from leaving out each cluster in turn.
+"""Span of a figure that is a function of sums over clusters, from leaving out each cluster in turn.
 
 The values without one cluster give the standard error, Student's t the reach. Near an end of its range a
 figure is skewed: there the reach is taken on a scale on which the end is infinitely far away, Fisher's z
@@ -14,14 +14,14 @@ from math import atanh, exp, isfinite, sqrt, tanh
 import numpy as np
 
 from steelyard.arrays import Floats
-from steelyard.metrics.stats.intervals import Ends, Limits, clipped, t_quantile
+from steelyard.metrics.stats.intervals import Ends, Span, clipped, t_quantile
 
 Figure = Callable[[Floats], Floats]
 """From sums of shape (…, columns…) to values of shape (…)."""
 _ROUNDING = 1e-9
 
 
-def jackknife(table: Floats, figure: Figure, ends: Ends, probability: float = 0.975) -> Limits | None:
+def jackknife(table: Floats, figure: Figure, ends: Ends, probability: float = 0.975) -> Span | None:
     """Two-sided limits at this one-sided probability; None where no cluster moves the figure."""
     value = float(figure(table.sum(axis=0)))
     without = left_out(table, figure)
@@ -46,8 +46,8 @@ def left_out_error(without: Floats) -> float:
     return sqrt((len(without) - 1) / len(without) * float(apart @ apart))
 
 
-def around(value: float, reach: float, ends: Ends) -> Limits:
-    """Limits this far from the value to first order, and never beyond an end."""
+def around(value: float, reach: float, ends: Ends) -> Span:
+    """Span this far from the value to first order, and never beyond an end."""
     low, high = ends
     if not low < value < high:
         return clipped((value - reach, value + reach), ends)

@@ -20,7 +20,7 @@ import numpy as np
 from steelyard.arrays import Floats, Ints, Mask
 from steelyard.metrics.stats.cluster_mean import ClusterMean, without_spread
 from steelyard.metrics.stats.clusters import ratio
-from steelyard.metrics.stats.intervals import Limits, clipped, score, t_quantile
+from steelyard.metrics.stats.intervals import Span, clipped, score, t_quantile
 from steelyard.metrics.stats.jackknife import left_out, left_out_error
 from steelyard.metrics.stats.power import ALPHA, POWER
 from steelyard.metrics.stats.unconditional import barnard
@@ -74,7 +74,7 @@ class Lean:
         """Independent units: clusters, or the rows themselves where there is one cluster."""
         return len(np.unique(self._independent))
 
-    def limits(self, probability: float) -> Limits:
+    def limits(self, probability: float) -> Span:
         """Two-sided limits at this one-sided probability: the wider of two methods on either side.
 
         Clusters left out in turn see that errors of a cluster go together; limits of both shares stay honest
@@ -149,7 +149,7 @@ class Lean:
     def _sums(self, wanted: Floats) -> Floats:
         return np.asarray(self._columns(wanted).sum(axis=0))
 
-    def _from_shares(self, probability: float) -> Limits:
+    def _from_shares(self, probability: float) -> Span:
         """Variance recovery from the score limits of each part, weighed as in the figure."""
         below = above = 0.0
         for sort in (0.0, 1.0, 0.5):
@@ -166,7 +166,7 @@ class Lean:
         evens = int(np.count_nonzero(self.wanted == 0.5))
         return evens / self.units if sort == 0.5 else (self.units - evens) / self.units / 2
 
-    def _share(self, rows: Mask, probability: float) -> tuple[float, Limits]:
+    def _share(self, rows: Mask, probability: float) -> tuple[float, Span]:
         unit = np.unique(self._independent[rows], return_inverse=True)[1]
         calls = np.bincount(unit, weights=self.calls[rows])
         sums = np.bincount(unit, weights=(self.answer * self.calls)[rows])
