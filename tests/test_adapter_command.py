@@ -75,7 +75,7 @@ def figure(sheet: dict[str, Any], probe: str, metric: str) -> tuple[int, int]:
         row
         for row in sheet["estimates"]
         if row["judge"].startswith("planted") and (row["probe"], row["metric"]) == (probe, metric)
-        if "slot" not in row["group"]
+        if not {"slot", "stratum"} & set(row["group"])
     ]
     return row["numerator"], row["denominator"]
 

@@ -36,6 +36,7 @@ from test_replay import record
 NOT_TRIED = {
     ("CONTRIBUTING.md", "cli → lab → store"): "a picture of the layers; import-linter holds them",
     ("docs/architecture.md", "tasks → stimuli"): "a picture of the layers",
+    ("docs/guides/read-a-datasheet.md", "planted/probit: 6 stimuli"): "what a command above it prints, cut",
     ("README.md", "$ pip install"): "would install into the environment of the tests",
     ("README.md", "$ make demo"): "sets an environment up and fetches weights; targets are held against make",
     ("docs/concepts.md", "2 · stable + 2"): "an identity, in words",
@@ -71,7 +72,7 @@ SCORES = {"name": "scores", "judges": ["planted/rater"], "task": {"scale": "bina
 FOLDERS = {
     **dict.fromkeys(("A", "B", "DIR", "BEFORE", "AFTER"), HOUSE),
     "runs/study": TWO,
-    **dict.fromkeys(("runs/harmbench", "runs/persuade"), SCORES),
+    **dict.fromkeys(("runs/harmbench", "runs/persuade", "runs/graded"), SCORES),
 }
 """Run folders that a page may name to what was measured in them; HOUSE where none is said."""
 ADDRESS = re.compile(r"http://127\.0\.0\.1:8(?:000|765)/v1")

@@ -107,7 +107,7 @@ class _Path:
     def _calls(self, profile: str) -> int | None:
         """Calls of all measured judges at a profile; None where others speak before them."""
         study = self._study
-        if study.writers is not None or study.reference is not None:
+        if study.writers is not None or study.reference is not None or self.sheet.authored:
             return None
         if study.source is not None:
             return self.sheet.facts.planned or None
