@@ -67,7 +67,7 @@ def test_one_command_without_a_study_file(command: Command, folder: Path) -> Non
         assert probe in done.err
     assert "left out" in done.err
     assert "names no author" in done.err
-    assert {row["probe"] for row in done.rows if row["metric"] == "accuracy"} == set(RULED)
+    assert {row["probe"] for row in done.rows if row["metric"] == "accuracy"} == {*RULED, "original"}
     accuracy = figure(done.rows, "stochastic_stability", "accuracy")
     assert (accuracy["numerator"], accuracy["denominator"]) == (30, 30)
     frozen = yaml.safe_load((folder / "run" / "study.yaml").read_text())
