@@ -35,6 +35,7 @@ class Record:
         self._replies: dict[str, StoredReply] = {}
         self._observations: dict[str, Observation] = {}
         self._readers: dict[tuple[str, str], Reader] = {}
+        self._verdicts: dict[str, Verdict] = {}
 
     def replies(self, trials: Iterable[Trial]) -> dict[str, StoredReply]:
         """By key, in the order given; a trial without a reply of its own is left out."""
@@ -68,8 +69,10 @@ class Record:
         return authoring_cost(self.store)
 
     def read(self, trial: Trial, reply: Reply) -> Verdict:
-        """What a reply to a trial amounts to."""
-        return self._reader(trial)(reply, trial.asked.scale)
+        """What the reply to a trial amounts to; each is read once."""
+        if trial.key not in self._verdicts:
+            self._verdicts[trial.key] = self._reader(trial)(reply, trial.asked.scale)
+        return self._verdicts[trial.key]
 
     def _seen(
         self, trial: Trial, replies: Mapping[str, StoredReply], failures: Mapping[str, StoredFailure]
