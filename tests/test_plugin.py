@@ -70,7 +70,9 @@ def test_a_metric_of_a_plugin_stands_wherever_a_built_in_one_does(
     steelyard, installed: str, tmp_path: Path
 ) -> None:
     judges = ("-j", "planted/first", "-j", "planted/tie", "-j", "planted/coin")
-    done = steelyard("measure", "-p", "example_probe", *judges, "--out", "run", PYTHONPATH=installed)
+    done = steelyard(
+        "measure", "-p", "example_probe", *judges, "--full", "--out", "run", PYTHONPATH=installed
+    )
     label, meaning = "capitals preference", "Calls that choose the answer printed in capitals."
     for report in (
         done.stdout,
