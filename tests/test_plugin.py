@@ -352,8 +352,7 @@ def test_the_options_of_a_plugin_decide_its_verdicts(steelyard, installed: str, 
     frozen = (tmp_path / "run" / "study.yaml").read_text()
     assert "at_least: 99" in frozen
     without = steelyard("report", "run")
-    assert without.returncode == 2
-    assert "unknown provider 'keywords'" in without.stderr
+    assert without.returncode == 0, without.stderr
 
 
 WRONG_OPTIONS = {

@@ -17,6 +17,7 @@ from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.comparison.family import compare
 from steelyard.metrics.comparison.outcomes import outcomes
 from steelyard.metrics.run.losses import loss_estimates
+from steelyard.metrics.run.unchanged import unchanged_estimates
 from steelyard.probes.catalogue import metrics_of
 from steelyard.stimuli.expectation import Label, Prefers
 from steelyard.trials.reply import Usage
@@ -34,8 +35,6 @@ STUDIES: dict[str, dict[str, Any]] = {
     "binary": {"task": {"scale": "binary"}, "probes": ["reliability_full"]},
     "ordinal": {"task": {"scale": {"ordinal": [1, 6]}}, "probes": ["reliability_full"], "replicates": 2},
 }
-OWN_NAME = {"original": "stochastic_stability"}
-"""The datasheet tells unchanged items under the probe that shows all of them."""
 
 
 @cache
@@ -93,12 +92,11 @@ def test_compare_counts_what_the_datasheet_prints(
     plan = planned(name, tmp_path_factory.getbasetemp())
     mine = observed(plan, answer)
     printed = [row for probe in plan.study.build_probes() for row in probe.estimates("j", mine, 7)]
-    printed += loss_estimates("j", mine, 7)
+    printed += [*loss_estimates("j", mine, 7), *unchanged_estimates("j", Observations.of(mine), 7)]
     sheet = {(e.probe, e.metric, frozenset(e.group.items())): e for e in printed if e.denominator}
     rows = [row for row in compared_with_itself(mine) if row.first is not None]
     for row in rows:
-        probe = OWN_NAME.get(row.probe, row.probe)
-        estimate = sheet[probe, row.metric, frozenset(row.group.items())]
+        estimate = sheet[row.probe, row.metric, frozenset(row.group.items())]
         assert row.first == estimate.value, (row.probe, row.metric, row.group)
         assert (row.first * row.n_shared, row.n_shared) == (
             pytest.approx(estimate.numerator),

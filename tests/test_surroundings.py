@@ -83,16 +83,16 @@ def certificate(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Pa
 
 
 def test_a_certificate_that_is_not_accepted_is_told_at_once(
-    steelyard: Any, certificate: tuple[str, Path, ssl.SSLContext]
+    process: Any, certificate: tuple[str, Path, ssl.SSLContext]
 ) -> None:
     fault, path, context = certificate
     with ScriptedServer(wins("tie"), tls=context) as server:
         command = ("measure", "-j", judge(server), "-p", "vacuum", "--out", "run", *FAST)
-        done = steelyard(*command, SSL_CERT_FILE=str(path) if "expired" in fault else "")
+        done = process(*command, SSL_CERT_FILE=str(path) if "expired" in fault else "")
         assert done.returncode == 1
         assert f"at {server.url}: its certificate is not accepted ({fault}); renew it, or name" in done.stderr
         assert done.stderr.count("\n") == 1
         assert not server.requests
-        trusted = steelyard(*command, SSL_CERT_FILE=str(path))
+        trusted = process(*command, SSL_CERT_FILE=str(path))
         assert trusted.returncode == (1 if "expired" in fault else 0)
         assert len(server.requests) == (0 if "expired" in fault else CALLS)

@@ -172,7 +172,7 @@ def test_levels_without_a_text_are_not_filled_evenly(
     (tmp_path / "study.yaml").write_text(yaml.safe_dump(body))
     rows = [{"id": i.id, "q": i.request, "a": i.responses[0], "label": i.label} for i in essays(4)]
     (tmp_path / "sky.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    done = command("measure", "study.yaml", "--out", "run")
+    done = command("measure", "study.yaml", "--full", "--out", "run")
     assert done.code == 0, done.err
     assert "none of the 5 levels has a text" in " ".join(done.out.split())
     assert "evenly" not in done.out + (tmp_path / "run" / "datasheet.html").read_text()

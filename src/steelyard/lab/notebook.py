@@ -26,7 +26,7 @@ from steelyard.lab.run.planner import PlanRow, make_plan, plan_rows
 from steelyard.lab.study.study import Study
 from steelyard.lab.study.study_file import build_study, load_config
 from steelyard.metrics.findings import MARGIN
-from steelyard.providers.function_code import address_of
+from steelyard.providers.function_code import judge_model
 from steelyard.wording import counted
 
 JudgeLike: TypeAlias = str | Mapping[str, Any] | Callable[..., Any]
@@ -156,4 +156,4 @@ def _written(judge: JudgeLike) -> str | dict[str, Any]:
         raise ConfigError(f"judges: found {kind}, expected 'provider/model', a mapping, or a function.")
     own = getattr(function, "__name__", type(function).__name__).strip("<>")
     name = str(body.get("name") or own)
-    return {**body, "model": f"python/{address_of(function, name)}", "name": name}
+    return {**body, "model": judge_model(function, name), "name": name}

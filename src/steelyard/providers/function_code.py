@@ -22,6 +22,11 @@ _SESSION: dict[str, Function] = {}
 """Functions that were handed over as objects, by name: of notebooks, closures, instances."""
 
 
+def judge_model(function: Function, name: str) -> str:
+    """A function as the `model` of a judge."""
+    return f"python/{address_of(function, name)}"
+
+
 def address_of(function: Function, name: str) -> str:
     """`module:function` where it can be imported again, or the name under which this session keeps it."""
     module, path = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
