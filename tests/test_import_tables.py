@@ -163,3 +163,13 @@ def test_other_faults_end_with_one_sentence_and_leave_nothing(
         assert sentence in done.err
         assert "Traceback" not in done.err
         assert not (tmp_path / "sheet").exists()
+
+
+def test_a_judge_of_whom_nothing_can_be_read_is_not_called_usable(command: Command, tmp_path: Path) -> None:
+    for rows, word in ((2, "too_little_data"), (60, "unfit")):
+        path = write(tmp_path / f"mute{rows}.csv", ("s", "gold"), [("", n % 2) for n in range(rows)])
+        columns = "score=s,expected=gold"
+        done = command("import", path, "--columns", columns, "--out", f"mute{rows}", "--json")
+        assert done.code == 1
+        (verdict,) = json.loads(done.out)["verdicts"]
+        assert verdict["verdict"] == word

@@ -39,6 +39,10 @@ def _unsaid(fault: Fault) -> Verdict:
     return Verdict(fault.judge, TOO_LITTLE, so=f"The verdict {fault.note}.")
 
 
+FAILURES = "Failures"
+"""The reading of calls without a verdict."""
+
+
 @dataclass(frozen=True)
 class Case:
     """What is known of one judge."""
@@ -62,8 +66,14 @@ class Case:
         grave = [rule for rule in faults if self._gravity(rule) == Gravity.USELESS]
         remedy = faults[0].remedy if faults else PLUGGED
         word, so = (UNFIT, grave[0].when_useless) if grave else (CARE, remedy)
+        if not grave and not self._heard():
+            word = TOO_LITTLE  # nothing that it said could be used, and too little was asked to blame it
         facts = [*map(self._fact, faults), *others, *self._unknown()]
         return Verdict(self.figures.judge, word, tuple(facts[:MOST_FACTS]), so)
+
+    def _heard(self) -> bool:
+        """Whether any reading but that of its failures rests on an answer."""
+        return any(reading.word != UNDEFINED for title, reading in self.readings.items() if title != FAILURES)
 
     def _faults(self) -> list[Rule]:
         """Rules that apply and are not brought by another, the gravest first."""
@@ -98,7 +108,7 @@ class Case:
         return Verdict(self.figures.judge, NO_FAULT, facts, so)
 
     def _unanswered(self) -> Verdict:
-        facts = (Fact("Failures", sentence(self.readings["Failures"], self.figures)),)
+        facts = (Fact(FAILURES, sentence(self.readings[FAILURES], self.figures)),)
         return Verdict(self.figures.judge, TOO_LITTLE, facts, NO_SERVER)
 
     def _partial(self) -> list[Fact]:
