@@ -385,3 +385,14 @@ def test_a_notebook_shows_a_sheet_in_a_line_a_table_and_a_frame(here: Path) -> N
 def test_a_budget_is_refused_where_the_price_of_a_function_is_not_known(here: Path) -> None:
     with pytest.raises(UsageError, match="price"):
         steelyard.measure(always_first, probes=["vacuum"], limits=RunLimits(budget=1.0))
+
+
+def test_a_function_may_be_a_member_of_a_judge_made_of_others(here: Path) -> None:
+    """Both orders of a judge that always says first agree on nothing, so their consensus never prefers."""
+    both = steelyard.measure({"consensus": "orders", "of": always_first, "name": "both"}, probes=["vacuum"])
+    dark = both.find("both", "dark_current", protocol="base")
+    assert (dark.numerator, dark.denominator) == (0, dark.denominator)
+    assert dark.denominator > 0
+    members = [always_first, {"model": leaning(0), "name": "even"}, "planted/tie"]
+    jury = steelyard.measure({"jury": members, "name": "three"}, probes=["vacuum"], out="jury")
+    assert jury.find("three", "dark_current", protocol="base").denominator == dark.denominator

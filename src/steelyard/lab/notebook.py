@@ -147,7 +147,11 @@ def _written(judge: JudgeLike) -> str | dict[str, Any]:
     """A judge as a study file has it; a function by its address."""
     if isinstance(judge, str):
         return judge
-    body = dict(judge) if isinstance(judge, Mapping) else {"model": judge}
+    body: dict[str, Any] = dict(judge) if isinstance(judge, Mapping) else {"model": judge}
+    if "of" in body:
+        body["of"] = _written(body["of"])
+    if isinstance(body.get("jury"), (list, tuple)):
+        body["jury"] = [_written(member) for member in body["jury"]]
     function = body.get("model")
     if not callable(function):
         if isinstance(judge, Mapping):
