@@ -26,5 +26,5 @@ def test_bars_count_unreadable_replies_and_dollars_and_leave_baselines_out(
     bars = [line for line in re.split(r"[\r\n]", seen) if re.search(r"\d+/12", line)]
     assert bars
     assert all("openai/m" in bar for bar in bars)
-    assert re.search(r"1 failed · 2 unreadable · \$0\.0\d+", seen)
+    assert re.search(r"1 failed · 2 unreadable · \$0\.\d+", seen), bars
     assert "coin" not in seen.partition("Judge Datasheet")[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,9 @@ def suite(tmp_path: Path, environment: dict[str, str]):
 
     def run(body: str) -> subprocess.CompletedProcess[str]:
         (tmp_path / "test_judge.py").write_text(HEAD + body)
-        arguments = ["-m", "pytest", "-p", "no:cacheprovider", "-rs", "-p", "steelyard.pytest_plugin"]
+        installed = "steelyard" in entry_points(group="pytest11").names
+        named = [] if installed else ["-p", "steelyard.pytest_plugin"]
+        arguments = ["-m", "pytest", "-p", "no:cacheprovider", "-rs", *named]
         return subprocess.run(
             [sys.executable, *arguments], cwd=tmp_path, env=environment, capture_output=True, text=True
         )
