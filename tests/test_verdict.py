@@ -221,7 +221,7 @@ def test_verdicts_come_back_from_the_file_and_old_files_have_none() -> None:
         ("Llama8B", "usable_with_care"),
         ("Qwen14B", "no_fault_found"),
         ("Qwen32B", "no_fault_found"),
-        (FAILING, "usable_with_care"),
+        (FAILING, "too_little_data"),
     ]
     assert set(body["verdicts"][0]) >= {"judge", "verdict", "facts", "remedy", "next"}
     assert Datasheet.from_json(body) == sheet
