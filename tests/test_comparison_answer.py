@@ -118,6 +118,17 @@ def test_a_sentence_names_one_figure_of_a_metric_and_counts_the_rest() -> None:
     )
 
 
+def test_the_main_figure_is_named_first_though_others_of_its_metric_come_last() -> None:
+    """Accuracy on unchanged items leads; on edited texts it stands behind everything, and is counted."""
+    said = told(
+        row("accuracy", 0.9, 0.7, probe="format_invariance_1"),
+        row("dark_current", 0.1, 0.5, probe="vacuum"),
+        row("accuracy", 0.9, 0.8, probe="stochastic_stability"),
+    )
+    assert said[0].startswith("A is better in accuracy, Same input again (0.90 against 0.80, by 0.10 [0.05")
+    assert said[0].endswith("; dark current (0.10 against 0.50, by 0.40 [0.35, 0.45]); 1 more figure.")
+
+
 def test_main_figures_come_first_whatever_the_order() -> None:
     rows = [
         row("accuracy", 0.5, 0.9, probe="stochastic_stability"),

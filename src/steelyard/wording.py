@@ -13,3 +13,9 @@ def plural(count: float, one: str, many: str | None = None) -> str:
 def counted(count: int, one: str, many: str | None = None) -> str:
     """The count and its noun: `1 call`, `2 calls`, `1,200 calls`, `0 replies`."""
     return f"{count:,} {plural(count, one, many)}"
+
+
+def planned(count: int) -> int:
+    """A number of calls or rows to two digits, rounded up: a plan is no more exact."""
+    unit: int = 10 ** max(0, len(str(count)) - 2)
+    return -(-count // unit) * unit

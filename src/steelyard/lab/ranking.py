@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from math import inf, isfinite, sqrt
+from math import isfinite, sqrt
 from typing import Any
 
 from steelyard.datasheet.datasheet import Datasheet
@@ -18,7 +18,7 @@ from steelyard.metrics.stats.foresight import items_for, smallest_difference, su
 from steelyard.metrics.stats.intervals import Span
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
-from steelyard.wording import counted
+from steelyard.wording import counted, planned
 
 POINTS = 0.02
 """The difference that people ask about: two points of a hundred."""
@@ -63,7 +63,7 @@ class Reach:
         low = _points(self.smallest_low or 0.0)
         needed = ""
         if self.for_two_points is not None:
-            needed = f"; two points take about {counted(_two_digits(self.for_two_points), 'item')} of each"
+            needed = f"; two points take about {counted(planned(self.for_two_points), 'item')} of each"
         return (
             f"{opening}; on {counted(self.items, 'item')} of each the smallest that shows in four "
             f"comparisons of five is {_points(self.smallest)} points [{low}, {high} (without any error "
@@ -135,14 +135,9 @@ def _ends(estimate: Estimate) -> Span:
 
 
 def _finite(value: float) -> float | None:
-    return value if isfinite(value) and value < inf else None
+    return value if isfinite(value) else None
 
 
 def _points(share: float) -> str:
     """`9.6`: a share in points of a hundred."""
     return f"{100 * share:.1f}"
-
-
-def _two_digits(count: int) -> int:
-    unit: int = 10 ** max(0, len(str(count)) - 2)
-    return -(-count // unit) * unit

@@ -17,7 +17,7 @@ from steelyard.metrics.findings import CLEAR, UNDERPOWERED
 from steelyard.metrics.metric import HIGH
 from steelyard.probes.catalogue import gathered
 from steelyard.probes.probe import EDITS
-from steelyard.wording import counted
+from steelyard.wording import counted, planned
 
 AT_MOST = 3
 """Figures that a sentence names; others are counted."""
@@ -96,7 +96,10 @@ def _rank(row: Comparison, edits: frozenset[str]) -> tuple[bool, bool, int]:
 
 def _listed(rows: Sequence[Comparison], words: Callable[[Comparison], str]) -> str:
     """One figure of each metric, the main one; others are counted."""
-    named = list({row.metric: row for row in reversed(rows)}.values())[::-1][:AT_MOST]
+    main: dict[str, Comparison] = {}
+    for row in rows:
+        main.setdefault(row.metric, row)
+    named = list(main.values())[:AT_MOST]
     more = len(rows) - len(named)
     return "; ".join([*map(words, named), *([counted(more, "more figure")] if more else [])])
 
@@ -131,9 +134,4 @@ def _undecided(row: Comparison) -> str:
         return label(row)
     unit = "row" if row.n_pairs == row.n_clusters else "cluster"
     signed = numbers.decimal(row.difference or 0.0, signed=True)
-    return f"{label(row)} ({signed}; about {counted(_two_digits(more), f'more {unit}')} would show that)"
-
-
-def _two_digits(count: int) -> int:
-    unit: int = 10 ** max(0, len(str(count)) - 2)
-    return -(-count // unit) * unit
+    return f"{label(row)} ({signed}; about {counted(planned(more), f'more {unit}')} would show that)"

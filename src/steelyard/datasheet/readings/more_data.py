@@ -22,7 +22,7 @@ from steelyard.metrics.scores.against_labels import (
 from steelyard.metrics.scores.length import LENGTH_GAP
 from steelyard.metrics.scores.leniency import LENIENCY
 from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE, WITHIN_ONE
-from steelyard.wording import counted
+from steelyard.wording import counted, planned
 
 CHANCE = "would decide in four runs of five, if the share stays"
 
@@ -47,9 +47,9 @@ def more_data(estimate: Estimate, calls: int) -> str:
     """
     clusters, made = estimate.n_clusters, estimate.n_calls
     if clusters < 2 or not made or estimate.probe == "run":
-        return f"about {counted(_rounded(calls), 'more call')} of this design {CHANCE}"
-    count = _rounded(-(-calls * clusters // made))
-    return f"about {counted(count, f'more {_noun(estimate)}')} ({counted(_rounded(calls), 'call')}) {CHANCE}"
+        return f"about {counted(planned(calls), 'more call')} of this design {CHANCE}"
+    count = planned(-(-calls * clusters // made))
+    return f"about {counted(count, f'more {_noun(estimate)}')} ({counted(planned(calls), 'call')}) {CHANCE}"
 
 
 def _noun(estimate: Estimate) -> str:
@@ -67,9 +67,3 @@ LABELLED = (
     *(ACCURACY_GAIN.id, ERROR_GAIN.id, LENIENCY.id, LENGTH_GAP.id, LENGTH_LEAN.id),
 )
 """Metrics that need rows with a reference."""
-
-
-def _rounded(count: int) -> int:
-    """Two digits, rounded up: a plan is no more exact."""
-    unit: int = 10 ** max(0, len(str(count)) - 2)
-    return -(-count // unit) * unit
