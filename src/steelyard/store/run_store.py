@@ -16,7 +16,7 @@ from pathlib import Path
 from steelyard.errors import StoreError
 from steelyard.identity import canonical_json, content_hash
 from steelyard.store import authoring
-from steelyard.store.authoring import AuthoredRow, StoredExchange
+from steelyard.store.authoring import Asked, AuthoredRow, StoredExchange
 from steelyard.store.replies import StoredFailure, StoredReply, reply_body, reply_from
 from steelyard.store.schema import migrate
 from steelyard.trials.exchange import Call, Exchange
@@ -206,6 +206,11 @@ class RunStore:
         """Replies of authors and validators by the keys of their exchanges: these, or all of them."""
         with self._readable():
             return authoring.read_exchanges(self._reader, keys)
+
+    def asked_about(self, brief: str) -> list[Asked]:
+        """What authors and validators were asked about a stimulus, and what they said."""
+        with self._readable():
+            return authoring.read_about(self._reader, brief)
 
     def exchange_failures(self) -> dict[str, StoredFailure]:
         """The last failure of every exchange without a reply."""
