@@ -18,7 +18,8 @@ from steelyard.errors import CallError, ConfigError, PermanentError, ProviderRef
 from steelyard.identity import canonical_json
 from steelyard.providers.chat_completions import OPENAI, ChatCompletions
 from steelyard.providers.chat_reply import read_reply
-from steelyard.providers.chat_servers import VLLM, Ollama, OpenAI
+from steelyard.providers.chat_servers import SERVERS as NAMED
+from steelyard.providers.chat_servers import OpenAI
 from steelyard.providers.http_endpoint import Endpoint
 from steelyard.providers.http_errors import RATE_LIMIT_HEADERS, retry_after
 from steelyard.providers.http_wire import LARGEST_REPLY
@@ -184,7 +185,7 @@ def test_the_reply() -> None:
     }
     reply = reply_to(says('{"winner": "1"}', usage=usage, model="gpt-x-2026"))
     assert reply.text == '{"winner": "1"}'
-    assert reply.usage == Usage(100, 40, 64)
+    assert reply.usage == Usage(100, 40, 64, 30)
     assert (reply.finish, reply.served_model, reply.effective) == ("stop", "gpt-x-2026", {})
     assert reply.latency_ms > 0
 
@@ -197,7 +198,7 @@ def test_reasoning_outside_the_completion_is_counted() -> None:
         "total_tokens": 41,
         "completion_tokens_details": details,
     }
-    assert reply_to(says("1", usage=usage)).usage == Usage(9, 32, 0)
+    assert reply_to(says("1", usage=usage)).usage == Usage(9, 32, 0, 30)
 
 
 @pytest.mark.parametrize(
@@ -631,7 +632,7 @@ def test_a_rate_limits_reset_is_no_reason_to_wait_after_another_failure(status: 
 
 # Addresses and keys
 
-SERVERS = {"openai": OpenAI.server, "vllm": VLLM.server, "ollama": Ollama.server}
+SERVERS = {"openai": OpenAI.server, "vllm": NAMED["vllm"].server, "ollama": NAMED["ollama"].server}
 
 
 @pytest.mark.parametrize(
