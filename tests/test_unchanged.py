@@ -213,7 +213,7 @@ def test_two_judges_are_paired_on_calls_above_and_below_the_label() -> None:
     )
     shares = [
         {
-            question.metric: sum(bool(outcome.event) for outcome in found.values())
+            question.metric: sum(bool(event.happened) for event in found.values())
             for question, found in each.items()
             if question.probe == "original"
         }

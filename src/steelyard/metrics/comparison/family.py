@@ -52,9 +52,12 @@ def compare(
     rows |= {
         fault.question: Comparison.undefined(fault.question, fault.fault.note) for fault in broken.values()
     }
-    read = [rows[question] for question in sorted(rows, key=lambda question: _place(question, order))]
+    ordered = [rows[question] for question in sorted(rows, key=lambda question: _place(question, order))]
     family = faults.guarded(
-        "", "all figures together", lambda: read_together(read, margin), lambda _: Family(tuple(read), None)
+        "",
+        "all figures together",
+        lambda: read_together(ordered, margin),
+        lambda _: Family(tuple(ordered), None),
     )
     return replace(family, faults=(*(fault.fault for fault in broken.values()), *faults.found))
 
@@ -89,8 +92,8 @@ def read_together(
     corrected = (
         max(q, row.p or 0.0, together) for q, row in zip(flips.corrected(chosen), tested, strict=True)
     )
-    read = (row if row.p is None else _worded(row, next(corrected), margin) for row in rows)
-    return Family(tuple(read), together)
+    worded = (row if row.p is None else _worded(row, next(corrected), margin) for row in rows)
+    return Family(tuple(worded), together)
 
 
 def _worded(row: Comparison, q: float, margin: float) -> Comparison:
