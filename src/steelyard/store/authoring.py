@@ -192,5 +192,5 @@ def damaged(connection: sqlite3.Connection) -> Iterator[str]:
 
 def _present(connection: sqlite3.Connection, table: str) -> bool:
     """A file of an earlier format that is only read has no such table."""
-    found = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,))
-    return found.fetchone() is not None
+    rows = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,))
+    return rows.fetchone() is not None

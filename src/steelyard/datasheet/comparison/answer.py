@@ -42,11 +42,11 @@ class Answer:
     def of(cls, rows: Iterable[Comparison]) -> Answer:
         """Sort the figures that have a difference, main ones first."""
         known = main_first(row for row in rows if row.difference is not None)
-        told = [row for row in known if row.differs]
+        different = [row for row in known if row.differs]
         return cls(
-            tuple(row for row in told if winner(row) == "A"),
-            tuple(row for row in told if winner(row) == "B"),
-            tuple(row for row in told if winner(row) is None),
+            tuple(row for row in different if winner(row) == "A"),
+            tuple(row for row in different if winner(row) == "B"),
+            tuple(row for row in different if winner(row) is None),
             tuple(row for row in known if row.finding == CLEAR and not row.differs),
             tuple(row for row in known if row.finding == UNDERPOWERED and not row.differs),
         )

@@ -28,7 +28,7 @@ def all_accepted(stimuli: Iterable[Stimulus]) -> tuple[Stimulus, ...]:
 
 
 def reviewed(stimuli: Iterable[Stimulus], path: Path, known: Collection[str]) -> tuple[Stimulus, ...]:
-    """The stimuli with the decisions of the file; `known` are those that it must hold."""
+    """The stimuli as the file has them; `known` are those that it must hold."""
     if not path.exists():
         return tuple(stimuli)
     held = {stimulus.id: stimulus for stimulus in StimulusSet.read(path)}

@@ -168,8 +168,8 @@ def _rules(held: Held, baselines: Mapping[str, Held]) -> dict[str, Floats]:
 
 
 def _gap(held: Held, rule: Floats) -> _Gap:
-    read = held.read
-    return _Gap(held.least[read], rule[read], held.cluster[read], held.unit[read])
+    mask = held.read
+    return _Gap(held.least[mask], rule[mask], held.cluster[mask], held.unit[mask])
 
 
 def _word(gaps: Iterable[_Gap], best: _Gap, moved: Span) -> str:

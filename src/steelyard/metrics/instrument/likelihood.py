@@ -82,7 +82,7 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Patterns:
-    """Distinct outcomes of a pair, sorted by quality difference."""
+    """Distinct answers to a pair, sorted by quality difference."""
 
     deltas: Floats
     """The quality differences that occur."""
@@ -116,7 +116,7 @@ def rows_of(pairs: Pairs) -> Rows:
 
 
 def patterns_of(rows: Rows) -> Patterns:
-    """Bring the rows of each pair together and count equal outcomes."""
+    """Bring the rows of each pair together and count equal answers."""
     _, first, pair = np.unique(rows.pair, return_index=True, return_inverse=True)
     answers = np.zeros((len(first), 7))
     answers[:, 0] = rows.delta[first]

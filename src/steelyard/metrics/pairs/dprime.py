@@ -1,4 +1,4 @@
-"""d′: sensitivity on the scale of the decision variable.
+"""d′: sensitivity on the judge's internal scale.
 
 H = P(say 1 | better in slot 1), F = P(say 1 | better in slot 2), each (k + ½)/(n + 1); d′ = z(H) − z(F).
 With ties it is the mean over two cuts, ties as "not 1" and ties as "not 2", which does not move with the

@@ -127,10 +127,10 @@ def lost_rates(heading: Heading, scores: Scores) -> list[Estimate]:
     return estimates
 
 
-def abstentions(scores: Scores, said: str) -> list[str]:
+def abstentions(scores: Scores, consequence: str) -> list[str]:
     """A remark on abstentions, where there are any."""
     count = abstained(scores)
-    return [f"{count} abstained, {said}"] if count else []
+    return [f"{count} abstained, {consequence}"] if count else []
 
 
 def abstained(scores: Scores) -> int:

@@ -84,22 +84,22 @@ class _Shares:
     @classmethod
     def of(cls, summary: Summary, metric: str) -> _Shares:
         """Shares of whole probes under the base protocol; items as they are belong to none."""
-        found = {
+        shares = {
             (judge.name, e.probe): e
             for judge in everyone(summary)
             for e in summary.datasheet.of(judge.name, metric)
             if e.whole and e.probe != ORIGINAL
         }
-        known = {judge for judge, _ in found}
+        known = {judge for judge, _ in shares}
         judges = [judge for judge in everyone(summary) if judge.name in known]
-        probes = list(dict.fromkeys(probe for _, probe in found))
+        probes = list(dict.fromkeys(probe for _, probe in shares))
         votes = {
             e.probe: e for e in summary.datasheet.panel if e.metric == f"jury_{metric}" and e.probe in probes
         }
         if votes:
-            found |= {(MAJORITY.name, probe): e for probe, e in votes.items()}
+            shares |= {(MAJORITY.name, probe): e for probe, e in votes.items()}
             judges.insert(sum(not judge.baseline for judge in judges), MAJORITY)
-        return cls(summary, found, probes, judges)
+        return cls(summary, shares, probes, judges)
 
     def header(self, judges: Sequence[JudgeEntry]) -> tuple[str, ...]:
         """Column names of the data table."""

@@ -76,14 +76,14 @@ def _arms(summary: Summary) -> Iterator[Arm]:
     look = looks(summary)
     for judge in summary.measured:
         for protocol in protocols(judge):
-            found = {
+            figures = {
                 metric: estimate
                 for metric in METRICS
                 if (estimate := summary.datasheet.find(judge.name, metric, "ladder", protocol=protocol))
             }
-            if found or protocol == "base":
+            if figures or protocol == "base":
                 mine = look[judge.name]
-                yield Arm(arm_name(judge, protocol), mine.arm(protocol), mine, protocol != "base", found)
+                yield Arm(arm_name(judge, protocol), mine.arm(protocol), mine, protocol != "base", figures)
 
 
 def _panel(summary: Summary, arms: Sequence[Arm], metric: str) -> Panel:

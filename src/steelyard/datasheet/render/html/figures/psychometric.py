@@ -127,12 +127,12 @@ def _baseline_curves(summary: Summary) -> list[Curve]:
 
 
 def _curve(summary: Summary, judge: str, protocol: str, name: str) -> Curve:
-    found = [
+    steps = [
         (float(estimate.group["delta"]), estimate)
         for estimate in summary.datasheet.of(judge, TARGET_SENSITIVITY.id, "ladder")
         if set(estimate.group) == {"protocol", "delta"} and estimate.group["protocol"] == protocol
     ]
-    kept = [pair for pair in found if numbers.defined(pair[1])]
+    kept = [pair for pair in steps if numbers.defined(pair[1])]
     return Curve(name, tuple(sorted(kept, key=lambda pair: pair[0])))
 
 
