@@ -58,8 +58,8 @@ def test_the_remedy_for_a_lean_is_to_ask_in_both_orders(sheet: Datasheet) -> Non
     assert told.startswith(
         "Remedy for position: both orders, a tie where they differ (2 calls per verdict): "
     )
-    assert "raw false preference 0.94 → 0.25 [" in told
-    assert "net slot preference +0.69 → 0 by construction" in told
+    assert "raw false preference 0.94 [0.78, 0.98] → 0.25 [" in told
+    assert "net slot preference +0.69 [+0.45, +0.92] → 0 by construction" in told
     assert "target sensitivity, one step 0.83 → 0.66 [" in told
     brief = remedy_brief(sheet, "lean")
     assert "net slot" not in brief
