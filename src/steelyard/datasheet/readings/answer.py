@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED
+from steelyard.metrics.metric import Metric
 
 Answer = tuple[str, str]
 """`clear`, `flagged`, …, and what was found."""
@@ -17,3 +18,10 @@ def unanswered(estimate: Estimate | None) -> Answer | None:
 def worst(*words: str) -> str:
     """The word of several figures together: flagged where one is, clear where all are."""
     return min(words, key=(FLAGGED, UNDERPOWERED, CLEAR).index)
+
+
+def limit_of(metric: Metric) -> float:
+    """What a datasheet holds the metric against."""
+    if metric.limit is None:
+        raise ValueError(f"{metric.id} has no limit")
+    return metric.limit.value

@@ -10,13 +10,13 @@ import numpy as np
 from steelyard.arrays import Mask
 from steelyard.datasheet.datasheet import Reading
 from steelyard.datasheet.exhibits.cases import FLIP, POSITIONAL, WRONG, Case, Cases
-from steelyard.datasheet.readings.readings import NATURAL
+from steelyard.datasheet.words import titles
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import FLAGGED
 from steelyard.metrics.pairs.ladder import FILLER
 from steelyard.metrics.run.strata import STRATUM_GAP
 from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
-from steelyard.stimuli.natural import NATURAL as NATURAL_KIND
+from steelyard.stimuli.natural import NATURAL
 from steelyard.verdicts.stimulus_columns import StimulusColumns
 
 MOVED = (EXCESS_FLIP.id, INVARIANCE.id)
@@ -36,22 +36,22 @@ class Behind:
 
 
 def _natural(shown: StimulusColumns) -> Mask:
-    return np.asarray(shown.kind == NATURAL_KIND)
+    return np.asarray(shown.kind == NATURAL)
 
 
 BEHIND: dict[str, Behind] = {
-    "Zero point": Behind(WRONG, lambda shown: shown.probe == "vacuum"),
-    "Position": Behind(POSITIONAL, lambda shown: shown.delta == 0),
-    "Noise": Behind(FLIP, lambda shown: shown.paired),
-    "Surface": Behind(WRONG, lambda shown: shown.delta == 0, unlike=POSITIONAL),
-    "Sensitivity": Behind(WRONG, lambda shown: shown.delta == 1),
-    NATURAL: Behind(POSITIONAL, lambda shown: _natural(shown)),
-    "Accuracy": Behind(WRONG, lambda shown: shown.original | _natural(shown)),
-    "Leniency": Behind(WRONG, lambda shown: shown.original),
-    "Length": Behind(WRONG, lambda shown: (shown.kind == FILLER) | shown.original | _natural(shown)),
-    "Strata": Behind(WRONG, lambda shown: shown.original | _natural(shown)),
-    "Robustness": Behind(FLIP, lambda shown: ~shown.original & ~shown.paired),
-    "Repeatability": Behind(FLIP, lambda shown: shown.original),
+    titles.ZERO_POINT: Behind(WRONG, lambda shown: shown.probe == "vacuum"),
+    titles.POSITION: Behind(POSITIONAL, lambda shown: shown.delta == 0),
+    titles.NOISE: Behind(FLIP, lambda shown: shown.paired),
+    titles.SURFACE: Behind(WRONG, lambda shown: shown.delta == 0, unlike=POSITIONAL),
+    titles.SENSITIVITY: Behind(WRONG, lambda shown: shown.delta == 1),
+    titles.NATURAL_PAIRS: Behind(POSITIONAL, _natural),
+    titles.ACCURACY: Behind(WRONG, lambda shown: shown.original | _natural(shown)),
+    titles.LENIENCY: Behind(WRONG, lambda shown: shown.original),
+    titles.LENGTH: Behind(WRONG, lambda shown: (shown.kind == FILLER) | shown.original | _natural(shown)),
+    titles.STRATA: Behind(WRONG, lambda shown: shown.original | _natural(shown)),
+    titles.ROBUSTNESS: Behind(FLIP, lambda shown: ~shown.original & ~shown.paired),
+    titles.REPEATABILITY: Behind(FLIP, lambda shown: shown.original),
 }
 """By the title of the reading; the others rest on no calls of their own."""
 
@@ -66,10 +66,10 @@ def cases_behind(
     calls = cases.observations
     among = behind.among(calls.shown)
     flagged = [estimate for estimate in estimates if estimate.finding == FLAGGED]
-    if reading.title == "Robustness":
+    if reading.title == titles.ROBUSTNESS:
         moved = {estimate.probe for estimate in flagged if estimate.metric in MOVED}
         among = among & np.isin(calls.shown.probe, sorted(moved))
-    if reading.title == "Strata":
+    if reading.title == titles.STRATA:
         low = {str(estimate.group["stratum"]) for estimate in flagged if estimate.metric == STRATUM_GAP.id}
         among = among & np.isin(calls.shown.stratum, sorted(low))
     base = np.array([name == "base" for name in calls.protocols], dtype=np.bool_)

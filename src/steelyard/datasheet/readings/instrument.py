@@ -50,7 +50,7 @@ def _limit(figures: Figures) -> list[str]:
     return [f"names the better text in 95 % of calls from {figure(limit)} steps"]
 
 
-def resolution_moved(figures: Figures, protocol: str) -> Answer | None:
+def resolution(figures: Figures, protocol: str) -> Answer | None:
     """Whether a protocol left the resolution alone: an equivalence claim, not the absence of a difference."""
     ratio = figures.find(RESOLUTION_RATIO.id, protocol=protocol)
     if ratio is None:
@@ -59,16 +59,14 @@ def resolution_moved(figures: Figures, protocol: str) -> Answer | None:
         return unanswered(ratio)
     narrow = next(i for i in ratio.intervals if i.confidence == 0.90)
     least, most = SAME_WITHIN
-    figures_told = (
-        f"ratio to base {value(ratio)}, 90 % {interval(ratio, narrow)}, margin {least:g} to {most:g}"
-    )
+    comparison = f"ratio to base {value(ratio)}, 90 % {interval(ratio, narrow)}, margin {least:g} to {most:g}"
     words = {
         "clear": f"{_criterion_moved(figures, protocol)}the resolution did not",
         "flagged": f"the resolution {'rose' if (ratio.value or 0) > 1 else 'fell'} under {protocol}",
         "underpowered": f"too few data to say whether the resolution is the same under {protocol}",
     }
     word = ratio.finding or "undefined"
-    return word, f"{words.get(word, 'resolutions compared')}: {figures_told}"
+    return word, f"{words.get(word, 'resolutions compared')}: {comparison}"
 
 
 def _criterion_moved(figures: Figures, protocol: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.sections.summary import Summary
-from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words import numbers, titles
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
@@ -28,15 +28,15 @@ QUESTION = (
 )
 
 CURES: Mapping[str, Sequence[str]] = {
-    "Zero point": (ORDERS, PROTOCOL, MAJORITY),
-    "Position": (ORDERS,),
-    "Noise": (MAJORITY, ORDERS),
-    "Surface": (PROTOCOL, JURY),
-    "Sensitivity": (MAJORITY, JURY),
-    "Natural pairs": (ORDERS,),
-    "Accuracy": (JURY, MEAN, MAJORITY),
-    "Leniency": (JURY, MEAN, MAJORITY),
-    "Repeatability": (MEAN, MAJORITY),
+    titles.ZERO_POINT: (ORDERS, PROTOCOL, MAJORITY),
+    titles.POSITION: (ORDERS,),
+    titles.NOISE: (MAJORITY, ORDERS),
+    titles.SURFACE: (PROTOCOL, JURY),
+    titles.SENSITIVITY: (MAJORITY, JURY),
+    titles.NATURAL_PAIRS: (ORDERS,),
+    titles.ACCURACY: (JURY, MEAN, MAJORITY),
+    titles.LENIENCY: (JURY, MEAN, MAJORITY),
+    titles.REPEATABILITY: (MEAN, MAJORITY),
 }
 """Reading to the kinds of remedies for it, declared before the data: the best of many would be flattered."""
 

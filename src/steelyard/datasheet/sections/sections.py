@@ -9,7 +9,7 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.look_up import Group
 from steelyard.datasheet.sections.reliability import reliability_rows
 from steelyard.datasheet.sections.rows import FigureRows, Row, Section
-from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words import numbers, titles
 from steelyard.datasheet.words.glossary import KINDS, metric_named, probe_title
 from steelyard.metrics.common import ACCURACY, DARK_CURRENT, FAILED_RATE, KAPPA, UNREADABLE_RATE
 from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN
@@ -81,7 +81,7 @@ def _zero_point(index: FigureRows) -> Section:
     rows += index.row(VACUUM, MEAN_SCORE, {"protocol": "base"}, headline=True)
     rows += index.parts(VACUUM, MEAN_SCORE, named, depth=1)
     question = "Does it name a winner" if index.form == "pairwise" else "Does it reward a response"
-    return Section("Zero point", f"{question} when there is nothing to judge?", tuple(rows))
+    return Section(titles.ZERO_POINT, f"{question} when there is nothing to judge?", tuple(rows))
 
 
 def _same_quality(index: FigureRows) -> Section:
@@ -113,7 +113,7 @@ def _sensitivity(index: FigureRows) -> Section:
         rows += index.row(LADDER, TARGET_SENSITIVITY, group, label=_apart(step), headline=step == 1)
     rows += _all_steps(index, "base")
     rows += index.row(LADDER, DELTA75, {"protocol": "base"}, headline=True)
-    return Section("Sensitivity", "How often does it choose the better text?", tuple(rows))
+    return Section(titles.SENSITIVITY, "How often does it choose the better text?", tuple(rows))
 
 
 def _all_steps(index: FigureRows, protocol: str) -> Iterator[Row]:
@@ -211,7 +211,7 @@ def _natural(index: FigureRows, protocol: str) -> Section:
     rows += index.row(NATURAL, KAPPA, here, depth=1)
     rows += index.row(NATURAL, LENGTH_LEAN, here)
     rows += index.row(NATURAL, LONGER_CHOSEN, here, depth=1)
-    title = "Natural pairs" if protocol == "base" else f"Natural pairs, {protocol}"
+    title = titles.NATURAL_PAIRS if protocol == "base" else titles.under(titles.NATURAL_PAIRS, protocol)
     return Section(title, "Does the winner survive a change of order, and agree with people?", tuple(rows))
 
 
@@ -238,7 +238,7 @@ def _failures(index: FigureRows) -> Section:
                 split += index.row(probe, metric, {"protocol": protocol}, label=text, depth=len(whole))
         needed = not whole or index.seen(split)
         rows += [*whole, *(replace(row, essential=needed) for row in split)]
-    return Section("Failures", "How many calls gave no verdict? They are never a score.", tuple(rows))
+    return Section(titles.FAILURES, "How many calls gave no verdict? They are never a score.", tuple(rows))
 
 
 def _other_probes(index: FigureRows) -> Iterator[Section]:

@@ -10,6 +10,7 @@ from steelyard.datasheet.look_up import Figures
 from steelyard.datasheet.verdict import CARE, NO_FAULT, TOO_LITTLE, UNFIT, Fact, Verdict
 from steelyard.datasheet.verdicts.facts import mostly_failed, plugged, sentence
 from steelyard.datasheet.verdicts.rules import FAULTS, RIGHT, Gravity, Rule
+from steelyard.datasheet.words import titles
 from steelyard.metrics.faults import Fault, Faults
 from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED
 
@@ -37,10 +38,6 @@ def verdicts_of(sheet: Datasheet, faults: Faults) -> Iterator[Verdict]:
 
 def _unsaid(fault: Fault) -> Verdict:
     return Verdict(fault.judge, TOO_LITTLE, so=f"The verdict {fault.note}.")
-
-
-FAILURES = "Failures"
-"""The reading of calls without a verdict."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +70,8 @@ class Case:
 
     def _heard(self) -> bool:
         """Whether any reading but that of its failures rests on an answer."""
-        return any(reading.word != UNDEFINED for title, reading in self.readings.items() if title != FAILURES)
+        others = (reading for title, reading in self.readings.items() if title != titles.FAILURES)
+        return any(reading.word != UNDEFINED for reading in others)
 
     def _faults(self) -> list[Rule]:
         """Rules that apply and are not brought by another, the gravest first."""
@@ -108,7 +106,7 @@ class Case:
         return Verdict(self.figures.judge, NO_FAULT, facts, so)
 
     def _unanswered(self) -> Verdict:
-        facts = (Fact(FAILURES, sentence(self.readings[FAILURES], self.figures)),)
+        facts = (Fact(titles.FAILURES, sentence(self.readings[titles.FAILURES], self.figures)),)
         return Verdict(self.figures.judge, TOO_LITTLE, facts, NO_SERVER)
 
     def _partial(self) -> list[Fact]:
@@ -126,9 +124,9 @@ class Case:
         why = f": {asked[0].sentence}" if asked else ""
         return [Fact("Unknown", f"whether it tells good from bad was not measured{why}")]
 
-    def _open(self, titles: Iterable[str]) -> list[Fact]:
+    def _open(self, undecided: Iterable[str]) -> list[Fact]:
         """What the data cannot tell yet."""
-        listed = ", ".join(title.lower() for title in titles)
+        listed = ", ".join(title.lower() for title in undecided)
         return [Fact("Undecided", f"undecided for want of data: {listed}")] if listed else []
 
     def _undecided(self, title: str) -> bool:

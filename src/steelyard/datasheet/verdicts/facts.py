@@ -7,6 +7,7 @@ from collections.abc import Callable
 from steelyard.datasheet.datasheet import Reading
 from steelyard.datasheet.look_up import Figures
 from steelyard.datasheet.verdict import Fact
+from steelyard.datasheet.words import titles
 from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.datasheet.words.numbers import defined, figure, times
 from steelyard.metrics.common import ACCURACY, DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE
@@ -188,13 +189,13 @@ def _failures(figures: Figures) -> str | None:
 
 
 SHORT: dict[str, Callable[[Figures], str | None]] = {
-    "Zero point": _zero_point,
-    "Position": _position,
-    "Natural pairs": _natural,
-    "Surface": _surface,
-    "Sensitivity": _sensitivity,
-    "Accuracy": _accuracy,
-    "Leniency": _leniency,
-    "Failures": _failures,
+    titles.ZERO_POINT: _zero_point,
+    titles.POSITION: _position,
+    titles.NATURAL_PAIRS: _natural,
+    titles.SURFACE: _surface,
+    titles.SENSITIVITY: _sensitivity,
+    titles.ACCURACY: _accuracy,
+    titles.LENIENCY: _leniency,
+    titles.FAILURES: _failures,
 }
 """Shorter sentences, by the title of the reading."""

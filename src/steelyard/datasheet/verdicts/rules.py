@@ -19,10 +19,11 @@ from steelyard.datasheet.verdicts.facts import (
     no_step_seen,
     slot_decides,
 )
+from steelyard.datasheet.words import titles
 
 GUIDE = "docs/guides/fix-a-judge.md"
 """One heading for each reading."""
-RIGHT = ("Sensitivity", "Accuracy")
+RIGHT = (titles.SENSITIVITY, titles.ACCURACY)
 """Readings that say whether a judge tells good from bad."""
 USELESS = "Do not use it: change the model or the prompt, and measure again."
 """What follows from answers that say nothing."""
@@ -72,87 +73,109 @@ _READABLE = "Look at the replies that could not be read, and ask for the form th
 
 FAULTS = (
     Rule(
-        "Failures",
+        titles.FAILURES,
         Gravity.USELESS,
         _READABLE,
-        ("Zero point", "Position", "Natural pairs", "Sensitivity", "Accuracy", "Repeatability"),
+        (
+            titles.ZERO_POINT,
+            titles.POSITION,
+            titles.NATURAL_PAIRS,
+            titles.SENSITIVITY,
+            titles.ACCURACY,
+            titles.REPEATABILITY,
+        ),
         mostly_unreadable,
         _READABLE,
     ),
     Rule(
-        "Position",
+        titles.POSITION,
         Gravity.BIASED,
         _BOTH_ORDERS,
-        ("Natural pairs", "Zero point", "Noise", "Sensitivity", "Accuracy", "Surface", "Repeatability"),
+        (
+            titles.NATURAL_PAIRS,
+            titles.ZERO_POINT,
+            titles.NOISE,
+            titles.SENSITIVITY,
+            titles.ACCURACY,
+            titles.SURFACE,
+            titles.REPEATABILITY,
+        ),
     ),
-    Rule("Natural pairs", Gravity.USELESS, USELESS, ("Noise", "Accuracy"), slot_decides),
-    Rule("Natural pairs", Gravity.BIASED, _BOTH_ORDERS, ("Noise", "Accuracy")),
+    Rule(titles.NATURAL_PAIRS, Gravity.USELESS, USELESS, (titles.NOISE, titles.ACCURACY), slot_decides),
+    Rule(titles.NATURAL_PAIRS, Gravity.BIASED, _BOTH_ORDERS, (titles.NOISE, titles.ACCURACY)),
     Rule(
-        "Accuracy",
+        titles.ACCURACY,
         Gravity.USELESS,
         USELESS,
-        ("Zero point", "Leniency", "Length", "Robustness", "Repeatability", "Sensitivity"),
+        (
+            titles.ZERO_POINT,
+            titles.LENIENCY,
+            titles.LENGTH,
+            titles.ROBUSTNESS,
+            titles.REPEATABILITY,
+            titles.SENSITIVITY,
+        ),
         beats_no_baseline,
     ),
     Rule(
-        "Sensitivity",
+        titles.SENSITIVITY,
         Gravity.USELESS,
         USELESS,
-        ("Zero point", "Surface", "Noise", "Repeatability"),
+        (titles.ZERO_POINT, titles.SURFACE, titles.NOISE, titles.REPEATABILITY),
         no_step_seen,
     ),
     Rule(
-        "Length",
+        titles.LENGTH,
         Gravity.BIASED,
         "Say in the rubric that length does not count, compare texts of like length, and measure again.",
-        ("Surface", "Leniency", "Robustness", "Accuracy"),
+        (titles.SURFACE, titles.LENIENCY, titles.ROBUSTNESS, titles.ACCURACY),
     ),
     Rule(
-        "Leniency",
+        titles.LENIENCY,
         Gravity.BIASED,
         "Say in the rubric what fails, with an example, or correct the share of passes by its error rates.",
-        ("Zero point", "Accuracy"),
+        (titles.ZERO_POINT, titles.ACCURACY),
     ),
     Rule(
-        "Surface",
+        titles.SURFACE,
         Gravity.BIASED,
         "Ask for a tie unless the rubric decides, and count a preference that is not shown twice as none.",
-        ("Sensitivity", "Repeatability"),
+        (titles.SENSITIVITY, titles.REPEATABILITY),
     ),
     Rule(
-        "Robustness",
+        titles.ROBUSTNESS,
         Gravity.BIASED,
         "Bring texts to one form before they are judged, and say in the rubric that form does not count.",
-        ("Accuracy", "Zero point"),
+        (titles.ACCURACY, titles.ZERO_POINT),
     ),
     Rule(
-        "Repeatability",
+        titles.REPEATABILITY,
         Gravity.IMPRECISE,
         "Set the temperature to 0, or take the majority of three calls.",
-        ("Zero point", "Sensitivity", "Accuracy", "Noise"),
+        (titles.ZERO_POINT, titles.SENSITIVITY, titles.ACCURACY, titles.NOISE),
     ),
     Rule(
-        "Strata",
+        titles.STRATA,
         Gravity.IMPRECISE,
         "Have people judge the stratum that is named, or show the judge examples of it, and measure again.",
     ),
     Rule(
-        "Zero point",
+        titles.ZERO_POINT,
         Gravity.BIASED,
         "Keep empty texts away from it, and say in the prompt how to answer where there is nothing to judge.",
     ),
     Rule(
-        "Sensitivity",
+        titles.SENSITIVITY,
         Gravity.IMPRECISE,
         "Use it for differences that it sees, or sharpen the rubric or take a stronger model.",
     ),
     Rule(
-        "Accuracy",
+        titles.ACCURACY,
         Gravity.IMPRECISE,
         "Sharpen the rubric, or take a stronger model; both show on the same rows.",
     ),
-    Rule("Noise", Gravity.BIASED, _BOTH_ORDERS),
-    Rule("Failures", Gravity.IMPRECISE, _READABLE),
+    Rule(titles.NOISE, Gravity.BIASED, _BOTH_ORDERS),
+    Rule(titles.FAILURES, Gravity.IMPRECISE, _READABLE),
 )
 """Readings that are faults where they are flagged, causes before what they bring; the first that applies to a
 title counts, and where gravity is equal the order here decides."""

@@ -13,6 +13,7 @@ from steelyard.datasheet.exhibits.bounded import bounded
 from steelyard.datasheet.exhibits.cases import FAILED, UNREADABLE, Cases
 from steelyard.datasheet.exhibits.exhibit import Exhibit
 from steelyard.datasheet.readings.exhibited import cases_behind
+from steelyard.datasheet.words import titles
 from steelyard.lab.folder.evidence import Evidence
 from steelyard.metrics.faults import Faults
 from steelyard.metrics.findings import FLAGGED
@@ -22,8 +23,6 @@ PER_READING = 3
 """Exhibits behind a flagged reading."""
 MANY = 24
 """Flagged readings of a datasheet from which on each has one exhibit."""
-LOSSES = "Failures"
-"""Title of the reading that calls without a verdict stand behind."""
 
 
 def with_exhibits(datasheet: Datasheet, evidence: Evidence) -> Datasheet:
@@ -60,4 +59,4 @@ def _lost(evidence: Evidence, cases: Cases) -> Iterator[Exhibit]:
         for number in np.unique(calls.verdict[calls.ended(kind)]).tolist():
             (case,) = cases.choose(outcome, 1, evidence.seed, calls.verdict == number)
             lost = [call for call in case.calls if call.verdict == calls.verdicts[number]]
-            yield evidence.exhibit(replace(case, calls=tuple(lost[:1])), LOSSES)
+            yield evidence.exhibit(replace(case, calls=tuple(lost[:1])), titles.FAILURES)

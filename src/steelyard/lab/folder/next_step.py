@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.verdict import CARE, TOO_LITTLE, UNFIT, Verdict
+from steelyard.datasheet.words import titles
 from steelyard.datasheet.words.numbers import dollars
 from steelyard.lab.run.planner import Plan, calls_of
 from steelyard.lab.run.prices import price_of
@@ -65,10 +66,10 @@ class _Path:
     def _told(self, verdict: Verdict) -> Verdict:
         run = self.sheet.facts
         if run.partial:
-            unread = verdict.word == UNFIT and any(fact.title == "Failures" for fact in verdict.facts)
+            unread = verdict.word == UNFIT and _of_failures(verdict)
             purpose = f"{TRY_FIRST}, then finish the run" if unread else "finish the run"
             return self._resumed(verdict, purpose, run.planned - run.asked)
-        if verdict.word == TOO_LITTLE and any(fact.title == "Failures" for fact in verdict.facts):
+        if verdict.word == TOO_LITTLE and _of_failures(verdict):
             return self._resumed(verdict, "have the failed calls asked again", None)
         cured = verdict.word in (UNFIT, CARE)
         if self._study.source is not None:
@@ -137,6 +138,11 @@ class _Path:
         asked = (one for judge in _measured_judges(self._study) for one in judge.asked)
         unknown = any(price_of(judge) is None for judge in asked)
         return None if calls is None or unknown or not made else round(spent / made * calls, 6)
+
+
+def _of_failures(verdict: Verdict) -> bool:
+    """Whether calls without a verdict are among what it rests on."""
+    return any(fact.title == titles.FAILURES for fact in verdict.facts)
 
 
 def _measured_judges(study: Study) -> list[Judge]:

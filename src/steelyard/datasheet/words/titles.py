@@ -1,0 +1,28 @@
+"""Titles of readings: what a sentence, a verdict, a remedy and an exhibit are filed under."""
+
+from __future__ import annotations
+
+ZERO_POINT = "Zero point"
+POSITION = "Position"
+NOISE = "Noise"
+SURFACE = "Surface"
+SENSITIVITY = "Sensitivity"
+THRESHOLD = "Threshold"
+CRITERION = "Criterion"
+INSTRUMENT = "Instrument"
+RESOLUTION = "Resolution"
+NATURAL_PAIRS = "Natural pairs"
+ACCURACY = "Accuracy"
+LENIENCY = "Leniency"
+LENGTH = "Length"
+STRATA = "Strata"
+ROBUSTNESS = "Robustness"
+REPEATABILITY = "Repeatability"
+VOLATILITY = "Volatility"
+COST = "Cost"
+FAILURES = "Failures"
+
+
+def under(title: str, protocol: str) -> str:
+    """The title of what holds under a protocol other than base."""
+    return f"{title}, {protocol}"
