@@ -119,12 +119,13 @@ def policy_table() -> str:
     policies = {name: find_policy(name) for name in SHIPPED}
     metrics = dict.fromkeys(rule.metric for policy in reversed(policies.values()) for rule in policy.rules)
     heads = [policy_head(name) for name in SHIPPED]
+    limits = {metric: [_limits(policy, metric) for policy in policies.values()] for metric in metrics}
     rows = [
         ["", *(f"`{name}`" for name in SHIPPED)],
         [":--"] * (len(SHIPPED) + 1),
         ["for", *(use for use, _ in heads)],
         ["decidable on", *(size for _, size in heads)],
-        *([_limited(metric), *(_limits(policy, metric) for policy in policies.values())] for metric in metrics),
+        *([_limited(metric), *told] for metric, told in limits.items()),
         ["a certificate holds", *(str(policy.body[VALID_FOR]) for policy in policies.values())],
     ]
     return "\n" + "".join(f"| {' | '.join(row)} |\n" for row in rows) + "\n"

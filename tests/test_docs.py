@@ -65,18 +65,20 @@ def test_outputs_shown_in_the_pages_are_what_the_commands_print(generator: Modul
 def test_the_guide_shows_every_limit_of_the_shipped_policies() -> None:
     table = read(DOCS / "guides" / "gate-a-release.md").partition("<!-- policies -->")[2]
     header, _, *rows = table_rows(table.partition("<!-- end")[0])
-    shown = {row[0].split("`")[1]: dict(zip(header[1:], row[1:], strict=True)) for row in rows if "`" in row[0]}
-    for name in SHIPPED:
-        body = dict(find_policy(name).body)
+    shown = {
+        row[0].split("`")[1]: dict(zip(header[1:], row[1:], strict=True)) for row in rows if "`" in row[0]
+    }
+    for policy in SHIPPED:
+        column, body = f"`{policy}`", dict(find_policy(policy).body)
         body.pop(VALID_FOR)
         for metric, rule in body.items():
-            numbers = re.findall(r"−?\d+\.\d+", shown[metric][f"`{name}`"])
+            numbers = re.findall(r"−?\d+\.\d+", shown[metric][column])
             assert sorted(float(n.replace("−", "-")) for n in numbers) == sorted(
                 rule[side] for side in ("min", "max") if side in rule
             )
-            assert ("Δ1" in shown[metric][f"`{name}`"]) == (rule.get("delta") == 1)
+            assert ("Δ1" in shown[metric][column]) == (rule.get("delta") == 1)
         absent = [metric for metric in shown if metric not in body]
-        assert all(shown[metric][f"`{name}`"] == "–" for metric in absent)
+        assert all(shown[metric][column] == "–" for metric in absent)
 
 
 def slug(heading: str) -> str:

@@ -147,7 +147,6 @@ def test_the_figure_before_has_an_interval_on_the_calls_that_both_have() -> None
     assert (change.uncured, change.uncured_interval.high) == (1.0, 1.0)
 
 
-
 def test_sensitivity_pays_for_agreement() -> None:
     # u is better: "12" is right twice, "11" once, "1t" once, "21" never.
     rows = cured(shown(["12"] * 6 + ["11"] * 3 + ["1t"] * 2 + ["21"], delta=1))

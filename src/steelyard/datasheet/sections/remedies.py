@@ -140,7 +140,7 @@ def _moved(estimate: Estimate, change: Change) -> str:
 
 def figure_label(estimate: Estimate) -> str:
     """The name of a figure in tables of remedies."""
-    label = metric_named(estimate.metric).label
+    label = metric_named(estimate.metric).name
     return f"{label}, one step" if estimate.group.get("delta") == 1 else label
 
 
