@@ -54,7 +54,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(("STEELYARD_", "OPENAI_")) or name == "STEELYARD_CACHE"
+        if not name.startswith(("STEELYARD_", "OPENAI_", "ANTHROPIC_")) or name == "STEELYARD_CACHE"
     }
     return {**kept, "COLUMNS": "100", "NO_COLOR": "1"}
 

@@ -184,7 +184,7 @@ def test_the_reply() -> None:
     }
     reply = reply_to(says('{"winner": "1"}', usage=usage, model="gpt-x-2026"))
     assert reply.text == '{"winner": "1"}'
-    assert reply.usage == Usage(100, 40, 64)
+    assert reply.usage == Usage(100, 40, 64, 30)
     assert (reply.finish, reply.served_model, reply.effective) == ("stop", "gpt-x-2026", {})
     assert reply.latency_ms > 0
 
@@ -197,7 +197,7 @@ def test_reasoning_outside_the_completion_is_counted() -> None:
         "total_tokens": 41,
         "completion_tokens_details": details,
     }
-    assert reply_to(says("1", usage=usage)).usage == Usage(9, 32, 0)
+    assert reply_to(says("1", usage=usage)).usage == Usage(9, 32, 0, 30)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,8 @@ import pytest
 import yaml
 
 from steelyard.cli.main import cli
-from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.errors import CertificateError, ConfigError, DataError
 from steelyard.lab.folder.datasheet_file import read_datasheet

@@ -21,7 +21,8 @@ from steelyard.lab.study.study_file import StudyConfig, build_study
 from steelyard.probes.probe import PROBES
 from steelyard.probes.vacuum import Vacuum
 from steelyard.registry import Spec
-from steelyard.store.run_store import RunStore
+from steelyard.store import run_store, writer
+from steelyard.store.connection import connected
 from steelyard.tasks.scale import Scale
 from steelyard.trials.reply import Reply
 from steelyard.verdicts.readers import READERS, JsonReader
@@ -54,14 +55,14 @@ class CountingVacuum(Vacuum):
 def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Every statement that a run file is asked, as SQLite saw it."""
     seen: list[str] = []
-    connect = RunStore._connect
 
-    def traced(store: RunStore) -> sqlite3.Connection:
-        connection = connect(store)
+    def traced(path: Path) -> sqlite3.Connection:
+        connection = connected(path)
         connection.set_trace_callback(seen.append)
         return connection
 
-    monkeypatch.setattr(RunStore, "_connect", traced)
+    monkeypatch.setattr(run_store, "connected", traced)
+    monkeypatch.setattr(writer, "connected", traced)
     return seen
 
 

@@ -47,6 +47,7 @@ def test_no_provider_is_known_by_name_outside_its_room() -> None:
 EXPECTED = {
     # free, in turn, prompted, writes, compares, scores, knows labels, replays
     "openai/x": (0, 0, 1, 1, 1, 1, 0, 0),
+    "anthropic/x": (0, 0, 1, 1, 1, 1, 0, 0),
     "vllm/x": (1, 0, 1, 1, 1, 1, 0, 0),
     "ollama/x": (1, 0, 1, 1, 1, 1, 0, 0),
     "embedded/smollm2-135m": (1, 1, 1, 0, 1, 1, 0, 0),

@@ -13,7 +13,8 @@ from steelyard.tasks.scale import Binary, Ordinal, Pairwise, Scale
 from steelyard.trials.reply import Reply
 from steelyard.verdicts import readers
 from steelyard.verdicts.json_answers import find_answers
-from steelyard.verdicts.readers import READERS, REASONS
+from steelyard.verdicts.readers import READERS
+from steelyard.verdicts.reasons import REASONS
 from steelyard.verdicts.verdict import Abstained, Decided, Tie, Unreadable, Verdict
 
 PAIR, PAIR_NO_TIE, BINARY, FIVE, TEN = (

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from steelyard.datasheet.datasheet import Datasheet, Reading
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.reading import Reading
 from steelyard.datasheet.render import markdown, terminal
 from steelyard.datasheet.render.html import page
 from steelyard.datasheet.sections.remedies import (

@@ -13,6 +13,8 @@ import pytest
 from steelyard.errors import StoreError
 from steelyard.lab.run.planner import make_plan
 from steelyard.lab.study.study_file import StudyConfig, build_study
+from steelyard.store import writer
+from steelyard.store.connection import connected
 from steelyard.store.run_store import RunStore
 from steelyard.trials.reply import Reply, Usage
 from steelyard.trials.trial import Trial
@@ -129,21 +131,22 @@ def test_a_file_of_a_later_version_is_refused(tmp_path: Path) -> None:
         RunStore(tmp_path / "run.db")
 
 
-def test_a_full_disk_is_told_and_keeps_what_was_saved(tmp_path: Path) -> None:
+def test_a_full_disk_is_told_and_keeps_what_was_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first, second = some_trials(2)
     store = RunStore(tmp_path / "run.db")
     asyncio.run(store.save_reply(first, Reply("kept"), 1))
     pages = store._reader.execute("PRAGMA page_count").fetchone()[0]
-    connect = store._connect
     store.close()
 
-    def cramped() -> sqlite3.Connection:
-        connection = connect()
+    def cramped(path: Path) -> sqlite3.Connection:
+        connection = connected(path)
         connection.execute(f"PRAGMA max_page_count = {pages}")
         return connection
 
     full = RunStore(tmp_path / "run.db")
-    full._connect = cramped  # type: ignore[method-assign]
+    monkeypatch.setattr(writer, "connected", cramped)
     with pytest.raises(StoreError, match=r"full.*run again to resume"):
         asyncio.run(full.save_reply(second, Reply("x" * 100_000), 1))
     assert full.replies()[first.key].reply.text == "kept"

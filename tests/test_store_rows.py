@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from steelyard.errors import StoreError
 from steelyard.identity import canonical_json
 from steelyard.store.authoring import AuthoredRow
+from steelyard.store.plan import PlannedTrial
 from steelyard.store.replies import reply_body, reply_from
-from steelyard.store.run_store import PlannedTrial, RunStore
+from steelyard.store.run_store import RunStore
 from steelyard.store.schema import MIGRATIONS, migrate
 from steelyard.trials.exchange import AUTHOR, VALIDATOR, Exchange
 from steelyard.trials.judge import Judge, Protocol

@@ -8,7 +8,8 @@ from functools import partial
 from typing import Any
 
 from steelyard.datasheet.confusion import Confusion, confusions
-from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.readings.readings import readings_of
 from steelyard.datasheet.verdicts.conclude import verdicts_of
 from steelyard.identity import canonical_json

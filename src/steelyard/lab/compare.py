@@ -8,7 +8,8 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from steelyard.datasheet.comparison.sheet import ComparisonSheet, Side
-from steelyard.datasheet.datasheet import JudgeEntry, partial_words
+from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.run_facts import partial_words
 from steelyard.errors import ConfigError, DataError
 from steelyard.lab.folder.frozen_run import load_plan
 from steelyard.lab.folder.run_folder import RunFolder

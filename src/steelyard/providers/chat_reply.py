@@ -9,13 +9,11 @@ from typing import Any
 from steelyard.errors import TransientError
 from steelyard.providers.http_errors import excerpt, printable
 from steelyard.providers.http_wire import garbled as not_in_protocol
+from steelyard.providers.token_count import count
 from steelyard.trials.reply import Reply, Usage
 
 PROTOCOL = "chat-completions"
 """What its bodies are called in messages."""
-
-LARGEST_COUNT = 10**12
-"""Tokens; a larger count is a mistake of the server."""
 
 _FINISH = {"length": "length", "max_tokens": "length", "content_filter": "filter", "refusal": "refusal"}
 
@@ -97,18 +95,13 @@ def _content(content: Any, where: str) -> str:
 
 def _usage(usage: Any) -> Usage:
     fields = usage if isinstance(usage, dict) else {}
-    given, made = _count(fields, "prompt_tokens"), _count(fields, "completion_tokens")
-    cached = _count(fields.get("prompt_tokens_details"), "cached_tokens")
-    reasoning = _count(fields.get("completion_tokens_details"), "reasoning_tokens")
+    given, made = count(fields, "prompt_tokens"), count(fields, "completion_tokens")
+    cached = count(fields.get("prompt_tokens_details"), "cached_tokens")
+    reasoning = count(fields.get("completion_tokens_details"), "reasoning_tokens")
     # Some servers leave hidden reasoning out of the completion; the total gives it away.
-    if reasoning and _count(fields, "total_tokens") == given + made + reasoning:
+    if reasoning and count(fields, "total_tokens") == given + made + reasoning:
         made += reasoning
-    return Usage(given, made, cached or _count(fields, "prompt_cache_hit_tokens"))
-
-
-def _count(fields: Any, name: str) -> int:
-    value = fields.get(name) if isinstance(fields, dict) else None
-    return value if type(value) is int and 0 <= value <= LARGEST_COUNT else 0
+    return Usage(given, made, cached or count(fields, "prompt_cache_hit_tokens"), reasoning)
 
 
 def _first_token(logprobs: Any) -> dict[str, float] | None:

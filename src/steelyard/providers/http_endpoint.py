@@ -24,6 +24,8 @@ class Server:
     """Environment variable that holds the key; empty where it needs none."""
     url_variable: str = ""
     """Environment variable that may hold another address."""
+    version: str = ""
+    """Put behind an address that has no path, where the vendor's own clients leave it out."""
 
 
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
@@ -52,6 +54,8 @@ class Endpoint:
         """The endpoint that a judge's options, the environment and its server describe."""
         where = f"judge {judge.address}"
         base = _url(judge.options.get("base_url") or environ.get(server.url_variable) or server.url, where)
+        if server.version and base.path == "/":
+            base = base.joinpath(server.version).with_query(base.query)
         named = judge.options.get("api_key_env")
         required = named is not None or (bool(server.key_variable) and base == URL(server.url))
         return cls(base, str(named or server.key_variable), required, _timeout(judge.options, where))

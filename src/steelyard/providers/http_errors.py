@@ -13,11 +13,17 @@ from typing import Any
 from steelyard.errors import PermanentError, ProviderRefusedError, SteelyardError, TransientError
 
 _OVERFLOW = re.compile(
-    r"context[ _](length|window|size)|maximum context|max_tokens must be at least 1|prompt is too long", re.I
+    r"context[ _](length|window|size|limit)|maximum context|max_tokens must be at least 1"
+    r"|(prompt|input) is too long|exceeds the maximum number of tokens",
+    re.I,
 )
 _UNKNOWN_MODEL = re.compile(r"invalid model id|model\b.{0,80}\b(not found|does not exist)", re.I | re.S)
 _FILTERED = re.compile(r"content[_ ](filter|policy_violation)|moderation|input was flagged", re.I)
-_NO_CREDIT = re.compile(r"insufficient[_ ](quota|balance|credit)|exceeded your current quota", re.I)
+_NO_CREDIT = re.compile(
+    r"insufficient[_ ](quota|balance|credit)|exceeded your current quota|credit_balance|spend_limit"
+    r"|credit balance is too low|reached your specified \w* ?usage limits",
+    re.I,
+)
 
 RATE_LIMIT_HEADERS = ("retry-after", "x-ratelimit-reset", "x-ratelimit-reset-requests")
 """Where a 429 says how long to wait; with other statuses a reset says nothing about the failure."""
@@ -66,7 +72,10 @@ def error_in(body: Any) -> ErrorBody | None:
     message = inner.get("message", inner.get("detail"))
     if not message:
         return None
-    code = " ".join(str(inner[name]) for name in ("code", "type") if inner.get(name))
+    details = inner.get("details")
+    detail = details.get("error_code") if isinstance(details, dict) else None
+    named = (inner.get("code"), inner.get("type"), detail)
+    code = " ".join(str(name) for name in named if name)
     status = inner.get("code") if type(inner.get("code")) is int else None
     return ErrorBody(excerpt(str(message), 300), code, str(inner.get("param") or ""), status)
 
@@ -83,7 +92,7 @@ def failure(
     found = f"{where}: the server answered {status}" + (f" ({error.message})" if error.message else "")
     if status == 401 or status == 403:
         return ProviderRefusedError(f"{found}; check the key, and that it may use this model.")
-    if status == 402 or (status == 429 and error.says(_NO_CREDIT)):
+    if status == 402 or (status in (400, 429) and error.says(_NO_CREDIT)):
         return ProviderRefusedError(f"{found}; the account has no credit left, top it up or use another key.")
     if status == 404 or (status == 400 and (error.says(_UNKNOWN_MODEL) or "model_not_found" in error.code)):
         return ProviderRefusedError(f"{found}; check the model's name and base_url.")

@@ -61,6 +61,7 @@ PROVIDERS: Registry[Provider] = Registry(
     {
         "embedded": "steelyard.providers.embedded:Embedded",
         "openai": "steelyard.providers.chat_servers:OpenAI",
+        "anthropic": "steelyard.providers.anthropic:Anthropic",
         "vllm": "steelyard.providers.chat_servers:VLLM",
         "ollama": "steelyard.providers.chat_servers:Ollama",
         "python": "steelyard.providers.python_function:PythonFunction",
@@ -71,7 +72,6 @@ PROVIDERS: Registry[Provider] = Registry(
 """Factories that take `judge=Judge` and have `traits`, in the order in which they are listed."""
 
 PLANNED_PROVIDERS = {
-    "anthropic": ("https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
     "google": ("https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
     "bedrock": ("https://bedrock-runtime.REGION.amazonaws.com/openai/v1", "AWS_BEARER_TOKEN_BEDROCK"),
 }

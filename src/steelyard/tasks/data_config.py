@@ -23,6 +23,7 @@ from steelyard.tasks.sources.read import Format, read_table
 from steelyard.tasks.sources.sampling import SampleField
 from steelyard.tasks.sources.table import Table
 from steelyard.tasks.task import Task
+from steelyard.tasks.transcripts.preprocess import Preparation
 from steelyard.validation import checked
 
 
@@ -73,10 +74,14 @@ class DataConfig(BaseModel):
     """Rows to keep: column to value or values."""
     format: Format | None = None
     """Format, where the ending of the name does not tell."""
+    preprocess: list[str | dict[str, dict[str, Any]]] | None = None
+    """What is taken out of transcripts before they are shown: preprocessors in their order."""
 
     @model_validator(mode="after")
     def _readable(self) -> DataConfig:
-        if self.adapter is None and self.columns is None:
+        # A log of agents says itself what its columns hold; whether a .json file is one, its content tells.
+        tells = self.format == "inspect" or self.path.lower().endswith((".eval", ".json"))
+        if self.adapter is None and self.columns is None and not tells:
             raise ValueError("neither columns nor adapter found, expected one of them; add columns")
         return self
 
@@ -100,7 +105,14 @@ class DataConfig(BaseModel):
         if self.adapter is not None:
             return self._adapted(ADAPTERS.build(Spec(self.adapter)), folder)
         table, columns = self._table(folder, read_table), self.columns or Columns()
-        return items_of(table, columns, scale, labels=self.labels, stratify=self.stratify)
+        return items_of(
+            table,
+            columns,
+            scale,
+            labels=self.labels,
+            stratify=self.stratify,
+            preparation=Preparation.of(self.preprocess or ()),
+        )
 
     def _adapted(self, adapter: Adapter, folder: Path) -> tuple[Item, ...]:
         if adapter.pending is not None:

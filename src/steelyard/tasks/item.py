@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+from steelyard.identity import plain
 from steelyard.tasks.scale import Scale
+from steelyard.tasks.transcripts.transcript import Transcript
+
+ADDITIONS = ("transcript",)
+"""Fields that are left out of the content where they say nothing: items have the hash they had without."""
 
 
 @dataclass(frozen=True)
@@ -35,3 +41,13 @@ class Item:
     """Every person's answer on the scale, where several were asked; `label` is what they came to."""
     authors: tuple[str, ...] | None = None
     """Models that wrote the responses, one for each, where that is known."""
+    transcript: Transcript | None = None
+    """The agent's run behind the response, which is its rendering; None where the response is a text."""
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """What a hash is taken of."""
+        body = plain(self)
+        if self.transcript is not None:
+            body["transcript"] = self.transcript.to_json()
+        return {key: value for key, value in body.items() if value is not None or key not in ADDITIONS}

@@ -17,6 +17,10 @@ class Usage:
     """Tokens of the answer, hidden reasoning included."""
     cached_tokens: int = 0
     """Tokens of the prompt that came from the provider's cache."""
+    reasoning_tokens: int = 0
+    """Tokens of the answer that nobody sees: the model's thoughts."""
+    cache_write_tokens: int = 0
+    """Tokens of the prompt that were put into the provider's cache, at a price of their own."""
 
     def each(self, judge: str) -> tuple[tuple[str, Usage], ...]:
         """The calls that were paid for, with the judge that was asked: this one."""
@@ -39,6 +43,8 @@ class CommonUsage(Usage):
             sum(usage.input_tokens for usage in used),
             sum(usage.output_tokens for usage in used),
             sum(usage.cached_tokens for usage in used),
+            sum(usage.reasoning_tokens for usage in used),
+            sum(usage.cache_write_tokens for usage in used),
             every,
         )
 

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from steelyard.datasheet.datasheet import Datasheet, JudgeEntry, Reading
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.reading import Reading
 from steelyard.datasheet.sections.rows import Row, Section
 from steelyard.datasheet.sections.sections import sections
 from steelyard.datasheet.verdict import Verdict

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from steelyard.datasheet.datasheet import Reading
 from steelyard.datasheet.look_up import Figures
+from steelyard.datasheet.reading import Reading
 from steelyard.datasheet.verdict import Fact
 from steelyard.datasheet.words import titles
 from steelyard.datasheet.words.glossary import metric_named, probe_title

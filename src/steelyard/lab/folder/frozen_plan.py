@@ -9,7 +9,7 @@ from steelyard.errors import ConfigError
 from steelyard.lab.run.planner import Plan
 from steelyard.lab.study.study import Study
 from steelyard.stimuli.stimulus_set import StimulusSet
-from steelyard.store.run_store import PlannedTrial
+from steelyard.store.plan import PlannedTrial
 from steelyard.trials.trial import Trial
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from steelyard.datasheet.comparison.rows import interval, probability
-from steelyard.datasheet.datasheet import JudgeEntry
+from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.errors import ConfigError, DataError

@@ -68,7 +68,7 @@ class Study:
     @cached_property
     def items_hash(self) -> str | None:
         """Hash of the items; None where there are none."""
-        return content_hash(self.items) if self.items else self.frozen_items
+        return content_hash([item.content for item in self.items]) if self.items else self.frozen_items
 
     @cached_property
     def hash(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -11,6 +11,7 @@ from steelyard.tasks.scale import Pairwise, Scale
 from steelyard.validation import checked, parse_map
 
 POINTWISE = ("response",)
+TRANSCRIPT = ("messages",)
 PAIRWISE = ("response_1", "response_2")
 
 
@@ -23,6 +24,8 @@ class Columns(BaseModel):
     """What was asked; without it the request is empty."""
     response: str | None = Field(default=None, min_length=1)
     """The text that is scored (binary and ordinal scales)."""
+    messages: str | None = Field(default=None, min_length=1)
+    """An agent's run as a list of chat messages, in the place of `response`."""
     response_1: str | None = Field(default=None, min_length=1)
     """First text of a pair (pairwise scale)."""
     response_2: str | None = Field(default=None, min_length=1)
@@ -51,16 +54,23 @@ class Columns(BaseModel):
             if column is not None:
                 yield part, column
 
+    def over(self, parts: Mapping[str, str]) -> Columns:
+        """This map laid over what a format says of its own columns."""
+        return Columns(**{**parts, **dict(self.used())})
+
     def check(self, scale: Scale) -> None:
         """One response for scores, two for pairs, and authors to match."""
         pairs = isinstance(scale, Pairwise)
-        needed, others = (PAIRWISE, POINTWISE) if pairs else (POINTWISE, PAIRWISE)
         mapped = {part for part, _ in self.used()}
+        single = TRANSCRIPT if "messages" in mapped else POINTWISE
+        needed = PAIRWISE if pairs else single
+        others = [part for part in (*POINTWISE, *TRANSCRIPT, *PAIRWISE) if part not in needed]
+        authors = ("author",) if pairs else ("author_1", "author_2")
         kind = "a pairwise scale" if pairs else "a scale of scores"
         for part in needed:
             if part not in mapped:
                 raise ConfigError(f"columns: {part} is not mapped, expected it for {kind}; map it.")
-        for part in (*others, *(name.replace("response", "author") for name in others)):
+        for part in (*others, *authors):
             if part in mapped:
                 raise ConfigError(
                     f"columns: {part} is mapped, expected {' and '.join(needed)} for {kind}; remove it."

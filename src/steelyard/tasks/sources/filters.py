@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TypeAlias
 
 from steelyard.errors import DataError
 from steelyard.tasks.sources.labels import normal
-from steelyard.tasks.sources.table import Table, table_of
+from steelyard.tasks.sources.table import Table
 from steelyard.wording import counted
 
 Value: TypeAlias = str | int | float | bool
@@ -32,7 +33,7 @@ def keep(table: Table, where: Where) -> Table:
             f"{table.name}: none of {counted(len(table.records), 'row')} fits where {{{shown}}}; "
             "correct the condition."
         )
-    return table_of(table.name, table.columns, records)
+    return replace(table, records=tuple(records))
 
 
 def _cell(cell: object) -> object:

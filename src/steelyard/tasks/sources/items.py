@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from steelyard.errors import DataError
+from steelyard.errors import ConfigError, DataError
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Pairwise, Scale
 from steelyard.tasks.sources.cells import is_missing, long_text, plain_text, rubric_text
@@ -15,6 +15,11 @@ from steelyard.tasks.sources.labels import LabelMap, Labels
 from steelyard.tasks.sources.read import Format, read_table
 from steelyard.tasks.sources.sampling import Sample, draw
 from steelyard.tasks.sources.table import Record, Table
+from steelyard.tasks.transcripts.chat import turns_of
+from steelyard.tasks.transcripts.json_values import json_value
+from steelyard.tasks.transcripts.preprocess import Preparation
+from steelyard.tasks.transcripts.render import rendered
+from steelyard.tasks.transcripts.transcript import Transcript
 
 _NAMED = 5
 """Strata that a sentence names."""
@@ -61,9 +66,16 @@ def items_of(
     *,
     labels: Labels | None = None,
     stratify: str | None = None,
+    preparation: Preparation = Preparation(),  # noqa: B008 - frozen
 ) -> tuple[Item, ...]:
-    """Every row as an item; the first thing that is wrong is said in one sentence."""
+    """Every row as an item; the first thing that is wrong is said in one sentence.
+
+    `preparation` is what is taken out of transcripts before they are shown.
+    """
+    columns = columns.over(table.parts)
     columns.check(scale)
+    if preparation.steps and columns.messages is None:
+        raise ConfigError("preprocess: found beside data without transcripts; map messages, or leave it out.")
     for part, column in columns.used():
         table.require(column, part)
     if stratify is not None:
@@ -71,7 +83,8 @@ def items_of(
     label_map = LabelMap(scale, labels)
     responses = PAIRWISE if isinstance(scale, Pairwise) else POINTWISE
     items = [
-        _Row(table.name, record, columns).item(responses, label_map, stratify) for record in table.records
+        _Row(table.name, record, columns, preparation).item(responses, label_map, stratify)
+        for record in table.records
     ]
     _refuse_twins(table, columns, items)
     return tuple(items)
@@ -80,22 +93,29 @@ def items_of(
 class _Row:
     """One record, read by parts."""
 
-    def __init__(self, name: str, record: Record, columns: Columns) -> None:
+    def __init__(self, name: str, record: Record, columns: Columns, preparation: Preparation) -> None:
         self._name, self._record, self._columns = name, record, columns
+        self._preparation = preparation
 
     def item(self, responses: tuple[str, ...], labels: LabelMap, stratify: str | None) -> Item:
         """The record as an item."""
         name = self._id()
+        transcript = self._transcript(name) if self._columns.messages else None
         return Item(
             id=name,
-            request=self._long("request") if self._columns.request else "",
-            responses=tuple(self._long(part) for part in responses),
+            request=self._request(transcript),
+            responses=(
+                tuple(self._long(part) for part in responses)
+                if transcript is None
+                else (rendered(transcript),)
+            ),
             cluster=self._optional("cluster", plain_text) or name,
             label=self._label(labels),
             authors=self._authors(responses),
             stratum=self._short(stratify),
             rubric=self._optional("rubric", lambda cell: rubric_text(cell, self._where)),
             reference=self._optional("reference", lambda cell: long_text(cell, self._where)),
+            transcript=transcript,
         )
 
     @property
@@ -116,6 +136,34 @@ class _Row:
                 "fill it, or leave id out and rows are numbered."
             )
         return plain_text(cell)
+
+    def _request(self, transcript: Transcript | None) -> str:
+        """What was asked: the column, else the first words of a transcript's user."""
+        if self._columns.request:
+            return self._long("request")
+        return "" if transcript is None else transcript.request
+
+    def _transcript(self, name: str) -> Transcript:
+        """The run in its cell, read where it is not yet, and prepared."""
+        cell = self._cell("messages")
+        if is_missing(cell):
+            raise DataError(
+                f"{self._where}: column {self._columns.messages!r} holds no messages, expected a list of "
+                "chat messages; fill it or remove the row."
+            )
+        run = cell if isinstance(cell, Transcript) else self._parsed(cell, name)
+        return self._preparation.prepared(run, self._where)
+
+    def _parsed(self, cell: Any, name: str) -> Transcript:
+        """Messages of a row; what its other columns say in one word or number is its metadata."""
+        mapped = {column for _, column in self._columns.used()}
+        others = {
+            column: value
+            for column, value in self._record.values.items()
+            if column not in mapped and isinstance(value, (str, int, float, bool))
+        }
+        turns = turns_of(cell, f"{self._where}, column {self._columns.messages!r}")
+        return Transcript(name, turns, metadata=json_value(others))
 
     def _long(self, part: str) -> str:
         """An empty text is a text; null is a row that lost its text."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from steelyard.errors import DataError
 from steelyard.tasks.sources.encoding import read_text
+from steelyard.tasks.sources.inspect_log import is_log, read_inspect
 from steelyard.tasks.sources.table import Table, table_of_objects
 
 
@@ -26,8 +27,10 @@ def read_jsonl(path: Path) -> Table:
 
 
 def read_json(path: Path) -> Table:
-    """A list of objects, or one object that holds exactly one such list."""
+    """A list of objects, or one object that holds exactly one such list; or an Inspect log."""
     body = _parsed(str(path), read_text(path))
+    if is_log(body):
+        return read_inspect(path)
     rows = _only_list(body) if isinstance(body, dict) else body
     if not isinstance(rows, list):
         found = "an object without one list of rows" if isinstance(body, dict) else f"a {type(body).__name__}"

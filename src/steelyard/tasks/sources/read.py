@@ -8,12 +8,13 @@ from typing import Literal, TypeAlias, get_args
 
 from steelyard.errors import DataError
 from steelyard.tasks.sources.delimited import read_csv, read_tsv
+from steelyard.tasks.sources.inspect_log import read_inspect
 from steelyard.tasks.sources.objects import read_json, read_jsonl
 from steelyard.tasks.sources.parquet import read_parquet
 from steelyard.tasks.sources.spreadsheet import read_xlsx
 from steelyard.tasks.sources.table import Table
 
-Format: TypeAlias = Literal["csv", "tsv", "jsonl", "json", "parquet", "xlsx"]
+Format: TypeAlias = Literal["csv", "tsv", "jsonl", "json", "parquet", "xlsx", "inspect"]
 """Every format that can be read."""
 
 _READERS: dict[str, Callable[[Path], Table]] = {
@@ -23,8 +24,9 @@ _READERS: dict[str, Callable[[Path], Table]] = {
     "json": read_json,
     "parquet": read_parquet,
     "xlsx": read_xlsx,
+    "inspect": read_inspect,
 }
-_ENDINGS = {"tab": "tsv", "ndjson": "jsonl", "pq": "parquet", "xlsm": "xlsx"}
+_ENDINGS = {"tab": "tsv", "ndjson": "jsonl", "pq": "parquet", "xlsm": "xlsx", "eval": "inspect"}
 
 
 def read_table(path: Path, format: Format | None = None) -> Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
@@ -32,6 +32,8 @@ class Table:
     """Names in the order in which they were found."""
     records: tuple[Record, ...]
     """Rows in the order of the file."""
+    parts: Mapping[str, str] = field(default_factory=dict)
+    """Part to column, where the format itself says what its columns hold."""
 
     def require(self, column: str, role: str) -> None:
         """Refuse a column that is not there, or is there twice."""

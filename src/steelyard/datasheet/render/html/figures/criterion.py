@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from steelyard.datasheet.datasheet import JudgeEntry
+from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.render.html.drawing.axes import HEIGHT, WIDTH, Axes, Point
 from steelyard.datasheet.render.html.drawing.chart import draw
 from steelyard.datasheet.render.html.drawing.figure import (
     SAME_QUALITY,
@@ -23,7 +24,7 @@ from steelyard.datasheet.render.html.drawing.figure import (
     spoken,
     why_not,
 )
-from steelyard.datasheet.render.html.drawing.scatter import HEIGHT, WIDTH, Axes, Point, along, arrow, scatter
+from steelyard.datasheet.render.html.drawing.scatter import along, arrow, scatter
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from steelyard.datasheet.datasheet import JudgeEntry
+from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.render.html.drawing.chart import Spec, colour, draw, layer, mark
 from steelyard.datasheet.render.html.drawing.figure import Figure, Panel, cell, looks, spoken
 from steelyard.datasheet.render.html.drawing.tiles import LETTER

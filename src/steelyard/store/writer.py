@@ -1,0 +1,99 @@
+"""The one thread that writes a run file; each write is acknowledged after its commit."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from steelyard.errors import StoreError
+from steelyard.store.connection import connected, transaction, unwritable, usable
+
+Write = Callable[[sqlite3.Connection], None]
+"""What is done in a transaction."""
+LARGEST_BATCH = 500
+"""Writes of one transaction: a commit costs the same for one and for many."""
+_Pending = tuple[Write, asyncio.Future[None], asyncio.AbstractEventLoop]
+
+
+class Writer:
+    """Commits what it is handed, in order, from a thread that starts with the first write."""
+
+    def __init__(self, path: Path) -> None:
+        """A writer of this run file."""
+        self._path = path
+        self._queue: queue.Queue[_Pending | None] = queue.Queue()
+        self._thread: threading.Thread | None = None
+
+    async def submit(self, write: Write) -> None:
+        """Return when it is on disk."""
+        self._start()
+        loop = asyncio.get_running_loop()
+        acknowledged: asyncio.Future[None] = loop.create_future()
+        self._queue.put((write, acknowledged, loop))
+        await asyncio.shield(acknowledged)
+
+    def close(self) -> None:
+        """Finish writing."""
+        if self._thread is not None:
+            self._queue.put(None)
+            self._thread.join()
+            self._thread = None
+
+    def _start(self) -> None:
+        if self._thread is not None:
+            return
+        with usable(self._path):
+            connection = connected(self._path)
+        self._thread = threading.Thread(
+            target=self._write_forever, args=(connection,), name="steelyard-store", daemon=True
+        )
+        self._thread.start()
+
+    def _write_forever(self, connection: sqlite3.Connection) -> None:
+        while (first := self._queue.get()) is not None:
+            batch = [first, *self._waiting(LARGEST_BATCH - 1)]
+            errors = _commit_each(connection, [write for write, _, _ in batch])
+            for (_, acknowledged, loop), error in zip(batch, errors, strict=True):
+                loop.call_soon_threadsafe(_acknowledge, acknowledged, error)
+        connection.close()
+
+    def _waiting(self, most: int) -> list[_Pending]:
+        """What waits already, up to the end of the work."""
+        batch: list[_Pending] = []
+        while not self._queue.empty() and len(batch) < most:
+            following = self._queue.get()
+            if following is None:
+                self._queue.put(None)
+                break
+            batch.append(following)
+        return batch
+
+
+def _commit_each(connection: sqlite3.Connection, writes: Sequence[Write]) -> list[StoreError | None]:
+    """All in one transaction; where that fails, each in its own, so that one bad row costs no other."""
+    if _commit(connection, writes) is None:
+        return [None] * len(writes)
+    return [_commit(connection, [write]) for write in writes]
+
+
+def _commit(connection: sqlite3.Connection, writes: Sequence[Write]) -> StoreError | None:
+    try:
+        with transaction(connection):
+            for write in writes:
+                write(connection)
+    except Exception as error:  # the writers wait for an answer, whatever went wrong
+        return StoreError(f"the run file {unwritable(error)}")
+    return None
+
+
+def _acknowledge(future: asyncio.Future[None], error: StoreError | None) -> None:
+    if future.done():
+        return
+    if error is None:
+        future.set_result(None)
+    else:
+        future.set_exception(error)

@@ -1,0 +1,143 @@
+"""Inspect logs, by `inspect_ai` where it is installed: one row a sample, its messages as a transcript.
+
+The file format is not frozen, so that Inspect's own reader is the one that opens it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from steelyard.errors import DataError
+from steelyard.tasks.sources.table import Table, table_of_objects
+from steelyard.tasks.transcripts.chat import turns_of
+from steelyard.tasks.transcripts.json_values import json_value
+from steelyard.tasks.transcripts.transcript import RunScore, ScoreEntry, Transcript
+
+OWN_COLUMNS = ("id", "sample", "epoch", "task", "model", "input", "target", "messages")
+"""What every row holds, before its metadata and scores."""
+PARTS = {"id": "id", "cluster": "sample", "request": "input", "messages": "messages", "author": "model"}
+"""Which of them plays which part, where a study does not say otherwise."""
+_UNCHANGED = "UNCHANGED"
+"""How Inspect writes that an edit leaves a part of a score alone."""
+_LOG_KEYS = {"version", "status", "eval"}
+
+
+def is_log(body: object) -> bool:
+    """True for the JSON of an Inspect log."""
+    return isinstance(body, dict) and body.keys() >= _LOG_KEYS
+
+
+def read_inspect(path: Path) -> Table:
+    """Every sample with its metadata and scores as columns; `messages` holds the transcript."""
+    log = open_log(path)
+    samples = [sample for sample in log.samples or () if not sample.error or sample.messages]
+    if not samples:
+        raise DataError(
+            f"{path}: the log holds no samples (its status is {log.status!r}), expected at least one run; "
+            "name a log whose evaluation was carried out."
+        )
+    several = any(sample.epoch != 1 for sample in samples)
+    bodies = [_row(sample, log, path, several) for sample in samples]
+    return replace(table_of_objects(str(path), bodies), parts=PARTS)
+
+
+def open_log(path: Path) -> Any:
+    """The log as Inspect reads it; a file that it can not read is refused in one sentence."""
+    try:
+        from inspect_ai.log import read_eval_log
+    except ImportError as error:
+        raise DataError(
+            f"{path}: Inspect logs need inspect_ai, which is not installed; "
+            "run pip install 'steelyard[inspect]'."
+        ) from error
+    if not path.is_file():
+        raise DataError(f"{path}: no such file; correct the path.")
+    try:
+        return read_eval_log(str(path), resolve_attachments=True)
+    except Exception as error:  # a damaged log makes zip, JSON and pydantic readers raise nearly anything
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+        raise DataError(
+            f"{path}: Inspect can not read this log ({reason}); write it again, or convert it with "
+            "`inspect log convert`."
+        ) from error
+
+
+def transcript_of_sample(sample: Any, log: Any, where: str) -> Transcript:
+    """One sample as a transcript."""
+    if not sample.messages:
+        raise DataError(
+            f"{where}: the sample has no messages, expected a transcript; leave it out with where."
+        )
+    messages = [message.model_dump(exclude_none=True) for message in sample.messages]
+    return Transcript(
+        id=str(sample.id),
+        turns=turns_of(messages, where),
+        epoch=sample.epoch,
+        scores=tuple(_score(name, score) for name, score in sorted((sample.scores or {}).items())),
+        metadata=json_value(sample.metadata or {}),
+        model=log.eval.model,
+        task=log.eval.task,
+    )
+
+
+def _row(sample: Any, log: Any, path: Path, several: bool) -> tuple[str, dict[str, Any]]:
+    where = f"sample {sample.id}" + (f", epoch {sample.epoch}" if several else "")
+    transcript = transcript_of_sample(sample, log, f"{path}, {where}")
+    own = {
+        "id": f"{sample.id}/{sample.epoch}" if several else str(sample.id),
+        "sample": str(sample.id),
+        "epoch": sample.epoch,
+        "task": transcript.task,
+        "model": transcript.model,
+        "input": transcript.request,
+        "target": _target(sample.target),
+        "messages": transcript,
+    }
+    metadata = {f"metadata.{key}" if key in own else key: value for key, value in transcript.metadata.items()}
+    return where, {**metadata, **dict(_score_columns(transcript.scores)), **own}
+
+
+def _target(target: Any) -> str:
+    return target if isinstance(target, str) else "\n".join(map(str, target))
+
+
+def _score_columns(scores: tuple[RunScore, ...]) -> Iterator[tuple[str, Any]]:
+    """`score.NAME` for a plain value, `score.NAME.KEY` for each of a mapping; `score` for a lone one."""
+    for score in scores:
+        value = score.current.value
+        if isinstance(value, Mapping):
+            yield from ((f"score.{score.scorer}.{key}", inner) for key, inner in value.items())
+        else:
+            yield f"score.{score.scorer}", value
+            if len(scores) == 1:
+                yield "score", value
+
+
+def _score(name: str, score: Any) -> RunScore:
+    """A score with everything that was ever said; without a history its value is the scorer's own."""
+    if not score.history:
+        return RunScore(name, (_entry(score, None, None),))
+    entries: list[ScoreEntry] = []
+    for edit in score.history:
+        entries.append(_entry(edit, entries[-1] if entries else None, edit.provenance))
+    return RunScore(name, tuple(entries))
+
+
+def _entry(edit: Any, before: ScoreEntry | None, provenance: Any) -> ScoreEntry:
+    """One step of a history; what an edit leaves alone is as it was before."""
+
+    def part(name: str) -> Any:
+        value = getattr(edit, name, None)
+        return getattr(before, name, None) if value == _UNCHANGED else value
+
+    told = provenance.reason if provenance is not None else part("reason")
+    return ScoreEntry(
+        value=json_value(part("value")),
+        answer=part("answer"),
+        explanation=part("explanation"),
+        author=None if provenance is None else provenance.author,
+        reason=None if told is None else str(told),
+    )

@@ -1,0 +1,217 @@
+"""Messages in chat form, as logs and applications write them, to turns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from steelyard.errors import DataError
+from steelyard.tasks.transcripts.json_values import json_value
+from steelyard.tasks.transcripts.transcript import (
+    ASSISTANT,
+    OTHER_BLOCKS,
+    REASONING,
+    ROLES,
+    SYSTEM,
+    TEXT,
+    TOOL,
+    Block,
+    ToolCall,
+    Turn,
+)
+
+_ROLES = {
+    **{role: role for role in ROLES},
+    "developer": SYSTEM,
+    "function": TOOL,
+    "human": "user",
+    "ai": ASSISTANT,
+}
+"""Names of roles as they are written elsewhere."""
+_WORDS = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
+"""Kinds of blocks that are text, to the key that holds it."""
+_THOUGHTS = {"reasoning": "reasoning", "thinking": "thinking", "redacted_thinking": "data"}
+"""Kinds of blocks that are reasoning, to the key that holds it."""
+_OTHERS = {
+    **{kind: kind for kind in OTHER_BLOCKS},
+    "image_url": "image",
+    "input_audio": "audio",
+    "file": "document",
+}
+
+
+def turns_of(cell: Any, where: str) -> tuple[Turn, ...]:
+    """Every message of a cell: a list, or the JSON text of one; what is wrong is said in one sentence."""
+    if isinstance(cell, str):
+        cell = _parsed(cell, where)
+    if isinstance(cell, Mapping) and isinstance(cell.get("messages"), list):
+        cell = cell["messages"]
+    if not isinstance(cell, (list, tuple)):
+        raise DataError(
+            f"{where}: found a {type(cell).__name__}, expected a list of messages with role and content; "
+            "map another column."
+        )
+    turns = [
+        turn
+        for number, message in enumerate(cell, start=1)
+        for turn in _turns(message, f"{where}, message {number}")
+    ]
+    if not turns:
+        raise DataError(f"{where}: found no message, expected a transcript; remove the row.")
+    return _named_results(turns)
+
+
+def _parsed(text: str, where: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        reason = getattr(error, "msg", "nested too deep")
+        raise DataError(
+            f"{where}: not a list of messages in JSON ({reason}); correct the cell, or map another column."
+        ) from error
+
+
+def _turns(message: Any, where: str) -> Iterable[Turn]:
+    """A message as one turn; results that stand inside a user's message are turns of their own."""
+    if not isinstance(message, Mapping):
+        raise DataError(
+            f"{where}: found a {type(message).__name__}, expected an object with role and content."
+        )
+    role = _ROLES.get(str(message.get("role")))
+    if role is None:
+        raise DataError(
+            f"{where}: the role is {message.get('role')!r}, expected one of {', '.join(ROLES)}; correct it."
+        )
+    blocks: list[Block] = []
+    calls = [_call(call, n, where) for n, call in enumerate(_listed(message.get("tool_calls"), where), 1)]
+    calls += [_call({"function": message["function_call"]}, 1, where)] if message.get("function_call") else []
+    results: list[Turn] = []
+    for part in _parts(message, where):
+        kind = part.get("type", "text")
+        if kind == "tool_result":
+            results.append(_result(part, where))
+        elif kind == "tool_use" and "input" in part and role == ASSISTANT:
+            calls.append(_call({"id": part.get("id"), "function": part}, len(calls) + 1, where))
+        else:
+            blocks.append(_block(part, where))
+    yield from results
+    if blocks or calls or not results:
+        yield Turn(
+            role=role,
+            blocks=tuple(blocks),
+            calls=tuple(calls),
+            call=_text(message.get("tool_call_id")) if role == TOOL else None,
+            function=_text(message.get("function") or message.get("name")) if role == TOOL else None,
+            error=_error(message.get("error")),
+            id=_text(message.get("id")),
+            model=_text(message.get("model")),
+        )
+
+
+def _parts(message: Mapping[str, Any], where: str) -> list[Mapping[str, Any]]:
+    """The blocks of a message, reasoning that stands beside its content first."""
+    beside = message.get("reasoning_content") or message.get("reasoning")
+    thoughts: list[Mapping[str, Any]] = (
+        [{"type": "reasoning", "reasoning": beside}] if isinstance(beside, str) and beside else []
+    )
+    content = message.get("content")
+    if content is None or content == "":
+        return thoughts
+    if isinstance(content, str):
+        return [*thoughts, {"type": "text", "text": content}]
+    parts = _listed(content, where)
+    for part in parts:
+        if not isinstance(part, (str, Mapping)):
+            raise DataError(f"{where}: its content holds a {type(part).__name__}, expected text or blocks.")
+    return [*thoughts, *({"type": "text", "text": p} if isinstance(p, str) else p for p in parts)]
+
+
+def _block(part: Mapping[str, Any], where: str) -> Block:
+    kind = str(part.get("type", "text"))
+    rest = {key: value for key, value in part.items() if key != "type" and value is not None}
+    if kind in _WORDS:
+        return Block(TEXT, str(rest.pop(_WORDS[kind], "") or ""), _body(rest))
+    if kind in _THOUGHTS:
+        hidden = bool(rest.get("redacted")) or kind == "redacted_thinking"
+        words = rest.pop(_THOUGHTS[kind], "") if not hidden else rest.get("summary", "")
+        return Block(REASONING, str(words or ""), _body(rest))
+    if kind in _OTHERS:
+        return Block(_OTHERS[kind], "", _body(rest))
+    known = ", ".join(sorted({*_WORDS, *_THOUGHTS, *_OTHERS, "tool_result"}))
+    raise DataError(f"{where}: unknown block {kind!r}, expected one of {known}; correct or remove it.")
+
+
+def _body(rest: dict[str, Any]) -> dict[str, Any] | None:
+    return json_value(rest) if rest else None
+
+
+def _call(call: Any, number: int, where: str) -> ToolCall:
+    """A call in the form of chat completions, of Inspect, or of content blocks."""
+    if not isinstance(call, Mapping):
+        raise DataError(f"{where}: tool call {number} is a {type(call).__name__}, expected an object.")
+    inner = call.get("function")
+    body: Mapping[str, Any] = inner if isinstance(inner, Mapping) else call
+    name = body.get("name") if isinstance(inner, Mapping) else inner or call.get("name")
+    if not name:
+        raise DataError(f"{where}: tool call {number} names no function; add its name.")
+    given: Any = next((body[key] for key in ("arguments", "input", "args") if body.get(key) is not None), {})
+    arguments, fault = _arguments(given)
+    stated = _text(call.get("parse_error"))
+    return ToolCall(_text(call.get("id")) or f"call_{number}", str(name), arguments, stated or fault)
+
+
+def _arguments(given: Any) -> tuple[dict[str, Any], str | None]:
+    """Arguments by name; a text that is no JSON object is kept whole, and the fault is told."""
+    if isinstance(given, Mapping):
+        return json_value(given), None
+    try:
+        body = json.loads(given) if given != "" else {}
+    except (ValueError, TypeError, RecursionError):
+        return {"arguments": str(given)}, "not valid JSON"
+    return (json_value(body), None) if isinstance(body, dict) else ({"arguments": body}, "not a JSON object")
+
+
+def _result(part: Mapping[str, Any], where: str) -> Turn:
+    """A tool's result that stands as a block in a user's message."""
+    blocks = tuple(_block(inner, where) for inner in _parts(part, where))
+    failed = "the tool reported an error" if part.get("is_error") else None
+    return Turn(TOOL, blocks, call=_text(part.get("tool_use_id")), error=failed)
+
+
+def _named_results(turns: list[Turn]) -> tuple[Turn, ...]:
+    """Results that do not say their tool or call are given those of the calls that they answer."""
+    named: list[Turn] = []
+    names: dict[str, str] = {}
+    waiting: list[ToolCall] = []
+    for turn in turns:
+        names |= {call.id: call.function for call in turn.calls}
+        waiting = list(turn.calls) if turn.calls else waiting
+        if turn.role == TOOL:
+            if turn.call is None and waiting:
+                turn = replace(turn, call=waiting[0].id)
+            waiting = [call for call in waiting if call.id != turn.call]
+            if turn.function is None and turn.call is not None:
+                turn = replace(turn, function=names.get(turn.call))
+        named.append(turn)
+    return tuple(named)
+
+
+def _listed(value: Any, where: str) -> list[Any]:
+    if value is None:
+        return []
+    if not isinstance(value, (list, tuple)):
+        raise DataError(f"{where}: found a {type(value).__name__}, expected a list; correct it.")
+    return list(value)
+
+
+def _error(value: Any) -> str | None:
+    """What a tool's error says, whatever its form."""
+    if isinstance(value, Mapping):
+        value = value.get("message") or value.get("type")
+    return _text(value)
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None or value == "" else str(value)

@@ -1,0 +1,278 @@
+"""A run of an agent: every message with its blocks, tool calls and results, frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from steelyard.identity import content_hash
+
+SYSTEM, USER, ASSISTANT, TOOL = ROLES = ("system", "user", "assistant", "tool")
+"""Who speaks."""
+TEXT, REASONING = "text", "reasoning"
+"""Blocks that are words; every other kind keeps its body as it came."""
+OTHER_BLOCKS = ("image", "audio", "video", "document", "data", "tool_use")
+"""Kinds of blocks that are no words."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """One piece of a message."""
+
+    kind: str
+    """`text`, `reasoning` or one of `OTHER_BLOCKS`."""
+    text: str
+    """The words; empty where the block has none that can be read."""
+    body: dict[str, Any] | None = None
+    """What else the block holds, as it came; None where the words are all."""
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """What an assistant asked a tool to do."""
+
+    id: str
+    """Names the call; the result has the same."""
+    function: str
+    """Name of the tool."""
+    arguments: dict[str, Any]
+    """Every argument by its name."""
+    fault: str | None = None
+    """Why the arguments could not be read, where that is so."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One message of a transcript."""
+
+    role: str
+    """One of `ROLES`."""
+    blocks: tuple[Block, ...] = ()
+    """What it says, piece by piece."""
+    calls: tuple[ToolCall, ...] = ()
+    """Tools that an assistant calls with it."""
+    call: str | None = None
+    """Id of the call that a tool message answers."""
+    function: str | None = None
+    """Tool that a tool message is of."""
+    error: str | None = None
+    """What went wrong, where the tool failed."""
+    id: str | None = None
+    """Name of the message in its source."""
+    model: str | None = None
+    """Model that wrote it, where the source says so."""
+
+    @property
+    def text(self) -> str:
+        """Its words, reasoning left out."""
+        return "\n".join(block.text for block in self.blocks if block.kind == TEXT)
+
+    @property
+    def reasoning(self) -> str:
+        """Its reasoning, as far as it can be read."""
+        return "\n".join(block.text for block in self.blocks if block.kind == REASONING)
+
+    def saying(self, text: str) -> Turn:
+        """The same message with these words in the place of its own; reasoning and other blocks stay."""
+        others = [block for block in self.blocks if block.kind != TEXT]
+        after = [block for block in others if block.kind != REASONING]
+        before = [block for block in others if block.kind == REASONING]
+        words = [Block(TEXT, text)] if text else []
+        return replace(self, blocks=(*before, *words, *after))
+
+    def to_json(self) -> dict[str, Any]:
+        """A chat message: `role`, `content`, and what else there is."""
+        body: dict[str, Any] = {"role": self.role, "content": [_block_json(block) for block in self.blocks]}
+        if self.calls:
+            body["tool_calls"] = [_call_json(call) for call in self.calls]
+        rest = {
+            "tool_call_id": self.call,
+            "function": self.function,
+            "error": self.error,
+            "id": self.id,
+            "model": self.model,
+        }
+        return {**body, **{key: value for key, value in rest.items() if value is not None}}
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> Turn:
+        """The inverse of `to_json`; other chat forms are `chat.turn_of`'s to read."""
+        return cls(
+            role=body["role"],
+            blocks=tuple(Block(block["type"], block["text"], block.get("body")) for block in body["content"]),
+            calls=tuple(
+                ToolCall(call["id"], call["function"], dict(call["arguments"]), call.get("fault"))
+                for call in body.get("tool_calls", ())
+            ),
+            call=body.get("tool_call_id"),
+            function=body.get("function"),
+            error=body.get("error"),
+            id=body.get("id"),
+            model=body.get("model"),
+        )
+
+
+@dataclass(frozen=True)
+class ScoreEntry:
+    """One value of a score, at one time of its life."""
+
+    value: Any
+    """What was given: a number, a text, true or false, a list or a mapping; None where it is unscored."""
+    answer: str | None = None
+    """What the scorer took for the run's answer."""
+    explanation: str | None = None
+    """Why, in the scorer's words."""
+    author: str | None = None
+    """Person who changed the score; None for the scorer's own value."""
+    reason: str | None = None
+    """Why it was changed, or why it is unscored."""
+
+
+@dataclass(frozen=True)
+class RunScore:
+    """What one scorer said of a run, and what became of it."""
+
+    scorer: str
+    """Name of the scorer."""
+    history: tuple[ScoreEntry, ...]
+    """Every value, the scorer's own first; never empty."""
+
+    @property
+    def original(self) -> ScoreEntry:
+        """What the scorer said itself."""
+        return self.history[0]
+
+    @property
+    def current(self) -> ScoreEntry:
+        """What holds after every change."""
+        return self.history[-1]
+
+
+@dataclass(frozen=True)
+class Removal:
+    """What a preprocessor took out of a transcript."""
+
+    preprocessor: str
+    """Its name."""
+    counts: dict[str, int]
+    """What was removed, to how many; empty where there was nothing."""
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """One run of an agent on one sample."""
+
+    id: str
+    """Name of the sample."""
+    turns: tuple[Turn, ...]
+    """Messages in their order, as they are shown; never empty."""
+    epoch: int = 1
+    """Which run of the sample: epochs run the agent again, they are no repeats of a judge."""
+    scores: tuple[RunScore, ...] = ()
+    """What was said of it where it was recorded, sorted by scorer."""
+    metadata: dict[str, Any] = field(default_factory=dict)
+    """Whatever its source tells of the sample."""
+    model: str | None = None
+    """Model that the agent ran on."""
+    task: str | None = None
+    """Name of the evaluation."""
+    raw: tuple[Turn, ...] = ()
+    """Messages as they came, where preprocessors removed something."""
+    removals: tuple[Removal, ...] = ()
+    """What each preprocessor removed, in their order."""
+
+    @cached_property
+    def hash(self) -> str:
+        """Content hash of everything above; what is absent does not enter."""
+        return content_hash(self.to_json())
+
+    @property
+    def request(self) -> str:
+        """The first words of the user; empty where no user speaks."""
+        return next((turn.text for turn in self.turns if turn.role == USER), "")
+
+    @property
+    def assistant_places(self) -> tuple[int, ...]:
+        """Places of the agent's own messages, from 0."""
+        return tuple(place for place, turn in enumerate(self.turns) if turn.role == ASSISTANT)
+
+    @property
+    def final_place(self) -> int | None:
+        """Place of the last message in which the agent says something; None where it never does."""
+        spoken = [place for place in self.assistant_places if self.turns[place].text.strip()]
+        return spoken[-1] if spoken else None
+
+    @property
+    def calls(self) -> Iterator[ToolCall]:
+        """Every tool call, in order."""
+        return (call for turn in self.turns for call in turn.calls)
+
+    def result_place(self, call: ToolCall, after: int = -1) -> int | None:
+        """Place of the message that answers a call; None where nothing does."""
+        places = (n for n, turn in enumerate(self.turns) if n > after and turn.role == TOOL)
+        return next((n for n in places if self.turns[n].call == call.id), None)
+
+    def with_turns(self, turns: Mapping[int, Turn]) -> Transcript:
+        """The same run with other messages at these places."""
+        return replace(self, turns=tuple(turns.get(place, turn) for place, turn in enumerate(self.turns)))
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain mapping; what is absent is left out."""
+        body: dict[str, Any] = {"id": self.id, "messages": [turn.to_json() for turn in self.turns]}
+        if self.epoch != 1:
+            body["epoch"] = self.epoch
+        if self.scores:
+            body["scores"] = {score.scorer: [_entry_json(e) for e in score.history] for score in self.scores}
+        for key, value in (("metadata", self.metadata), ("model", self.model), ("task", self.task)):
+            if value:
+                body[key] = value
+        if self.raw:
+            body["raw"] = [turn.to_json() for turn in self.raw]
+        if self.removals:
+            body["removals"] = [{"preprocessor": r.preprocessor, **r.counts} for r in self.removals]
+        return body
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> Transcript:
+        """The inverse of `to_json`."""
+        return cls(
+            id=body["id"],
+            turns=tuple(map(Turn.from_json, body["messages"])),
+            epoch=body.get("epoch", 1),
+            scores=tuple(
+                RunScore(name, tuple(ScoreEntry(**entry) for entry in entries))
+                for name, entries in sorted(body.get("scores", {}).items())
+            ),
+            metadata=dict(body.get("metadata", {})),
+            model=body.get("model"),
+            task=body.get("task"),
+            raw=tuple(map(Turn.from_json, body.get("raw", ()))),
+            removals=tuple(map(_removal, body.get("removals", ()))),
+        )
+
+
+def _block_json(block: Block) -> dict[str, Any]:
+    body = {"type": block.kind, "text": block.text}
+    return body if block.body is None else {**body, "body": block.body}
+
+
+def _call_json(call: ToolCall) -> dict[str, Any]:
+    body = {"id": call.id, "function": call.function, "arguments": call.arguments}
+    return body if call.fault is None else {**body, "fault": call.fault}
+
+
+def _entry_json(entry: ScoreEntry) -> dict[str, Any]:
+    rest = {
+        "answer": entry.answer,
+        "explanation": entry.explanation,
+        "author": entry.author,
+        "reason": entry.reason,
+    }
+    return {"value": entry.value, **{key: value for key, value in rest.items() if value is not None}}
+
+
+def _removal(body: Mapping[str, Any]) -> Removal:
+    counts = {key: value for key, value in body.items() if key != "preprocessor"}
+    return Removal(body["preprocessor"], counts)
