@@ -121,7 +121,7 @@ def policy_table() -> str:
     heads = [policy_head(name) for name in SHIPPED]
     limits = {metric: [_limits(policy, metric) for policy in policies.values()] for metric in metrics}
     rows = [
-        ["", *(f"`{name}`" for name in SHIPPED)],
+        ["figure", *(f"`{name}`" for name in SHIPPED)],
         [":--"] * (len(SHIPPED) + 1),
         ["for", *(use for use, _ in heads)],
         ["decidable on", *(size for _, size in heads)],
