@@ -27,6 +27,7 @@ from pathlib import Path
 
 import click
 import coverage_tables
+import provider_tables
 
 from steelyard import errors
 from steelyard.cli.examples import EXAMPLES
@@ -44,6 +45,8 @@ from steelyard.tasks.adapters import ADAPTERS, Adapter
 from steelyard.tasks.scale import scale_name
 
 DOCS = Path(__file__).parent
+PROVIDERS_GUIDE = DOCS / "guides" / "providers.md"
+
 WIDTH = "104"
 
 COVERAGE = re.compile(r"(?<=<!-- coverage -->\n).*?(?=<!-- end of coverage -->)", re.DOTALL)
@@ -60,6 +63,7 @@ def pages() -> dict[Path, str]:
         DOCS / "calibration.md": coverage_tables.page(),
         DOCS / "concepts.md": concepts_page(),
         DOCS / "guides" / "gate-a-release.md": gate_page(),
+        PROVIDERS_GUIDE: provider_tables.filled(PROVIDERS_GUIDE.read_text(encoding="utf-8")),
     }
     for path in (DOCS.parent / "README.md", *sorted(DOCS.rglob("*.md"))):
         text = path.read_text(encoding="utf-8")
