@@ -144,7 +144,8 @@ class Trial:
             values["first"], values["second"] = self.slot_texts
         else:
             low, high = (scale.low, scale.high) if isinstance(scale, Ordinal) else (0, 1)
-            values |= {"response": self.slot_texts[0], "low": low, "high": high}
+            text = self.slot_texts[0]
+            values |= {"response": text, "transcript": text, "low": low, "high": high}
         return values
 
 

@@ -19,10 +19,14 @@ from steelyard.metrics.stats.tally import Tally
 
 WITHIN_ONE = Metric("within_one", "within one", "Scores at most one level from the label.", detail=True)
 FALSE_POSITIVE_RATE = Metric(
-    "false_positive_rate", "false positive rate", "Negatives that were scored positive."
+    "false_positive_rate",
+    "false positive rate",
+    "Negatives that were scored positive; of agents' runs, passing ones that were failed.",
 )
 FALSE_NEGATIVE_RATE = Metric(
-    "false_negative_rate", "false negative rate", "Positives that were scored negative."
+    "false_negative_rate",
+    "false negative rate",
+    "Positives that were scored negative; of agents' runs, failing ones that were passed.",
 )
 
 NO_LABELS = "no item has a reference label"
@@ -96,23 +100,28 @@ def within_one(heading: Heading, scores: Scores) -> Estimate:
 
 
 def false_rates(heading: Heading, scores: Scores) -> list[Estimate]:
-    """`false_positive_rate` among items whose label is 0, `false_negative_rate` among those whose is 1."""
+    """`false_positive_rate` among items whose label is negative, `false_negative_rate` among the others.
+
+    The positive answer is 1; of a run of an agent it is the answer that says that the run fails.
+    """
     rows = scores.where(scores.labelled)
-    negatives, positives = (rows.where(rows.expected == label) for label in (0.0, 1.0))
+    positive = rows.expected == rows.positive
+    negatives, positives = rows.where(~positive), rows.where(positive)
+    answer = int(scores.positive[0]) if len(scores) else 1
     return [
         _of_calls(
             heading,
             FALSE_POSITIVE_RATE,
             negatives,
-            negatives.decided & (negatives.score == 1),
-            reason=None if len(negatives) else unlabelled(scores, "no item has the label 0"),
+            negatives.decided & (negatives.score == negatives.positive),
+            reason=None if len(negatives) else unlabelled(scores, f"no item has the label {1 - answer}"),
         ),
         _of_calls(
             heading,
             FALSE_NEGATIVE_RATE,
             positives,
-            positives.decided & (positives.score == 0),
-            reason=None if len(positives) else unlabelled(scores, "no item has the label 1"),
+            positives.decided & (positives.score != positives.positive),
+            reason=None if len(positives) else unlabelled(scores, f"no item has the label {answer}"),
         ),
     ]
 
