@@ -11,7 +11,7 @@ from typing import Any
 
 from steelyard.identity import canonical_json, content_hash
 from steelyard.store import authoring, plan, trials
-from steelyard.store.authoring import AuthoredRow, StoredExchange
+from steelyard.store.authoring import Asked, AuthoredRow, StoredExchange
 from steelyard.store.connection import connected, snapshot, transaction, usable
 from steelyard.store.plan import PlannedTrial
 from steelyard.store.replies import StoredFailure, StoredReply, reply_body
@@ -117,6 +117,11 @@ class RunStore:
         """Replies of authors and validators by the keys of their exchanges: these, or all of them."""
         with self._usable():
             return authoring.read_exchanges(self._reader, keys)
+
+    def asked_about(self, brief: str) -> list[Asked]:
+        """What authors and validators were asked about a stimulus, and what they said."""
+        with self._usable():
+            return authoring.read_about(self._reader, brief)
 
     def exchange_failures(self) -> dict[str, StoredFailure]:
         """The last failure of every exchange without a reply."""

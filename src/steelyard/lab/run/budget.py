@@ -34,7 +34,7 @@ class Hold:
 
 
 class Budget:
-    """A limit that spending and the dearest outcome of all calls in flight stay under together."""
+    """A limit that spending and the most that all calls in flight can cost stay under together."""
 
     def __init__(self, limit: float | None) -> None:
         self.limit = limit
