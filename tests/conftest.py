@@ -48,13 +48,17 @@ Steelyard = Callable[..., "subprocess.CompletedProcess[str]"]
 Inside = Callable[[Sequence[object], Mapping[str, str]], "subprocess.CompletedProcess[str]"]
 
 
+OURS = ("STEELYARD_", "OPENAI_", "ANTHROPIC_", "GEMINI_", "GOOGLE_", "AWS_", "AZURE_")
+"""Beginnings of the variables that Steelyard reads."""
+
+
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
     """A clean environment: no keys, no options, a folder of its own."""
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(("STEELYARD_", "OPENAI_", "ANTHROPIC_")) or name == "STEELYARD_CACHE"
+        if not name.startswith(OURS) or name == "STEELYARD_CACHE"
     }
     return {**kept, "COLUMNS": "100", "NO_COLOR": "1"}
 

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import sqrt
 
-from steelyard.datasheet.datasheet import Datasheet, JudgeEntry, Reading
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.reading import Reading
 from steelyard.metrics.estimate import Estimate, Interval
 
 FAILING = "Mistral7B"

@@ -13,7 +13,8 @@ from pathlib import Path
 from random import Random
 
 from steelyard.datasheet.assemble import assemble
-from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.readings.readings import readings_of
 from steelyard.datasheet.verdict import CARE, NO_FAULT, UNFIT, Verdict
 from steelyard.datasheet.verdicts.conclude import verdicts_of

@@ -48,12 +48,12 @@ def test_the_built_in_runs_tell_a_sound_judge_from_one_that_passes_everything(
     assert {stimulus.probe for stimulus in stimuli} == {"original", *DETERMINISTIC}
     for probe in ("forged_result", "invented_call", "truncated_tail"):
         calls = sum(stimulus.probe == probe for stimulus in stimuli)
-        sound, blind = (value(out, judge, probe, "false_negative_rate") for judge in (SOUND, BLIND))
+        sound, blind = (value(out, judge, probe, "false_positive_rate") for judge in (SOUND, BLIND))
         assert (sound["numerator"], sound["denominator"]) == (0, calls)
         assert (blind["numerator"], blind["denominator"]) == (calls, calls)
-        assert value(out, SOUND, probe, "false_positive_rate")["value"] is None
-    assert value(out, BLIND, "original", "false_positive_rate")["value"] == 0
-    assert value(out, BLIND, "original", "false_negative_rate")["value"] == 1
+        assert value(out, SOUND, probe, "false_negative_rate")["value"] is None
+    assert value(out, BLIND, "original", "false_negative_rate")["value"] == 0
+    assert value(out, BLIND, "original", "false_positive_rate")["value"] == 1
     assert value(out, SOUND, "evidence_deletion", "accuracy")["value"] is None
     again = command("measure", "-p", "agentic", "-j", SOUND, "-j", BLIND, "--profile", "full", "--out", out)
     assert "0 calls" in again.out

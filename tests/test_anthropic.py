@@ -116,7 +116,7 @@ def test_adaptive_thought_is_left_out_where_only_effort_is_known() -> None:
     server = ScriptedServer(script)
     (reply,) = ask(ANTHROPIC, server, shown(max_tokens=9), effort="low")
     assert isinstance(reply, Reply)
-    assert reply.effective == {"max_tokens": 9 + 4096, "thinking": None}
+    assert reply.effective == {"max_tokens": 9 + 4096, "temperature": None, "thinking": None}
     assert server.requests[-1].body["output_config"]["effort"] == "low"
 
 

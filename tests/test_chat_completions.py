@@ -18,7 +18,8 @@ from steelyard.errors import CallError, ConfigError, PermanentError, ProviderRef
 from steelyard.identity import canonical_json
 from steelyard.providers.chat_completions import OPENAI, ChatCompletions
 from steelyard.providers.chat_reply import read_reply
-from steelyard.providers.chat_servers import VLLM, Ollama, OpenAI
+from steelyard.providers.chat_servers import SERVERS as NAMED
+from steelyard.providers.chat_servers import OpenAI
 from steelyard.providers.http_endpoint import Endpoint
 from steelyard.providers.http_errors import RATE_LIMIT_HEADERS, retry_after
 from steelyard.providers.http_wire import LARGEST_REPLY
@@ -631,7 +632,7 @@ def test_a_rate_limits_reset_is_no_reason_to_wait_after_another_failure(status: 
 
 # Addresses and keys
 
-SERVERS = {"openai": OpenAI.server, "vllm": VLLM.server, "ollama": Ollama.server}
+SERVERS = {"openai": OpenAI.server, "vllm": NAMED["vllm"].server, "ollama": NAMED["ollama"].server}
 
 
 @pytest.mark.parametrize(

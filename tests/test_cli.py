@@ -103,7 +103,6 @@ def test_datasheet_json_has_the_shape_of_the_contract(steelyard) -> None:
 WRONG = {
     "unknown probe": (["-p", "vacum"], "did you mean 'vacuum'"),
     "unknown provider": (["-j", "nobody/x"], "unknown provider 'nobody'"),
-    "later provider": (["-j", "bedrock/claude"], "not built yet"),
     "no slash": (["-j", "gpt-4o"], "expected provider/model"),
     "unknown key": (["-j", "planted/coin?colour=red"], "unknown key 'colour'"),
     "bad number": (["-j", "planted/probit?s=big"], "s"),

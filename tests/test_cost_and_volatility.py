@@ -10,7 +10,8 @@ import pytest
 
 from scores import call, calls
 from steelyard.datasheet.assemble import assemble
-from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.sections.sections import sections
 from steelyard.datasheet.words import glossary, numbers
 from steelyard.lab.run.prices import LongPrompt, Price, price_at

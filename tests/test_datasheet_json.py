@@ -15,7 +15,9 @@ from rich.console import Console
 
 import steelyard
 from example_datasheet import example
-from steelyard.datasheet.datasheet import Datasheet, JudgeEntry, Reading
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.reading import Reading
 from steelyard.datasheet.render import csv, html, markdown, terminal
 from steelyard.errors import ConfigError
 from steelyard.lab.folder.datasheet_file import read_datasheet

@@ -13,9 +13,10 @@ import pytest
 
 from commands import Command
 from servers import Answer, Received, ScriptedServer, fails, says, wins
-from steelyard.datasheet.datasheet import Datasheet, Reading
+from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.exhibits.bounded import cut
 from steelyard.datasheet.exhibits.cases import Cases
+from steelyard.datasheet.reading import Reading
 from steelyard.datasheet.readings.exhibited import BEHIND, cases_behind
 from steelyard.datasheet.readings.readings import QUESTIONS
 from steelyard.verdicts.observations import Observations

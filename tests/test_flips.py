@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from steelyard.datasheet.datasheet import JudgeEntry
+from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.readings.readings import readings_of
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading

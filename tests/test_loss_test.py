@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from steelyard.datasheet.datasheet import JudgeEntry
+from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.readings.readings import readings_of
 from steelyard.metrics.run.loss_dependence import loss_test
 from steelyard.metrics.run.losses import INDEPENDENT, loss_estimates

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from statsmodels.stats.multitest import multipletests
 
-from steelyard.datasheet.datasheet import JudgeEntry
+from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.readings.readings import readings_of
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.pairs.columns import Pairs

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.ascii_text import ascii_only
 from steelyard.metrics.estimate import Estimate, Interval
 
 RATE = Estimate(
@@ -128,4 +129,4 @@ def test_remarks_say_what_the_missing_calls_could_change() -> None:
 
 
 def test_ascii_only_keeps_the_meaning() -> None:
-    assert numbers.ascii_only("≤ 1 (0, ∞) −0.10 Δ5 · d′ ☃") == "<= 1 (0, inf) -0.10 D5 | d' ?"
+    assert ascii_only("≤ 1 (0, ∞) −0.10 Δ5 · d′ ☃") == "<= 1 (0, inf) -0.10 D5 | d' ?"

@@ -11,7 +11,8 @@ from rich.console import Console
 
 from example_datasheet import FAILING, crowd, example, pointwise, renamed, without_estimates
 from steelyard.cli.sheet import print_page
-from steelyard.datasheet.datasheet import Datasheet, Reading
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.reading import Reading
 from steelyard.datasheet.render import one_screen
 
 LONG = "planted/probit?s=1.2&beta=0&tau=0.3&sigma=0.2&lapse=0.02&seed=12&noise=0.25&more=yes"

@@ -14,7 +14,8 @@ from commands import Command
 from panels import Scored
 from scores import call
 from steelyard.datasheet.assemble import assemble
-from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.render import html, markdown
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.sections.together import together

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from steelyard.probes.probe import Design
 from steelyard.providers.chat_completions import ChatCompletions
 from steelyard.providers.planted import Planted
 from steelyard.providers.planted_server import start
-from steelyard.providers.provider import PLANNED_PROVIDERS
 from steelyard.tasks.scale import Binary
 from steelyard.tasks.task import CHECKLIST_TASK, Task
 from steelyard.trials.builtin_prompts import parse_slots, protocol_of
@@ -149,16 +147,3 @@ def test_the_surface_shows_under_the_papers_base_prompt_only(
                     stable[name, row["group"]["protocol"]] = row["value"]
     assert stable["usual", "base"] == stable["usual", "strict"] == stable["paper", "strict"] == 0
     assert stable["paper", "base"] > 0.5
-
-
-@pytest.mark.parametrize("vendor", PLANNED_PROVIDERS)
-def test_a_vendor_without_a_provider_is_told_by_its_address(vendor: str) -> None:
-    with pytest.raises(
-        ConfigError, match=r"use its chat-completions address: 'openai/NAME\?base_url="
-    ) as caught:
-        judge_of(f"{vendor}/model")
-    address = str(caught.value).partition("address: '")[2].rstrip(".'").replace("NAME", "model")
-    judge = judge_of(address)
-    assert judge.options["base_url"].startswith("https://")
-    assert judge.options["api_key_env"].isupper()
-    assert json.dumps(judge.options)

@@ -10,6 +10,7 @@ import pytest
 
 import steelyard
 from steelyard.errors import ConfigError
+from steelyard.lab.checkup import checkup
 from steelyard.lab.run.prices import price_of
 from steelyard.lab.study.judge_config import JudgeConfig, parse_judge
 from steelyard.lab.study.role_config import parse_roles
@@ -48,6 +49,11 @@ EXPECTED = {
     # free, in turn, prompted, writes, compares, scores, knows labels, replays
     "openai/x": (0, 0, 1, 1, 1, 1, 0, 0),
     "anthropic/x": (0, 0, 1, 1, 1, 1, 0, 0),
+    "google/x": (0, 0, 1, 1, 1, 1, 0, 0),
+    "bedrock/x": (0, 0, 1, 1, 1, 1, 0, 0),
+    "azure/x": (0, 0, 1, 1, 1, 1, 0, 0),
+    "openrouter/x": (0, 0, 1, 1, 1, 1, 0, 0),
+    "lmstudio/x": (1, 0, 1, 1, 1, 1, 0, 0),
     "vllm/x": (1, 0, 1, 1, 1, 1, 0, 0),
     "ollama/x": (1, 0, 1, 1, 1, 1, 0, 0),
     "embedded/smollm2-135m": (1, 1, 1, 0, 1, 1, 0, 0),
@@ -186,9 +192,23 @@ def test_the_common_prompt_reaches_those_that_read_it(tmp_path: Path) -> None:
 
 
 def test_the_checks_of_a_provider(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    traits = provider_traits("openai")
+    assert (list(traits.every_check()), traits.missing_key) == ([], "OPENAI_API_KEY")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    checks = list(provider_traits("openai").every_check())
-    assert [(check.subject, check.state, check.found) for check in checks] == [
-        ("OPENAI_API_KEY", "ok", "set"),
-        ("OPENAI_BASE_URL", "absent", "not set"),
-    ]
+    checks = [(check.subject, check.state, check.found) for check in traits.every_check()]
+    assert (checks, traits.missing_key) == ([("OPENAI_API_KEY", "ok", "set")], None)
+
+
+def test_doctor_names_the_keys_that_are_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in PROVIDERS.names():
+        for variable in provider_traits(name).environment:
+            monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-secret")
+    checks = {check.subject: check for check in checkup()}
+    assert checks["ANTHROPIC_API_KEY"].found == "set"
+    missing = checks["keys"].found
+    assert "OPENAI_API_KEY" in missing
+    assert "GROQ_API_KEY" in missing
+    assert "ANTHROPIC" not in missing
+    assert "sk-secret" not in str(checks)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from panels import panel_datasheet
 from scores import call
-from steelyard.datasheet.datasheet import JudgeEntry
+from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.readings.readings import readings_of
 from steelyard.metrics.run.losses import loss_estimates
 

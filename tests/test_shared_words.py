@@ -9,7 +9,8 @@ import pytest
 from rich.console import Console
 
 from example_datasheet import FAILING, example
-from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.render import html, markdown, terminal
 from steelyard.datasheet.sections.rows import Row, Section
 from steelyard.datasheet.sections.summary import even_groups, summarise

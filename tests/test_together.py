@@ -20,7 +20,8 @@ from panels import JUDGES, PROBES, Scored, dollars, panel_datasheet
 from scores import call, calls
 from servers import Answer, Received, ScriptedServer, says
 from steelyard.datasheet.assemble import assemble
-from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.render import csv as table
 from steelyard.datasheet.render import html, markdown, terminal
 from steelyard.datasheet.render.html.figures.cost_curve import cost_curve

@@ -12,7 +12,9 @@ import pytest
 from rich.console import Console
 
 from example_datasheet import FAILING, example, rate, renamed, threshold
-from steelyard.datasheet.datasheet import Datasheet, JudgeEntry, Reading
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.reading import Reading
 from steelyard.datasheet.render import html, markdown, terminal
 from steelyard.datasheet.verdict import CARE, IN_FILES, NO_FAULT, TOO_LITTLE, UNFIT, WORDS, Verdict
 from steelyard.datasheet.verdicts.conclude import verdicts_of

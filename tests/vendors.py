@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from servers import Answer, ScriptedServer, sends
+from servers import says as completes
 from steelyard.providers.provider import connect
 from steelyard.tasks.scale import Pairwise
 from steelyard.trials.builtin_prompts import PAIRWISE_SYSTEM, PAIRWISE_USER
@@ -34,7 +35,7 @@ class Vendor:
     """Which carries the key, in lower case."""
     path: str
     """Where its calls go, behind the host."""
-    served: str
+    served: str | None
     """The model that its replies name."""
 
     def says(self, text: str | None, stop: str = "stop", **fields: Any) -> Answer:
@@ -61,7 +62,38 @@ def _messages(text: str | None, stop: str) -> dict[str, Any]:
     }
 
 
-BODIES = {"anthropic": _messages}
+def _generated(text: str | None, stop: str) -> dict[str, Any]:
+    content = {"parts": [{"text": text}], "role": "model"} if text is not None else {"role": "model"}
+    return {
+        "candidates": [{"content": content, "finishReason": "STOP" if stop == "stop" else stop, "index": 0}],
+        "usageMetadata": {"promptTokenCount": 100, "candidatesTokenCount": 5, "totalTokenCount": 105},
+        "modelVersion": "gemini-2.0-flash-001",
+        "responseId": "r1",
+    }
+
+
+def _converse(text: str | None, stop: str) -> dict[str, Any]:
+    content = [] if text is None else [{"text": text}]
+    return {
+        "output": {"message": {"role": "assistant", "content": content}},
+        "stopReason": "end_turn" if stop == "stop" else stop,
+        "usage": {"inputTokens": 100, "outputTokens": 5, "totalTokens": 105},
+        "metrics": {"latencyMs": 12},
+    }
+
+
+def _completion(text: str | None, stop: str) -> dict[str, Any]:
+    body: dict[str, Any] = json.loads(completes(text, finish=stop, model="served-1").data)
+    return body
+
+
+BODIES = {
+    "anthropic": _messages,
+    "google": _generated,
+    "bedrock": _converse,
+    "azure": _completion,
+    "mistral": _completion,
+}
 
 
 def _message_error(status: int, message: str, kind: str) -> dict[str, Any]:
@@ -72,7 +104,28 @@ def _message_error(status: int, message: str, kind: str) -> dict[str, Any]:
     }
 
 
-ERRORS = {"anthropic": _message_error}
+def _google_error(status: int, message: str, kind: str) -> dict[str, Any]:
+    return {"error": {"code": status, "message": message, "status": kind.upper() or "UNKNOWN"}}
+
+
+def _aws_error(status: int, message: str, kind: str) -> dict[str, Any]:
+    """The kind stands in a header; denied access comes in a body of another spelling."""
+    del kind
+    return {"Message" if status == 403 else "message": message}
+
+
+def _completion_error(status: int, message: str, kind: str) -> dict[str, Any]:
+    del status
+    return {"error": {"message": message, "type": kind, "param": None, "code": None}}
+
+
+ERRORS = {
+    "anthropic": _message_error,
+    "google": _google_error,
+    "bedrock": _aws_error,
+    "azure": _completion_error,
+    "mistral": _completion_error,
+}
 
 ANTHROPIC = Vendor(
     "anthropic",
@@ -82,7 +135,34 @@ ANTHROPIC = Vendor(
     "/v1/messages",
     "claude-sonnet-4-5-20250929",
 )
-VENDORS = {vendor.name: vendor for vendor in (ANTHROPIC,)}
+GOOGLE = Vendor(
+    "google",
+    "gemini-2.0-flash",
+    "GEMINI_API_KEY",
+    "x-goog-api-key",
+    "/v1/models/gemini-2.0-flash:generateContent",
+    "gemini-2.0-flash-001",
+)
+BEDROCK = Vendor(
+    "bedrock",
+    "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+    "AWS_BEARER_TOKEN_BEDROCK",
+    "authorization",
+    "/v1/model/us.anthropic.claude-sonnet-4-5-20250929-v1%3A0/converse",
+    None,
+)
+AZURE = Vendor(
+    "azure", "my-4o", "AZURE_OPENAI_API_KEY", "api-key", "/v1/openai/v1/chat/completions", "served-1"
+)
+MISTRAL = Vendor(
+    "mistral",
+    "mistral-small-latest",
+    "MISTRAL_API_KEY",
+    "authorization",
+    "/v1/chat/completions",
+    "served-1",
+)
+VENDORS = {vendor.name: vendor for vendor in (ANTHROPIC, GOOGLE, BEDROCK, AZURE, MISTRAL)}
 
 
 def shown(wants: str = "json", **decoding: Any) -> Presentation:

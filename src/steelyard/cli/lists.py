@@ -71,10 +71,8 @@ def _probe(name: str, *, told: bool) -> _Entry:
 @click.command()
 def judges() -> None:
     """List the kinds of judges and how to write them."""
-    from rich.console import Console
-
     from steelyard.lab.study.made_judges import EXAMPLES
-    from steelyard.providers.provider import PLANNED_PROVIDERS, PROVIDERS, examples_of
+    from steelyard.providers.provider import PROVIDERS, examples_of
 
     _print(
         _Entry(example.judge, example.meaning)
@@ -82,7 +80,6 @@ def judges() -> None:
         for example in examples_of(name)
     )
     _print(_Entry(judge, meaning) for judge, meaning in EXAMPLES.items())
-    Console().print(plain(f"Not built yet: {', '.join(PLANNED_PROVIDERS)}."))
 
 
 def _print(entries: Iterable[_Entry]) -> None:

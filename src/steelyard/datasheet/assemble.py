@@ -8,7 +8,8 @@ from functools import partial
 from typing import Any
 
 from steelyard.datasheet.confusion import Confusion, confusions
-from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.readings.readings import readings_of
 from steelyard.datasheet.verdicts.conclude import verdicts_of
 from steelyard.identity import canonical_json
@@ -96,8 +97,8 @@ def assemble(
     remedies += _juries(seen, sitting, prices, seed, faults) if remedies else []
     panel = _panel(measured, estimates, seed, faults) if form == POINTWISE else []
     # Figures of items as they are are no probe's: volatility, costs and juries count those of probes.
-    told = {_place(e) for e in whole}
-    estimates = [*(e for e in estimates if _place(e) not in told), *whole]
+    places = {_place(e) for e in whole}
+    estimates = [*(e for e in estimates if _place(e) not in places), *whole]
     sheet = Datasheet(
         name=name,
         seed=seed,

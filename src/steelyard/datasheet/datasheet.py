@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from steelyard.datasheet.confusion import Confusion
 from steelyard.datasheet.exhibits.exhibit import Exhibit
 from steelyard.datasheet.instrument_card import InstrumentCard
+from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.look_up import LookUp
+from steelyard.datasheet.reading import Reading
+from steelyard.datasheet.run_facts import RunFacts, partial_words
 from steelyard.datasheet.verdict import Verdict
 from steelyard.json_body import from_body, keyed, mapping, read_fields, written_fields
 from steelyard.metrics.estimate import Estimate
@@ -35,98 +38,6 @@ _REFERENCE = (
     " on the originals: accuracy is agreement with it, and its own on the originals says nothing",
 )
 """What stands around the name of the judge that others are held against."""
-
-
-def partial_words(asked: int, planned: int) -> str:
-    """How reports name a run some of whose calls were never asked."""
-    return f"Partial: {asked:,} of {counted(planned, 'call')}"
-
-
-@dataclass(frozen=True)
-class JudgeEntry:
-    """A judge as the datasheet names it."""
-
-    name: str
-    """Name on the datasheet."""
-    model: str
-    """`provider/model`."""
-    baseline: bool
-    """True for the dumb baselines."""
-    protocols: Mapping[str, str]
-    """Protocol name to fingerprint."""
-    members: tuple[str, ...] = ()
-    """Judges that are asked in its place, where it is made of others."""
-    calls_per_verdict: int = 1
-    """Calls that a verdict takes."""
-
-    @property
-    def made(self) -> str:
-        """The model; of a judge made of others, whom it asks and how often."""
-        if not self.members:
-            return self.model
-        each = counted(self.calls_per_verdict, "call")
-        return f"{self.model} of {', '.join(self.members)}; {each} per verdict"
-
-    def to_json(self) -> dict[str, Any]:
-        """One entry under `judges` in `datasheet.json`; what it is made of where it is made of others."""
-        body = {**vars(self), "protocols": dict(self.protocols), "members": list(self.members)}
-        if not self.members:
-            del body["members"], body["calls_per_verdict"]
-        return body
-
-    @classmethod
-    def from_json(cls, body: Any, where: str = "") -> JudgeEntry:
-        """The judge that was written."""
-        return from_body(cls, body, where)
-
-
-@dataclass(frozen=True)
-class Reading:
-    """A sentence about a judge that the tests behind it allow."""
-
-    judge: str
-    """Name on the datasheet."""
-    title: str
-    """What was asked: `Zero point`, `Position`, …"""
-    word: str
-    """`clear`, `flagged`, `underpowered` or `undefined`."""
-    sentence: str
-    """What was found, with figures."""
-
-    def to_json(self) -> dict[str, Any]:
-        """One entry under `readings` in `datasheet.json`."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, body: Any, where: str = "") -> Reading:
-        """The reading that was written."""
-        return from_body(cls, body, where)
-
-
-@dataclass(frozen=True)
-class Asked:
-    """The calls of one judge of a partial run."""
-
-    asked: int
-    """Calls that ended in a reply, or failed for good."""
-    planned: int
-    """Calls that the plan asks for."""
-
-
-@dataclass(frozen=True)
-class RunFacts:
-    """What reports say of the run itself; by default every call was asked, as it was meant."""
-
-    partial: bool = False
-    """True where some calls were never asked."""
-    asked: int = 0
-    """Calls that were."""
-    planned: int = 0
-    """Calls that the plan asks for."""
-    unfinished: Mapping[str, Asked] = field(default_factory=dict)
-    """Judges some of whose calls were never asked."""
-    refused: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """Judge to the sampling fields that its server would not take, with the calls made without."""
 
 
 @dataclass(frozen=True, repr=False)

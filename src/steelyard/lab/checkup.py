@@ -28,8 +28,14 @@ def checkup() -> Iterator[Check]:
     missing = parquet_missing()
     wanting = f"{missing}, so runs have no {PARQUET}; install steelyard[parquet]"
     yield Check("Parquet", "absent" if missing else "ok", wanting if missing else f"runs have {PARQUET}")
+    unset: list[str] = []
     for name in PROVIDERS.in_order():
         try:
-            yield from provider_traits(name).every_check()
+            traits = provider_traits(name)
+            yield from traits.every_check()
+            unset += [traits.missing_key] if traits.missing_key else []
         except ConfigError as error:
             yield Check(f"provider {name}", "broken", str(error), error.exit_code)
+    if unset:
+        names = ", ".join(dict.fromkeys(unset))
+        yield Check("keys", "absent", f"not set: {names}; set those of the providers that you use")

@@ -8,7 +8,8 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from steelyard.datasheet.comparison.sheet import ComparisonSheet, Side
-from steelyard.datasheet.datasheet import JudgeEntry, partial_words
+from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.run_facts import partial_words
 from steelyard.errors import ConfigError, DataError
 from steelyard.lab.folder.frozen_run import load_plan
 from steelyard.lab.folder.run_folder import RunFolder
@@ -16,7 +17,7 @@ from steelyard.lab.import_verdicts import ImportFolder
 from steelyard.lab.run.coverage import RunCoverage
 from steelyard.lab.run.record import Record
 from steelyard.metrics.comparison.family import compare
-from steelyard.metrics.comparison.outcomes import outcomes
+from steelyard.metrics.comparison.unit_events import unit_events
 from steelyard.metrics.findings import MARGIN
 from steelyard.probes.catalogue import metrics_of, reading_order
 from steelyard.verdicts.observations import Observations
@@ -141,8 +142,8 @@ def compare_judges(
     mine, other = left.of(first.name), right.of(second.name)
     _check_shared(left, mine, right, other, by_name=by_name)
     family = compare(
-        outcomes(mine, lambda s: s.id if by_name else s.shown_hash, metrics_of),
-        outcomes(other, lambda s: s.id if by_name else s.shown_hash, metrics_of),
+        unit_events(mine, lambda s: s.id if by_name else s.shown_hash, metrics_of),
+        unit_events(other, lambda s: s.id if by_name else s.shown_hash, metrics_of),
         margin,
         reading_order(),
     )

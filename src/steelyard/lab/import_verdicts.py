@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.datasheet.assemble import assemble
-from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.results import Results
 from steelyard.errors import ConfigError, SteelyardError, StoreError
 from steelyard.lab.folder.datasheet_file import write_datasheet

@@ -56,6 +56,7 @@ class Anthropic(HttpProvider):
 
     server = ANTHROPIC
     protocol = "messages"
+    cools_thoughts = False
     traits = Traits(
         options=AnthropicOptions,
         environment=(ANTHROPIC.key_variable, ANTHROPIC.url_variable),
@@ -82,10 +83,7 @@ class Anthropic(HttpProvider):
         return self.wire.endpoint.at("messages")
 
     def wanted(self, presentation: Presentation) -> dict[str, Any]:
-        """Effort goes with thoughts of a length that the model chooses, none of it without any.
-
-        A model that thinks has a temperature of its own.
-        """
+        """Effort goes with thoughts of a length that the model chooses, none of it without any."""
         wanted = super().wanted(presentation)
         if wanted.get("effort") == "none":
             del wanted["effort"]
@@ -93,13 +91,6 @@ class Anthropic(HttpProvider):
         elif "effort" in wanted and "thinking_tokens" not in wanted:
             wanted["thinking"] = "adaptive"
         return wanted
-
-    def sent(self, presentation: Presentation, dialect: Dialect) -> dict[str, tuple[str, Any]]:
-        """What is sent; with thoughts no temperature."""
-        sent = super().sent(presentation, dialect)
-        if "thinking" in sent or sent.get("thinking_tokens", ("", 0))[1]:
-            sent.pop("temperature", None)
-        return sent
 
     def request(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
         """The JSON body of one call."""

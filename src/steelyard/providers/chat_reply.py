@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
 from typing import Any
 
 from steelyard.errors import TransientError
+from steelyard.providers.first_token import finite, first_token
 from steelyard.providers.http_errors import excerpt, printable
 from steelyard.providers.http_wire import garbled as not_in_protocol
 from steelyard.providers.token_count import count
@@ -31,7 +31,7 @@ def read_embedding(body: dict[str, Any], where: str) -> Reply:
     data = body.get("data")
     first = data[0] if isinstance(data, list) and data and isinstance(data[0], dict) else {}
     numbers = first.get("embedding")
-    vector = [_finite(number) for number in numbers] if isinstance(numbers, list) else []
+    vector = [finite(number) for number in numbers] if isinstance(numbers, list) else []
     scores = tuple(number for number in vector if number is not None)
     if not scores or len(scores) < len(vector):
         raise garbled(where, f"no embedding in {excerpt(json.dumps(body))!r}")
@@ -74,7 +74,7 @@ def _reply(text: str, finish: str, choice: dict[str, Any], body: dict[str, Any])
     served = body.get("model")
     return Reply(
         text=printable(text),
-        logprobs=_first_token(choice.get("logprobs")),
+        logprobs=_logprobs(choice.get("logprobs")),
         usage=_usage(body.get("usage")),
         finish=finish,
         served_model=printable(served) if isinstance(served, str) else None,
@@ -104,30 +104,5 @@ def _usage(usage: Any) -> Usage:
     return Usage(given, made, cached or count(fields, "prompt_cache_hit_tokens"), reasoning)
 
 
-def _first_token(logprobs: Any) -> dict[str, float] | None:
-    """Alternatives for the first token that is not blank; the likelier of two spellings is kept."""
-    tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
-    entries = [entry for entry in tokens if isinstance(entry, dict)] if isinstance(tokens, list) else []
-    first = next((entry for entry in entries if str(entry.get("token", "")).strip()), None)
-    if first is None:
-        return None
-    others = first.get("top_logprobs")
-    best: dict[str, float] = {}
-    for entry in [first, *(others if isinstance(others, list) else [])]:
-        fields = entry if isinstance(entry, dict) else {}
-        token, logprob = fields.get("token"), _finite(fields.get("logprob"))
-        if isinstance(token, str) and logprob is not None:
-            name = printable(token.strip())
-            best[name] = max(logprob, best.get(name, logprob))
-    return best or None
-
-
-def _finite(value: Any) -> float | None:
-    """A number that canonical JSON can hold; None for every other value."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) else None
+def _logprobs(logprobs: Any) -> dict[str, float] | None:
+    return first_token(logprobs.get("content")) if isinstance(logprobs, dict) else None

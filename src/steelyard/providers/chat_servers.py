@@ -1,4 +1,4 @@
-"""Chat-completions servers that are known by name: where each listens and what it reads."""
+"""Providers of the chat-completions servers that are known by name."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from dataclasses import replace
 from pydantic import Field
 
 from steelyard.providers.chat_completions import OPENAI, ChatCompletions
+from steelyard.providers.dialect import Field as Part
 from steelyard.providers.http_endpoint import Server
-from steelyard.providers.options import Line, WireOptions
+from steelyard.providers.known_servers import KNOWN_SERVERS, KnownServer
+from steelyard.providers.options import Line
+from steelyard.providers.thinking import ThinkingOptions
 from steelyard.providers.traits import Example
 
 
-class OpenAIOptions(WireOptions):
+class OpenAIOptions(ThinkingOptions):
     """The address may come from the environment; it is part of the judge all the same."""
 
     base_url: Line | None = Field(default_factory=lambda: os.environ.get(OPENAI.url_variable) or None)
@@ -34,23 +37,36 @@ class OpenAI(ChatCompletions):
     )
 
 
-class VLLM(ChatCompletions):
-    """A vLLM server of the user's own."""
-
-    server = Server("http://127.0.0.1:8000/v1")
+def provider_of(known: KnownServer) -> type[ChatCompletions]:
+    """The provider of one line of the table."""
     traits = replace(
         ChatCompletions.traits,
-        free=True,
-        examples=(Example("vllm/NAME", f"a vLLM server, {server.url} unless base_url says otherwise"),),
+        free=known.local,
+        prices=known.prices,
+        environment=() if known.local else (known.key_variable,),
+        examples=(Example(f"{known.name}/NAME", known.meaning),),
+    )
+    server = Server(known.url, known.key_variable)
+    members = {"__doc__": f"Models of {known.title}.", "server": server, "traits": traits}
+    return type(known.title.replace(" ", ""), (ChatCompletions,), members | {"fields": _fields(known)})
+
+
+def _fields(known: KnownServer) -> tuple[Part, ...]:
+    """The fields of every server, some under a name of this one's own."""
+    return tuple(
+        replace(part, forms=(name, *part.forms[1:]), refused_as=(name,)) if name else part
+        for part in ChatCompletions.fields
+        for name in (known.spelled.get(part.name),)
     )
 
 
-class Ollama(ChatCompletions):
-    """An Ollama server of the user's own."""
+SERVERS = {known.name: provider_of(known) for known in KNOWN_SERVERS}
+"""By name of the provider."""
 
-    server = Server("http://127.0.0.1:11434/v1")
-    traits = replace(
-        ChatCompletions.traits,
-        free=True,
-        examples=(Example("ollama/NAME", f"an Ollama server, {server.url} unless base_url says otherwise"),),
-    )
+
+def __getattr__(name: str) -> type[ChatCompletions]:
+    """A provider of the table by its name, as the registry asks for it."""
+    try:
+        return SERVERS[name]
+    except KeyError:
+        raise AttributeError(name) from None

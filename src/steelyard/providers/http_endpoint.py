@@ -24,6 +24,8 @@ class Server:
     """Environment variable that holds the key; empty where it needs none."""
     url_variable: str = ""
     """Environment variable that may hold another address."""
+    other_keys: tuple[str, ...] = ()
+    """Environment variables that may hold the key where the first does not."""
     version: str = ""
     """Put behind an address that has no path, where the vendor's own clients leave it out."""
 
@@ -48,6 +50,8 @@ class Endpoint:
     """Whether a missing key is an error."""
     timeout: float | None
     """Seconds a call may take; None where the judge sets none and the runner's limit alone counts."""
+    other_keys: tuple[str, ...] = ()
+    """Environment variables that may hold the key where the first does not."""
 
     @classmethod
     def of(cls, judge: Judge, server: Server, environ: Mapping[str, str] = os.environ) -> Endpoint:
@@ -58,7 +62,10 @@ class Endpoint:
             base = base.joinpath(server.version).with_query(base.query)
         named = judge.options.get("api_key_env")
         required = named is not None or (bool(server.key_variable) and base == URL(server.url))
-        return cls(base, str(named or server.key_variable), required, _timeout(judge.options, where))
+        seconds = _timeout(judge.options, where)
+        return cls(
+            base, str(named or server.key_variable), required, seconds, () if named else server.other_keys
+        )
 
     def at(self, *parts: str) -> URL:
         """The address of a call, such as `chat/completions`; a query such as an API version is kept."""
@@ -76,7 +83,8 @@ class Endpoint:
 
     def key(self, where: str, environ: Mapping[str, str] = os.environ) -> str:
         """The key, or an empty text where none is needed; it is never part of a message."""
-        key = environ.get(self.key_variable, "").strip() if self.key_variable else ""
+        names = (self.key_variable, *self.other_keys) if self.key_variable else ()
+        key = next((key for name in names if (key := environ.get(name, "").strip())), "")
         if not key and self.key_required:
             raise ProviderRefusedError(
                 f"{where}: no key found; set the environment variable {self.key_variable}."

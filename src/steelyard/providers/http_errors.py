@@ -17,7 +17,12 @@ _OVERFLOW = re.compile(
     r"|(prompt|input) is too long|exceeds the maximum number of tokens",
     re.I,
 )
-_UNKNOWN_MODEL = re.compile(r"invalid model id|model\b.{0,80}\b(not found|does not exist)", re.I | re.S)
+_UNKNOWN_MODEL = re.compile(
+    r"invalid model id|model\b.{0,80}\b(not found|does not exist|identifier is invalid)"
+    r"|inference profile that contains this model",
+    re.I | re.S,
+)
+_WRONG_KEY = re.compile(r"API_KEY_INVALID|API key not valid|API key expired", re.I)
 _FILTERED = re.compile(r"content[_ ](filter|policy_violation)|moderation|input was flagged", re.I)
 _NO_CREDIT = re.compile(
     r"insufficient[_ ](quota|balance|credit)|exceeded your current quota|credit_balance|spend_limit"
@@ -41,6 +46,8 @@ class ErrorBody:
     """The field it objects to, where it says so."""
     status: int | None = None
     """A status inside the body, where a server reports failure under 200."""
+    wait: str = ""
+    """How long to wait, where the body says so."""
 
     def names(self, field: str) -> bool:
         """Whether the server objects to this field; the message counts only where no field is named."""
@@ -56,10 +63,10 @@ class ErrorBody:
 def parse_error(text: str) -> ErrorBody:
     """Read an error object; anything else becomes the message, cut short."""
     try:
-        found = error_in(json.loads(text))
+        error = error_in(json.loads(text))
     except (ValueError, RecursionError):
-        found = None
-    return found or ErrorBody(message=excerpt(text))
+        error = None
+    return error or ErrorBody(message=excerpt(text))
 
 
 def error_in(body: Any) -> ErrorBody | None:
@@ -69,15 +76,17 @@ def error_in(body: Any) -> ErrorBody | None:
     inner = body.get("error", body)
     if not isinstance(inner, dict):
         return ErrorBody(message=excerpt(str(inner)))
-    message = inner.get("message", inner.get("detail"))
+    message = inner.get("message") or inner.get("detail") or inner.get("Message")
     if not message:
         return None
     details = inner.get("details")
-    detail = details.get("error_code") if isinstance(details, dict) else None
-    named = (inner.get("code"), inner.get("type"), detail)
+    about = [one for one in (details if isinstance(details, list) else [details]) if isinstance(one, dict)]
+    reasons = [one.get(name) for one in about for name in ("error_code", "reason")]
+    named = (inner.get("code"), inner.get("type"), *reasons)
     code = " ".join(str(name) for name in named if name)
+    wait = next((str(one["retryDelay"]) for one in about if one.get("retryDelay")), "")
     status = inner.get("code") if type(inner.get("code")) is int else None
-    return ErrorBody(excerpt(str(message), 300), code, str(inner.get("param") or ""), status)
+    return ErrorBody(excerpt(str(message), 300), code, str(inner.get("param") or ""), status, wait)
 
 
 def is_filtered(status: int, error: ErrorBody) -> bool:
@@ -89,24 +98,26 @@ def failure(
     status: int, error: ErrorBody, headers: Mapping[str, str], where: str, now: float
 ) -> SteelyardError:
     """The exception for a reply that is not a success."""
-    found = f"{where}: the server answered {status}" + (f" ({error.message})" if error.message else "")
-    if status == 401 or status == 403:
-        return ProviderRefusedError(f"{found}; check the key, and that it may use this model.")
+    answer = f"{where}: the server answered {status}" + (f" ({error.message})" if error.message else "")
+    if status == 401 or status == 403 or (status == 400 and error.says(_WRONG_KEY)):
+        return ProviderRefusedError(f"{answer}; check the key, and that it may use this model.")
     if status == 402 or (status in (400, 429) and error.says(_NO_CREDIT)):
-        return ProviderRefusedError(f"{found}; the account has no credit left, top it up or use another key.")
+        return ProviderRefusedError(
+            f"{answer}; the account has no credit left, top it up or use another key."
+        )
     if status == 404 or (status == 400 and (error.says(_UNKNOWN_MODEL) or "model_not_found" in error.code)):
-        return ProviderRefusedError(f"{found}; check the model's name and base_url.")
+        return ProviderRefusedError(f"{answer}; check the model's name and base_url.")
     if 300 <= status < 400:
-        return ProviderRefusedError(f"{found}, a redirect; set base_url to the final address.")
+        return ProviderRefusedError(f"{answer}, a redirect; set base_url to the final address.")
     if status == 429:
-        wait = retry_after(headers, now, RATE_LIMIT_HEADERS)
-        return TransientError("rate_limited", f"{found}; slow down.", status=status, retry_after=wait)
-    if status in (408, 409, 425) or status >= 500:
+        wait = retry_after(headers, now, RATE_LIMIT_HEADERS) or _seconds(error.wait)
+        return TransientError("rate_limited", f"{answer}; slow down.", status=status, retry_after=wait)
+    if status in (408, 409, 424, 425) or status >= 500:
         wait = retry_after(headers, now)
-        return TransientError("server_error", f"{found}; try again.", status=status, retry_after=wait)
+        return TransientError("server_error", f"{answer}; try again.", status=status, retry_after=wait)
     if status == 413 or error.says(_OVERFLOW):
-        return PermanentError("context_overflow", f"{found}; the prompt is too long.", status=status)
-    return PermanentError("bad_request", f"{found}; correct the request.", status=status)
+        return PermanentError("context_overflow", f"{answer}; the prompt is too long.", status=status)
+    return PermanentError("bad_request", f"{answer}; correct the request.", status=status)
 
 
 def retry_after(

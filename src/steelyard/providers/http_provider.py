@@ -38,6 +38,8 @@ class HttpProvider(ABC):
     """What its bodies are called in messages."""
     fields: ClassVar[tuple[Field, ...]]
     """What its requests hold beside model and messages; it knows no others."""
+    cools_thoughts: ClassVar[bool] = True
+    """Takes a temperature from a model that is asked to think."""
 
     concurrency = 1024
 
@@ -49,12 +51,18 @@ class HttpProvider(ABC):
                 f"judge {judge.address}: unknown option {option!r}; known here: {', '.join(known)}."
             )
         self.judge = judge
-        endpoint = Endpoint.of(judge, self.server)
+        endpoint = Endpoint.of(judge, self.located(judge))
         self.wire = Wire(endpoint, f"judge {judge.address} at {endpoint.place}", self.protocol)
         self._room = thinking_room(judge.model, judge.options)
         self._dialect = Dialect.without(quirks_of(judge.model).refuses)
         """What is known, and what was learnt from refusals that an answer followed."""
         self._answered = False
+
+    @classmethod
+    def located(cls, judge: Judge) -> Server:
+        """The server of a judge; where its place depends on the judge, that is told here."""
+        del judge
+        return cls.server
 
     @abstractmethod
     def address(self) -> URL:
@@ -118,6 +126,8 @@ class HttpProvider(ABC):
     def sent(self, presentation: Presentation, dialect: Dialect) -> dict[str, tuple[str, Any]]:
         """The fields that are really sent: form and value of each, by its name."""
         wanted = self.wanted(presentation)
+        if not self.cools_thoughts and (wanted.get("effort") or wanted.get("thinking_tokens")):
+            wanted.pop("temperature", None)
         forms = {each.name: dialect.form(each) for each in self.fields if each.name in wanted}
         return {name: (form, wanted[name]) for name, form in forms.items() if form is not None}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,20 +55,30 @@ class Wire:
         self.where = where
         """The judge and its address, for messages."""
         self._protocol = protocol
-        self._key = ""
+        self._secrets: tuple[str, ...] = ()
+        self._sign: Callable[[URL, bytes], Mapping[str, str]] | None = None
         self._session: aiohttp.ClientSession | None = None
 
     async def open(self, header: str = "Authorization", before: str = "Bearer ", **headers: str) -> None:
         """Find the key and make the session; the key goes into one header, after a word or by itself."""
-        self._key = self.endpoint.key(self.where)
+        key = self.endpoint.key(self.where)
+        carried = {header: f"{before}{key}"} if key else {}
+        self._open({n.replace("_", "-"): v for n, v in headers.items()} | carried, (key,))
+
+    async def open_signed(
+        self, sign: Callable[[URL, bytes], Mapping[str, str]], secrets: tuple[str, ...]
+    ) -> None:
+        """Make a session whose requests are signed one by one; secrets are struck out of what comes back."""
+        self._sign = sign
+        self._open({}, secrets)
+
+    def _open(self, headers: Mapping[str, str], secrets: tuple[str, ...]) -> None:
+        self._secrets = tuple(secret for secret in secrets if len(secret) >= _SHORTEST_SECRET)
         sent = {"Content-Type": "application/json", "User-Agent": f"steelyard/{__version__}"}
-        sent |= {"Accept-Encoding": "gzip, deflate"} | {n.replace("_", "-"): v for n, v in headers.items()}
-        if self._key:
-            sent[header] = f"{before}{self._key}"
         # The runner limits concurrency: a second limit here would count waiting as latency.
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0),
-            headers=sent,
+            headers=sent | {"Accept-Encoding": "gzip, deflate"} | dict(headers),
             timeout=aiohttp.ClientTimeout(total=self.endpoint.timeout),
             trust_env=not self.endpoint.local,
         )
@@ -83,18 +93,20 @@ class Wire:
         """Make one attempt; a reply of any status is an answer, everything else is raised."""
         if self._session is None:
             raise RuntimeError("open() must come before ask()")
+        data = json.dumps(body).encode()
+        headers = {"Idempotency-Key": trial} if trial else {}
         started = time.perf_counter()
         try:
             async with self._session.post(
                 address,
-                data=json.dumps(body).encode(),
-                headers={"Idempotency-Key": trial} if trial else None,
+                data=data,
+                headers=headers | dict(self._sign(address, data) if self._sign else {}),
                 allow_redirects=False,
             ) as response:
                 self._check_encoding(response.headers.get("Content-Encoding", ""))
                 text = self._scrubbed(await self._text(response))
-                headers = {name.lower(): value for name, value in response.headers.items()}
-                return Answer(response.status, headers, text, 1000 * (time.perf_counter() - started))
+                received = {name.lower(): value for name, value in response.headers.items()}
+                return Answer(response.status, received, text, 1000 * (time.perf_counter() - started))
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise self._broken(error) from error
 
@@ -136,10 +148,10 @@ class Wire:
 
     def _scrubbed(self, text: str) -> str:
         """A server may quote our key back; it must reach neither a message nor the store."""
-        if len(self._key) < _SHORTEST_SECRET:
-            return text
-        # JSON may spell a slash in two ways.
-        return text.replace(self._key, "[key]").replace(self._key.replace("/", "\\/"), "[key]")
+        for secret in self._secrets:
+            # JSON may spell a slash in two ways.
+            text = text.replace(secret, "[key]").replace(secret.replace("/", "\\/"), "[key]")
+        return text
 
     def _broken(self, error: Exception) -> TransientError | UnreachableError:
         """The error for an exchange that came to no whole reply; a certificate gets no better by waiting."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import ClassVar, Protocol, runtime_checkable
 
 from steelyard.errors import ConfigError, SteelyardError
+from steelyard.providers.known_servers import KNOWN_SERVERS
 from steelyard.providers.traits import Example, Traits
 from steelyard.registry import Registry
 from steelyard.stimuli.stimulus import Stimulus
@@ -41,6 +42,14 @@ class Provider(Protocol):
 
 
 @runtime_checkable
+class Immediate(Protocol):
+    """A provider that works its answers out without waiting for anybody, so that many are one step."""
+
+    def reply(self, presentation: Presentation) -> Reply:
+        """What `ask` returns or raises."""
+
+
+@runtime_checkable
 class Keyed(Protocol):
     """A provider that knows reference labels: a planted rater, never a model."""
 
@@ -62,8 +71,10 @@ PROVIDERS: Registry[Provider] = Registry(
         "embedded": "steelyard.providers.embedded:Embedded",
         "openai": "steelyard.providers.chat_servers:OpenAI",
         "anthropic": "steelyard.providers.anthropic:Anthropic",
-        "vllm": "steelyard.providers.chat_servers:VLLM",
-        "ollama": "steelyard.providers.chat_servers:Ollama",
+        "google": "steelyard.providers.google:Google",
+        "bedrock": "steelyard.providers.bedrock:Bedrock",
+        "azure": "steelyard.providers.azure:Azure",
+        **{known.name: f"steelyard.providers.chat_servers:{known.name}" for known in KNOWN_SERVERS},
         "python": "steelyard.providers.python_function:PythonFunction",
         "recorded": "steelyard.providers.recorded:Recorded",
         "planted": "steelyard.providers.planted:Planted",
@@ -71,21 +82,9 @@ PROVIDERS: Registry[Provider] = Registry(
 )
 """Factories that take `judge=Judge` and have `traits`, in the order in which they are listed."""
 
-PLANNED_PROVIDERS = {
-    "google": ("https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
-    "bedrock": ("https://bedrock-runtime.REGION.amazonaws.com/openai/v1", "AWS_BEARER_TOKEN_BEDROCK"),
-}
-"""Named in the contract, not built yet: each vendor's chat-completions address and variable of the key."""
-
 
 def provider_traits(provider: str) -> Traits:
     """What the provider of this name is."""
-    if provider in PLANNED_PROVIDERS and provider not in PROVIDERS.names():
-        url, key = PLANNED_PROVIDERS[provider]
-        raise ConfigError(
-            f"provider {provider!r} is not built yet; use its chat-completions address: "
-            f"'openai/NAME?base_url={url}&api_key_env={key}'."
-        )
     traits = getattr(_factory(provider), "traits", None)
     return traits if isinstance(traits, Traits) else Traits()
 

@@ -104,6 +104,8 @@ class Traits:
     """How its judges are written."""
     environment: tuple[str, ...] = ()
     """Environment variables that are read."""
+    prices: str = ""
+    """Name of the vendor in the table of prices, where the provider's is another."""
     checks: Callable[[], Iterator[Check]] = nothing_to_check
     """What else has to be in place: weights, packages."""
     models: Mapping[str, Traits] = field(default_factory=dict)
@@ -120,8 +122,11 @@ class Traits:
             yield from traits.examples
 
     def every_check(self) -> Iterator[Check]:
-        """What has to be in place, then the environment variables."""
+        """What has to be in place, then the environment variables that are set."""
         yield from self.checks()
-        for name in self.environment:
-            there = bool(os.environ.get(name))
-            yield Check(name, "ok" if there else "absent", "set" if there else "not set")
+        yield from (Check(name, "ok", "set") for name in self.environment if os.environ.get(name))
+
+    @property
+    def missing_key(self) -> str | None:
+        """The variable of the key, which comes first, where nothing that the provider reads is set."""
+        return None if any(map(os.environ.get, self.environment)) else next(iter(self.environment), None)

@@ -12,15 +12,8 @@ from steelyard.registry import Spec
 from steelyard.tasks.scale import Binary, Pairwise, Scale
 from steelyard.trials.reply import Reply
 from steelyard.verdicts.answers import bare
-from steelyard.verdicts.readers import (
-    EMPTY,
-    NO_LOGPROBS,
-    READERS,
-    REFUSAL,
-    TRUNCATED,
-    json_key,
-    without_reasoning,
-)
+from steelyard.verdicts.readers import READERS, json_key, without_reasoning
+from steelyard.verdicts.reasons import EMPTY, NO_LOGPROBS, REFUSAL, TRUNCATED
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
 
 LONGEST = 200

@@ -8,10 +8,8 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from steelyard.tasks.scale import BINARY_WORDS, Binary, Pairwise, Scale
+from steelyard.verdicts.reasons import OFF_SCALE
 from steelyard.verdicts.verdict import Abstained, Decided, Tie, Unreadable, Verdict
-
-OFF_SCALE = "not on the scale"
-"""An answer that the scale does not admit."""
 
 ABSTAIN = "abstain"
 """The one word that declines."""

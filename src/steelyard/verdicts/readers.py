@@ -1,7 +1,7 @@
 """Readers turn a raw reply into a verdict, or say why there is none.
 
 A reader never raises and never guesses: exactly one distinct answer must be found. The reasons of an
-unreadable reply are the constants below and no others, since the datasheet counts them.
+unreadable reply are those of `reasons` and no others, since the datasheet counts them.
 """
 
 from __future__ import annotations
@@ -16,27 +16,19 @@ from steelyard.errors import ConfigError
 from steelyard.registry import Registry
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise, Scale
 from steelyard.trials.reply import Reply
-from steelyard.verdicts.answers import OFF_SCALE, Vocabulary, bare, spelled
+from steelyard.verdicts.answers import Vocabulary, bare, spelled
 from steelyard.verdicts.json_answers import find_answers
+from steelyard.verdicts.reasons import (
+    AMBIGUOUS,
+    EMPTY,
+    NO_ANSWER,
+    NO_LOGPROBS,
+    NO_SCORES,
+    OFF_SCALE,
+    REFUSAL,
+    TRUNCATED,
+)
 from steelyard.verdicts.verdict import Decided, Tie, Unreadable, Verdict
-
-TRUNCATED = "truncated"
-"""The token limit came before a complete answer."""
-REFUSAL = "refusal"
-"""The model refused, or the provider filtered the reply."""
-EMPTY = "empty"
-"""The reply is blank."""
-NO_ANSWER = "no answer"
-"""There is text, but no answer in the form that was asked for."""
-AMBIGUOUS = "ambiguous"
-"""Two different answers."""
-NO_LOGPROBS = "no logprobs"
-"""The server sent no log-probabilities."""
-NO_SCORES = "no scores"
-"""The provider sent no pair of scores."""
-
-REASONS = (TRUNCATED, REFUSAL, EMPTY, NO_ANSWER, AMBIGUOUS, OFF_SCALE, NO_LOGPROBS, NO_SCORES)
-"""Every reason a reader gives."""
 
 
 class Reader(Protocol):

@@ -116,11 +116,6 @@ class StimulusColumns:
         return _floats(map(_label, self.stimuli))
 
     @cached_property
-    def positive(self) -> Ints:
-        """Yes/no answer that is the positive one: that of a failing run for runs of agents, else 1."""
-        return np.array([int(stimulus.failing or 1) for stimulus in self.stimuli], dtype=np.int64)
-
-    @cached_property
     def labelled(self) -> Mask:
         """False where nobody has said what a sound judge does."""
         return self._mask(lambda stimulus: stimulus.labelled)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.arrays import Mask
-from steelyard.datasheet.datasheet import Reading
 from steelyard.datasheet.exhibits.cases import FLIP, POSITIONAL, WRONG, Case, Cases
+from steelyard.datasheet.reading import Reading
 from steelyard.datasheet.words import titles
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import FLAGGED

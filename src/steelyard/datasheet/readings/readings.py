@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from steelyard.datasheet.datasheet import JudgeEntry, Reading
+from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.look_up import Figures, LookUp
+from steelyard.datasheet.reading import Reading
 from steelyard.datasheet.readings.accuracy import accuracy, leniency
 from steelyard.datasheet.readings.answer import Answer
 from steelyard.datasheet.readings.between_equals import noise, position, surface

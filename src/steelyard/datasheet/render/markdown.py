@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 
-from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
+from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render.exhibited import exhibited
 from steelyard.datasheet.render.exhibits_markdown import exhibit_block, fenced
+from steelyard.datasheet.render.figures_markdown import _row, figure_tables
+from steelyard.datasheet.render.markdown_text import code, escape, table
 from steelyard.datasheet.sections.confusion import QUESTION as CONFUSION_QUESTION
 from steelyard.datasheet.sections.confusion import TITLE as CONFUSION
 from steelyard.datasheet.sections.confusion import confusion_tables
@@ -16,7 +17,6 @@ from steelyard.datasheet.sections.instrument_cards import TITLE as INSTRUMENTS
 from steelyard.datasheet.sections.instrument_cards import card_texts
 from steelyard.datasheet.sections.remedies import MEASURE, QUESTION, remedy_brief, remedy_tables
 from steelyard.datasheet.sections.remedies import TITLE as REMEDIES
-from steelyard.datasheet.sections.rows import Row, Section
 from steelyard.datasheet.sections.strata import QUESTION as STRATA_QUESTION
 from steelyard.datasheet.sections.strata import TITLE as STRATA
 from steelyard.datasheet.sections.strata import strata_tables
@@ -26,13 +26,9 @@ from steelyard.datasheet.verdict import Verdict
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import FINDINGS
 from steelyard.datasheet.words.meanings import interval_meanings, metric_meanings
-from steelyard.datasheet.words.signs import MARKS
 from steelyard.datasheet.words.verdict_text import around, brought, capital
 from steelyard.datasheet.words.visible import visible
-from steelyard.metrics.estimate import Estimate
 from steelyard.wording import counted
-
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
 
 
 def render(datasheet: Datasheet) -> str:
@@ -47,7 +43,7 @@ def render(datasheet: Datasheet) -> str:
         "\n".join(_provenance(summary)),
         *_readings(summary),
         "## Figures",
-        *_figures(summary, summary.measured),
+        *figure_tables(summary, summary.measured),
         *_confusion(summary),
         *_strata(summary),
         *_exhibits(sheet),
@@ -60,21 +56,6 @@ def render(datasheet: Datasheet) -> str:
         *_methods(sheet),
     ]
     return "\n\n".join(parts) + "\n"
-
-
-def escape(text: str) -> str:
-    """Text that Markdown shows as it is."""
-    return _SPECIAL.sub(r"\\\1", text)
-
-
-def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table from cells that are already escaped; the first column is text, the others figures."""
-    lines = [
-        "| " + " | ".join(header) + " |",
-        "|" + "|".join([" :-- "] + [" --: "] * (len(header) - 1)) + "|",
-    ]
-    lines += ["| " + " | ".join(row) + " |" for row in rows]
-    return "\n".join(lines)
 
 
 def _provenance(summary: Summary) -> Iterator[str]:
@@ -113,16 +94,7 @@ def _verdict_lines(verdict: Verdict, remedy: str) -> Iterator[str]:
             yield f"- **{opening}:** {escape(text)}"
     before, command, after = around(verdict)
     if before:
-        yield f"- **Next:** {escape(before)}{_code(command)}{escape(after)}"
-
-
-def _code(text: str) -> str:
-    """Text that can be copied as it is; a longer fence where it holds backticks."""
-    if not text:
-        return ""
-    fence = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
-    pad = " " if text.startswith("`") or text.endswith("`") else ""
-    return f"{fence}{pad}{text}{pad}{fence}"
+        yield f"- **Next:** {escape(before)}{code(command)}{escape(after)}"
 
 
 def _words(summary: Summary, title: str) -> list[str]:
@@ -145,41 +117,6 @@ def _readings(summary: Summary) -> Iterator[str]:
         if lines:
             yield f"### {escape(judge.name)}"
             yield "\n".join(lines)
-
-
-def _figures(summary: Summary, judges: Sequence[JudgeEntry]) -> Iterator[str]:
-    for section in summary.sections:
-        yield f"### {escape(section.title)}"
-        if section.question:
-            yield escape(section.question)
-        yield _section_table(summary, section, judges)
-
-
-def _section_table(summary: Summary, section: Section, judges: Sequence[JudgeEntry]) -> str:
-    rows = [_row(summary, row, judges) for row in section.rows]
-    behind = f"*calls/{summary.datasheet.units}/clusters*"
-    rows.append([behind, *(_basis(section.basis(judge.name)) for judge in judges)])
-    return table(["", *(escape(judge.name) for judge in judges)], rows)
-
-
-def _row(summary: Summary, row: Row, judges: Sequence[JudgeEntry]) -> list[str]:
-    label = "– " * row.depth + escape(row.name)
-    return [label, *(cell(summary, row.cells.get(judge.name)) for judge in judges)]
-
-
-def cell(summary: Summary, estimate: Estimate | None) -> str:
-    """A figure for a table cell; the reason of an undefined one is a lettered note."""
-    if not numbers.defined(estimate):
-        return escape(summary.absence(estimate))
-    parts = [escape(numbers.figure(estimate)), numbers.counts(estimate)]
-    word = summary.finding(estimate)
-    if word in MARKS:
-        parts.append(f"**{word}**" if word == "flagged" else f"*{word}*")
-    return " ".join(part for part in parts if part)
-
-
-def _basis(estimate: Estimate | None) -> str:
-    return numbers.NOT_MEASURED if estimate is None else numbers.short_basis(estimate)
 
 
 def _remedies(summary: Summary) -> Iterator[str]:

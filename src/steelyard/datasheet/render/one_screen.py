@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.render.opening import Opening
 from steelyard.datasheet.sections.summary import Summary, even_groups, summarise
 

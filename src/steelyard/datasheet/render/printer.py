@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.ascii_text import ascii_only
 
 STYLES = {"clear": "green", "flagged": "bold red", "underpowered": "yellow", "undefined": "magenta"}
 """Colours of the words."""
@@ -21,7 +21,7 @@ class Printer:
 
     def text(self, content: str, style: str = "") -> Text:
         """Text as the output can show it."""
-        return Text(numbers.ascii_only(content) if self.plain else content, style)
+        return Text(ascii_only(content) if self.plain else content, style)
 
     def line(self, content: str | Text = "", style: str = "") -> None:
         """One paragraph, without rich's colours for numbers."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.look_up import Group
+from steelyard.datasheet.sections.criterion_shift import CRITERION, criterion_shift
 from steelyard.datasheet.sections.reliability import reliability_rows
 from steelyard.datasheet.sections.rows import FigureRows, Row, Section
 from steelyard.datasheet.words import numbers, titles
@@ -17,7 +18,6 @@ from steelyard.metrics.instrument.estimates import FIT_PROBABILITY, GOODNESS_OF_
 from steelyard.metrics.instrument.likelihood import NAMES, RESOLUTION, TIE_THRESHOLD
 from steelyard.metrics.instrument.resolution_ratio import RESOLUTION_RATIO
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.pairs.criterion import CRITERION_SHIFT, SENSITIVITY_SHIFT
 from steelyard.metrics.pairs.decomposition import (
     NO_PREFERENCE,
     ONE_SIDED_COMMIT,
@@ -37,9 +37,8 @@ from steelyard.metrics.run.run_cost import PROBE as COST
 from steelyard.metrics.scores.vacuum import MEAN_SCORE
 from steelyard.probes.catalogue import section_of, told_whole
 from steelyard.stimuli.original import ORIGINAL
-from steelyard.wording import plural
 
-VACUUM, LADDER, CRITERION, NATURAL = "vacuum", "ladder", "criterion", "position"
+VACUUM, LADDER, NATURAL = "vacuum", "ladder", "position"
 """Probes of pairs, whose figures stand in sections by question."""
 ORDER = (
     *(ORDER_CONSISTENCY, FLIP_FIRST, FLIP_SECOND, ONE_SIDED_COMMIT, NO_PREFERENCE, NET_SLOT_PREFERENCE),
@@ -58,7 +57,7 @@ def _all(index: FigureRows) -> Iterator[Section]:
     yield _zero_point(index)
     yield _same_quality(index)
     yield _sensitivity(index)
-    yield _criterion(index)
+    yield criterion_shift(index)
     for protocol in index.protocols():
         yield _arm(index, protocol)
     yield _instrument(index)
@@ -88,7 +87,7 @@ def _same_quality(index: FigureRows) -> Section:
     here: Group = {"protocol": "base", "delta": 0, "kind": "same_subset"}
     rows = list(index.row(LADDER, RAW_FALSE_PREFERENCE, here, headline=True))
     for metric in (STABLE_CROSS_SENSITIVITY, POSITIONAL_FALSE_PREFERENCE):
-        rows += index.row(LADDER, metric, here, label=metric.plain, depth=1, headline=True)
+        rows += index.row(LADDER, metric, here, depth=1, headline=True)
         rows += _by_slot(index, metric, here)
     rows += index.row(LADDER, ONE_SIDED_COMMIT, here, depth=1)
     rows += _by_slot(index, ONE_SIDED_COMMIT, here)
@@ -110,7 +109,9 @@ def _sensitivity(index: FigureRows) -> Section:
     rows: list[Row] = []
     for step in index.steps(LADDER, TARGET_SENSITIVITY):
         group: Group = {"protocol": "base", "delta": step}
-        rows += index.row(LADDER, TARGET_SENSITIVITY, group, label=_apart(step), headline=step == 1)
+        rows += index.row(
+            LADDER, TARGET_SENSITIVITY, group, label=numbers.steps_apart(step), headline=step == 1
+        )
     rows += _all_steps(index, "base")
     rows += index.row(LADDER, DELTA75, {"protocol": "base"}, headline=True)
     return Section(titles.SENSITIVITY, "How often does it choose the better text?", tuple(rows))
@@ -119,39 +120,6 @@ def _sensitivity(index: FigureRows) -> Section:
 def _all_steps(index: FigureRows, protocol: str) -> Iterator[Row]:
     """A mixture that depends on the design, so a short report leaves it out."""
     return index.row(LADDER, TARGET_SENSITIVITY, {"protocol": protocol}, label="all steps", essential=False)
-
-
-def _criterion(index: FigureRows) -> Section:
-    rows: list[Row] = []
-    arms = [str(name) for name in index.values(CRITERION, CRITERION_SHIFT, "protocol")]
-    for protocol in arms:
-        rows += _shifts(index, protocol, named=len(arms) > 1)
-    question = "How many more ties does another tie instruction bring, and what does sensitivity pay?"
-    return Section("Criterion shift", question, tuple(rows))
-
-
-def _shifts(index: FigureRows, protocol: str, *, named: bool) -> Iterator[Row]:
-    """The shifts of one arm; where there are several, its first row names it and the others are its parts."""
-    for step in index.steps(CRITERION, CRITERION_SHIFT, protocol):
-        label = "same quality" if step == 0 else _apart(step)
-        first = named and step == 0
-        yield from index.row(
-            CRITERION,
-            CRITERION_SHIFT,
-            {"protocol": protocol, "delta": step},
-            label=f"{protocol}, equals" if first else label,
-            depth=int(named and not first),
-            essential=step in (0, 1),
-        )
-    extra: tuple[tuple[str, Metric, Group], ...] = (
-        ("vacuum", CRITERION_SHIFT, {"kind": "vacuum"}),
-        ("sensitivity", SENSITIVITY_SHIFT, {"delta": 1}),
-        ("sensitivity, all steps", SENSITIVITY_SHIFT, {}),
-    )
-    for label, metric, where in extra:
-        group: Group = {"protocol": protocol, **where}
-        shown = where == {"delta": 1}
-        yield from index.row(CRITERION, metric, group, label=label, depth=int(named), essential=shown)
 
 
 def _arm(index: FigureRows, protocol: str) -> Section:
@@ -164,7 +132,7 @@ def _arm(index: FigureRows, protocol: str) -> Section:
     for step in steps:
         group: Group = {"protocol": protocol, "delta": step}
         shown = step in (1, steps[-1])
-        rows += index.row(LADDER, TARGET_SENSITIVITY, group, label=_apart(step), essential=shown)
+        rows += index.row(LADDER, TARGET_SENSITIVITY, group, label=numbers.steps_apart(step), essential=shown)
     rows += _all_steps(index, protocol)
     rows += index.row(LADDER, DELTA75, {"protocol": protocol})
     title = f"{protocol.capitalize()} protocol"
@@ -234,7 +202,7 @@ def _failures(index: FigureRows) -> Section:
         for protocol in ("base", *index.protocols()):
             for probe in ("vacuum", LADDER, NATURAL):
                 words = probe if protocol == "base" else f"{probe}, {protocol}"
-                text = words if whole else f"{metric.label}, {words}"
+                text = words if whole else f"{metric.name}, {words}"
                 split += index.row(probe, metric, {"protocol": protocol}, label=text, depth=len(whole))
         needed = not whole or index.seen(split)
         rows += [*whole, *(replace(row, essential=needed) for row in split)]
@@ -258,12 +226,8 @@ def _rows_of(index: FigureRows, probe: str) -> tuple[Row, ...]:
         metric = metric_named(name)
         words = numbers.condition(dict(group - {BASE}))
         part = group > {BASE} and name in whole
-        label = words if part else metric.label if words == "all" else f"{metric.label}, {words}"
+        label = words if part else metric.label if words == "all" else f"{metric.name}, {words}"
         shown = (not metric.detail and not gathered) or probe == COST
         shown = shown and not index.free(probe, metric, group)
         rows += index.row(probe, metric, dict(group), label=label, depth=int(part), essential=shown)
     return tuple(rows)
-
-
-def _apart(step: float) -> str:
-    return f"{numbers.steps(step)} {plural(step, 'step')} apart"

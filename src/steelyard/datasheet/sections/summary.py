@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from steelyard.datasheet.datasheet import Datasheet, JudgeEntry, Reading
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.reading import Reading
 from steelyard.datasheet.sections.rows import Row, Section
 from steelyard.datasheet.sections.sections import sections
 from steelyard.datasheet.verdict import Verdict
@@ -61,6 +63,12 @@ class Summary:
     def reading_titles(self) -> tuple[str, ...]:
         """Titles of all readings, each once, in order of first appearance."""
         return tuple(dict.fromkeys(reading.title for reading in self.datasheet.readings))
+
+    @property
+    def measured_questions(self) -> str:
+        """`zero point, position, length`: what some judge has an answer to, each question once."""
+        answered = (reading.title for reading in self.datasheet.readings if reading.word != "undefined")
+        return ", ".join(dict.fromkeys(title.partition(",")[0].lower() for title in answered))
 
     def reading(self, judge: str, title: str) -> Reading | None:
         """One judge's reading under a title."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from steelyard.datasheet.datasheet import Datasheet, Reading
+from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.look_up import Figures
+from steelyard.datasheet.reading import Reading
 from steelyard.datasheet.verdict import CARE, NO_FAULT, TOO_LITTLE, UNFIT, Fact, Verdict
 from steelyard.datasheet.verdicts.facts import mostly_failed, plugged, sentence
 from steelyard.datasheet.verdicts.rules import FAULTS, RIGHT, Gravity, Rule

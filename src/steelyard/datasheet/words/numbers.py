@@ -21,30 +21,6 @@ _MINUS = "−"
 _NOTHING = 1e-12
 """What a number may lie off zero by rounding alone."""
 _LIMITS = {"left": "≤ ", "right": "> "}
-_ASCII = str.maketrans(
-    {
-        "−": "-",
-        "–": "-",
-        "—": "-",
-        "±": "+/-",
-        "≤": "<=",
-        "≥": ">=",
-        "→": "->",
-        "×": "x",
-        "√": "sqrt",
-        "²": "^2",
-        "∞": "inf",
-        "Δ": "D",
-        "κ": "kappa",
-        "ρ": "rho",
-        "α": "alpha",
-        "′": "'",
-        "’": "'",
-        "·": "|",
-        "…": "...",
-        "✓": "+",
-    }
-)
 
 
 def decimal(value: float, *, signed: bool = False) -> str:
@@ -69,6 +45,11 @@ def _rounds_away(size: float, digits: int) -> bool:
 def steps(value: float) -> str:
     """A quality step or another plain number, without needless zeros."""
     return f"{value:.2f}".rstrip("0").rstrip(".") if not math.isinf(value) else decimal(value)
+
+
+def steps_apart(step: float) -> str:
+    """A distance in quality: `1 step apart`."""
+    return f"{steps(step)} {plural(step, 'step')} apart"
 
 
 def dollars(number: float) -> str:
@@ -242,11 +223,6 @@ def _condition_word(key: str, content: str | float) -> str:
             return text
         case _:
             return f"{key.replace('_', ' ')} {text}"
-
-
-def ascii_only(text: str) -> str:
-    """The same text for an output that knows no Unicode."""
-    return text.translate(_ASCII).encode("ascii", "replace").decode("ascii")
 
 
 def _unit(estimate: Estimate) -> str:

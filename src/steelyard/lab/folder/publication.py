@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from steelyard.datasheet.assemble import assemble
-from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.results import Results
 from steelyard.lab.folder.authored_stimuli import AuthoredStimulus, tally
 from steelyard.lab.folder.datasheet_file import remove_datasheet, write_datasheet

@@ -12,7 +12,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.errors import CertificateError, ConfigError
 from steelyard.identity import content_hash, short_hash
 from steelyard.lab.gate.policy import Policy

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from steelyard.datasheet.comparison.rows import interval, probability
-from steelyard.datasheet.datasheet import JudgeEntry
+from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.errors import ConfigError, DataError
@@ -112,7 +112,7 @@ def _check(judge: str, row: Comparison, margin: float) -> Check:
     probe = probe_title(row.probe)
     head = Check(
         judge=judge,
-        rule=f"{metric_named(row.metric).label}: no drift beyond {margin:g}",
+        rule=f"{metric_named(row.metric).name}: no drift beyond {margin:g}",
         figure=f"{probe}, {numbers.condition(row.group)}" if row.group else probe,
         result=INCONCLUSIVE,
         found="undefined",

@@ -21,7 +21,7 @@ def ballots(scores: Mapping[str, Scores], tie: str = "low") -> Ballots:
     number = {name: index for index, name in enumerate(inputs)}
     votes = np.full((len(inputs), len(judges)), np.nan)
     labels = np.full(len(inputs), np.nan)
-    own, turned = (np.zeros(len(inputs), dtype=np.bool_) for _ in range(2))
+    own = np.zeros(len(inputs), dtype=np.bool_)
     clusters, scales = [""] * len(inputs), [""] * len(inputs)
     for column, judge in enumerate(judges):
         columns = scores[judge]
@@ -29,13 +29,11 @@ def ballots(scores: Mapping[str, Scores], tie: str = "low") -> Ballots:
         votes[rows, column] = _answers(columns, tie)
         labels[rows[columns.stimulus]] = columns.expected
         own[rows[columns.stimulus[columns.own_label]]] = True
-        turned[rows[columns.stimulus[columns.positive == 0]]] = True
         ends = zip(columns.low.tolist(), columns.high.tolist(), strict=True)
         for row, cluster, scale in zip(rows[columns.stimulus], columns.cluster, ends, strict=True):
             clusters[row], scales[row] = columns.clusters[cluster], f"{scale[0]}-{scale[1]}"
     names = tuple(sorted(set(scales)))
-    known = np.where(own, np.nan, labels)
-    return Ballots(votes, known, _numbers(clusters), judges, _numbers(scales), names, turned)
+    return Ballots(votes, np.where(own, np.nan, labels), _numbers(clusters), judges, _numbers(scales), names)
 
 
 def _numbers(names: Sequence[str]) -> Ints:

@@ -39,20 +39,11 @@ class Ballots:
     """Number of each item's scale: a 1 of one scale is no 1 of another."""
     scales: tuple[str, ...] = ()
     """Names of the scales, where they are known."""
-    failing: Mask | None = None
-    """True where the item is an agent's run and 0 says that it fails; None where there are no such items."""
 
     def where(self, mask: Mask) -> Ballots:
         """The items that the mask keeps."""
         columns = self.votes[mask], self.labels[mask], self.cluster[mask]
-        turned = None if self.failing is None else self.failing[mask]
-        return Ballots(*columns, self.judges, self.scale[mask], self.scales, turned)
-
-    @property
-    def positive(self) -> Ints:
-        """Yes/no answer of each item that is the positive one: 1, or that of a failing run."""
-        ones = np.ones(len(self.labels), dtype=np.int64)
-        return ones if self.failing is None else ones - self.failing
+        return Ballots(*columns, self.judges, self.scale[mask], self.scales)
 
     @property
     def heard(self) -> Ballots:

@@ -20,14 +20,12 @@ from steelyard.wording import plural
 JURY_FALSE_POSITIVE_RATE = Metric(
     "jury_false_positive_rate",
     "jury false positives",
-    "Yes/no inputs of the label 0 that the judges' common verdict calls 1; of agents' runs, passing ones "
-    "that it fails.",
+    "Yes/no inputs of the label 0 that the judges' common verdict calls 1.",
 )
 JURY_FALSE_NEGATIVE_RATE = Metric(
     "jury_false_negative_rate",
     "jury false negatives",
-    "Yes/no inputs of the label 1 that the judges' common verdict calls 0; of agents' runs, failing ones "
-    "that it passes.",
+    "Yes/no inputs of the label 1 that the judges' common verdict calls 0.",
 )
 JURY_ERROR_RATE = Metric(
     "jury_error_rate",
@@ -89,23 +87,21 @@ def accuracy(heading: Heading, metric: Metric, jury: Sitting, *notes: str) -> Es
 
 
 def error_rates(heading: Heading, jury: Sitting, *notes: str) -> list[Estimate]:
-    """Wrong verdicts on negative inputs, on positive ones, and on all; nothing without yes/no inputs."""
+    """Wrong verdicts on inputs of the label 0, of the label 1, and on all; nothing without yes/no inputs."""
     binary = jury.where(jury.votes.binary)
     if not len(binary.verdict):
         return []
     labels = binary.votes.labels
-    positive = labels == binary.votes.positive
-    subjects = (~positive, positive, np.ones(len(labels), dtype=np.bool_))
-    answer = int(binary.votes.positive[0])
+    subjects = (labels == 0, labels == 1, np.ones(len(labels), dtype=np.bool_))
     return [
-        _errors(heading, metric, binary.where(mask), label, notes)
-        for metric, mask, label in zip(ERRORS, subjects, (1 - answer, answer, answer), strict=True)
+        _errors(heading, metric, binary.where(mask), notes)
+        for metric, mask in zip(ERRORS, subjects, strict=True)
     ]
 
 
-def _errors(heading: Heading, metric: Metric, jury: Sitting, label: int, notes: Sequence[str]) -> Estimate:
+def _errors(heading: Heading, metric: Metric, jury: Sitting, notes: Sequence[str]) -> Estimate:
     if not len(jury.verdict):
-        return heading.undefined(metric, f"no input has the label {label}", "input")
+        return heading.undefined(metric, f"no input has the label {ERRORS.index(metric)}", "input")
     wrong = ~np.isnan(jury.verdict) & (jury.verdict != jury.votes.labels)
     bounds = (1 - float(jury.possibly.mean()), 1 - float(jury.surely.mean()))
     return _share(heading, metric, jury, wrong, bounds, notes)

@@ -56,8 +56,6 @@ class Scores:
     """True where that label is the judge's own verdict, which says nothing of the judge."""
     strength: Floats
     """Strength of a graded edit; NaN where there is none."""
-    positive: Ints
-    """Answer of a yes/no call that is the positive one: that of a failing run for runs of agents, else 1."""
     low: Ints
     """Low end of the call's scale; 0 for binary."""
     high: Ints
@@ -155,7 +153,6 @@ def collect_scores(observations: Iterable[Observation]) -> Scores:
         expected=shown.expected[row],
         own_label=seen.own_label[order],
         strength=shown.strength[row],
-        positive=shown.positive[row],
         low=low,
         high=high,
         items=tuple(shown.items[items].tolist()),

@@ -17,16 +17,24 @@ from steelyard.metrics.scores.columns import Ending, Scores
 from steelyard.metrics.stats.intervals import Span
 from steelyard.metrics.stats.tally import Tally
 
-WITHIN_ONE = Metric("within_one", "within one", "Scores at most one level from the label.", detail=True)
+WITHIN_ONE = Metric(
+    "within_one",
+    "within one",
+    "Scores at most one level from the label.",
+    plain="one level off at most",
+    detail=True,
+)
 FALSE_POSITIVE_RATE = Metric(
     "false_positive_rate",
     "false positive rate",
-    "Negatives that were scored positive; of agents' runs, passing ones that were failed.",
+    "Negatives that were scored positive.",
+    plain="passes what should fail",
 )
 FALSE_NEGATIVE_RATE = Metric(
     "false_negative_rate",
     "false negative rate",
-    "Positives that were scored negative; of agents' runs, failing ones that were passed.",
+    "Positives that were scored negative.",
+    plain="fails what should pass",
 )
 
 NO_LABELS = "no item has a reference label"
@@ -100,28 +108,23 @@ def within_one(heading: Heading, scores: Scores) -> Estimate:
 
 
 def false_rates(heading: Heading, scores: Scores) -> list[Estimate]:
-    """`false_positive_rate` among items whose label is negative, `false_negative_rate` among the others.
-
-    The positive answer is 1; of a run of an agent it is the answer that says that the run fails.
-    """
+    """`false_positive_rate` among items whose label is 0, `false_negative_rate` among those whose is 1."""
     rows = scores.where(scores.labelled)
-    positive = rows.expected == rows.positive
-    negatives, positives = rows.where(~positive), rows.where(positive)
-    answer = int(scores.positive[0]) if len(scores) else 1
+    negatives, positives = (rows.where(rows.expected == label) for label in (0.0, 1.0))
     return [
         _of_calls(
             heading,
             FALSE_POSITIVE_RATE,
             negatives,
-            negatives.decided & (negatives.score == negatives.positive),
-            reason=None if len(negatives) else unlabelled(scores, f"no item has the label {1 - answer}"),
+            negatives.decided & (negatives.score == 1),
+            reason=None if len(negatives) else unlabelled(scores, "no item has the label 0"),
         ),
         _of_calls(
             heading,
             FALSE_NEGATIVE_RATE,
             positives,
-            positives.decided & (positives.score != positives.positive),
-            reason=None if len(positives) else unlabelled(scores, f"no item has the label {answer}"),
+            positives.decided & (positives.score == 0),
+            reason=None if len(positives) else unlabelled(scores, "no item has the label 1"),
         ),
     ]
 
@@ -136,10 +139,10 @@ def lost_rates(heading: Heading, scores: Scores) -> list[Estimate]:
     return estimates
 
 
-def abstentions(scores: Scores, said: str) -> list[str]:
+def abstentions(scores: Scores, consequence: str) -> list[str]:
     """A remark on abstentions, where there are any."""
     count = abstained(scores)
-    return [f"{count} abstained, {said}"] if count else []
+    return [f"{count} abstained, {consequence}"] if count else []
 
 
 def abstained(scores: Scores) -> int:

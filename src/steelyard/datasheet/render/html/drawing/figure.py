@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import wraps
 
-from steelyard.datasheet.datasheet import Datasheet, JudgeEntry
-from steelyard.datasheet.sections.sections import CRITERION, LADDER, VACUUM
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.sections.criterion_shift import CRITERION
+from steelyard.datasheet.sections.sections import LADDER, VACUUM
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.short_names import short_names

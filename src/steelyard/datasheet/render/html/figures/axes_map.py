@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
+from steelyard.datasheet.render.html.drawing.axes import Axes, Bounds
 from steelyard.datasheet.render.html.drawing.figure import SAME_QUALITY, Figure, of_pairs
-from steelyard.datasheet.render.html.drawing.scatter import Axes, Bounds, Crowd, scatter
+from steelyard.datasheet.render.html.drawing.scatter import Crowd, scatter
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named

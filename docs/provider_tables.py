@@ -1,0 +1,56 @@
+"""Tables of the providers guide, from what providers say of themselves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from steelyard.providers.provider import PROVIDERS, provider_traits
+from steelyard.providers.quirks import TABLE
+from steelyard.providers.thinking import ROOM
+
+TABLES = re.compile(r"(?P<begin><!-- table: (?P<name>\w+) -->)\n.*?(?P<end><!-- end of table -->)", re.DOTALL)
+
+
+def filled(text: str) -> str:
+    """A page with its tables as they should be."""
+    rows = {"providers": _providers, "quirks": _quirks, "efforts": _efforts}
+    return re.sub(
+        r"<!-- table: (\w+) -->\n.*?<!-- end of table -->",
+        lambda mark: "\n".join(
+            (f"<!-- table: {mark[1]} -->", "", *rows[mark[1]](), "", "<!-- end of table -->")
+        ),
+        text,
+        flags=re.DOTALL,
+    )
+
+
+def _providers() -> Iterator[str]:
+    yield from ("| judge | what it is | reads from the environment |", "| :-- | :-- | :-- |")
+    for name in PROVIDERS.in_order():
+        traits = provider_traits(name)
+        if not traits.prompted or traits.in_turn:
+            continue
+        for example in traits.examples:
+            variables = ", ".join(f"`{variable}`" for variable in traits.environment)
+            yield f"| `{example.judge}` | {example.meaning} | {variables or 'nothing'} |"
+
+
+def _quirks() -> Iterator[str]:
+    yield from (
+        "| names that begin with | not sent, or sent otherwise | thinks by itself |",
+        "| :-- | :-- | :-- |",
+    )
+    for pattern, quirks in TABLE:
+        refused = ", ".join(f"`{name}`" for name in sorted(quirks.refuses)) or "nothing"
+        shown = pattern.replace("|", "\\|")
+        yield f"| `{shown}` | {refused} | {'yes' if quirks.thinks else 'no'} |"
+
+
+def _efforts() -> Iterator[str]:
+    yield from ("| `effort` | tokens beside `max_tokens` |", "| :-- | --: |")
+    yield from (f"| `{effort}` | {room:,} |" for effort, room in ROOM.items())
+
+
+ROWS = {"providers": _providers, "quirks": _quirks, "efforts": _efforts}
+"""Tables by the names of their marks."""

@@ -1,0 +1,48 @@
+"""A judge as a datasheet names it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from steelyard.json_body import from_body
+from steelyard.wording import counted
+
+
+@dataclass(frozen=True)
+class JudgeEntry:
+    """A judge as the datasheet names it."""
+
+    name: str
+    """Name on the datasheet."""
+    model: str
+    """`provider/model`."""
+    baseline: bool
+    """True for the dumb baselines."""
+    protocols: Mapping[str, str]
+    """Protocol name to fingerprint."""
+    members: tuple[str, ...] = ()
+    """Judges that are asked in its place, where it is made of others."""
+    calls_per_verdict: int = 1
+    """Calls that a verdict takes."""
+
+    @property
+    def made(self) -> str:
+        """The model; of a judge made of others, whom it asks and how often."""
+        if not self.members:
+            return self.model
+        each = counted(self.calls_per_verdict, "call")
+        return f"{self.model} of {', '.join(self.members)}; {each} per verdict"
+
+    def to_json(self) -> dict[str, Any]:
+        """One entry under `judges` in `datasheet.json`; what it is made of where it is made of others."""
+        body = {**vars(self), "protocols": dict(self.protocols), "members": list(self.members)}
+        if not self.members:
+            del body["members"], body["calls_per_verdict"]
+        return body
+
+    @classmethod
+    def from_json(cls, body: Any, where: str = "") -> JudgeEntry:
+        """The judge that was written."""
+        return from_body(cls, body, where)

@@ -1,0 +1,39 @@
+"""What reports say of the run itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from steelyard.wording import counted
+
+
+def partial_words(asked: int, planned: int) -> str:
+    """How reports name a run some of whose calls were never asked."""
+    return f"Partial: {asked:,} of {counted(planned, 'call')}"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The calls of one judge of a partial run."""
+
+    asked: int
+    """Calls that ended in a reply, or failed for good."""
+    planned: int
+    """Calls that the plan asks for."""
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What reports say of the run itself; by default every call was asked, as it was meant."""
+
+    partial: bool = False
+    """True where some calls were never asked."""
+    asked: int = 0
+    """Calls that were."""
+    planned: int = 0
+    """Calls that the plan asks for."""
+    unfinished: Mapping[str, Asked] = field(default_factory=dict)
+    """Judges some of whose calls were never asked."""
+    refused: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Judge to the sampling fields that its server would not take, with the calls made without."""
