@@ -38,6 +38,7 @@ ACCURACY_GAIN = Metric(
     "accuracy_gain",
     "over best baseline",
     "Accuracy minus that of the best rule that reads nothing: a constant answer, or a baseline of the run.",
+    plain="beats reading nothing",
     signed=True,
     direction=HIGH,
 )
@@ -45,6 +46,7 @@ ERROR_GAIN = Metric(
     "error_gain",
     "over best baseline",
     "Levels by which scores lie nearer to the label than those of the best rule that reads nothing.",
+    plain="nearer than reading nothing",
     signed=True,
     direction=HIGH,
 )

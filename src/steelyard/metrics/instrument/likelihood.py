@@ -20,26 +20,35 @@ from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.sensitivity import on_ladder
 
 RESOLUTION = Metric(
-    "resolution", "resolution", "Signal per quality step in units of the judge's noise, from the joint fit."
+    "resolution",
+    "resolution",
+    "Signal per quality step in units of the judge's noise, from the joint fit.",
+    plain="signal per step",
 )
 POSITION_BIAS = Metric(
     "position_bias",
     "position bias",
     "Constant push towards slot 1 in units of the judge's noise, from the joint fit.",
+    plain="push to slot 1",
     signed=True,
 )
 TIE_THRESHOLD = Metric(
     "tie_threshold",
     "tie threshold",
     "Signal needed before the judge names a winner, in units of its noise, from the joint fit.",
+    plain="signal before it decides",
 )
 SURFACE_SENSITIVITY = Metric(
     "surface_sensitivity",
     "surface sensitivity",
     "Spread of the push that a pair's wording gives, in units of the judge's noise, from the joint fit.",
+    plain="push of a wording",
 )
 LAPSE_RATE = Metric(
-    "lapse_rate", "lapse rate", "Share of answers unrelated to the texts, from the joint fit."
+    "lapse_rate",
+    "lapse rate",
+    "Share of answers unrelated to the texts, from the joint fit.",
+    plain="answers at random",
 )
 
 NODES = 31

@@ -36,9 +36,13 @@ DPRIME = Metric(
     "dprime",
     "d′",
     "Distance between the two orders in units of the judge's noise; at the ceiling it is only a bound.",
+    plain="signal over noise",
 )
 DPRIME_2AFC = Metric(
-    "dprime_2afc", "d′ (2AFC)", "d′ divided by √2, the form used for two-alternative forced choice."
+    "dprime_2afc",
+    "d′ (2AFC)",
+    "d′ divided by √2, the form used for two-alternative forced choice.",
+    plain="signal over noise, forced",
 )
 
 ONE_SIDE = "the better candidate stood in one slot only"

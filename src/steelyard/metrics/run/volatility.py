@@ -24,6 +24,7 @@ ACCURACY_SD = Metric(
     "accuracy_sd",
     "volatility",
     "Standard deviation of accuracy over probes; part of it is sampling, as the note says.",
+    plain="differs between probes",
     estimated=False,
 )
 ACCURACY_SD_SAMPLING = Metric(

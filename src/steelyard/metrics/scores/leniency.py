@@ -41,6 +41,7 @@ LENIENCY = Metric(
     "leniency",
     "Errors upward beyond errors downward: half of (false positive rate − false negative rate); for scores "
     "the mean distance above the label as a share of the scale. Above zero the judge is lenient.",
+    plain="errs upward",
     signed=True,
 )
 PASS_RATE = Metric(

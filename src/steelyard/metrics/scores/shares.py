@@ -17,12 +17,24 @@ from steelyard.metrics.scores.columns import Ending, Scores
 from steelyard.metrics.stats.intervals import Span
 from steelyard.metrics.stats.tally import Tally
 
-WITHIN_ONE = Metric("within_one", "within one", "Scores at most one level from the label.", detail=True)
+WITHIN_ONE = Metric(
+    "within_one",
+    "within one",
+    "Scores at most one level from the label.",
+    plain="one level off at most",
+    detail=True,
+)
 FALSE_POSITIVE_RATE = Metric(
-    "false_positive_rate", "false positive rate", "Negatives that were scored positive."
+    "false_positive_rate",
+    "false positive rate",
+    "Negatives that were scored positive.",
+    plain="passes what should fail",
 )
 FALSE_NEGATIVE_RATE = Metric(
-    "false_negative_rate", "false negative rate", "Positives that were scored negative."
+    "false_negative_rate",
+    "false negative rate",
+    "Positives that were scored negative.",
+    plain="fails what should pass",
 )
 
 NO_LABELS = "no item has a reference label"

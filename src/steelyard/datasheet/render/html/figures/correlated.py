@@ -11,7 +11,7 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.panel.error_correlation import ERROR_CORRELATION
 
 TITLE = "Errors in common"
-HEADER = ("judges", ERROR_CORRELATION.label, "inputs")
+HEADER = ("judges", ERROR_CORRELATION.name, "inputs")
 CAPTION = (
     "Correlation of the errors of two judges over the same labelled inputs. At 1 they are one judge and a "
     "jury of them gains nothing; near 0 it gains most. Brown is below zero."

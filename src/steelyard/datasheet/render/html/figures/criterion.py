@@ -37,7 +37,7 @@ from steelyard.trials.builtin_prompts import GRADED
 
 TITLE, CURVE_TITLE = "Criterion trade-off", "Operating curve"
 RAW, DARK, TARGET = (
-    metric_named(metric).label for metric in (RAW_FALSE_PREFERENCE.id, DARK_CURRENT.id, TARGET_SENSITIVITY.id)
+    metric_named(metric).name for metric in (RAW_FALSE_PREFERENCE.id, DARK_CURRENT.id, TARGET_SENSITIVITY.id)
 )
 FIRST_STEP, ALL_STEPS = f"{TARGET}, 1 step", f"{TARGET}, all steps"
 COLUMNS: dict[str, tuple[str, str, dict[str, str | float]]] = {
@@ -47,7 +47,7 @@ COLUMNS: dict[str, tuple[str, str, dict[str, str | float]]] = {
     ALL_STEPS: (TARGET_SENSITIVITY.id, "ladder", {}),
 }
 """Column to metric, probe and condition, in pairs of what is drawn across and up."""
-SHIFT = f"{metric_named('criterion_shift').label}, same quality"
+SHIFT = f"{metric_named('criterion_shift').name}, same quality"
 CAPTION = (
     "The best place is the upper left corner. An arrow runs from the base protocol to a stricter one: left "
     "is fewer false preferences, down is real differences lost in ties."

@@ -20,6 +20,7 @@ from steelyard.datasheet.sections.summary import Summary, even_groups
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.datasheet.words.signs import MARKS
+from steelyard.datasheet.words.verdict_text import capital
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import Metric
@@ -62,7 +63,7 @@ def heatmap(summary: Summary, metric: str, caption: str) -> Figure | None:
     shares = _Shares.of(summary, metric)
     if not any(numbers.defined(estimate) for estimate in shares.found.values()):
         return None
-    title = f"{metric_named(metric).label.capitalize()} by probe"
+    title = f"{capital(metric_named(metric).name)} by probe"
     panels = []
     for judges in shares.parts():
         description = spoken(shares.header(judges), shares.rows(judges))
