@@ -16,10 +16,7 @@ from steelyard.trials.trial import Trial, trial_key
 
 def insert_prompt(connection: sqlite3.Connection, call: Call) -> None:
     """Keep what is said to the model, once for all calls that say it."""
-    prompt = {"messages": call.messages, "decoding": call.decoding}
-    connection.execute(
-        "INSERT OR IGNORE INTO prompts VALUES (?, ?)", (call.prompt_hash, canonical_json(prompt))
-    )
+    connection.execute("INSERT OR IGNORE INTO prompts VALUES (?, ?)", (call.prompt_hash, call.prompt_body))
 
 
 def insert_reply(connection: sqlite3.Connection, trial: Trial, row: tuple[Any, ...]) -> None:
