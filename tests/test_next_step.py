@@ -214,3 +214,11 @@ def test_rows_without_labels_are_to_be_labelled(command: Command, tmp_path: Path
 def test_one_class_alone_asks_for_the_other(command: Command, tmp_path: Path) -> None:
     verdict = labelled(tmp_path / "one", "planted/rater?sensitivity=1&noise=0", "1 " * 12, command)
     assert "add rows of the label that is missing" in verdict["next"]
+    body = json.loads((tmp_path / "one" / "datasheet.json").read_text(encoding="utf-8"))
+    agreement = next(
+        e for e in body["estimates"] if e["metric"] == "kappa" and e["judge"] == verdict["judge"]
+    )
+    assert (agreement["value"], agreement["intervals"]) == (None, [])
+    assert agreement["note"] == "every label and every score is the same"
+    # What was not measured fails no judge.
+    assert command("gate", str(tmp_path / "one"), "--policy", "smoke").code == 4

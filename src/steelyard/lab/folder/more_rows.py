@@ -12,6 +12,8 @@ from steelyard.metrics.common import ACCURACY, KAPPA
 from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import UNDERPOWERED
+from steelyard.metrics.scores.against_labels import AGREE_CONSTANT, QWK
+from steelyard.metrics.scores.floor import CONSTANT_LABELS
 from steelyard.metrics.stats.foresight import half_width
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
@@ -23,6 +25,8 @@ EXPECTED = 0.8
 """Accuracy that a judge is expected to have before anything is known."""
 RIGHT = (KAPPA.id, ACCURACY_GAIN.id, ERROR_GAIN.id)
 """Figures that say whether a judge tells good from bad."""
+BEYOND_CHANCE = (KAPPA.id, QWK.id)
+"""Figures that labels of one kind leave undefined."""
 MOST = 1_000_000
 """Rows beyond which a figure practically lies on its limit."""
 
@@ -43,7 +47,7 @@ def more_rows(sheet: Datasheet, judge: str) -> Wanted | None:
     if not any(e.metric == ACCURACY.id and defined(e) for e in own):
         width = decimal(half_width(EXPECTED, FIRST))
         return Wanted(f"label about {FIRST} rows, which show an accuracy of {EXPECTED:g} to within ±{width}")
-    if not any(e.metric in RIGHT and e.finding is not None for e in own):
+    if any(e.metric in BEYOND_CHANCE and e.note in (CONSTANT_LABELS, AGREE_CONSTANT) for e in own):
         return Wanted("add rows of the label that is missing, as many as there are of the other", 2.0)
     open_ones = [(rows, e) for e in own if (rows := _rows(e)) is not None]
     main = [each for each in open_ones if each[1].metric in RIGHT]
