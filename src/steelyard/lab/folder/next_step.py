@@ -72,9 +72,9 @@ class _Path:
         if run.partial:
             unread = verdict.word == UNFIT and _of_failures(verdict)
             purpose = f"{TRY_FIRST}, then finish the run" if unread else "finish the run"
-            return self._resumed(verdict, purpose, run.planned - run.asked)
+            return self._resumed(verdict, purpose, self._unanswered)
         if verdict.word == TOO_LITTLE and _of_failures(verdict):
-            return self._resumed(verdict, "have the failed calls asked again", None)
+            return self._resumed(verdict, "have the failed calls asked again", self._unanswered)
         cured = verdict.word in (UNFIT, CARE)
         own = self._study.source is not None
         profile = self._study.profile if own else self._size(cured)
@@ -93,6 +93,13 @@ class _Path:
             return replace(verdict, next=GATE)
         size = f"measure at {profile} size"
         return self._measured(verdict, f"after the change, {size}" if cured else size, profile)
+
+    @property
+    def _unanswered(self) -> int | None:
+        """Calls that the same command makes: those that were never asked, and those that failed."""
+        run = self.sheet.facts
+        left = run.planned - int(self.sheet.run.get("calls") or 0)
+        return left if left > 0 else None
 
     @property
     def _study(self) -> Study:
