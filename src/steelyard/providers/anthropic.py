@@ -17,7 +17,7 @@ from steelyard.providers.http_endpoint import Server
 from steelyard.providers.http_errors import excerpt, printable
 from steelyard.providers.http_provider import HttpProvider
 from steelyard.providers.options import Line
-from steelyard.providers.thinking import ThinkingOptions
+from steelyard.providers.thinking import ThinkingOptions, thinking_room
 from steelyard.providers.token_count import count
 from steelyard.providers.traits import Example, Traits
 from steelyard.trials.presentation import Presentation
@@ -59,6 +59,8 @@ class Anthropic(HttpProvider):
     cools_thoughts = False
     traits = Traits(
         options=AnthropicOptions,
+        room=thinking_room,
+        batch_price=0.5,
         environment=(ANTHROPIC.key_variable, ANTHROPIC.url_variable),
         examples=(
             Example("anthropic/NAME", "Claude, by Anthropic's messages; needs ANTHROPIC_API_KEY"),

@@ -29,6 +29,7 @@ class OpenAI(ChatCompletions):
     traits = replace(
         ChatCompletions.traits,
         options=OpenAIOptions,
+        batch_price=0.5,
         environment=(OPENAI.key_variable, OPENAI.url_variable),
         examples=(
             Example("openai/NAME", "chat completions; needs OPENAI_API_KEY; OPENAI_BASE_URL is honoured"),
