@@ -7,11 +7,14 @@ reference at platform.claude.com/docs, and the types of the public Python SDK th
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 from pydantic import Field as Default
 from yarl import URL
 
+from steelyard.providers.anthropic_batches import AnthropicBatches
+from steelyard.providers.batches import Batches
 from steelyard.providers.dialect import Dialect, Field
 from steelyard.providers.http_endpoint import Server
 from steelyard.providers.http_errors import excerpt, printable
@@ -60,6 +63,7 @@ class Anthropic(HttpProvider):
     traits = Traits(
         options=AnthropicOptions,
         room=thinking_room,
+        batch=True,
         batch_price=0.5,
         environment=(ANTHROPIC.key_variable, ANTHROPIC.url_variable),
         examples=(
@@ -79,6 +83,11 @@ class Anthropic(HttpProvider):
     async def open(self) -> None:
         """Find the key and make the session."""
         await self.wire.open("x-api-key", before="", anthropic_version=VERSION)
+
+    def batches(self, folder: Path) -> Batches:
+        """By message batches."""
+        del folder
+        return AnthropicBatches(self.wire)
 
     def address(self) -> URL:
         """Where calls go."""

@@ -112,6 +112,8 @@ class Traits:
     """Environment variables that are read."""
     prices: str = ""
     """Name of the vendor in the table of prices, where the provider's is another."""
+    batch: bool = False
+    """Calls can be handed in together and are answered later."""
     batch_price: float = 1.0
     """Share of the price that the vendor takes for calls in a batch."""
     room: Callable[[str, Mapping[str, Any]], int] = no_room

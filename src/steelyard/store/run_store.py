@@ -9,8 +9,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from steelyard.identity import canonical_json, content_hash
-from steelyard.store import authoring, plan, trials
+from steelyard.store import authoring, batches, plan, trials
 from steelyard.store.authoring import AuthoredRow, StoredExchange
+from steelyard.store.batches import StoredBatch
 from steelyard.store.connection import connected, snapshot, transaction, usable
 from steelyard.store.plan import PlannedTrial
 from steelyard.store.replies import StoredFailure, StoredReply, reply_body
@@ -66,6 +67,10 @@ class RunStore:
 
         await self._writer.submit(write)
 
+    async def save_batch(self, batch: StoredBatch) -> None:
+        """Return when the batch, or what became of it, is on disk."""
+        await self._writer.submit(lambda connection: batches.insert(connection, batch))
+
     async def save_authored(self, rows: Sequence[AuthoredRow]) -> None:
         """Return when all the stimuli are on disk; none is there before."""
         await self._writer.submit(lambda connection: authoring.insert_authored(connection, rows))
@@ -118,6 +123,11 @@ class RunStore:
         """Every stimulus that was written for the study, by id."""
         with self._usable():
             return authoring.read_authored(self._reader)
+
+    def batches(self, judge: str) -> list[StoredBatch]:
+        """Calls of a judge that were handed in together, in order."""
+        with self._usable():
+            return list(batches.read(self._reader, judge))
 
     @property
     def study(self) -> str | None:
