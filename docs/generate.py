@@ -22,6 +22,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 
 import click
@@ -31,8 +32,10 @@ import provider_tables
 from steelyard import errors
 from steelyard.cli.examples import EXAMPLES
 from steelyard.cli.main import COMMANDS, cli
-from steelyard.datasheet.words.glossary import declared
+from steelyard.datasheet.words.glossary import declared, metric_named
+from steelyard.datasheet.words.numbers import condition
 from steelyard.lab.folder.run_folder import RUNS
+from steelyard.lab.gate.policy import SHIPPED, VALID_FOR, Policy, find_policy
 from steelyard.lab.study.study_probes import DEFAULT_PROBES
 from steelyard.metrics.metric import Metric
 from steelyard.probes.catalogue import installed, metrics_of
@@ -47,6 +50,7 @@ PROVIDERS_GUIDE = DOCS / "guides" / "providers.md"
 WIDTH = "104"
 
 COVERAGE = re.compile(r"(?<=<!-- coverage -->\n).*?(?=<!-- end of coverage -->)", re.DOTALL)
+POLICIES = re.compile(r"(?<=<!-- policies -->\n).*?(?=<!-- end of policies -->)", re.DOTALL)
 SHOWN = re.compile(r"<!-- shown: (?P<what>[^\n]+?) -->\n```console\n(?P<body>.*?)```\n", re.DOTALL)
 
 
@@ -58,6 +62,7 @@ def pages() -> dict[Path, str]:
         DOCS / "metrics.md": metrics_page(),
         DOCS / "calibration.md": coverage_tables.page(),
         DOCS / "concepts.md": concepts_page(),
+        DOCS / "guides" / "gate-a-release.md": gate_page(),
         PROVIDERS_GUIDE: provider_tables.filled(PROVIDERS_GUIDE.read_text(encoding="utf-8")),
     }
     for path in (DOCS.parent / "README.md", *sorted(DOCS.rglob("*.md"))):
@@ -105,6 +110,51 @@ def concepts_page() -> str:
     """The page on concepts with the coverage that was last simulated."""
     text = (DOCS / "concepts.md").read_text(encoding="utf-8")
     return COVERAGE.sub(lambda _: f"\n{coverage_tables.summary()}\n", text)
+
+
+def gate_page() -> str:
+    """The guide to gates, with the policies that are shipped side by side."""
+    text = (DOCS / "guides" / "gate-a-release.md").read_text(encoding="utf-8")
+    return POLICIES.sub(lambda _: policy_table(), text)
+
+
+def policy_table() -> str:
+    """A row for each figure that some shipped policy limits, a column for each policy."""
+    policies = {name: find_policy(name) for name in SHIPPED}
+    metrics = dict.fromkeys(rule.metric for policy in reversed(policies.values()) for rule in policy.rules)
+    heads = [policy_head(name) for name in SHIPPED]
+    limits = {metric: [_limits(policy, metric) for policy in policies.values()] for metric in metrics}
+    rows = [
+        ["figure", *(f"`{name}`" for name in SHIPPED)],
+        [":--"] * (len(SHIPPED) + 1),
+        ["for", *(use for use, _ in heads)],
+        ["decidable on", *(size for _, size in heads)],
+        *([_limited(metric), *told] for metric, told in limits.items()),
+        ["a certificate holds", *(str(policy.body[VALID_FOR]) for policy in policies.values())],
+    ]
+    return "\n" + "".join(f"| {' | '.join(row)} |\n" for row in rows) + "\n"
+
+
+def policy_head(name: str) -> tuple[str, str]:
+    """What a shipped policy is for, and what it can be decided on: the comment that its file begins with."""
+    text = (files("steelyard.lab.gate") / "policies" / f"{name}.yaml").read_text(encoding="utf-8")
+    use, _, size = text.splitlines()[0].removeprefix("# ").rstrip(".").partition(": decidable on ")
+    return use[:1].lower() + use[1:], size
+
+
+def _limited(metric: str) -> str:
+    return f"`{metric}`: {metric_named(metric).name}"
+
+
+def _limits(policy: Policy, metric: str) -> str:
+    """`≥ 0.8 at Δ1`, `−0.25 to 0.25`, or a dash."""
+    told = []
+    for rule in (rule for rule in policy.rules if rule.metric == metric):
+        both = rule.low is not None and rule.high is not None
+        low, high = (f"{end:g}".replace("-", "−") if end is not None else "" for end in (rule.low, rule.high))
+        limits = f"{low} to {high}" if both else f"≥ {low}" if low else f"≤ {high}"
+        told.append(f"{limits} at {condition(rule.group)}" if rule.group else limits)
+    return "; ".join(told) or "–"
 
 
 def _shown(match: re.Match[str]) -> str:

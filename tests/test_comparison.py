@@ -16,8 +16,8 @@ from statsmodels.stats.multitest import multipletests
 from steelyard.datasheet.comparison.sheet import ComparisonSheet, Side
 from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.comparison.family import compare, read_together
-from steelyard.metrics.comparison.outcomes import outcomes
 from steelyard.metrics.comparison.paired import Paired
+from steelyard.metrics.comparison.unit_events import unit_events
 from steelyard.metrics.comparison.units import Dropped
 from steelyard.metrics.stats import mcnemar
 from steelyard.metrics.stats.intervals import Z, tango, wilson
@@ -71,7 +71,9 @@ def row(rows: Sequence[Comparison], metric: str, probe: str | None = None) -> Co
 
 def compared(first: Sequence[Observation], second: Sequence[Observation], margin: float = 0.1):
     return compare(
-        outcomes(first, lambda s: s.id, metrics_of), outcomes(second, lambda s: s.id, metrics_of), margin
+        unit_events(first, lambda s: s.id, metrics_of),
+        unit_events(second, lambda s: s.id, metrics_of),
+        margin,
     ).rows
 
 
@@ -94,7 +96,7 @@ def test_mid_p_by_hand() -> None:
     assert mcnemar.mid_p(0, 0) == pytest.approx(1.0)
 
 
-@quiet
+@settings(max_examples=12)  # statsmodels collects garbage at each call
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
 def test_holm_is_that_of_statsmodels(probabilities: list[float]) -> None:
     expected = multipletests(probabilities, method="holm")[1]
@@ -354,7 +356,7 @@ def graded(number: int, label: str | None, verdict: str, *, own: bool = False) -
 
 
 def by_text(first: Sequence[Observation], second: Sequence[Observation]) -> Sequence[Comparison]:
-    return compare(*(outcomes(side, lambda s: s.shown_hash, metrics_of) for side in (first, second))).rows
+    return compare(*(unit_events(side, lambda s: s.shown_hash, metrics_of) for side in (first, second))).rows
 
 
 def test_texts_with_other_references_are_told_as_such() -> None:

@@ -77,7 +77,7 @@ def test_the_answer_comes_first_with_the_better_share_first() -> None:
         "A is better in accuracy (0.97 against 0.81, by 0.16 [0.11, 0.21])."
     ]
     assert told(row("dark_current", 0.5, 0.1, probe="vacuum")) == [
-        "B is better in dark current (0.10 against 0.50, by 0.40 [0.35, 0.45])."
+        "B is better in “reacts to nothing” (dark current; 0.10 against 0.50, by 0.40 [0.35, 0.45])."
     ]
 
 
@@ -87,8 +87,10 @@ def test_each_may_be_better_in_something_and_some_differences_have_no_better() -
         row("target_sensitivity", 0.5, 0.9),
         row("tie_rate", 0.1, 0.3),
     )
-    assert first.startswith("Each is better in something: A is better in dark current (0.10 against 0.50")
-    assert ", while B is better in target sensitivity (0.90 against 0.50" in first
+    assert first.startswith(
+        "Each is better in something: A is better in “reacts to nothing” (dark current; 0.10 against 0.50"
+    )
+    assert ", while B is better in “chooses the better text” (target sensitivity; 0.90 against 0.50" in first
     assert second == "They also differ in tie rate (A 0.10, B 0.30)."
 
 
@@ -99,9 +101,10 @@ def test_what_is_alike_and_what_is_open_are_told_apart() -> None:
     )
     assert sentences == [
         "Neither is shown to be better.",
-        "Alike within ±0.1: dark current.",
+        "Alike within ±0.1: “reacts to nothing” (dark current).",
         # Half the detectable difference takes four times the rows: 300 beside the 100.
-        "Not told apart: target sensitivity (+0.10; about 300 more rows would show that).",
+        "Not told apart: “chooses the better text” (target sensitivity; +0.10; "
+        "about 300 more rows would show that).",
     ]
 
 
@@ -114,7 +117,8 @@ def test_no_number_is_given_where_more_units_would_not_help() -> None:
 def test_a_sentence_names_one_figure_of_a_metric_and_counts_the_rest() -> None:
     steps = [row("target_sensitivity", 0.5, 0.9, group={"protocol": "base", "delta": d}) for d in (1, 2, 3)]
     assert told(*steps)[0].endswith(
-        "target sensitivity, Δ1 (0.90 against 0.50, by 0.40 [0.35, 0.45]); 2 more figures."
+        "“chooses the better text, Δ1” (target sensitivity; 0.90 against 0.50, by 0.40 [0.35, 0.45]); "
+        "2 more figures."
     )
 
 
@@ -126,7 +130,9 @@ def test_the_main_figure_is_named_first_though_others_of_its_metric_come_last() 
         row("accuracy", 0.9, 0.8, probe="stochastic_stability"),
     )
     assert said[0].startswith("A is better in accuracy, Same input again (0.90 against 0.80, by 0.10 [0.05")
-    assert said[0].endswith("; dark current (0.10 against 0.50, by 0.40 [0.35, 0.45]); 1 more figure.")
+    assert said[0].endswith(
+        "; “reacts to nothing” (dark current; 0.10 against 0.50, by 0.40 [0.35, 0.45]); 1 more figure."
+    )
 
 
 def test_main_figures_come_first_whatever_the_order() -> None:
@@ -145,9 +151,9 @@ def test_a_comparison_begins_with_its_answer_also_in_json() -> None:
     sides = [Side(name, "planted/coin", "run", "sha256:0") for name in ("mine", "theirs")]
     sheet = ComparisonSheet(*sides, "content", 0.1, "0", (row("dark_current", 0.5, 0.1, probe="vacuum"),))
     assert sheet.answer() == [
-        "B (theirs) is better in dark current (0.10 against 0.50, by 0.40 [0.35, 0.45])."
+        "B (theirs) is better in “reacts to nothing” (dark current; 0.10 against 0.50, by 0.40 [0.35, 0.45])."
     ]
     assert sheet.to_json()["answer"] == sheet.answer()
     assert replace(sheet, rows=()).answer() == []
     long = replace(sheet, first=replace(sides[0], judge="x" * 40))
-    assert long.answer()[0].startswith("B is better in dark current")
+    assert long.answer()[0].startswith("B is better in “reacts to nothing”")

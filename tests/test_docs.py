@@ -15,6 +15,7 @@ import yaml
 
 from commands import Command
 from docs_pages import PAGES, ROOT, blocks, name
+from steelyard.lab.gate.policy import SHIPPED, VALID_FOR, find_policy
 from steelyard.lab.study.role_config import parse_roles
 from steelyard.lab.study.task_config import TaskConfig
 from steelyard.probes.probe import PROBES, Design, Showing
@@ -59,6 +60,25 @@ def test_outputs_shown_in_the_pages_are_what_the_commands_print(generator: Modul
     assert len(made) > 1
     for path, text in made.items():
         assert read(path) == text, f"{path.name} is out of date: run `make docs`"
+
+
+def test_the_guide_shows_every_limit_of_the_shipped_policies() -> None:
+    table = read(DOCS / "guides" / "gate-a-release.md").partition("<!-- policies -->")[2]
+    header, _, *rows = table_rows(table.partition("<!-- end")[0])
+    shown = {
+        row[0].split("`")[1]: dict(zip(header[1:], row[1:], strict=True)) for row in rows if "`" in row[0]
+    }
+    for policy in SHIPPED:
+        column, body = f"`{policy}`", dict(find_policy(policy).body)
+        body.pop(VALID_FOR)
+        for metric, rule in body.items():
+            numbers = re.findall(r"−?\d+\.\d+", shown[metric][column])
+            assert sorted(float(n.replace("−", "-")) for n in numbers) == sorted(
+                rule[side] for side in ("min", "max") if side in rule
+            )
+            assert ("Δ1" in shown[metric][column]) == (rule.get("delta") == 1)
+        absent = [metric for metric in shown if metric not in body]
+        assert all(shown[metric][column] == "–" for metric in absent)
 
 
 def slug(heading: str) -> str:

@@ -36,9 +36,12 @@ def test_a_row_that_nobody_has_is_left_out_and_told_once() -> None:
     summary = summarise(undefined("delta75"))
     (fold,) = [fold for fold in folds(summary) if fold.section.title == "Sensitivity"]
     assert "75 % threshold" not in [row.label for row in fold.section.rows]
-    assert fold.absent == {GONE: ("75 % threshold",)}
+    assert fold.absent == {GONE: ("smallest step seen (75 % threshold)",)}
     words = " ".join(re.sub(r"<[^>]+>", " ", html.render(undefined("delta75"))).split())
-    assert words.count(f"Left out, undefined for every judge: 75 % threshold ({GONE}).") >= 1
+    assert (
+        words.count(f"Left out, undefined for every judge: smallest step seen (75 % threshold) ({GONE}).")
+        >= 1
+    )
 
 
 def test_a_row_with_parts_that_somebody_has_stays() -> None:

@@ -199,8 +199,8 @@ def test_a_wrong_policy_is_one_sentence(tmp_path: Path, text: str, told: str) ->
 def test_a_list_of_limits_for_one_metric() -> None:
     rules = policy({"target_sensitivity": [{"delta": 1, "min": 0.8}, {"delta": 2, "min": 0.9}]}).rules
     assert [str(rule) for rule in rules] == [
-        "target sensitivity, Δ1: at least 0.8",
-        "target sensitivity, Δ2: at least 0.9",
+        "chooses the better text (target sensitivity), Δ1: at least 0.8",
+        "chooses the better text (target sensitivity), Δ2: at least 0.9",
     ]
 
 
@@ -388,7 +388,7 @@ def test_drift_against_a_reference(tmp_path: Path, lenient: Path) -> None:
     together, drift = decision.checks[-2:]
     assert (together.result, together.rule) == ("FAIL", "all figures together: no drift shown")
     assert together.reason == "the judge reads differently"
-    assert (drift.result, drift.rule) == ("FAIL", "dark current: no drift beyond 0.1")
+    assert (drift.result, drift.rule) == ("FAIL", "reacts to nothing (dark current): no drift beyond 0.1")
     assert drift.found.startswith("+0.33 [")
     assert drift.value == pytest.approx(1 / 3)
     assert (drift.low or 0) < 1 / 3 < (drift.high or 0)
@@ -437,7 +437,7 @@ def test_hostile_names_stay_text(tmp_path: Path, lenient: Path) -> None:
     assert root[0].get("name") == name
     text = summary.render(decision)
     assert "<b>" not in text.replace("\\<b\\>", "")
-    rows = [line for line in text.splitlines() if line.startswith("| dark")]
+    rows = [line for line in text.splitlines() if line.startswith("| reacts to nothing")]
     assert [row.replace("\\|", "").count("|") for row in rows] == [6]
 
 
@@ -573,7 +573,9 @@ def sheet_of(*figures: Estimate) -> Datasheet:
 def test_a_shipped_policy_leaves_out_what_was_not_measured_and_says_so() -> None:
     ruling = rule_on(sheet_of(share(0.0, 0.04)), find_policy("default"), ["J"], "default")
     assert [(check.metric, check.result) for check in ruling.checks] == [("dark_current", "PASS")]
-    assert ruling.notes[0].startswith("Not measured in this run, so not asked: net slot preference, ")
+    assert ruling.notes[0].startswith(
+        "Not measured in this run, so not asked: leans to slot 1 (net slot preference), "
+    )
 
 
 def test_a_shipped_policy_without_any_figure_decides_nothing() -> None:

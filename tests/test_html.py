@@ -306,10 +306,14 @@ def test_a_crowd_is_numbered_and_has_a_key() -> None:
 
 def test_the_instrument_figure_shows_bounds_as_arrows_and_says_who_is_missing() -> None:
     figure = next(f for f in figures(summarise(example())) if f.id == "instrument")
-    assert [panel.title for panel in figure.panels][:3] == ["resolution", "position bias", "tie threshold"]
+    assert [panel.title for panel in figure.panels][:3] == [
+        "signal per step (resolution)",
+        "push to slot 1 (position bias)",
+        "signal before it decides (tie threshold)",
+    ]
     # Three arms have a resolution; the one that is a bound has an arrow and no mark.
     resolution = figure.panels[0].svg
-    assert "Qwen14B: resolution &gt; 4.10 [4.10,\N{NO-BREAK SPACE}∞)" in resolution
+    assert "Qwen14B: signal per step (resolution) &gt; 4.10 [4.10,\N{NO-BREAK SPACE}∞)" in resolution
     assert any("Llama8B" in line and NO_FIT in line for line in figure.omitted)
     assert [row[0] for row in figure.rows] == ["Llama8B", "Qwen14B", "Qwen32B", "Qwen32B, strict", FAILING]
 

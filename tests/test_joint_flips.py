@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from planted_pairs import simulate
 from steelyard.metrics.comparison.family import Family, compare
-from steelyard.metrics.comparison.outcomes import outcomes
+from steelyard.metrics.comparison.unit_events import unit_events
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.stats.joint_flips import JointFlips
 from steelyard.metrics.stats.significance import holm
@@ -98,7 +98,7 @@ def observed(pairs: Pairs) -> list[Observation]:
 
 def family(other: Parameters, seed: int) -> Family:
     first, second = (
-        outcomes(observed(simulate(planted, number)), lambda stimulus: stimulus.id, metrics_of)
+        unit_events(observed(simulate(planted, number)), lambda stimulus: stimulus.id, metrics_of)
         for planted, number in ((BASE, seed), (other, seed + 10_000))
     )
     return compare(first, second)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -104,3 +106,22 @@ def test_items_as_they_are_are_read_before_their_edits() -> None:
     assert order[:4] == ("vacuum", "ladder", "criterion", "position")
     assert order.index("original") == 4
     assert order.index("label_flip") == 5
+
+
+TERMS = re.compile(r"[κρα′²%]|\b(rate|shift|floor|threshold|bias|volatility|correlation|G²|AC1)\b")
+"""What a newcomer does not know, in a label."""
+PLAIN = {"tie rate", "accuracy without ties"}
+"""Labels that hold such a word and say what they mean."""
+
+
+def test_every_term_has_a_plain_name_that_fits_a_column() -> None:
+    for metric in declared().values():
+        assert len(metric.short) <= 30, metric.id
+        assert metric.plain or metric.label in PLAIN or not TERMS.search(metric.label), metric.id
+        assert not TERMS.search(metric.plain), metric.id
+
+
+def test_no_two_figures_share_a_plain_name() -> None:
+    plain = [metric.plain for metric in declared().values() if metric.plain]
+    assert len(set(plain)) == len(plain)
+    assert not set(plain) & {metric.label for metric in declared().values()}

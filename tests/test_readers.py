@@ -11,7 +11,7 @@ from steelyard.errors import ConfigError, UnknownNameError
 from steelyard.registry import Spec
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise, Scale
 from steelyard.trials.reply import Reply
-from steelyard.verdicts import readers
+from steelyard.verdicts import reasons
 from steelyard.verdicts.json_answers import find_answers
 from steelyard.verdicts.readers import READERS
 from steelyard.verdicts.reasons import REASONS
@@ -24,8 +24,8 @@ PAIR, PAIR_NO_TIE, BINARY, FIVE, TEN = (
     Ordinal(1, 5),
     Ordinal(1, 10),
 )
-OFF, NONE, TWO = Unreadable(readers.OFF_SCALE), Unreadable(readers.NO_ANSWER), Unreadable(readers.AMBIGUOUS)
-CUT, REFUSED = Unreadable(readers.TRUNCATED), Unreadable(readers.REFUSAL)
+OFF, NONE, TWO = Unreadable(reasons.OFF_SCALE), Unreadable(reasons.NO_ANSWER), Unreadable(reasons.AMBIGUOUS)
+CUT, REFUSED = Unreadable(reasons.TRUNCATED), Unreadable(reasons.REFUSAL)
 
 
 def read(name: str, text: str, scale: Scale = PAIR, finish: str = "stop", **args: object) -> Verdict:
@@ -86,9 +86,9 @@ def read(name: str, text: str, scale: Scale = PAIR, finish: str = "stop", **args
         ('{"a":' * 20_000 + '{"winner": 1}' + "}" * 20_000, NONE),
         ('{"winner": ' + "9" * 5_000 + "}", NONE),
         ("x" * 100_000 + '{"winner": "1"}', Decided("1")),
-        ("", Unreadable(readers.EMPTY)),
-        (" \n\t", Unreadable(readers.EMPTY)),
-        ("<think>never finished", Unreadable(readers.EMPTY)),
+        ("", Unreadable(reasons.EMPTY)),
+        (" \n\t", Unreadable(reasons.EMPTY)),
+        ("<think>never finished", Unreadable(reasons.EMPTY)),
     ],
     ids=lambda value: repr(value)[:50],
 )
@@ -170,7 +170,7 @@ def test_finish_is_heeded(text: str, finish: str, verdict: Verdict) -> None:
         ("Candidate 1", OFF),
         ("1, because it covers more", OFF),
         ("…", OFF),
-        ("", Unreadable(readers.EMPTY)),
+        ("", Unreadable(reasons.EMPTY)),
         ("x" * 100_000, OFF),
     ],
 )
@@ -258,8 +258,8 @@ def test_regex_refuses_a_bad_pattern(pattern: str, complaint: str) -> None:
         ({"1": math.nan, "2": -40.0}, Decided("2")),
         ({"1": -0.7, "2": -0.7}, TWO),
         ({"The": -0.1}, OFF),
-        ({}, Unreadable(readers.NO_LOGPROBS)),
-        (None, Unreadable(readers.NO_LOGPROBS)),
+        ({}, Unreadable(reasons.NO_LOGPROBS)),
+        (None, Unreadable(reasons.NO_LOGPROBS)),
     ],
 )
 def test_logprob(logprobs: dict[str, float] | None, verdict: Verdict) -> None:
@@ -281,9 +281,9 @@ def test_logprob_of_a_refusal_is_a_refusal() -> None:
         ((-10.0, -12.0), 2.0, Decided("1")),
         ((-math.inf, -math.inf), 1.0, Tie()),
         ((-math.inf, -10.0), 1.0, Decided("2")),
-        ((math.nan, -10.0), 0.0, Unreadable(readers.NO_SCORES)),
-        ((-10.0,), 0.0, Unreadable(readers.NO_SCORES)),
-        (None, 0.0, Unreadable(readers.NO_SCORES)),
+        ((math.nan, -10.0), 0.0, Unreadable(reasons.NO_SCORES)),
+        ((-10.0,), 0.0, Unreadable(reasons.NO_SCORES)),
+        (None, 0.0, Unreadable(reasons.NO_SCORES)),
     ],
 )
 def test_likelihood(scores: tuple[float, ...] | None, margin: float, verdict: Verdict) -> None:

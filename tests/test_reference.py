@@ -15,7 +15,7 @@ from authoring_server import Cast, true_score
 from commands import Command
 from scores import call
 from servers import Answer, ScriptedServer, fails, says
-from steelyard.metrics.comparison.outcomes import outcomes
+from steelyard.metrics.comparison.unit_events import unit_events
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.scores.against_labels import ORDINAL, ordinal_figures
 from steelyard.metrics.scores.columns import collect_scores
@@ -116,7 +116,9 @@ def test_own_labels_are_in_no_figure_of_accuracy_between_runs() -> None:
     graded = [call("i1", 1, 1, probe=ORIGINAL), call("i1", 1, 1, probe="typos")]
     own = [replace(graded[0], own_label=True), graded[1]]
     asked = [
-        sorted((question.probe, question.metric) for question in outcomes(rows, lambda s: s.id, metrics_of))
+        sorted(
+            (question.probe, question.metric) for question in unit_events(rows, lambda s: s.id, metrics_of)
+        )
         for rows in (graded, own)
     ]
     edited = [

@@ -21,8 +21,10 @@ from steelyard.metrics.pairs.constructed import BY_CONSTRUCTION
 from steelyard.metrics.pairs.counting import share_of_calls
 from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE, direction_estimates, equals_tests
 from steelyard.metrics.proportions import proportion
+from steelyard.metrics.remedies.change import NO_SPREAD
 from steelyard.metrics.remedies.cured import Cured, cured_judges
 from steelyard.metrics.remedies.juries import jury_remedies
+from steelyard.metrics.stats.intervals import t_quantile
 from steelyard.stimuli.expectation import NoPreference, Prefers
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.tasks.scale import Pairwise
@@ -114,6 +116,35 @@ def test_the_slot_preference_of_both_orders_is_nothing_by_construction() -> None
     # Slot 1 wins 7·2 + 1 + 1 + 1 calls, slot 2 wins 2: (17 − 2)/22.
     assert figure.change.uncured == pytest.approx(15 / 22)
     assert figure.change.difference == pytest.approx(-15 / 22)
+
+
+def test_a_change_without_spread_has_the_limits_of_what_may_have_been_missed() -> None:
+    # Always the first text: every cluster changes by −1, from +1 to 0; net preferences lie in [−1, +1].
+    figure = cured(shown(["11"] * 12))["orders"].figure("net_slot_preference")
+    assert figure is not None
+    assert figure.change is not None
+    change = figure.change
+    assert (change.difference, change.note) == (-1.0, NO_SPREAD)
+    assert change.interval is not None
+    # 6 clusters of 4 calls, a correlation of .1 assumed: 24/1.3 calls; Wilson's end of none is t²/(n + t²).
+    size, reach = 24 / (1 + 3 * 0.1), t_quantile(0.975, 5) ** 2
+    most = reach / (size + reach)
+    assert change.interval.method == "wilson_mean"
+    assert change.interval.low == pytest.approx(-1 - most * (2 - 1))
+    assert change.interval.high == pytest.approx(-1 + most * (2 + 1))
+    before = cured(shown(["11"] * 12))["uncured"].figure("net_slot_preference")
+    assert before is not None
+    assert change.uncured_interval == before.estimate.interval
+
+
+def test_the_figure_before_has_an_interval_on_the_calls_that_both_have() -> None:
+    # Two pairs lack one order: the remedy says nothing of them, and the share before leaves them out.
+    rows = cured(shown(["11"] * 6 + ["12"] * 4 + ["1x", "x1"]))
+    before, change = rows["uncured"].figures[0].estimate, rows["orders"].figures[0].change
+    assert change is not None
+    assert (before.denominator, change.n_calls) == (22, 20)
+    assert change.uncured_interval is not None
+    assert (change.uncured, change.uncured_interval.high) == (1.0, 1.0)
 
 
 def test_sensitivity_pays_for_agreement() -> None:

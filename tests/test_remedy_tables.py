@@ -59,17 +59,17 @@ def test_the_remedy_for_a_lean_is_to_ask_in_both_orders(sheet: Datasheet) -> Non
     assert told.startswith(
         "Remedy for position: both orders, a tie where they differ (2 calls per verdict): "
     )
-    assert "raw false preference 0.94 → 0.25 [" in told
-    assert "net slot preference +0.69 → 0 by construction" in told
-    assert "target sensitivity, one step 0.83 → 0.66 [" in told
+    assert "prefers between equals (raw false preference) 0.94 [0.78, 0.98] → 0.25 [" in told
+    assert "leans to slot 1 (net slot preference) +0.69 [+0.45, +0.92] → 0 by construction" in told
+    assert "chooses the better text (target sensitivity), one step 0.83 [0.71, 0.91] → 0.66 [" in told
     brief = remedy_brief(sheet, "lean")
     assert "net slot" not in brief
-    assert "raw false preference 0.94 → 0.25" in brief
+    assert "(raw false preference) 0.94 [0.78, 0.98] → 0.25" in brief
 
 
 def test_remedies_for_what_was_flagged_stand_first_below_the_judge_itself(sheet: Datasheet) -> None:
     (table,) = remedy_tables(summarise(sheet))
-    assert table.header[:3] == ("", "calls per verdict", "raw false preference")
+    assert table.header[:3] == ("", "calls per verdict", "prefers between equals (raw false preference)")
     titles = [title for title, _, _ in table.rows]
     assert titles == ["as measured", "both orders, a tie where they differ"]
     cell = table.rows[1][2][0]

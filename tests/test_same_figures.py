@@ -15,7 +15,7 @@ from steelyard.lab.run.planner import Plan, make_plan
 from steelyard.lab.study.study_file import build_study, load_config
 from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.comparison.family import compare
-from steelyard.metrics.comparison.outcomes import outcomes
+from steelyard.metrics.comparison.unit_events import unit_events
 from steelyard.metrics.run.losses import loss_estimates
 from steelyard.metrics.run.unchanged import unchanged_estimates
 from steelyard.probes.catalogue import metrics_of
@@ -80,7 +80,7 @@ def observed(plan: Plan, answer: Callable[[Trial], Verdict]) -> Observations:
 
 def compared_with_itself(mine: Observations) -> tuple[Comparison, ...]:
     """Every verdict of the judge is shared, and every lost one is lost on both sides."""
-    events = outcomes(mine, lambda stimulus: stimulus.id, metrics_of)
+    events = unit_events(mine, lambda stimulus: stimulus.id, metrics_of)
     return compare(events, events).rows
 
 

@@ -40,7 +40,7 @@ def test_the_first_screen_names_every_finding() -> None:
     words = " ".join(" ".join(screen).split())
     assert "Judge Datasheet: Llama8B, Qwen14B and 2 others" in words
     assert "Zero point flagged clear" in words
-    assert "dark current 0.67! [0.56, 0.76] 80/120 0.00 [0.00, 0.04] 0/120" in words
+    assert "reacts to nothing 0.67! [0.56, 0.76] 80/120 0.00 [0.00, 0.04] 0/120" in words
 
 
 def test_every_judge_and_baseline_is_a_column() -> None:

@@ -11,7 +11,7 @@ from steelyard.datasheet.look_up import Figures, LookUp
 from steelyard.datasheet.readings.accuracy import accuracy, leniency
 from steelyard.datasheet.words.numbers import remarks
 from steelyard.metrics.comparison.against_baselines import gain_estimates
-from steelyard.metrics.comparison.outcomes import outcomes
+from steelyard.metrics.comparison.unit_events import unit_events
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.pairs.kappa import kappa
@@ -208,12 +208,12 @@ def test_two_judges_are_paired_on_calls_above_and_below_the_label() -> None:
     """One passes everything, the other fails everything: each errs on the half that the other has right."""
     labels: list[int | None] = [1, 0] * 10
     first, second = (
-        outcomes(Observations.of(items([answer] * 20, labels)), lambda s: s.id, metrics_of)
+        unit_events(Observations.of(items([answer] * 20, labels)), lambda s: s.id, metrics_of)
         for answer in (1, 0)
     )
     shares = [
         {
-            question.metric: sum(bool(outcome.event) for outcome in found.values())
+            question.metric: sum(bool(event.happened) for event in found.values())
             for question, found in each.items()
             if question.probe == "original"
         }

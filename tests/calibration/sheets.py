@@ -11,7 +11,7 @@ from calibration import pair_world, score_world
 from calibration.pair_world import KEEN, MIDDLING, PairJudge
 from calibration.score_world import BINARY, ORDINAL, ScoreWorld
 from steelyard.metrics.comparison.family import compare
-from steelyard.metrics.comparison.outcomes import Outcomes, outcomes
+from steelyard.metrics.comparison.unit_events import UnitEvents, unit_events
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.instrument.detection import limit_of_detection
@@ -174,7 +174,9 @@ def _dollars(usage: Usage) -> float:
 def pairs_compared(tasks: int, correlation: float, chance: np.random.Generator) -> list[Figure]:
     """Two judges of pairs on the same stimuli."""
     first, second = (
-        outcomes(list(_base(pair_world.observe(j, tasks, correlation, chance))), lambda s: s.id, metrics_of)
+        unit_events(
+            list(_base(pair_world.observe(j, tasks, correlation, chance))), lambda s: s.id, metrics_of
+        )
         for j in (MIDDLING, KEEN)
     )
     return _differences(first, second)
@@ -187,11 +189,11 @@ def _base(seen: Observations) -> Observations:
 def scores_compared(tasks: int, correlation: float, chance: np.random.Generator) -> list[Figure]:
     """Two judges of single texts on the same items, alike in law."""
     seen = score_world.observe(BINARY, tasks, correlation, chance)
-    first, second, *_ = (outcomes(rows, lambda s: s.id, metrics_of) for rows in seen.values())
+    first, second, *_ = (unit_events(rows, lambda s: s.id, metrics_of) for rows in seen.values())
     return _differences(first, second)
 
 
-def _differences(first: Outcomes, second: Outcomes) -> list[Figure]:
+def _differences(first: UnitEvents, second: UnitEvents) -> list[Figure]:
     return [
         Figure(f"{COMPARED}{c.probe}", c.metric, _condition(dict(c.group)), c.difference, c.intervals[0])
         for c in compare(first, second).rows

@@ -70,8 +70,8 @@ def import_command(
         click.echo()
     code = tell(imported.warnings, errors)
     if not as_json:
-        read = counted(len(imported.calls), "recorded call")
-        print_page(RunFolder(out).page, f"{read}, none made.", full=full)
+        calls = counted(len(imported.calls), "recorded call")
+        print_page(RunFolder(out).page, f"{calls}, none made.", full=full)
     sys.exit(code)
 
 

@@ -32,12 +32,12 @@ def whole(low: int, high: int | None = None) -> Callable[[str | int], int]:
 
     def number(value: str | int) -> int:
         try:
-            found = int(value)
+            result = int(value)
         except ValueError:
-            found = low - 1
-        if found < low or (high is not None and found > high):
+            result = low - 1
+        if result < low or (high is not None and result > high):
             raise click.BadParameter(f"found {value!r}, expected {expected}.")
-        return found
+        return result
 
     return number
 
@@ -47,13 +47,13 @@ def amount(*, zero: bool) -> Callable[[str | float], float]:
 
     def number(value: str | float) -> float:
         try:
-            found = float(value)
+            result = float(value)
         except ValueError:
-            found = math.nan
-        if not math.isfinite(found) or found < 0 or (found == 0 and not zero):
+            result = math.nan
+        if not math.isfinite(result) or result < 0 or (result == 0 and not zero):
             expected = "zero or a positive number" if zero else "a positive number"
             raise click.BadParameter(f"found {value!r}, expected {expected}.")
-        return found
+        return result
 
     return number
 

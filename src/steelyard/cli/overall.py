@@ -79,10 +79,10 @@ def _partial(judges: list[JudgeOverall]) -> list[str]:
 
 def _missing(judges: list[JudgeOverall]) -> list[str]:
     """A line for each judge that some data set has no accuracy of."""
-    told = {
+    gaps = {
         judge.judge: ", ".join(f"{name} ({why})" for name, why in judge.missing.items()) for judge in judges
     }
-    return [f"{judge}: no accuracy on {names}." for judge, names in told.items() if names]
+    return [f"{judge}: no accuracy on {names}." for judge, names in gaps.items() if names]
 
 
 def _lacking(judges: list[JudgeOverall]) -> list[str]:

@@ -41,9 +41,9 @@ def print_page(page: Path, before: str = "", *, full: bool) -> None:
     from rich.text import Text
 
     console = Console()
-    told = " ".join(part for part in (before, "" if full else "Every figure: the page, or --full.") if part)
-    if told:
-        console.print(Text(told), soft_wrap=True, highlight=False)
+    hint = " ".join(part for part in (before, "" if full else "Every figure: the page, or --full.") if part)
+    if hint:
+        console.print(Text(hint), soft_wrap=True, highlight=False)
     # The address escapes every letter that could end the terminal's code for a link.
     line = Text("Page: ").append(shown(page), f"link {page.resolve().as_uri()}")
     console.print(line, soft_wrap=True, highlight=False)

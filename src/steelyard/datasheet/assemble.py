@@ -97,8 +97,8 @@ def assemble(
     remedies += _juries(seen, sitting, prices, seed, faults) if remedies else []
     panel = _panel(measured, estimates, seed, faults) if form == POINTWISE else []
     # Figures of items as they are are no probe's: volatility, costs and juries count those of probes.
-    told = {_place(e) for e in whole}
-    estimates = [*(e for e in estimates if _place(e) not in told), *whole]
+    places = {_place(e) for e in whole}
+    estimates = [*(e for e in estimates if _place(e) not in places), *whole]
     sheet = Datasheet(
         name=name,
         seed=seed,

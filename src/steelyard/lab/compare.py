@@ -17,7 +17,7 @@ from steelyard.lab.import_verdicts import ImportFolder
 from steelyard.lab.run.coverage import RunCoverage
 from steelyard.lab.run.record import Record
 from steelyard.metrics.comparison.family import compare
-from steelyard.metrics.comparison.outcomes import outcomes
+from steelyard.metrics.comparison.unit_events import unit_events
 from steelyard.metrics.findings import MARGIN
 from steelyard.probes.catalogue import metrics_of, reading_order
 from steelyard.verdicts.observations import Observations
@@ -142,8 +142,8 @@ def compare_judges(
     mine, other = left.of(first.name), right.of(second.name)
     _check_shared(left, mine, right, other, by_name=by_name)
     family = compare(
-        outcomes(mine, lambda s: s.id if by_name else s.shown_hash, metrics_of),
-        outcomes(other, lambda s: s.id if by_name else s.shown_hash, metrics_of),
+        unit_events(mine, lambda s: s.id if by_name else s.shown_hash, metrics_of),
+        unit_events(other, lambda s: s.id if by_name else s.shown_hash, metrics_of),
         margin,
         reading_order(),
     )

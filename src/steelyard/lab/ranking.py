@@ -83,10 +83,10 @@ def reaches(sheet: Datasheet, items: int, where: str) -> list[Reach]:
 
 
 def _reach(sheet: Datasheet, judge: str, items: int) -> Iterator[Reach]:
-    found = _scored(sheet, judge) or _compared(sheet, judge)
-    if found is None:
+    figures = _scored(sheet, judge) or _compared(sheet, judge)
+    if figures is None:
         return
-    kept, (low, high), spread = found
+    kept, (low, high), spread = figures
     low, high = max(-1.0, low), min(1.0, high)
     yield Reach(
         judge,

@@ -26,7 +26,12 @@ ACCURACY = Metric(
 AGREEMENT_FLOOR = Limit(0.40, "min", probes=(ORIGINAL, NATURAL_PROBE))
 """Least agreement with labels beyond chance: below it a judge tells little of what they tell."""
 KAPPA = Metric(
-    "kappa", "Cohen κ", "Agreement with the label beyond chance.", signed=True, limit=AGREEMENT_FLOOR
+    "kappa",
+    "Cohen κ",
+    "Agreement with the label beyond chance.",
+    plain="agrees beyond chance",
+    signed=True,
+    limit=AGREEMENT_FLOOR,
 )
 UNREADABLE_RATE = Metric(
     "unreadable_rate",

@@ -124,9 +124,9 @@ class Beyond:
         or random: agreement goes up or down in proportion. Below zero, where random ones would help, they
         might have been wrong.
         """
-        found = jackknife(self.table, self.figure, self.ends, probability)
-        if found is not None:
-            return found
+        limits = jackknife(self.table, self.figure, self.ends, probability)
+        if limits is not None:
+            return limits
         clusters = len(self.table)
         size = self.calls / (1 + (self.calls / max(1, clusters) - 1) * ASSUMED_CORRELATION)
         reach = t_quantile(probability, clusters - 1) if clusters > 1 else normal_quantile(probability)

@@ -99,6 +99,11 @@ class Metric:
         return f"{self.plain} ({self.label})" if self.plain else self.label
 
     @property
+    def short(self) -> str:
+        """The plain words alone, where there is no room for the term."""
+        return self.plain or self.label
+
+    @property
     def better(self) -> str | None:
         """`HIGH` or `LOW`: which way is better; None where neither is, or nobody says."""
         if self.limit is None:

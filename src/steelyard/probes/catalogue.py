@@ -15,14 +15,14 @@ from steelyard.stimuli.original import ORIGINAL
 @cache
 def installed() -> Mapping[str, Callable[..., Probe]]:
     """Names to probes in reading order, plug-ins last; one that can not be imported is left out."""
-    found: dict[str, Callable[..., Probe]] = {}
+    factories: dict[str, Callable[..., Probe]] = {}
     for name in PROBES.in_order():
         try:
-            found[name] = PROBES.factory(name)
+            factories[name] = PROBES.factory(name)
         except Exception:
             # A broken plug-in is told where it is asked for; a report of other probes stands without it.
             continue
-    return found
+    return factories
 
 
 def title_of(name: str) -> str:
@@ -60,12 +60,12 @@ def changing_label() -> tuple[str, ...]:
 
 def probed_metrics() -> tuple[Metric, ...]:
     """Every metric that a probe declares, in reading order; where two share an id, the first counts."""
-    found: dict[str, Metric] = {}
+    metrics: dict[str, Metric] = {}
     for probe in installed().values():
         for metric in getattr(probe, "metrics", ()):
             if isinstance(metric, Metric):
-                found.setdefault(metric.id, metric)
-    return tuple(found.values())
+                metrics.setdefault(metric.id, metric)
+    return tuple(metrics.values())
 
 
 def metrics_of(name: str) -> Sequence[Metric]:

@@ -25,8 +25,8 @@ class Retouched(Edited):
         """The one edit of an item, the same for every judge of a seed."""
         edited = self.text(item.responses[0], rng_for(design.seed, self.name, item.id))
         if edited is not None:
-            told = self.told(item.responses[0], edited)
-            yield perturbed(item, design.task, self.name, 0, edited, told)
+            remark = self.told(item.responses[0], edited)
+            yield perturbed(item, design.task, self.name, 0, edited, remark)
 
     def told(self, before: str, after: str) -> str:
         """What was done to this response, in words."""

@@ -109,5 +109,5 @@ def _with_prompts(row: Estimate, observations: Observations) -> Estimate:
     if "" in prompts:
         return row
     show = plural(row.n_calls, "shows", "show")
-    said = f"{counted(row.n_calls, 'call')} {show} {counted(len(prompts), 'distinct prompt')}"
-    return replace(row, note=f"{row.note}; {said}" if row.note else said)
+    phrase = f"{counted(row.n_calls, 'call')} {show} {counted(len(prompts), 'distinct prompt')}"
+    return replace(row, note=f"{row.note}; {phrase}" if row.note else phrase)

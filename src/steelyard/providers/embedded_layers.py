@@ -77,9 +77,9 @@ def run_layer(
     mixed = normed(stream, layer.attention_norm, shape.epsilon) @ layer.query_key_value.T
     heads = mixed.reshape(len(stream), -1, shape.head_size).transpose(1, 0, 2)
     query, key, value = np.split(heads, [shape.heads, shape.heads + shape.shared_heads])
-    read = _joined(past, Past(_rotated(key, places), value))
-    stream = stream + _attention(_rotated(query, places), read, places) @ layer.attention_out.T
-    return stream + _mlp(layer, normed(stream, layer.mlp_norm, shape.epsilon)), read
+    context = _joined(past, Past(_rotated(key, places), value))
+    stream = stream + _attention(_rotated(query, places), context, places) @ layer.attention_out.T
+    return stream + _mlp(layer, normed(stream, layer.mlp_norm, shape.epsilon)), context
 
 
 def normed(stream: Array, weight: Array, epsilon: float) -> Array:

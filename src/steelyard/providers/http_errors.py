@@ -63,10 +63,10 @@ class ErrorBody:
 def parse_error(text: str) -> ErrorBody:
     """Read an error object; anything else becomes the message, cut short."""
     try:
-        found = error_in(json.loads(text))
+        error = error_in(json.loads(text))
     except (ValueError, RecursionError):
-        found = None
-    return found or ErrorBody(message=excerpt(text))
+        error = None
+    return error or ErrorBody(message=excerpt(text))
 
 
 def error_in(body: Any) -> ErrorBody | None:
@@ -98,24 +98,26 @@ def failure(
     status: int, error: ErrorBody, headers: Mapping[str, str], where: str, now: float
 ) -> SteelyardError:
     """The exception for a reply that is not a success."""
-    found = f"{where}: the server answered {status}" + (f" ({error.message})" if error.message else "")
+    answer = f"{where}: the server answered {status}" + (f" ({error.message})" if error.message else "")
     if status == 401 or status == 403 or (status == 400 and error.says(_WRONG_KEY)):
-        return ProviderRefusedError(f"{found}; check the key, and that it may use this model.")
+        return ProviderRefusedError(f"{answer}; check the key, and that it may use this model.")
     if status == 402 or (status in (400, 429) and error.says(_NO_CREDIT)):
-        return ProviderRefusedError(f"{found}; the account has no credit left, top it up or use another key.")
+        return ProviderRefusedError(
+            f"{answer}; the account has no credit left, top it up or use another key."
+        )
     if status == 404 or (status == 400 and (error.says(_UNKNOWN_MODEL) or "model_not_found" in error.code)):
-        return ProviderRefusedError(f"{found}; check the model's name and base_url.")
+        return ProviderRefusedError(f"{answer}; check the model's name and base_url.")
     if 300 <= status < 400:
-        return ProviderRefusedError(f"{found}, a redirect; set base_url to the final address.")
+        return ProviderRefusedError(f"{answer}, a redirect; set base_url to the final address.")
     if status == 429:
         wait = retry_after(headers, now, RATE_LIMIT_HEADERS) or _seconds(error.wait)
-        return TransientError("rate_limited", f"{found}; slow down.", status=status, retry_after=wait)
+        return TransientError("rate_limited", f"{answer}; slow down.", status=status, retry_after=wait)
     if status in (408, 409, 424, 425) or status >= 500:
         wait = retry_after(headers, now)
-        return TransientError("server_error", f"{found}; try again.", status=status, retry_after=wait)
+        return TransientError("server_error", f"{answer}; try again.", status=status, retry_after=wait)
     if status == 413 or error.says(_OVERFLOW):
-        return PermanentError("context_overflow", f"{found}; the prompt is too long.", status=status)
-    return PermanentError("bad_request", f"{found}; correct the request.", status=status)
+        return PermanentError("context_overflow", f"{answer}; the prompt is too long.", status=status)
+    return PermanentError("bad_request", f"{answer}; correct the request.", status=status)
 
 
 def retry_after(

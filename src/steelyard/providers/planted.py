@@ -83,13 +83,17 @@ class Planted:
 
     async def ask(self, presentation: Presentation) -> Reply:
         """Answer one call."""
+        return self.reply(presentation)
+
+    def reply(self, presentation: Presentation) -> Reply:
+        """Answer one call, at once."""
         single = self._judge.model in POINTWISE_MODELS
-        found = len(presentation.slots.texts)
-        if found != (1 if single else 2):
+        texts = len(presentation.slots.texts)
+        if texts != (1 if single else 2):
             expected, scale = ("one", "binary or ordinal") if single else ("a pair", "pairwise")
             raise PermanentError(
                 "bad_request",
-                f"judge {self._judge.address}: found {counted(found, 'text')}, "
+                f"judge {self._judge.address}: found {counted(texts, 'text')}, "
                 f"expected {expected}; use this judge with a {scale} scale.",
             )
         if single:

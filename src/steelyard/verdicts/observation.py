@@ -36,7 +36,7 @@ class Observation:
 
     @property
     def winner(self) -> str | None:
-        """Content that won, `u` or `v`; None without a decision."""
+        """Content that won, `u` or `v`; None where neither did."""
         if not isinstance(self.verdict, Decided):
             return None
         slot = {"1": 0, "2": 1}[self.verdict.value]

@@ -42,11 +42,11 @@ class Answer:
     def of(cls, rows: Iterable[Comparison]) -> Answer:
         """Sort the figures that have a difference, main ones first."""
         known = main_first(row for row in rows if row.difference is not None)
-        told = [row for row in known if row.differs]
+        different = [row for row in known if row.differs]
         return cls(
-            tuple(row for row in told if winner(row) == "A"),
-            tuple(row for row in told if winner(row) == "B"),
-            tuple(row for row in told if winner(row) is None),
+            tuple(row for row in different if winner(row) == "A"),
+            tuple(row for row in different if winner(row) == "B"),
+            tuple(row for row in different if winner(row) is None),
             tuple(row for row in known if row.finding == CLEAR and not row.differs),
             tuple(row for row in known if row.finding == UNDERPOWERED and not row.differs),
         )
@@ -64,7 +64,7 @@ class Answer:
         if self.neither:
             yield f"They also differ in {_listed(self.neither, _both)}."
         if self.alike:
-            yield f"Alike within ±{margin:g}: {_listed(self.alike, label)}."
+            yield f"Alike within ±{margin:g}: {_listed(self.alike, _quoted)}."
         if self.open:
             yield f"Not told apart: {_listed(self.open, _undecided)}."
 
@@ -104,12 +104,20 @@ def _listed(rows: Sequence[Comparison], words: Callable[[Comparison], str]) -> s
     return "; ".join([*map(words, named), *([counted(more, "more figure")] if more else [])])
 
 
+def _quoted(row: Comparison, figures: str = "") -> str:
+    """`“reacts to nothing” (dark current; 0.10 against 0.50)`: the plain words, the term, the figures."""
+    metric = metric_named(row.metric)
+    inside = "; ".join(part for part in (metric.label if metric.plain else "", figures) if part)
+    named = f"“{label(row)}”" if metric.plain else label(row)
+    return f"{named} ({inside})" if inside else named
+
+
 def _gain(row: Comparison) -> str:
     """`accuracy, unchanged items (0.97 against 0.81, by 0.16 [0.09, 0.27])`, the better first."""
     ends = [row.second, row.first] if winner(row) == "B" else [row.first, row.second]
     better, worse = (numbers.decimal(end or 0.0) for end in ends)
     by = numbers.decimal(abs(row.difference or 0.0))
-    return f"{label(row)} ({better} against {worse}, by {by} {_turned(row)})"
+    return _quoted(row, f"{better} against {worse}, by {by} {_turned(row)}")
 
 
 def _turned(row: Comparison) -> str:
@@ -121,17 +129,17 @@ def _turned(row: Comparison) -> str:
 
 def _both(row: Comparison) -> str:
     shares = (numbers.decimal(end or 0.0) for end in (row.first, row.second))
-    return f"{label(row)} (A {', B '.join(shares)})"
+    return _quoted(row, f"A {', B '.join(shares)}")
 
 
 def _undecided(row: Comparison) -> str:
     """The figure, and how many further units would show a difference of this size."""
     detectable, difference = row.minimum_detectable, abs(row.difference or 0.0)
     if not detectable or not difference or detectable <= difference:
-        return label(row)
+        return _quoted(row)
     more = round(row.n_clusters * ((detectable / difference) ** 2 - 1))
     if more < 1 or more > 100 * row.n_clusters:
-        return label(row)
+        return _quoted(row)
     unit = "row" if row.n_pairs == row.n_clusters else "cluster"
     signed = numbers.decimal(row.difference or 0.0, signed=True)
-    return f"{label(row)} ({signed}; about {counted(planned(more), f'more {unit}')} would show that)"
+    return _quoted(row, f"{signed}; about {counted(planned(more), f'more {unit}')} would show that")

@@ -9,16 +9,26 @@ from steelyard.metrics.comparison.units import Dropped
 
 
 def label(row: Comparison) -> str:
-    """`target sensitivity, Δ1`; the probe and the protocol where they are needed to tell rows apart."""
+    """`chooses the better text, Δ1`: the plain words and the condition."""
+    return _joined(metric_named(row.metric).short, condition(row))
+
+
+def name(row: Comparison) -> str:
+    """`chooses the better text (target sensitivity), Δ1`: the same with the term."""
+    return _joined(metric_named(row.metric).name, condition(row))
+
+
+def condition(row: Comparison) -> str:
+    """What tells the row from others of its metric: the probe and the protocol where they are needed."""
     hidden = ("protocol",) if row.group.get("protocol") == "base" else ()
     same = ("delta", "kind") if row.group.get("kind") == "same_subset" else ()
     group = {key: value for key, value in row.group.items() if key not in (*hidden, *same)}
-    parts = [metric_named(row.metric).label]
-    if row.probe not in ("vacuum", "ladder", "position", "run"):
-        parts.append(probe_title(row.probe))
-    if group:
-        parts.append(numbers.condition(group))
-    return ", ".join(parts)
+    probe = "" if row.probe in ("vacuum", "ladder", "position", "run") else probe_title(row.probe)
+    return _joined(probe, numbers.condition(group) if group else "")
+
+
+def _joined(*parts: str) -> str:
+    return ", ".join(part for part in parts if part)
 
 
 def interval(row: Comparison) -> str:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import groupby
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from steelyard.datasheet.comparison.rows import dropped, interval, label, probability
+from steelyard.datasheet.comparison.rows import condition, dropped, interval, label, probability
 from steelyard.datasheet.comparison.sheet import ComparisonSheet
 from steelyard.datasheet.render.printer import STYLES, Printer
 from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.glossary import metric_named
 from steelyard.datasheet.words.signs import MARKS
 from steelyard.metrics.comparison.comparison import BEYOND, Comparison
 from steelyard.metrics.findings import CLEAR
@@ -63,7 +67,7 @@ class _Page(Printer):
         self.line(" · ".join((*facts, self.sheet.version)), "dim")
 
     def _table(self) -> Table:
-        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+        table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
         table.add_column("", overflow="fold")
         for name in ("A", "B", self.text("B − A").plain):
             table.add_column(name, justify="right", no_wrap=True)
@@ -71,15 +75,24 @@ class _Page(Printer):
         for name in self.tests:
             table.add_column(name.replace("/", "/\n"), justify="right", no_wrap=True)
         table.add_column("finding", no_wrap=True)
-        for row in self.sheet.asked_of_both:
-            table.add_row(*self._cells(row))
+        for name, row in self._named():
+            table.add_row(self.text(name), *(self._cells(row) if row else ()))
         return table
 
+    def _named(self) -> Iterator[tuple[str, Comparison | None]]:
+        """Rows with their names; those of one metric below its name, which has no figure itself."""
+        for metric, together in groupby(self.sheet.asked_of_both, lambda row: row.metric):
+            rows = list(together)
+            if len(rows) == 1:
+                yield label(rows[0]), rows[0]
+                continue
+            yield metric_named(metric).short, None
+            yield from (("  " + (condition(row) or "all"), row) for row in rows)
+
     def _cells(self, row: Comparison) -> list[Text]:
-        name = self.text(label(row))
         if row.difference is None or row.first is None or row.second is None:
             blank = [Text("")] * (4 + len(self.tests))
-            return [name, *blank, self.text("undefined", STYLES["undefined"])]
+            return [*blank, self.text("undefined", STYLES["undefined"])]
         style = STYLES.get(row.finding or "", "")
         tests = {
             "p": probability(row.p),
@@ -88,7 +101,6 @@ class _Page(Printer):
             "units/clusters": f"{row.n_shared}/{row.n_clusters}",
         }
         return [
-            name,
             *(self.text(numbers.decimal(share)) for share in (row.first, row.second)),
             self.text(numbers.decimal(row.difference, signed=True), style),
             self.text(interval(row), style),

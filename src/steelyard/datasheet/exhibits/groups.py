@@ -60,8 +60,8 @@ class Groups:
         arm = self.observations.protocol[self.starts] * len(shown.items) + self.item
         plain = shown.original[self.stimulus]
         number = {code: place for place, code in zip(np.flatnonzero(plain), arm[plain].tolist(), strict=True)}
-        found = [-1 if own else number.get(code, -1) for code, own in zip(arm.tolist(), plain, strict=True)]
-        return np.array(found, dtype=np.int64)
+        places = [-1 if own else number.get(code, -1) for code, own in zip(arm.tolist(), plain, strict=True)]
+        return np.array(places, dtype=np.int64)
 
     @cached_property
     def comparable(self) -> Mask:

@@ -70,8 +70,8 @@ def _subject(figures: Figures) -> tuple[str, str]:
 
 
 def _first(figures: Figures, probe: str, *metrics: str) -> Estimate | None:
-    found = [figures.of_probe(probe, metric, protocol="base") for metric in metrics]
-    return next((estimate for estimate in found if estimate is not None), None)
+    estimates = [figures.of_probe(probe, metric, protocol="base") for metric in metrics]
+    return next((estimate for estimate in estimates if estimate is not None), None)
 
 
 def _opening(word: str, gain: Estimate | None) -> str:
@@ -95,9 +95,9 @@ def _beside(figures: Figures, probe: str, gain: Estimate | None) -> str:
     error = figures.of_probe(probe, MAE.id, protocol="base") if levels else None
     off = f"{figure(error)} levels off, " if defined(error) else ""
     nearer, further = ("nearer", "further off") if levels else ("better", "worse")
-    said = {CLEAR: f"{nearer} than {_rule(gain)} by", FLAGGED: f"{further} than {_rule(gain)} by"}
+    phrases = {CLEAR: f"{nearer} than {_rule(gain)} by", FLAGGED: f"{further} than {_rule(gain)} by"}
     beat = "not shown to be nearer than" if levels else "not shown to beat"
-    return f"{off}{said.get(gain.finding or '', f'{beat} {_rule(gain)}:')} {figure(gain)}"
+    return f"{off}{phrases.get(gain.finding or '', f'{beat} {_rule(gain)}:')} {figure(gain)}"
 
 
 def _beyond_chance(kappa: Estimate | None) -> str:
@@ -149,9 +149,9 @@ def _levels(figures: Figures) -> str:
     sides = [figures.of_probe(ORIGINAL, metric.id, protocol="base") for metric in (SHARE_ABOVE, SHARE_BELOW)]
     if not defined(bias):
         return ""
-    told = [
+    phrases = [
         f"{words} in {times(side, 'call')}"
         for side, words in zip(sides, ("above the reference", "below"), strict=True)
         if defined(side)
     ]
-    return f"{figure(bias)} levels from the reference in the mean, {', '.join(told)}"
+    return f"{figure(bias)} levels from the reference in the mean, {', '.join(phrases)}"

@@ -21,14 +21,14 @@ _PADDED: dict[str, str | float] = {"protocol": "base", "delta": 0, "kind": FILLE
 
 def length(figures: Figures) -> Answer | None:
     """What each kind of text that was shown says of length; nothing where none can."""
-    found = [
+    questions = [
         (figures.of_probe(LADDER, LENGTH_LEAN.id, **_PADDED), _padded),
         (figures.of_probe(NATURAL_PROBE, LENGTH_LEAN.id, protocol="base"), _natural),
         (figures.of_probe(ORIGINAL, LENGTH_GAP.id, protocol="base"), _single),
     ]
-    tests = [(estimate, tell) for estimate, tell in found if defined(estimate)]
+    tests = [(estimate, tell) for estimate, tell in questions if defined(estimate)]
     if not tests:
-        why = [reason(estimate) for estimate, _ in found if estimate is not None]
+        why = [reason(estimate) for estimate, _ in questions if estimate is not None]
         return ("undefined", why[0]) if why else None
     if nothing := says_nothing(figures, "so no length could move it"):
         return nothing
@@ -51,7 +51,7 @@ def _said(estimate: Estimate, flagged: tuple[str, str], clear: str, unsure: str)
 
 
 def _padded(figures: Figures, lean: Estimate) -> str:
-    said = _said(
+    phrase = _said(
         lean,
         ("prefers the text that is padded", "prefers the text that is not padded"),
         "is not swayed by padding",
@@ -59,11 +59,11 @@ def _padded(figures: Figures, lean: Estimate) -> str:
     )
     share = figures.of_probe(LADDER, PADDED_PREFERENCE.id, **_PADDED)
     chosen = f": padded in {times(share, 'decided call')} between equals" if defined(share) else ""
-    return said + chosen
+    return phrase + chosen
 
 
 def _natural(figures: Figures, lean: Estimate) -> str:
-    said = _said(
+    phrase = _said(
         lean,
         ("errs towards the longer of two texts", "errs towards the shorter of two texts"),
         "errs towards neither the longer nor the shorter of two texts",
@@ -71,11 +71,10 @@ def _natural(figures: Figures, lean: Estimate) -> str:
     )
     chosen = figures.of_probe(NATURAL_PROBE, LONGER_CHOSEN.id, protocol="base")
     if not defined(chosen):
-        return said
+        return phrase
     people = "" if chosen.chance is None else f", people in {decimal(chosen.chance)}"
-    return (
-        f"{said}: names the longer in {times(chosen, 'decided call')}, {decimal(chosen.value or 0.0)}{people}"
-    )
+    share = f"{times(chosen, 'decided call')}, {decimal(chosen.value or 0.0)}"
+    return f"{phrase}: names the longer in {share}{people}"
 
 
 def _single(figures: Figures, gap: Estimate) -> str:

@@ -64,7 +64,7 @@ def repeatability(figures: Figures) -> Answer | None:
     sentence = (
         f"gives the same verdict on the same input in {times(again, 'pair')} of repeats, {figure(again)}"
     )
-    beside = "" if held is again else f"; {metric_named(held.metric).label} {figure(held)}"
+    beside = "" if held is again else f"; {metric_named(held.metric).name} {figure(held)}"
     floor = metric_named(held.metric).limit
     limit = f", floor {floor.value:g}" if floor else ""
     return held.finding or "measured", f"{sentence}{beside}{limit}{more_calls(held)}"

@@ -22,21 +22,26 @@ from steelyard.wording import counted
 
 def volatility(figures: Figures) -> Answer | None:
     """Accuracy from probe to probe, and how much of its spread sampling explains; nothing for one probe."""
-    found = [
+    estimates = [
         figures.of_probe("volatility", f"accuracy_{name}", protocol="base")
         for name in ("mean", "min", "max", "sd", "sd_sampling")
     ]
-    known = [estimate for estimate in found if defined(estimate)]
-    if len(known) < len(found):
+    known = [estimate for estimate in estimates if defined(estimate)]
+    if len(known) < len(estimates):
         return None
     if nothing := says_nothing(figures, "so its accuracy follows the labels of each probe"):
         return nothing
     mean, least, most, spread, sampling = known
     right = f"right in {figure(mean)} of calls in the mean over probes"
     changes = [figures.of_probe(probe, ACCURACY_CHANGE.id, protocol="base") for probe in gathered(EDITS)]
-    told = sorted((change for change in changes if defined(change)), key=lambda change: change.value or 0.0)
-    if told:
-        ends = [f"{figure(change)} ({probe_label(change.probe)})" for change in (told[0], *told[1:][-1:])]
+    defined_changes = sorted(
+        (change for change in changes if defined(change)), key=lambda change: change.value or 0.0
+    )
+    if defined_changes:
+        ends = [
+            f"{figure(change)} ({probe_label(change.probe)})"
+            for change in (defined_changes[0], *defined_changes[1:][-1:])
+        ]
         moved = f"against the same items unchanged accuracy changes by {' to '.join(ends)}"
         return "measured", f"{right}; {moved}"
     return "measured", (

@@ -23,10 +23,10 @@ class Exhibited:
 
 def exhibited(datasheet: Datasheet) -> list[tuple[str, list[Exhibited]]]:
     """Judges with their exhibits, in the order of the datasheet."""
-    found: dict[str, dict[str, list[Exhibit]]] = {}
+    groups: dict[str, dict[str, list[Exhibit]]] = {}
     for exhibit in datasheet.exhibits:
-        found.setdefault(exhibit.judge, {}).setdefault(exhibit.reading, []).append(exhibit)
-    return [(judge, _under(number, titles)) for number, (judge, titles) in enumerate(found.items())]
+        groups.setdefault(exhibit.judge, {}).setdefault(exhibit.reading, []).append(exhibit)
+    return [(judge, _under(number, titles)) for number, (judge, titles) in enumerate(groups.items())]
 
 
 def _under(judge: int, titles: Mapping[str, Sequence[Exhibit]]) -> list[Exhibited]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from textwrap import fill
 
 from rich.console import Console
@@ -25,6 +26,8 @@ MOST_ROWS = 20
 """Rows of a table of several judges that a terminal shows."""
 LABEL, NARROW, WIDE = 23, 19, 29
 """Columns for the names of the rows, and for a judge: at least, and at most."""
+ROOMY = 52
+"""Columns in which the names of the rows have room for their terms."""
 
 
 def render(datasheet: Datasheet, console: Console) -> None:
@@ -39,6 +42,8 @@ class _Page(Opening):
         super().__init__(summary, console)
         self.reasons: set[str] = set()
         """Why figures on this page are undefined."""
+        self.terms: dict[str, str] = {}
+        """Plain names that stand here without their terms, and these."""
         self.per_table = max(1, (console.width - LABEL) // NARROW)
 
     def show(self) -> None:
@@ -54,23 +59,27 @@ class _Page(Opening):
         self._legend()
 
     def _show_judges(self, judges: Sequence[JudgeEntry]) -> None:
-        table, column = self._grid(judges)
+        table, label, column = self._grid(judges)
         for title in self.summary.reading_titles():
             table.add_row(self.text(title), *(self.word(judge.name, title) for judge in judges))
         for section in self.summary.sections:
             rows = [row for row in section.rows if row.essential]
             if rows:
-                self._section(table, Section(section.title, section.question, tuple(rows)), judges, column)
+                self._section(table, replace(section, rows=tuple(rows)), judges, label, column)
         self.console.print()
         self.console.print(table)
 
-    def _grid(self, judges: Sequence[JudgeEntry], style: str = "") -> tuple[Table, int]:
+    def _grid(self, judges: Sequence[JudgeEntry], style: str = "") -> tuple[Table, int, int]:
+        """An empty table, with the columns for the names of its rows and for a judge."""
         column = min(WIDE, (self.console.width - LABEL) // max(1, len(judges)))
+        label = ROOMY if self.console.width - column * len(judges) >= ROOMY - 1 else LABEL
         names = [_broken(judge.name, column - 1) for judge in judges]
-        table = self.grid(names, LABEL - 1, max(1, column - 1), style)
-        return table, column - 1
+        table = self.grid(names, label - 1, max(1, column - 1), style)
+        return table, label - 1, column - 1
 
-    def _section(self, table: Table, section: Section, judges: Sequence[JudgeEntry], width: int) -> None:
+    def _section(
+        self, table: Table, section: Section, judges: Sequence[JudgeEntry], label: int, width: int
+    ) -> None:
         table.add_row("")
         title = self.text(section.title, "bold")
         if not any(numbers.defined(row.cells.get(judge.name)) for row in section.rows for judge in judges):
@@ -78,7 +87,8 @@ class _Page(Opening):
             return
         table.add_row(title)
         for row in section.rows:
-            self._row(table, row, judges, width)
+            name = self.text(self._name(row, label, row.depth), "dim" if row.depth == 2 else "")
+            table.add_row(name, *(self._cell(row.cells.get(judge.name), width) for judge in judges))
         basis = [self._basis(section, judge.name) for judge in judges]
         behind = f"  calls/{self.summary.datasheet.units}/clusters"
         table.add_row(self.text(behind, "dim"), *(self.text(text, "dim") for text in basis))
@@ -91,13 +101,13 @@ class _Page(Opening):
         """One word for a section in which a judge has no figure at all."""
         return self._cell(section.basis(judge), LABEL)
 
-    def _row(self, table: Table, row: Row, judges: Sequence[JudgeEntry], width: int) -> None:
-        first, rest = "  " * (row.depth + 1), "  " * (row.depth + 2)
-        lines = fill(
-            row.label, LABEL - 1, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
-        )
-        label = self.text(lines, "dim" if row.depth == 2 else "")
-        table.add_row(label, *(self._cell(row.cells.get(judge.name), width) for judge in judges))
+    def _name(self, row: Row, width: int, depth: int = 0) -> str:
+        """A row's name in the first column, without its term where that is narrow."""
+        name, metric = row.name, row.metric
+        if width < ROOMY - 1 and metric.plain and name == metric.name:
+            name, self.terms[metric.plain] = metric.plain, metric.label
+        first, rest = "  " * (depth + 1), "  " * (depth + 2)
+        return fill(name, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
 
     def _cell(self, estimate: Estimate | None, width: int) -> Text:
         if estimate is None:
@@ -143,12 +153,11 @@ class _Page(Opening):
             self.console.print()
             if number == 0:
                 self.line("Baselines, on the same stimuli", "dim bold")
-            table, width = self._grid(judges, "dim")
+            table, label, width = self._grid(judges, "dim")
             for row in rows:
                 cells = [self._cell(row.cells.get(judge.name), width) for judge in judges]
-                table.add_row(
-                    self.text("  " + row.label, "dim"), *(Text(cell.plain, "dim") for cell in cells)
-                )
+                name = self.text(self._name(row, label), "dim")
+                table.add_row(name, *(Text(cell.plain, "dim") for cell in cells))
             self.console.print(table)
 
     def _together(self) -> None:
@@ -173,6 +182,9 @@ class _Page(Opening):
         for reason, letter in self.summary.notes.items():
             if reason in self.reasons:
                 self.line(f"({letter}) undefined: {reason}", STYLES["undefined"])
+        if self.terms:
+            named = (f"{plain} ({term})" for plain, term in self.terms.items())
+            self.line(f"Terms: {', '.join(named)}.", "dim")
         self.line("value [95 % interval] count/total · ! flagged · ? underpowered", "dim")
         self.line("deff: design effect, by how much clusters inflate the variance", "dim")
 

@@ -36,7 +36,7 @@ def _fold(summary: Summary, section: Section) -> Fold:
     absent: dict[str, list[str]] = {}
     for row, is_shown in zip(section.rows, shown, strict=True):
         if not is_shown:
-            absent.setdefault(_reason(row, judges), []).append(row.label)
+            absent.setdefault(_reason(row, judges), []).append(row.name)
     cells = [row.cells[judge] for row in kept for judge in judges if judge in row.cells]
     words = Counter(summary.finding(cell) for cell in cells if numbers.defined(cell))
     return Fold(

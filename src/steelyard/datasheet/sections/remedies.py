@@ -131,13 +131,16 @@ def _remedy(datasheet: Datasheet, judge: str) -> tuple[str, Cured | None]:
 
 
 def _moved(estimate: Estimate, change: Change) -> str:
-    before = "" if change.uncured is None else f"{numbers.spelled(estimate, change.uncured)} → "
-    return f"{figure_label(estimate)} {before}{_shown(estimate)}"
+    if change.uncured is None:
+        return f"{figure_label(estimate)} {_shown(estimate)}"
+    reach = f" {numbers.interval(estimate, change.uncured_interval)}" if change.uncured_interval else ""
+    before = f"{numbers.spelled(estimate, change.uncured)}{reach}"
+    return f"{figure_label(estimate)} {before} → {_shown(estimate)}"
 
 
 def figure_label(estimate: Estimate) -> str:
     """The name of a figure in tables of remedies."""
-    label = metric_named(estimate.metric).label
+    label = metric_named(estimate.metric).name
     return f"{label}, one step" if estimate.group.get("delta") == 1 else label
 
 

@@ -36,8 +36,7 @@ class Row:
     @property
     def name(self) -> str:
         """The label, or the metric's plain words and term where it is labelled by its metric."""
-        metric = self.metric
-        return metric.name if self.label in (metric.label, metric.plain) else self.label
+        return self.metric.name if self.label == self.metric.label else self.label
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,7 @@ def _same_quality(index: FigureRows) -> Section:
     here: Group = {"protocol": "base", "delta": 0, "kind": "same_subset"}
     rows = list(index.row(LADDER, RAW_FALSE_PREFERENCE, here, headline=True))
     for metric in (STABLE_CROSS_SENSITIVITY, POSITIONAL_FALSE_PREFERENCE):
-        rows += index.row(LADDER, metric, here, label=metric.plain, depth=1, headline=True)
+        rows += index.row(LADDER, metric, here, depth=1, headline=True)
         rows += _by_slot(index, metric, here)
     rows += index.row(LADDER, ONE_SIDED_COMMIT, here, depth=1)
     rows += _by_slot(index, ONE_SIDED_COMMIT, here)
@@ -202,7 +202,7 @@ def _failures(index: FigureRows) -> Section:
         for protocol in ("base", *index.protocols()):
             for probe in ("vacuum", LADDER, NATURAL):
                 words = probe if protocol == "base" else f"{probe}, {protocol}"
-                text = words if whole else f"{metric.label}, {words}"
+                text = words if whole else f"{metric.name}, {words}"
                 split += index.row(probe, metric, {"protocol": protocol}, label=text, depth=len(whole))
         needed = not whole or index.seen(split)
         rows += [*whole, *(replace(row, essential=needed) for row in split)]
@@ -226,7 +226,7 @@ def _rows_of(index: FigureRows, probe: str) -> tuple[Row, ...]:
         metric = metric_named(name)
         words = numbers.condition(dict(group - {BASE}))
         part = group > {BASE} and name in whole
-        label = words if part else metric.label if words == "all" else f"{metric.label}, {words}"
+        label = words if part else metric.label if words == "all" else f"{metric.name}, {words}"
         shown = (not metric.detail and not gathered) or probe == COST
         shown = shown and not index.free(probe, metric, group)
         rows += index.row(probe, metric, dict(group), label=label, depth=int(part), essential=shown)

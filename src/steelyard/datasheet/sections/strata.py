@@ -42,7 +42,7 @@ def _table(datasheet: Datasheet, judge: str) -> TogetherTable:
         for metric in dict.fromkeys(metric for _, metric in cells)
         if any(numbers.defined(cells.get((name, metric))) for name in names)
     ]
-    header = ("stratum", datasheet.units, *(metric_named(metric).label for metric in metrics))
+    header = ("stratum", datasheet.units, *(metric_named(metric).name for metric in metrics))
     rows = tuple(
         (
             name,

@@ -64,6 +64,12 @@ class Summary:
         """Titles of all readings, each once, in order of first appearance."""
         return tuple(dict.fromkeys(reading.title for reading in self.datasheet.readings))
 
+    @property
+    def measured_questions(self) -> str:
+        """`zero point, position, length`: what some judge has an answer to, each question once."""
+        answered = (reading.title for reading in self.datasheet.readings if reading.word != "undefined")
+        return ", ".join(dict.fromkeys(title.partition(",")[0].lower() for title in answered))
+
     def reading(self, judge: str, title: str) -> Reading | None:
         """One judge's reading under a title."""
         return next((reading for reading in self.readings(judge) if reading.title == title), None)

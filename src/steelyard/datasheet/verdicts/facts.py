@@ -40,7 +40,7 @@ def sentence(reading: Reading, figures: Figures) -> str:
 def plugged(figures: Figures) -> list[Fact]:
     """Whole figures of plug-ins that are flagged and that no reading speaks of; edits have Robustness."""
     return [
-        Fact(probe_title(e.probe), f"{metric_named(e.metric).label} {figure(e)} is beyond its limit")
+        Fact(probe_title(e.probe), f"{metric_named(e.metric).name} {figure(e)} is beyond its limit")
         for e in figures.every.of_judge(figures.judge)
         if e.finding == FLAGGED and e.whole and PROBES.added(e.probe) and section_of(e.probe) != EDITS
     ]
@@ -100,8 +100,10 @@ def _zero_point(figures: Figures) -> str | None:
     if not defined(current):
         return None
     scored = figures.find(TARGET_SENSITIVITY.id, protocol="base", delta=1) is None
-    said = "gives texts without content more than the lowest score"
-    return f"{said if scored else 'prefers one of two texts that do not differ'} in {times(current, 'call')}"
+    scores = "gives texts without content more than the lowest score"
+    return (
+        f"{scores if scored else 'prefers one of two texts that do not differ'} in {times(current, 'call')}"
+    )
 
 
 def _position(figures: Figures) -> str | None:
@@ -139,8 +141,8 @@ def _sensitivity(figures: Figures) -> str | None:
     seen = figures.find(TARGET_SENSITIVITY.id, protocol="base", delta=1)
     if not defined(seen):
         return None
-    said = f"sees which text is better by one step in {times(seen, 'call')}, {figure(seen)}"
-    return f"{said}, and is right in three calls of four at no step" if no_step_seen(figures) else said
+    phrase = f"sees which text is better by one step in {times(seen, 'call')}, {figure(seen)}"
+    return f"{phrase}, and is right in three calls of four at no step" if no_step_seen(figures) else phrase
 
 
 def _accuracy(figures: Figures) -> str | None:
@@ -148,12 +150,12 @@ def _accuracy(figures: Figures) -> str | None:
     gain = _gain(figures)
     if right is None:
         return None
-    said = f"{_constant(figures)}gives the reference answer in {times(right, 'call')}, {figure(right)}"
+    phrase = f"{_constant(figures)}gives the reference answer in {times(right, 'call')}, {figure(right)}"
     if gain is None:
-        return said
+        return phrase
     rule = (gain.note or "").split("; ")[0].removeprefix(AGAINST)
     better = "better than" if gain.finding == CLEAR else "not shown to beat"
-    return f"{said}, {better} {rule}"
+    return f"{phrase}, {better} {rule}"
 
 
 def _constant(figures: Figures) -> str:

@@ -42,7 +42,7 @@ INTERVALS: dict[str, str] = {
     "newcombe": "Newcombe's interval for a difference of two proportions, built from their Wilson intervals.",
     "newcombe_cluster": "Newcombe's interval built from clustered intervals.",
     "t_cluster": "Student's t on the spread between clusters.",
-    "wilson_mean": "From the largest share of other scores that fits, where every cluster has the same mean.",
+    "wilson_mean": "From the largest share of other values that fits, where every cluster has the same mean.",
     "wilson_cluster_difference": "Difference of the limits of both shares, where clusters show no spread.",
     "wilson_steps": "Read off the limits of each step of quality, where clusters drawn again show no spread.",
     "wilson_shares": "Computed from the Wilson limits of both orders.",

@@ -20,11 +20,11 @@ def text_of(reply: Reply) -> str | Rejection:
     """The text between the marks, or why there is none."""
     if reply.finish in ("refusal", "filter"):
         return Rejection(AUTHOR_REFUSED, f"the provider reported {reply.finish!r}")
-    said = without_reasoning(reply.text)
-    match = _TEXT.search(said)
+    words = without_reasoning(reply.text)
+    match = _TEXT.search(words)
     if match is None and reply.finish == "length":
         return Rejection(TRUNCATED, "the reply ended at the token limit before the text was complete")
-    if match is None and is_refusal(said):
+    if match is None and is_refusal(words):
         return Rejection(AUTHOR_REFUSED, "the author declined to write")
     if match is None:
         return Rejection(NO_TEXT, "the reply held no text between <text> and </text>")

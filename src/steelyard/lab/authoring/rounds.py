@@ -77,8 +77,8 @@ class Rounds:
         await self._write(drafts, attempt)
         synthetic = [d for d in drafts if d.brief.goal == ORDINAL and _alive(d, attempt)]
         if synthetic and self._roles.compared:
-            done = [d.text for d in self._drafts if d.accepted and d.brief.goal == ORDINAL]
-            await self._diversity.check(synthetic, done)
+            texts = [d.text for d in self._drafts if d.accepted and d.brief.goal == ORDINAL]
+            await self._diversity.check(synthetic, texts)
         await self._validation.confirm([draft for draft in drafts if _alive(draft, attempt)], attempt)
 
     async def _write(self, drafts: Sequence[Draft], attempt: int) -> None:

@@ -178,10 +178,12 @@ class _Replies:
         """What the members of a judge that is made of others replied, one after the other."""
         replies = self.record.replies(trial.calls)
         heard = [(call, reply_words(replies[call.key].reply)) for call in trial.calls if call.key in replies]
-        told = [f"{call.judge.name}, {call.order}, repeat {call.replicate}: {said}" for call, said in heard]
+        lines = [
+            f"{call.judge.name}, {call.order}, repeat {call.replicate}: {words}" for call, words in heard
+        ]
         lost = [self._failures[call.key].message for call in trial.calls if call.key in self._failures]
         rule = trial.judge.composition.rule if trial.judge.composition else ""
-        return Raw("\n".join(told) or None, message=lost[0] if lost else None, reader=f"{rule} of members")
+        return Raw("\n".join(lines) or None, message=lost[0] if lost else None, reader=f"{rule} of members")
 
 
 def reader_words(reader: Spec) -> str:

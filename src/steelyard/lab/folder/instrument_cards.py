@@ -101,12 +101,12 @@ def services(plan: Plan, record: Record) -> dict[str, dict[str, Any]]:
             asked.setdefault(trial.judge.name, []).append(trial)
     failures = record.store.failures()
     counts = record.observations(plan.trials).counts()
-    found: dict[str, dict[str, Any]] = {}
+    services: dict[str, dict[str, Any]] = {}
     for judge, trials in asked.items():
         failed = Counter(failures[t.key].reason for t in trials if t.key in failures)
         lost = {v.reason: n for (name, v), n in counts.items() if name == judge and isinstance(v, Unreadable)}
-        found[judge] = asdict(_service([*record.replies(trials).values()], failed, lost))
-    return found
+        services[judge] = asdict(_service([*record.replies(trials).values()], failed, lost))
+    return services
 
 
 def _service(replies: list[StoredReply], failed: Mapping[str, int], lost: Mapping[str, int]) -> Service:

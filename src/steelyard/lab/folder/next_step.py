@@ -35,8 +35,8 @@ def with_next_steps(sheet: Datasheet, plan: Plan) -> Datasheet:
     """The datasheet, each verdict with what to do next; where that can not be told, the sheet stands."""
     faults = Faults()
     path = _Path(sheet, plan)
-    told = faults.guarded("", "next step", path.verdicts, lambda _: sheet.verdicts)
-    return replace(sheet, verdicts=told, faults=(*sheet.faults, *faults.found))
+    verdicts = faults.guarded("", "next step", path.verdicts, lambda _: sheet.verdicts)
+    return replace(sheet, verdicts=verdicts, faults=(*sheet.faults, *faults.found))
 
 
 def with_recorded_steps(sheet: Datasheet) -> Datasheet:
@@ -127,9 +127,9 @@ class _Path:
     ) -> Verdict:
         command = None if words is None else shlex.join(("steelyard", "measure", *words))
         cost = self._dollars(calls)
-        said = f"{purpose}: {command}" if command else purpose
+        sentence = f"{purpose}: {command}" if command else purpose
         return replace(
-            verdict, next=f"{said}{_price(calls, cost)}", command=command, calls=calls, dollars=cost
+            verdict, next=f"{sentence}{_price(calls, cost)}", command=command, calls=calls, dollars=cost
         )
 
     def _dollars(self, calls: int | None) -> float | None:

@@ -70,9 +70,9 @@ def _arms(trials: Iterable[Trial], judges: dict[str, Judge]) -> Iterator[list[Tr
 def _unread(arm: Sequence[Trial], record: Record) -> bool:
     """Whether fewer than half of the replies could be read, as a pilot finds it; so where there are none."""
     replies = record.replies(arm)
-    read = [record.read(trial, replies[trial.key].reply) for trial in arm if trial.key in replies]
-    readable = sum(not isinstance(verdict, Unreadable) for verdict in read)
-    return 2 * readable < len(read) or not read
+    verdicts = [record.read(trial, replies[trial.key].reply) for trial in arm if trial.key in replies]
+    readable = sum(not isinstance(verdict, Unreadable) for verdict in verdicts)
+    return 2 * readable < len(verdicts) or not verdicts
 
 
 def _moves(

@@ -112,7 +112,7 @@ def _check(judge: str, row: Comparison, margin: float) -> Check:
     probe = probe_title(row.probe)
     head = Check(
         judge=judge,
-        rule=f"{metric_named(row.metric).label}: no drift beyond {margin:g}",
+        rule=f"{metric_named(row.metric).name}: no drift beyond {margin:g}",
         figure=f"{probe}, {numbers.condition(row.group)}" if row.group else probe,
         result=INCONCLUSIVE,
         found="undefined",

@@ -64,7 +64,7 @@ class PolicyRule:
         named += [condition(self.group)] if self.group else []
         sides = (("at least", self.low), ("at most", self.high))
         limits = " and ".join(f"{word} {limit:g}" for word, limit in sides if limit is not None)
-        return ", ".join([metric_named(self.metric).label, *named]) + f": {limits}"
+        return ", ".join([metric_named(self.metric).name, *named]) + f": {limits}"
 
 
 @dataclass(frozen=True)

@@ -136,7 +136,7 @@ def rule_on(sheet: Datasheet, policy: Policy, judges: Sequence[str], where: str)
             figures = select(rule, mine)
             if not figures and not policy.shipped:
                 raise unmatched(rule, mine, where)
-            absent.update({} if figures else {metric_named(rule.metric).label: None})
+            absent.update({} if figures else {metric_named(rule.metric).name: None})
             checks += [check(rule, estimate) for estimate in figures]
     if not checks:
         raise ConfigError(f"{where}: no rule fits a figure of the datasheet; write a policy of your own.")

@@ -187,5 +187,5 @@ def _whole(cell: Any, where: str, column: str | None) -> int:
 
 
 def _strange(cell: Any, where: str, column: str | None, expected: str) -> DataError:
-    found = plain_text(cell)[:60]
-    return DataError(f"{where}: column {column!r} holds {found!r}, expected {expected}; correct the row.")
+    content = plain_text(cell)[:60]
+    return DataError(f"{where}: column {column!r} holds {content!r}, expected {expected}; correct the row.")

@@ -8,7 +8,7 @@ from typing import Any
 from steelyard.lab.recorded.call import REASON
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Unreadable, Verdict
 
-OUTCOMES: dict[str, Verdict] = {
+ABSENCES: dict[str, Verdict] = {
     "abstain": Abstained(),
     "unreadable": Unreadable(REASON),
     "failed": Failed(REASON),
@@ -65,8 +65,8 @@ class ScoreCall:
     """What was judged."""
     score: int | None
     """The score; None where there is none."""
-    outcome: str | None
-    """A key of `OUTCOMES` where there is no score."""
+    absence: str | None
+    """A key of `ABSENCES` where there is no score."""
     replicate: int
     """0, 1, …"""
     where: str
@@ -85,7 +85,7 @@ class ScoreCall:
     @property
     def verdict(self) -> Verdict:
         """What the call came to."""
-        return OUTCOMES[self.outcome or "failed"] if self.score is None else Decided(str(self.score))
+        return ABSENCES[self.absence or "failed"] if self.score is None else Decided(str(self.score))
 
     def to_json(self) -> dict[str, Any]:
         """The call in the project's own format; what is not known is left out."""
@@ -98,6 +98,6 @@ class ScoreCall:
             "protocol": self.protocol,
             **{name: value for name, value in known.items() if value is not None},
             "score": self.score,
-            **({} if self.outcome is None else {"outcome": self.outcome}),
+            **({} if self.absence is None else {"outcome": self.absence}),
             "replicate": self.replicate,
         }

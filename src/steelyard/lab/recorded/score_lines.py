@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from steelyard.errors import ConfigError, DataError
 from steelyard.lab.recorded.lines import Lines, parse, read_lines
-from steelyard.lab.recorded.score_call import OUTCOMES, ScoreCall, Shown
+from steelyard.lab.recorded.score_call import ABSENCES, ScoreCall, Shown
 from steelyard.lab.recorded.styles import Name
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.score_vacuum import TEXTS
@@ -62,7 +62,7 @@ class ScoreLine(BaseModel):
         if (self.score is None) == (self.outcome is None):
             raise ValueError(
                 f"found score {self.score} and outcome {self.outcome}, expected a score, or null with an "
-                f"outcome of {', '.join(OUTCOMES)}; correct it."
+                f"outcome of {', '.join(ABSENCES)}; correct it."
             )
         if self.probe == "vacuum" and (self.kind not in TEXTS or self.variant is not None):
             raise ValueError(

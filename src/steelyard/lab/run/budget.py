@@ -31,12 +31,11 @@ class Hold:
 
     def spend(self, reply: Reply) -> None:
         """Count what the reply cost."""
-        self.spent = cost(self.price, self.call, reply)
-        self.budget.spent += self.spent
+        self.spent = self.budget.pay(self.price, self.call, reply)
 
 
 class Budget:
-    """A limit that spending and the dearest outcome of all calls in flight stay under together."""
+    """A limit that spending and the most that all calls in flight can cost stay under together."""
 
     def __init__(self, limit: float | None) -> None:
         self.limit = limit
@@ -44,12 +43,21 @@ class Budget:
         self._held = 0.0
         self._freed = asyncio.Condition()
 
+    def pay(self, price: Price | None, call: Call, reply: Reply) -> float:
+        """Count what a reply cost."""
+        dollars = cost(price, call, reply)
+        self.spent += dollars
+        return dollars
+
     @asynccontextmanager
     async def reserved(self, price: Price | None, call: Call) -> AsyncIterator[Hold]:
         """Hold the most a call can cost while it is made; wait for calls in flight where that makes room."""
+        if self.limit is None:
+            yield Hold(self, price, call)
+            return
         most = dearest(price, call)
         async with self._freed:
-            while self.limit is not None and most > 0 and self.spent + self._held + most > self.limit:
+            while most > 0 and self.spent + self._held + most > self.limit:
                 if not self._held:
                     raise BudgetError(f"the budget of ${self.limit:g} is reached")
                 await self._freed.wait()
@@ -80,14 +88,15 @@ def dearest(price: Price | None, call: Call) -> float:
     """The most that a call can cost: its prompt and the longest answer it may get."""
     if price is None:
         return 0.0
-    letters = sum(len(message.content.encode("utf-8", "surrogatepass")) for message in call.messages)
+    plain = all(message.content.isascii() for message in call.messages)
     # Letters beyond ASCII take several bytes, and tokens of their own.
+    letters = call.characters if plain else _bytes(call)
     return price.dollars(letters // CHARACTERS_PER_TOKEN, call.decoding.max_tokens + _room(call.judge))
 
 
 def cost(price: Price | None, call: Call, reply: Reply) -> float:
     """Dollars for one reply."""
-    return spent(price, reply, _characters(call))
+    return spent(price, reply, call.characters)
 
 
 def spent(price: Price | None, reply: Reply, characters: int) -> float:
@@ -105,5 +114,5 @@ def _room(judge: Judge) -> int:
     return traits_of(judge.address).room(judge.model, judge.options)
 
 
-def _characters(call: Call) -> int:
-    return sum(len(message.content) for message in call.messages)
+def _bytes(call: Call) -> int:
+    return sum(len(message.content.encode("utf-8", "surrogatepass")) for message in call.messages)

@@ -137,8 +137,8 @@ class Pilot:
             return None
         spec = self._judge.protocols[protocol].reader
         scale = arm.replies[0][0].asked.scale
-        read = zip(arm.replies, arm.verdicts, strict=True)
-        shown = [reply for (_, reply), verdict in read if isinstance(verdict, Unreadable)]
+        readings = zip(arm.replies, arm.verdicts, strict=True)
+        shown = [reply for (_, reply), verdict in readings if isinstance(verdict, Unreadable)]
         lost = f"of which {arm.readable} could be read ({reasons_of(arm.verdicts)})"
         return PilotError(
             f"judge {self._judge.name}: left after the first {counted(arm.size, 'reply', 'replies')} under "

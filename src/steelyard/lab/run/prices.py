@@ -86,6 +86,11 @@ class Price:
         return rate
 
     @property
+    def free(self) -> bool:
+        """Nothing is ever paid."""
+        return not (self.input or self.output or self.long)
+
+    @property
     def listed(self) -> str:
         """Dollars per million tokens in and out, and whose they are."""
         return (

@@ -53,11 +53,11 @@ class Runner:
         lanes: dict[str, list[JudgeRun]] = {}
         for agenda in agendas:
             judge = agenda.judge
-            done = sum(trial.key in stored for trial in agenda.trials)
+            answered = sum(trial.key in stored for trial in agenda.trials)
             self.control.budget.spent += paid(agenda.trials, stored)
             lane = judge.provider if traits_of(judge.address).in_turn else f"judge {judge.name}"
             if not judge.baseline:
-                self.control.progress.begin(judge.name, len(agenda.trials), done)
+                self.control.progress.begin(judge.name, len(agenda.trials), answered)
             batched = self.control.limits.batch and traits_of(judge.address).batch
             kind = BatchRun if batched else JudgeRun
             lanes.setdefault(lane, []).append(kind(self.control, agenda, stored))

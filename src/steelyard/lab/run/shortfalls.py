@@ -31,17 +31,17 @@ LOOK = "look at the replies and correct the prompt, the reader or the server"
 
 def stops(sitting: Sitting, coverage: Coverage) -> Iterator[SteelyardError]:
     """The reasons for an early end, each once and with how to go on."""
-    done = _done(coverage)
+    standing = _done(coverage)
     distinct = {str(error): error for error in reversed(sitting.stopped)}
     for error in reversed(distinct.values()):
         if isinstance(error, InterruptedRunError):
-            yield InterruptedRunError(f"interrupted: {done}; {AGAIN}.")
+            yield InterruptedRunError(f"interrupted: {standing}; {AGAIN}.")
         elif isinstance(error, BudgetError):
-            yield BudgetError(f"{cause(error, sitting)}: {done}; raise --budget and {AGAIN}.")
+            yield BudgetError(f"{cause(error, sitting)}: {standing}; raise --budget and {AGAIN}.")
         elif isinstance(error, PilotError):
-            yield PilotError(f"{error}; {done}; {MEND}.")
+            yield PilotError(f"{error}; {standing}; {MEND}.")
         else:
-            yield type(error)(f"{cause(error, sitting)}; {done}; {AGAIN}.")
+            yield type(error)(f"{cause(error, sitting)}; {standing}; {AGAIN}.")
     if not sitting.stopped:
         yield from unasked(coverage)
 

@@ -136,13 +136,13 @@ class MadeJudge:
 
     def _name(self, members: Sequence[Judge]) -> str:
         first = members[0].name
-        told = {
+        name = {
             CONSENSUS: f"{first}, both orders",
             MAJORITY: f"{first}, majority of {self.config.majority}",
             MEAN: f"{first}, mean of {self.config.mean}",
             JURY: f"jury of {', '.join(member.name for member in members)}",
         }[self.kind]
-        return told if len(told) <= 80 else f"{self.kind} of {len(members)} ({first[:60]})"
+        return name if len(name) <= 80 else f"{self.kind} of {len(members)} ({first[:60]})"
 
     def _check_scale(self, scale: Scale) -> None:
         paired = isinstance(scale, Pairwise)

@@ -26,8 +26,8 @@ def own_keys(
     for key in body:
         if key not in common and key not in kind.model_fields:
             raise ConfigError(f"{where}: {_stray(str(key), [*common, *kind.model_fields], under)}")
-    said = {key: value for key, value in body.items() if key in kind.model_fields and value is not None}
-    return checked(kind, typed(said, kind), where, under=under)
+    options = {key: value for key, value in body.items() if key in kind.model_fields and value is not None}
+    return checked(kind, typed(options, kind), where, under=under)
 
 
 def _stray(key: str, known: Collection[str], under: str) -> str:

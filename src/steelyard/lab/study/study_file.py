@@ -191,8 +191,8 @@ def read_yaml(path: Path) -> dict[str, Any]:
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]
         raise ConfigError(f"{path}{line}: not valid YAML ({problem}); correct the file.") from error
     if not isinstance(body, dict):
-        found = "an empty file" if body is None else f"a {type(body).__name__}"
-        raise ConfigError(f"{path}: found {found}, expected a mapping with keys such as judges and probes.")
+        content = "an empty file" if body is None else f"a {type(body).__name__}"
+        raise ConfigError(f"{path}: found {content}, expected a mapping with keys such as judges and probes.")
     return body
 
 

@@ -38,6 +38,7 @@ ACCURACY_GAIN = Metric(
     "accuracy_gain",
     "over best baseline",
     "Accuracy minus that of the best rule that reads nothing: a constant answer, or a baseline of the run.",
+    plain="beats reading nothing",
     signed=True,
     direction=HIGH,
 )
@@ -45,6 +46,7 @@ ERROR_GAIN = Metric(
     "error_gain",
     "over best baseline",
     "Levels by which scores lie nearer to the label than those of the best rule that reads nothing.",
+    plain="nearer than reading nothing",
     signed=True,
     direction=HIGH,
 )
@@ -168,8 +170,8 @@ def _rules(held: Held, baselines: Mapping[str, Held]) -> dict[str, Floats]:
 
 
 def _gap(held: Held, rule: Floats) -> _Gap:
-    read = held.read
-    return _Gap(held.least[read], rule[read], held.cluster[read], held.unit[read])
+    mask = held.read
+    return _Gap(held.least[mask], rule[mask], held.cluster[mask], held.unit[mask])
 
 
 def _word(gaps: Iterable[_Gap], best: _Gap, moved: Span) -> str:

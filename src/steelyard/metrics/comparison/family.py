@@ -9,9 +9,9 @@ from math import inf
 from typing import Any
 
 from steelyard.metrics.comparison.comparison import BEYOND, WITHIN, Comparison
-from steelyard.metrics.comparison.outcomes import Outcomes
 from steelyard.metrics.comparison.question import Question
 from steelyard.metrics.comparison.shared_units import compare_units
+from steelyard.metrics.comparison.unit_events import UnitEvents
 from steelyard.metrics.comparison.units import Units
 from steelyard.metrics.faults import Fault, Faults
 from steelyard.metrics.findings import CLEAR, FLAGGED, MARGIN, UNDERPOWERED, difference_word
@@ -37,7 +37,9 @@ class Family:
         return self.p is not None and self.p <= ALPHA
 
 
-def compare(first: Outcomes, second: Outcomes, margin: float = MARGIN, order: Sequence[str] = ()) -> Family:
+def compare(
+    first: UnitEvents, second: UnitEvents, margin: float = MARGIN, order: Sequence[str] = ()
+) -> Family:
     """Every question that either judge was asked; words and q over the whole family.
 
     `order` are names of probes as a reader meets them. A figure that can not be computed is undefined, and
@@ -50,14 +52,17 @@ def compare(first: Outcomes, second: Outcomes, margin: float = MARGIN, order: Se
     rows |= {
         fault.question: Comparison.undefined(fault.question, fault.fault.note) for fault in broken.values()
     }
-    read = [rows[question] for question in sorted(rows, key=lambda question: _place(question, order))]
+    ordered = [rows[question] for question in sorted(rows, key=lambda question: _place(question, order))]
     family = faults.guarded(
-        "", "all figures together", lambda: read_together(read, margin), lambda _: Family(tuple(read), None)
+        "",
+        "all figures together",
+        lambda: read_together(ordered, margin),
+        lambda _: Family(tuple(ordered), None),
     )
     return replace(family, faults=(*(fault.fault for fault in broken.values()), *faults.found))
 
 
-def _guarded(faults: Faults, question: Question, first: Outcomes, second: Outcomes) -> Comparison:
+def _guarded(faults: Faults, question: Question, first: UnitEvents, second: UnitEvents) -> Comparison:
     """The figure; undefined where it raises, or where JSON has no spelling for it."""
 
     def made() -> Comparison:
@@ -87,8 +92,8 @@ def read_together(
     corrected = (
         max(q, row.p or 0.0, together) for q, row in zip(flips.corrected(chosen), tested, strict=True)
     )
-    read = (row if row.p is None else _worded(row, next(corrected), margin) for row in rows)
-    return Family(tuple(read), together)
+    worded = (row if row.p is None else _worded(row, next(corrected), margin) for row in rows)
+    return Family(tuple(worded), together)
 
 
 def _worded(row: Comparison, q: float, margin: float) -> Comparison:

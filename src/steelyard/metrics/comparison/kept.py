@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from steelyard.metrics.comparison.question import Key, Outcome, Question, loss_of, question_of
+from steelyard.metrics.comparison.question import Key, Question, UnitEvent, loss_of, question_of
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.scores.invariance import INVARIANCE
 from steelyard.stimuli.expectation import Label
@@ -13,11 +13,11 @@ from steelyard.stimuli.stimulus import Stimulus
 from steelyard.verdicts.observation import Observation
 
 
-def kept_outcomes(
+def kept_events(
     scores: Sequence[Observation],
     identity: Callable[[Stimulus], str],
     metrics_of: Callable[[str], Sequence[Metric]],
-) -> Iterator[tuple[Question, Key, Outcome]]:
+) -> Iterator[tuple[Question, Key, UnitEvent]]:
     """Every edit that keeps the label beside every call on the item, of probes that report invariance."""
     originals: dict[tuple[str, str], list[Observation]] = {}
     for observation in scores:
@@ -33,7 +33,7 @@ def kept_outcomes(
                 loss = loss_of((edit.verdict, own.verdict))
                 event = None if loss else edit.verdict == own.verdict
                 question = question_of(edit.stimulus.probe, edit.protocol, INVARIANCE, {}, place)
-                yield question, key, Outcome(event, loss, edit.stimulus.id, edit.stimulus.cluster)
+                yield question, key, UnitEvent(event, loss, edit.stimulus.id, edit.stimulus.cluster)
 
 
 def _item(observation: Observation) -> tuple[str, str]:

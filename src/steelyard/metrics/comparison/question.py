@@ -1,4 +1,4 @@
-"""Questions on which two judges can be paired, and what became of each unit."""
+"""Questions on which two judges can be paired, and what each unit showed."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ class Question:
         return f"comparison of {self.metric} in {self.probe}"
 
 
-class Outcome(NamedTuple):
-    """What became of one unit."""
+class UnitEvent(NamedTuple):
+    """What one unit showed."""
 
-    event: bool | None
+    happened: bool | None
     """Whether it showed the event; None without a verdict."""
-    lost: str | None
+    loss: str | None
     """`unreadable` or `failed` where there is no verdict."""
     pair: str
     """The pair or item behind the unit; its orders and replicates are not independent."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.comparison.paired import Paired
-from steelyard.metrics.comparison.question import Outcome
+from steelyard.metrics.comparison.question import UnitEvent
 from steelyard.metrics.comparison.units import Units
 from steelyard.metrics.estimate import Interval
 from steelyard.metrics.stats import mcnemar
@@ -22,9 +22,9 @@ NO_SHARED = "no unit has a verdict of both judges"
 
 def compare_units(mine: Units, other: Units, head: Comparison) -> Comparison:
     """The figure of two judges on the units that both answered; `head` says what it is about."""
-    first, second = mine.outcomes, other.outcomes
+    first, second = mine.events, other.events
     shown = mine.shared(other)
-    answered = [key for key in shown if first[key].lost is None and second[key].lost is None]
+    answered = [key for key in shown if first[key].loss is None and second[key].loss is None]
     head = replace(
         head,
         n_shared=len(answered),
@@ -36,7 +36,7 @@ def compare_units(mine: Units, other: Units, head: Comparison) -> Comparison:
     if not answered:
         return replace(head, note=NO_SHARED)
     rows = [
-        (bool(first[key].event), bool(second[key].event), first[key].cluster, first[key].pair)
+        (bool(first[key].happened), bool(second[key].happened), first[key].cluster, first[key].pair)
         for key in answered
     ]
     measured = _measured(head, Paired.of(rows), _bounds([(first[key], second[key]) for key in shown]))
@@ -76,7 +76,7 @@ def _measured(head: Comparison, paired: Paired, bounds: Span) -> Comparison:
     )
 
 
-def _bounds(shown: Iterable[tuple[Outcome, Outcome]]) -> Span:
+def _bounds(shown: Iterable[tuple[UnitEvent, UnitEvent]]) -> Span:
     """The mean change if every missing verdict had gone one way, or the other."""
     lows, highs = [], []
     for first, second in shown:
@@ -87,5 +87,5 @@ def _bounds(shown: Iterable[tuple[Outcome, Outcome]]) -> Span:
     return sum(lows) / len(lows), sum(highs) / len(highs)
 
 
-def _reach(outcome: Outcome) -> tuple[int, int]:
-    return (0, 1) if outcome.event is None else (int(outcome.event), int(outcome.event))
+def _reach(event: UnitEvent) -> tuple[int, int]:
+    return (0, 1) if event.happened is None else (int(event.happened), int(event.happened))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from steelyard.metrics.comparison.question import Key, Outcome, loss_of
+from steelyard.metrics.comparison.question import Key, UnitEvent, loss_of
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.columns import Pairs, collect
 from steelyard.metrics.scores.columns import Scores, collect_scores
@@ -32,11 +32,12 @@ class Unit(NamedTuple):
     reference: str | None
     """What it can be held against; None without a reference, or with the judge's own verdict for one."""
 
-    def outcome(self, event: bool, *, labelled: bool) -> Outcome:
+    def event(self, happened: bool, *, labelled: bool) -> UnitEvent:
         """The unit's event, or why there is none; `labelled` says that it is held against the reference."""
         against = self.reference or "" if labelled else ""
-        happened = None if self.loss else event
-        return Outcome(happened, self.loss, self.stimulus.id, self.stimulus.cluster, against)
+        return UnitEvent(
+            None if self.loss else happened, self.loss, self.stimulus.id, self.stimulus.cluster, against
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from steelyard.metrics.comparison.outcomes import LOSSES, Outcomes, call_key
-from steelyard.metrics.comparison.question import Key, Outcome, Question
+from steelyard.metrics.comparison.question import Key, Question, UnitEvent
+from steelyard.metrics.comparison.unit_events import LOSSES, UnitEvents, call_key
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Dropped:
 class Units:
     """What one judge did with the units of a question."""
 
-    outcomes: Mapping[Key, Outcome]
+    events: Mapping[Key, UnitEvent]
     """The units that the question could be asked of."""
     protocol: str
     """The protocol of the question; empty for those of the whole run."""
@@ -42,23 +42,23 @@ class Units:
     """Every call that the judge was asked."""
 
     @classmethod
-    def of(cls, question: Question, outcomes: Outcomes) -> Units:
-        """The units of a question among all outcomes of a judge."""
+    def of(cls, question: Question, events: UnitEvents) -> Units:
+        """The units of a question among all that a judge showed."""
         every = next(iter(LOSSES))
         protocol = str(question.condition.get("protocol", ""))
-        return cls(outcomes.get(question, {}), protocol, outcomes.get(every, {}).keys())
+        return cls(events.get(question, {}), protocol, events.get(every, {}).keys())
 
     def shared(self, other: Units) -> list[Key]:
         """Units of both judges that are held against the same reference, or against none; sorted."""
-        mine, theirs = self.outcomes, other.outcomes
+        mine, theirs = self.events, other.events
         return sorted(key for key in mine.keys() & theirs.keys() if mine[key].against == theirs[key].against)
 
     def dropped(self, other: Units, shared: Sequence[Key]) -> Dropped:
         """Units of the other judge that lack a verdict of this one, by reason; `shared` are those of both."""
-        mine, both = self.outcomes, self.outcomes.keys() & other.outcomes.keys()
-        absent = other.outcomes.keys() - mine.keys()
+        mine, both = self.events, self.events.keys() & other.events.keys()
+        absent = other.events.keys() - mine.keys()
         seen = sum(call_key(self.protocol, key) in self.calls for key in absent)
-        lost = [mine[key].lost for key in shared]
+        lost = [mine[key].loss for key in shared]
         return Dropped(
             not_shown=len(absent) - seen,
             unreadable=lost.count("unreadable"),

@@ -53,18 +53,18 @@ def limit_of_detection(theta: Floats) -> float:
     return float(needed_drive(theta[None])[0] / theta[0])
 
 
-def detection(found: InstrumentFit) -> Detection:
+def detection(model: InstrumentFit) -> Detection:
     """The limit of detection of a fit, with profile limits."""
-    start = found.best.theta.copy()
+    start = model.best.theta.copy()
     start[:, 4] = np.minimum(start[:, 4], _MOST_LAPSES)
     start[:, 0] = np.log(needed_drive(start) / np.maximum(start[:, 0], 1e-3))
-    near = fit(found.patterns, found.patterns.weights[None], start, chart=CHART)
-    around = Fits(near.theta, np.maximum(found.best.value, near.value), near.slope)
-    value = limit_of_detection(found.theta)
-    root = found.allowance(_limit_slopes(near.theta))
-    low, high = _excluded_steps(found, around, value, root**2 / 2)
+    near = fit(model.patterns, model.patterns.weights[None], start, chart=CHART)
+    around = Fits(near.theta, np.maximum(model.best.value, near.value), near.slope)
+    value = limit_of_detection(model.theta)
+    root = model.allowance(_limit_slopes(near.theta))
+    low, high = _excluded_steps(model, around, value, root**2 / 2)
     if around.value[0] - near.value[0] < root**2 / 2:
-        reach = reaches(found.patterns, around, (0,), CHART, (root,))[0]
+        reach = reaches(model.patterns, around, (0,), CHART, (root,))[0]
         low = low if reach.low is None else exp(reach.low)
         high = high if reach.high is None else exp(reach.high)
     return Detection(value, low, high)

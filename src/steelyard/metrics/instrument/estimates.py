@@ -28,18 +28,21 @@ GOODNESS_OF_FIT = Metric(
     "goodness_of_fit",
     "misfit G²",
     "Distance of the 3×3 tables from the joint fit; its p says whether chance explains it.",
+    plain="distance from the model",
     estimated=False,
 )
 FIT_PROBABILITY = Metric(
     "fit_probability",
     "p of the fit",
     "Share of data sets drawn from the joint fit that lie as far off; at 0.01 or less it is not read.",
+    plain="such misfit by chance",
     estimated=False,
 )
 LIMIT_OF_DETECTION = Metric(
     "limit_of_detection",
     "limit of detection",
     "Quality step at which the judge names the better text in 95 % of calls, from the joint fit.",
+    plain="step seen in 95 of 100 calls",
     shown_as=ShownAs.STEPS,
 )
 

@@ -110,6 +110,6 @@ def _tables(answers: Ints, step: Ints, steps: int) -> Floats:
 
 def _cells(deltas: Floats) -> Patterns:
     """Every cell of every table as a pattern."""
-    outcomes = np.array([[*np.eye(3)[a], *np.eye(3)[b]] for a, b in product(range(3), repeat=2)])
+    answers = np.array([[*np.eye(3)[a], *np.eye(3)[b]] for a, b in product(range(3), repeat=2)])
     step = np.repeat(np.arange(len(deltas)), _CELLS)
-    return Patterns(deltas, step, np.tile(outcomes, (len(deltas), 1)), np.zeros((1, len(step))))
+    return Patterns(deltas, step, np.tile(answers, (len(deltas), 1)), np.zeros((1, len(step))))

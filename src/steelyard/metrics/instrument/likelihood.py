@@ -20,26 +20,35 @@ from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.sensitivity import on_ladder
 
 RESOLUTION = Metric(
-    "resolution", "resolution", "Signal per quality step in units of the judge's noise, from the joint fit."
+    "resolution",
+    "resolution",
+    "Signal per quality step in units of the judge's noise, from the joint fit.",
+    plain="signal per step",
 )
 POSITION_BIAS = Metric(
     "position_bias",
     "position bias",
     "Constant push towards slot 1 in units of the judge's noise, from the joint fit.",
+    plain="push to slot 1",
     signed=True,
 )
 TIE_THRESHOLD = Metric(
     "tie_threshold",
     "tie threshold",
     "Signal needed before the judge names a winner, in units of its noise, from the joint fit.",
+    plain="signal before it decides",
 )
 SURFACE_SENSITIVITY = Metric(
     "surface_sensitivity",
     "surface sensitivity",
     "Spread of the push that a pair's wording gives, in units of the judge's noise, from the joint fit.",
+    plain="push of a wording",
 )
 LAPSE_RATE = Metric(
-    "lapse_rate", "lapse rate", "Share of answers unrelated to the texts, from the joint fit."
+    "lapse_rate",
+    "lapse rate",
+    "Share of answers unrelated to the texts, from the joint fit.",
+    plain="answers at random",
 )
 
 NODES = 31
@@ -82,7 +91,7 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Patterns:
-    """Distinct outcomes of a pair, sorted by quality difference."""
+    """Distinct answers to a pair, sorted by quality difference."""
 
     deltas: Floats
     """The quality differences that occur."""
@@ -116,7 +125,7 @@ def rows_of(pairs: Pairs) -> Rows:
 
 
 def patterns_of(rows: Rows) -> Patterns:
-    """Bring the rows of each pair together and count equal outcomes."""
+    """Bring the rows of each pair together and count equal answers."""
     _, first, pair = np.unique(rows.pair, return_index=True, return_inverse=True)
     answers = np.zeros((len(first), 7))
     answers[:, 0] = rows.delta[first]

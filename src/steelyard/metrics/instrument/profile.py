@@ -67,7 +67,7 @@ def reaches(
     ends, opened = search.run(up, np.repeat(targets.ravel(), 2))
     ends, opened = ends.reshape(len(which), -1), opened.reshape(len(which), -1)
     natural = [bool(NATURAL[name]) and chart is PLAIN for name in which]
-    return [_reach(*found) for found in zip(natural, ends, opened, strict=True)]
+    return [_reach(*parts) for parts in zip(natural, ends, opened, strict=True)]
 
 
 def held_at(

@@ -27,6 +27,7 @@ RESOLUTION_RATIO = Metric(
     "resolution_ratio",
     "resolution ratio",
     "Resolution under another protocol divided by resolution under the base protocol.",
+    plain="signal against base",
 )
 
 SAME_WITHIN = (0.8, 1.25)

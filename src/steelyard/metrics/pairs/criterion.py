@@ -22,6 +22,7 @@ SENSITIVITY_SHIFT = Metric(
     "sensitivity_shift",
     "sensitivity shift",
     "Target sensitivity under another protocol minus that under base, on the same pairs.",
+    plain="better choices when told so",
     signed=True,
 )
 

@@ -1,4 +1,4 @@
-"""d′: sensitivity on the scale of the decision variable.
+"""d′: sensitivity on the judge's internal scale.
 
 H = P(say 1 | better in slot 1), F = P(say 1 | better in slot 2), each (k + ½)/(n + 1); d′ = z(H) − z(F).
 With ties it is the mean over two cuts, ties as "not 1" and ties as "not 2", which does not move with the
@@ -36,9 +36,13 @@ DPRIME = Metric(
     "dprime",
     "d′",
     "Distance between the two orders in units of the judge's noise; at the ceiling it is only a bound.",
+    plain="signal over noise",
 )
 DPRIME_2AFC = Metric(
-    "dprime_2afc", "d′ (2AFC)", "d′ divided by √2, the form used for two-alternative forced choice."
+    "dprime_2afc",
+    "d′ (2AFC)",
+    "d′ divided by √2, the form used for two-alternative forced choice.",
+    plain="signal over noise, forced",
 )
 
 ONE_SIDE = "the better candidate stood in one slot only"

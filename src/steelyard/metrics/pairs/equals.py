@@ -51,6 +51,7 @@ OTHER_CONFLICT = Metric(
     "other_conflict",
     "other conflict",
     "Commits in pairs whose other order gave no verdict, as a share of all calls; zero in clean runs.",
+    plain="decides beside a lost call",
 )
 TIE_RATE = Metric(
     "tie_rate",

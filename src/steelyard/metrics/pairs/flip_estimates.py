@@ -29,15 +29,20 @@ REPEAT_FLIP_RATE = Metric(
     "repeat_flip_rate",
     "repeat flips",
     "Two calls on a pair in the same order that name different winners: noise alone.",
+    plain="changes when repeated",
     limit=Limit(MARGIN, group=DECLARED),
 )
 SWAP_FLIP_RATE = Metric(
-    "swap_flip_rate", "swap flips", "Two calls on a pair in opposite orders that name different winners."
+    "swap_flip_rate",
+    "swap flips",
+    "Two calls on a pair in opposite orders that name different winners.",
+    plain="changes when swapped",
 )
 FLIP_EXCESS = Metric(
     "flip_excess",
     "flip excess",
     "Swap flips minus repeat flips: what order adds to noise, whichever slot gains by it.",
+    plain="changes by order alone",
     signed=True,
 )
 

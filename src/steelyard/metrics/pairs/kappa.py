@@ -28,8 +28,8 @@ def kappa(heading: Heading, pairs: Pairs, lacking: str) -> Estimate:
 
     `lacking` says why there are no labels, where there are none.
     """
-    read = readable(pairs.calls)
-    if not read.any():
+    answers = readable(pairs.calls)
+    if not answers.any():
         return heading.undefined(KAPPA, NO_VERDICTS if len(pairs) else lacking, "call", excluded(pairs))
     if not np.any(pairs.better > 0):
         return heading.undefined(KAPPA, ALL_TIES, "call", excluded(pairs))
@@ -50,7 +50,7 @@ def kappa(heading: Heading, pairs: Pairs, lacking: str) -> Estimate:
         value=beyond.value,
         intervals=(Interval(beyond.method, *beyond.limits(0.975)),),
         n_calls=beyond.calls,
-        n_units=distinct_pairs(pairs, np.asarray(read.any(axis=1))),
+        n_units=distinct_pairs(pairs, np.asarray(answers.any(axis=1))),
         n_clusters=clusters,
         excluded=excluded(pairs),
         chance=0.0,

@@ -34,6 +34,7 @@ PADDED_PREFERENCE = Metric(
     "padded_preference",
     "padded preference",
     "Decided calls that choose the text padded with filler; a judge blind to padding shows 0.50.",
+    plain="prefers padding",
 )
 
 

@@ -59,31 +59,31 @@ def length_lean(
     if not len(rows) or not readable(rows.calls).any():
         why = lacking if not len(pairs) else NO_VERDICTS if len(rows) else SAME_LENGTH
         return heading.undefined(LENGTH_LEAN, why, "pair", excluded(pairs))
-    found = _lean(rows, long, None)
-    if not np.isfinite(found.value):
-        side = "longer" if np.any(found.wanted == 1) else "shorter"
+    lean = _lean(rows, long, None)
+    if not np.isfinite(lean.value):
+        side = "longer" if np.any(lean.wanted == 1) else "shorter"
         return heading.undefined(LENGTH_LEAN, ONE_SIDE.format(side), "pair", excluded(rows))
-    p = found.p(heading.deal_seed(LENGTH_LEAN.id))
+    p = lean.p(heading.deal_seed(LENGTH_LEAN.id))
     bounds = _bounds(rows, long)
     test = None if others is None else Tested(p, min(1.0, p * (others + 1)), others + 1)
-    seen, word = (_word(found, test, moved) for moved in ((0.0, 0.0), moved_by(found.value, bounds)))
-    needed = found.units_to_decide(MARGIN) if seen == UNDERPOWERED else None
+    seen, word = (_word(lean, test, moved) for moved in ((0.0, 0.0), moved_by(lean.value, bounds)))
+    needed = lean.units_to_decide(MARGIN) if seen == UNDERPOWERED else None
     calls = int(np.count_nonzero(readable(rows.calls)))
     clusters = len(np.unique(rows.cluster))
     return heading.estimate(
         LENGTH_LEAN,
         unit="pair",
-        value=found.value,
-        intervals=(Interval("lean_cluster", *found.limits(0.975)),),
+        value=lean.value,
+        intervals=(Interval("lean_cluster", *lean.limits(0.975)),),
         n_calls=calls,
-        n_units=found.units,
+        n_units=lean.units,
         n_clusters=clusters,
         excluded=excluded(rows),
         bounds=bounds,
         chance=0.0,
         finding=word,
-        minimum_detectable=found.detectable,
-        calls_needed=None if needed is None else -(-needed * calls // found.units),
+        minimum_detectable=lean.detectable,
+        calls_needed=None if needed is None else -(-needed * calls // lean.units),
         p=None if test is None else p,
         p_corrected=None if test is None else test.corrected,
         note=join(
@@ -156,8 +156,8 @@ def _bounds(pairs: Pairs, longer: Ints) -> Span | None:
     return low, high
 
 
-def _word(found: Lean, test: Tested | None, moved: Span) -> str | None:
-    return None if test is None else difference_word(found.limits(1 - ALPHA), test.corrected, moved=moved)
+def _word(lean: Lean, test: Tested | None, moved: Span) -> str | None:
+    return None if test is None else difference_word(lean.limits(1 - ALPHA), test.corrected, moved=moved)
 
 
 def _told(test: Tested) -> str:

@@ -47,6 +47,7 @@ ORDER_CONSISTENCY = Metric(
     "order_consistency",
     "order consistency",
     "Pairs whose winner stays the same text when the order is reversed.",
+    plain="keeps its winner when swapped",
     unit="pair",
     event=stable,
     direction=HIGH,

@@ -23,7 +23,7 @@ from steelyard.metrics.stats.significance import CLUSTERS, ENOUGH_CLUSTERS, PAIR
 
 @dataclass(frozen=True)
 class PositionTest:
-    """Outcome of the position test and of the test for stable preferences."""
+    """Result of the position test and of the test for stable preferences."""
 
     total: int
     """Slot-1 commits less slot-2 commits, over complete pairs."""

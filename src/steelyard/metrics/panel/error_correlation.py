@@ -23,6 +23,7 @@ ERROR_CORRELATION = Metric(
     "error_correlation",
     "error correlation",
     "Correlation of two judges' errors over inputs; at 1 they err as one, and a jury gains nothing.",
+    plain="err together",
     signed=True,
 )
 

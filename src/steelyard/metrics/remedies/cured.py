@@ -102,6 +102,10 @@ class _Bench:
         self.base = seen.among(protocol="base")
         self.figures = tuple(figures_of(self.base))
         self._units = {id(figure): figure.units(figure.columns(self.base)) for figure in self.figures}
+        self._measured = {
+            id(figure): figure.estimate(self._heading(figure, AS_MEASURED), figure.columns(self.base))
+            for figure in self.figures
+        }
 
     def cured(self, remedy: Remedy) -> Cured:
         """Every figure that the remedy has calls for."""
@@ -122,13 +126,16 @@ class _Bench:
         rows = figure.columns(after)
         if not self._tells(figure, rows):
             return None
-        heading = Heading(
-            self.judge, figure.probe, {**figure.group, "protocol": "base", "remedy": remedy.id}, self.seed
-        )
         if remedy is AS_MEASURED:
-            return CuredFigure(figure.estimate(heading, rows))
-        estimate = figure.estimate(heading, once(rows, figure) if remedy.symmetric else rows)
-        return CuredFigure(estimate, change(figure, self.base, spread))
+            return CuredFigure(self._measured[id(figure)])
+        estimate = figure.estimate(
+            self._heading(figure, remedy), once(rows, figure) if remedy.symmetric else rows
+        )
+        return CuredFigure(estimate, change(figure, self.base, spread, self._measured[id(figure)]))
+
+    def _heading(self, figure: Figure, remedy: Remedy) -> Heading:
+        group = {**figure.group, "protocol": "base", "remedy": remedy.id}
+        return Heading(self.judge, figure.probe, group, self.seed)
 
     def _tells(self, figure: Figure, rows: Any) -> bool:
         """The remedy has verdicts on most of the figure's units; those of one kind alone would mislead."""

@@ -25,6 +25,7 @@ from steelyard.metrics.scores.columns import Scores, collect_scores
 from steelyard.metrics.scores.probe import by_scale
 from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE, accuracy, false_rates
 from steelyard.metrics.scores.vacuum import dark_current
+from steelyard.metrics.stats.intervals import AGREEMENT, SHARE, Ends
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observations import Observations
 
@@ -59,6 +60,8 @@ class Figure:
     """The same estimator as that of the datasheet."""
     calls: Callable[[Any], Calls]
     """Its rows, call by call."""
+    ends: Callable[[Any], Ends] = lambda _: SHARE
+    """Its rows to the least and the most that a call can show."""
 
     @property
     def share(self) -> bool:
@@ -118,6 +121,7 @@ def _slots(probe: str, group: Group, kind: str) -> Figure:
         lambda seen: collect(seen.among(probe, "base", (kind,))),
         net_slot_preference,
         calls,
+        lambda _: AGREEMENT,
     )
 
 
@@ -131,6 +135,7 @@ def _of_scores(
     columns: Callable[[Scores], Scores],
     estimate: Callable[[Heading, Scores], Estimate],
     value: Callable[[Scores], Any],
+    ends: Callable[[Scores], Ends] = lambda _: SHARE,
 ) -> Figure:
     def calls(scores: Scores) -> Calls:
         counts = scores.decided if metric is MAE else scores.readable
@@ -143,6 +148,7 @@ def _of_scores(
         lambda seen: columns(collect_scores(seen.among(probe, "base"))),
         estimate,
         calls,
+        ends,
     )
 
 
@@ -198,6 +204,7 @@ _SCORES = (
         _one_range,
         lambda heading, scores: _only(MAE, by_scale(heading, scores)),
         lambda scores: np.abs(scores.score - scores.expected),
+        lambda scores: (0.0, float(np.max(scores.high - scores.low))),
     ),
     _of_scores(DARK_CURRENT, "vacuum", lambda scores: scores, dark_current, lambda scores: scores.reports),
 )

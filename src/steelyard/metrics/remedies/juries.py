@@ -73,13 +73,12 @@ def jury_remedies(
 
 def _figures(judge: str, before: Observations, voted: Observations, seed: int) -> list[CuredFigure]:
     """The figures of the jury, each beside the same calls of one judge."""
-    return [
-        CuredFigure(
-            figure.estimate(_heading(judge, figure.probe, figure.group, seed), figure.columns(voted)),
-            change(figure, before, voted),
-        )
-        for figure in figures_of(voted)
-    ]
+    figures = []
+    for figure in figures_of(voted):
+        heading = _heading(judge, figure.probe, figure.group, seed)
+        alone, together = (figure.estimate(heading, figure.columns(seen)) for seen in (before, voted))
+        figures.append(CuredFigure(together, change(figure, before, voted, alone)))
+    return figures
 
 
 def _heading(judge: str, probe: str, group: Mapping[str, str | float], seed: int) -> Heading:

@@ -139,8 +139,8 @@ def unpriced(observations: Observations, price: Dollars | None) -> str | None:
 
 def _uncounted(observations: Observations, price: Dollars) -> bool:
     """Calls of a model that costs something have verdicts and no tokens."""
-    read = np.unique(observations.usage[~observations.ended(Failed)])
-    used = [observations.usages[number] for number in read]
+    usages = np.unique(observations.usage[~observations.ended(Failed)])
+    used = [observations.usages[number] for number in usages]
     return bool(used) and price(Usage(1, 1)) > 0 and not any(u.input_tokens or u.output_tokens for u in used)
 
 

@@ -25,7 +25,7 @@ DEALS = 1999
 
 @dataclass(frozen=True)
 class LossTest:
-    """Outcome of the test."""
+    """Result of the test."""
 
     p: float
     """Share of deals, the real one counted in, that are spread at least as unevenly."""

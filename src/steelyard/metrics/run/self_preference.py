@@ -31,6 +31,7 @@ SELF_PREFERENCE = Metric(
     "self_preference",
     "self-preference",
     "How much better the judge treats texts of its own family than others with the same reference.",
+    plain="favours its own family",
     signed=True,
 )
 

@@ -94,9 +94,9 @@ def _figures(heading: Heading, plain: Scores, every: Scores, words: Ints) -> lis
 
 def leaning_estimates(heading: Heading, plain: Scores, words: Ints) -> list[Estimate]:
     """Leniency, and length where texts are known: what errors lean to, tested as one family."""
-    found = leniency_estimates(heading, plain)
-    found += [length_gap(heading, plain, words)] if np.any(words) else []
-    return read_as_family(found, "leanings")
+    estimates = leniency_estimates(heading, plain)
+    estimates += [length_gap(heading, plain, words)] if np.any(words) else []
+    return read_as_family(estimates, "leanings")
 
 
 def _commonest(heading: Heading, scores: Scores) -> Estimate:

@@ -24,6 +24,7 @@ ACCURACY_SD = Metric(
     "accuracy_sd",
     "volatility",
     "Standard deviation of accuracy over probes; part of it is sampling, as the note says.",
+    plain="differs between probes",
     estimated=False,
 )
 ACCURACY_SD_SAMPLING = Metric(
@@ -91,18 +92,18 @@ def _accuracies(estimates: Iterable[Estimate]) -> list[Estimate]:
 def _over_probes(
     heading: Heading, arm: list[Estimate], observations: Sequence[Observation]
 ) -> list[Estimate]:
-    found = spread([share_of(e) for e in arm])
+    deviation = spread([share_of(e) for e in arm])
     least, most = (min(arm, key=share_of).probe, max(arm, key=share_of).probe)
-    over = f"over {counted(found.count, 'probe')}"
+    over = f"over {counted(deviation.count, 'probe')}"
     table = _table(arm, str(heading.group["protocol"]), observations)
     sampling = None if table is None else sampling_sd(table)
     beside = "" if sampling is None else f"; sampling alone would give {sampling:.2f}"
     figures = (
-        (found.mean, f"{over}, each counted once"),
-        (found.sd, over + beside),
+        (deviation.mean, f"{over}, each counted once"),
+        (deviation.sd, over + beside),
         (sampling, NO_REFERENCE if sampling is None else f"{over}; items that probes share count once"),
-        (found.low, f"probe {least}"),
-        (found.high, f"probe {most}"),
+        (deviation.low, f"probe {least}"),
+        (deviation.high, f"probe {most}"),
     )
     of_mean = () if table is None else mean_intervals(heading, table)
     return [

@@ -24,24 +24,50 @@ BALANCED_ACCURACY = Metric(
     "balanced_accuracy",
     "balanced accuracy",
     "Mean of the shares of positives and of negatives that were scored right.",
+    plain="right on either label",
     detail=True,
 )
 GWET_AC1 = Metric(
     "gwet_ac1",
     "Gwet AC1",
     "Agreement beyond chance, steady when one label is rare.",
+    plain="agrees, with rare labels",
     signed=True,
     detail=True,
 )
-MAE = Metric("mae", "mean absolute error", "Mean distance from the label, in levels.")
-BIAS = Metric("bias", "bias", "Mean signed distance from the label, in levels.", signed=True)
-CCC = Metric("ccc", "concordance", "Lin's concordance correlation with the label.", signed=True)
-PEARSON = Metric("pearson", "Pearson r", "Linear correlation with the label.", signed=True)
-SPEARMAN = Metric("spearman", "Spearman ρ", "Rank correlation with the label.", signed=True, detail=True)
+MAE = Metric(
+    "mae", "mean absolute error", "Mean distance from the label, in levels.", plain="levels off the label"
+)
+BIAS = Metric(
+    "bias",
+    "bias",
+    "Mean signed distance from the label, in levels.",
+    plain="levels above the label",
+    signed=True,
+)
+CCC = Metric(
+    "ccc",
+    "concordance",
+    "Lin's concordance correlation with the label.",
+    plain="agrees in level and spread",
+    signed=True,
+)
+PEARSON = Metric(
+    "pearson", "Pearson r", "Linear correlation with the label.", plain="rises with the label", signed=True
+)
+SPEARMAN = Metric(
+    "spearman",
+    "Spearman ρ",
+    "Rank correlation with the label.",
+    plain="ranks as the label does",
+    signed=True,
+    detail=True,
+)
 QWK = Metric(
     "qwk",
     "quadratic-weighted κ",
     "Agreement beyond chance that weighs distant errors more.",
+    plain="agrees, far errors count more",
     signed=True,
     limit=AGREEMENT_FLOOR,
 )
@@ -49,6 +75,7 @@ KRIPPENDORFF_ALPHA = Metric(
     "krippendorff_alpha",
     "Krippendorff α",
     "Agreement of judge and label as two raters, distances counted in ranks.",
+    plain="agrees like a second rater",
     signed=True,
     detail=True,
 )
@@ -56,12 +83,14 @@ COMPRESSION = Metric(
     "compression",
     "compression",
     "Spread of the scores over the spread of the labels; below 1 the judge huddles.",
+    plain="spread against the labels",
     detail=True,
 )
 UNUSED_LEVELS = Metric(
     "unused_levels",
     "unused levels",
     "Levels of the scale that the judge never gave.",
+    plain="levels never given",
     shown_as=ShownAs.COUNT,
     detail=True,
 )

@@ -35,6 +35,7 @@ BORDER_NOISE = Metric(
     "border_noise",
     "border noise",
     "Repeats that differ at the border of the rubric beyond those that differ on unchanged items.",
+    plain="wavers at the border",
     signed=True,
 )
 

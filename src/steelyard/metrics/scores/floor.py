@@ -34,16 +34,16 @@ def label_table(scores: Scores, values: Ints) -> Sums:
     return Sums(table.reshape(count, levels, levels), labelled, len(rows), rows.n_items)
 
 
-def held_to(found: Estimate, limit: Limit, rows: Scores, formula: Formula) -> Estimate:
+def held_to(figure: Estimate, limit: Limit, rows: Scores, formula: Formula) -> Estimate:
     """The figure with the word that it may have; `rows` are all labelled calls, lost ones included."""
     if len(np.unique(rows.expected[rows.decided])) < 2:
         # Of labels that are all alike agreement beyond chance is 0 or undefined, whoever the judge is.
-        return replace(found, finding=None, calls_needed=None, note=join([CONSTANT_LABELS, found.note]))
+        return replace(figure, finding=None, calls_needed=None, note=join([CONSTANT_LABELS, figure.note]))
     if rows.readable.all():
-        return found
+        return figure
     words = {_word(_filled(rows, right=right), limit, formula) for right in (False, True)}
-    word = found.finding if words == {found.finding} else UNDERPOWERED
-    return replace(found, finding=word, note=join([found.note, by_loss(found.finding, word)]))
+    word = figure.finding if words == {figure.finding} else UNDERPOWERED
+    return replace(figure, finding=word, note=join([figure.note, by_loss(figure.finding, word)]))
 
 
 def _word(rows: Scores, limit: Limit, formula: Formula) -> str:

@@ -157,8 +157,8 @@ def _gap(sums: Floats) -> Floats:
     short, shorts, long, longs = np.moveaxis(sums, -1, 0)
     weight = ratio(longs * shorts, longs + shorts)
     apart = ratio(long, longs) - ratio(short, shorts)
-    told = np.isfinite(apart)
-    return ratio(np.where(told, weight * apart, 0.0).sum(-1), np.where(told, weight, 0.0).sum(-1))
+    filled = np.isfinite(apart)
+    return ratio(np.where(filled, weight * apart, 0.0).sum(-1), np.where(filled, weight, 0.0).sum(-1))
 
 
 def length_gap(heading: Heading, scores: Scores, words: Ints) -> Estimate:
@@ -170,48 +170,48 @@ def length_gap(heading: Heading, scores: Scores, words: Ints) -> Estimate:
     rows = scores.where(scores.labelled & scores.decided)
     first = np.unique(rows.item, return_index=True)[1]
     low, high = rows.low[first], rows.high[first]
-    found = Halves.of(
+    halves = Halves.of(
         (answer - low) / (high - low), (label - low) / (high - low), words[rows.item[first]], cluster
     )
-    if not np.isfinite(found.value):
+    if not np.isfinite(halves.value):
         return heading.undefined(LENGTH_GAP, ALL_ALIKE, "item", scores.lost())
-    p = found.p(heading.deal_seed(LENGTH_GAP.id))
-    word = difference_word(found.limits(1 - ALPHA), p)
+    p = halves.p(heading.deal_seed(LENGTH_GAP.id))
+    word = difference_word(halves.limits(1 - ALPHA), p)
     return heading.estimate(
         LENGTH_GAP,
         unit="item",
-        value=found.value,
-        intervals=(Interval("jackknife_cluster", *found.limits(0.975)),),
+        value=halves.value,
+        intervals=(Interval("jackknife_cluster", *halves.limits(0.975)),),
         n_calls=len(rows),
-        n_units=len(found),
-        n_clusters=len(np.unique(found.cluster)),
+        n_units=len(halves),
+        n_clusters=len(np.unique(halves.cluster)),
         excluded=scores.lost(),
         chance=0.0,
         finding=word,
-        minimum_detectable=_detectable(found),
-        calls_needed=_needed(found, len(rows)) if word == UNDERPOWERED else None,
+        minimum_detectable=_detectable(halves),
+        calls_needed=_needed(halves, len(rows)) if word == UNDERPOWERED else None,
         p=p,
         note=join(
             [
                 f"margin {MARGIN:g}",
-                NO_SPREAD if found.error <= _ROUNDING else None,
-                ONE_CLUSTER if len(np.unique(found.cluster)) < 2 else None,
+                NO_SPREAD if halves.error <= _ROUNDING else None,
+                ONE_CLUSTER if len(np.unique(halves.cluster)) < 2 else None,
             ]
         ),
     )
 
 
-def _detectable(found: Halves) -> float | None:
-    if found.error <= _ROUNDING:
+def _detectable(halves: Halves) -> float | None:
+    if halves.error <= _ROUNDING:
         return None
-    degrees = found.clusters - 1
-    return (t_quantile(1 - ALPHA / 2, degrees) + t_quantile(POWER, degrees)) * found.error
+    degrees = halves.clusters - 1
+    return (t_quantile(1 - ALPHA / 2, degrees) + t_quantile(POWER, degrees)) * halves.error
 
 
-def _needed(found: Halves, calls: int) -> int | None:
+def _needed(halves: Halves, calls: int) -> int | None:
     """Calls that would tell the gap from none, or keep it in the margin, in four runs of five if it stays."""
-    low, high = found.limits(0.8413)
-    apart = max(abs(found.value), MARGIN - abs(found.value))
+    low, high = halves.limits(0.8413)
+    apart = max(abs(halves.value), MARGIN - abs(halves.value))
     return (
         None if apart <= _ROUNDING else int(np.ceil(calls * max(1.0, (2.8 * (high - low) / 2 / apart) ** 2)))
     )

@@ -41,6 +41,7 @@ LENIENCY = Metric(
     "leniency",
     "Errors upward beyond errors downward: half of (false positive rate − false negative rate); for scores "
     "the mean distance above the label as a share of the scale. Above zero the judge is lenient.",
+    plain="errs upward",
     signed=True,
 )
 PASS_RATE = Metric(
@@ -97,16 +98,16 @@ def item_means(scores: Scores) -> tuple[Floats, Floats, Ints, Ints]:
 
 def _of_verdicts(heading: Heading, scores: Scores) -> Estimate:
     answer, wanted, cluster, calls = item_means(scores)
-    found = Lean(answer, wanted, cluster, calls)
-    if not np.isfinite(found.value):
+    lean = Lean(answer, wanted, cluster, calls)
+    if not np.isfinite(lean.value):
         return heading.undefined(LENIENCY, _why(scores, len(answer)), "call", scores.lost())
     return _told(
         heading,
         scores,
-        _Shift(found.value, found.limits, found.p(heading.deal_seed(LENIENCY.id)), found.detectable),
-        units=found.units,
+        _Shift(lean.value, lean.limits, lean.p(heading.deal_seed(LENIENCY.id)), lean.detectable),
+        units=lean.units,
         bounds=_bounds(scores),
-        needed=found.units_to_decide(MARGIN),
+        needed=lean.units_to_decide(MARGIN),
         method="lean_cluster",
     )
 
@@ -142,7 +143,7 @@ def _of_scores(heading: Heading, scores: Scores) -> list[Estimate]:
         return clipped((mean.mean - most, mean.mean + most), DIFFERENCE)
 
     rows = scores.where(scores.labelled)
-    told = _told(
+    shift = _told(
         heading,
         scores,
         _Shift(mean.mean, limits, mean.p(), mean.detectable),
@@ -151,7 +152,7 @@ def _of_scores(heading: Heading, scores: Scores) -> list[Estimate]:
         needed=_needed(mean),
         method="t_cluster" if not mean.even else "wilson_mean",
     )
-    return [told, *_sides(heading, scores)]
+    return [shift, *_sides(heading, scores)]
 
 
 def _sides(heading: Heading, scores: Scores) -> list[Estimate]:

@@ -27,15 +27,24 @@ SELF_AGREEMENT = Metric(
     limit=Limit(0.90, "min", probes=(ORIGINAL,)),
 )
 NOISE_FLOOR = Metric(
-    "noise_floor", "noise floor", "Pairs of repeats of the same input whose scores differ.", detail=True
+    "noise_floor",
+    "noise floor",
+    "Pairs of repeats of the same input whose scores differ.",
+    plain="repeats that differ",
+    detail=True,
 )
 FLIP_RATE = Metric(
-    "flip_rate", "flip rate", "Inputs whose repeats do not all have the same score.", detail=True
+    "flip_rate",
+    "flip rate",
+    "Inputs whose repeats do not all have the same score.",
+    plain="texts with mixed repeats",
+    detail=True,
 )
 FLEISS_KAPPA = Metric(
     "fleiss_kappa",
     "Fleiss κ",
     "Agreement of repeats beyond chance.",
+    plain="repeats agree beyond chance",
     signed=True,
     detail=True,
     limit=Limit(0.60, "min", probes=(ORIGINAL,)),
@@ -44,6 +53,7 @@ ICC = Metric(
     "icc",
     "intraclass correlation",
     "Share of the variance of scores that lies between inputs.",
+    plain="scores follow the text",
     signed=True,
     detail=True,
     limit=Limit(0.75, "min", probes=(ORIGINAL,)),

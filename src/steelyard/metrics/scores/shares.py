@@ -17,12 +17,24 @@ from steelyard.metrics.scores.columns import Ending, Scores
 from steelyard.metrics.stats.intervals import Span
 from steelyard.metrics.stats.tally import Tally
 
-WITHIN_ONE = Metric("within_one", "within one", "Scores at most one level from the label.", detail=True)
+WITHIN_ONE = Metric(
+    "within_one",
+    "within one",
+    "Scores at most one level from the label.",
+    plain="one level off at most",
+    detail=True,
+)
 FALSE_POSITIVE_RATE = Metric(
-    "false_positive_rate", "false positive rate", "Negatives that were scored positive."
+    "false_positive_rate",
+    "false positive rate",
+    "Negatives that were scored positive.",
+    plain="passes what should fail",
 )
 FALSE_NEGATIVE_RATE = Metric(
-    "false_negative_rate", "false negative rate", "Positives that were scored negative."
+    "false_negative_rate",
+    "false negative rate",
+    "Positives that were scored negative.",
+    plain="fails what should pass",
 )
 
 NO_LABELS = "no item has a reference label"
@@ -127,10 +139,10 @@ def lost_rates(heading: Heading, scores: Scores) -> list[Estimate]:
     return estimates
 
 
-def abstentions(scores: Scores, said: str) -> list[str]:
+def abstentions(scores: Scores, consequence: str) -> list[str]:
     """A remark on abstentions, where there are any."""
     count = abstained(scores)
-    return [f"{count} abstained, {said}"] if count else []
+    return [f"{count} abstained, {consequence}"] if count else []
 
 
 def abstained(scores: Scores) -> int:

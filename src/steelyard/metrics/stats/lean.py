@@ -29,7 +29,7 @@ HALF = (-0.5, 0.5)
 """Ends of the range of a lean."""
 _SHUFFLES = 1999
 _FEW_UNITS = 80
-"""Up to so many units every outcome is looked at."""
+"""Up to so many units every possible count is looked at."""
 _MANY_UNITS = 1000
 """Above so many units Student's t speaks alone."""
 _ROUNDING = 1e-9

@@ -1,4 +1,4 @@
-"""How many calls a question takes: for an interval of a wanted width, and for a decision against a limit.
+"""How many calls a question takes: for an interval of a wanted width, and to tell a share from a limit.
 
 Wilson's interval at quantile z excludes a limit L exactly when
 

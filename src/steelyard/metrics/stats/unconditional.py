@@ -1,7 +1,7 @@
 """Two shares and a row of even chances: Barnard's exact test, at the worst common rate of errors.
 
 Errors upward and downward have one unknown rate; dealing out the errors that were seen, as Fisher's test
-does, throws away much of what few units tell. Here all outcomes count that lie as far off as the one seen,
+does, throws away much of what few units tell. Here all tables count that lie as far off as the one seen,
 and the p is the largest that any common rate gives.
 """
 

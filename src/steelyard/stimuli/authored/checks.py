@@ -139,9 +139,9 @@ def _script(text: str) -> str:
 
 def _leaked(text: str, source: str, rubric: str) -> Rejection | None:
     for pattern in _TASK_TALK:
-        found = pattern.search(text)
-        if found and not pattern.search(source):
-            quoted = " ".join(found[0].split())
+        match = pattern.search(text)
+        if match and not pattern.search(source):
+            quoted = " ".join(match[0].split())
             return Rejection(LEAK, f"the text speaks of the task itself ({quoted!r})")
     runs = _runs(text) & _runs(rubric) - _runs(source)
     if runs:
@@ -156,10 +156,10 @@ def _sized(goal: str, text: str, source: str) -> Rejection | None:
     ratio = len(words(text)) / max(1, len(words(source)))
     if low <= ratio <= high:
         return None
-    told = (
+    reason = (
         f"the text has {ratio:.2f} times the words of the given response, expected {low:g} to {high:g} times"
     )
-    return Rejection(TOO_SHORT if ratio < low else TOO_LONG, told)
+    return Rejection(TOO_SHORT if ratio < low else TOO_LONG, reason)
 
 
 def _pairs(text: str) -> set[tuple[str, str]]:
@@ -168,5 +168,5 @@ def _pairs(text: str) -> set[tuple[str, str]]:
 
 
 def _runs(text: str) -> set[tuple[str, ...]]:
-    found = words(text)
-    return {tuple(found[n : n + LONGEST_QUOTE]) for n in range(len(found) - LONGEST_QUOTE + 1)}
+    sequence = words(text)
+    return {tuple(sequence[n : n + LONGEST_QUOTE]) for n in range(len(sequence) - LONGEST_QUOTE + 1)}

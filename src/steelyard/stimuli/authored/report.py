@@ -88,8 +88,8 @@ class ProbeReport:
         if self.turned_down:
             tries = counted(sum(self.turned_down.values()), "try", "tries")
             parts.append(f"{tries} turned down ({_counted(self.turned_down)})")
-        told = f"{self.probe}: {', '.join(parts)}"
-        return f"{told}; {self.levels}." if self.buckets else f"{told}."
+        sentence = f"{self.probe}: {', '.join(parts)}"
+        return f"{sentence}; {self.levels}." if self.buckets else f"{sentence}."
 
     @property
     def levels(self) -> str:

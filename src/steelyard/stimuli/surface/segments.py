@@ -29,20 +29,20 @@ def lines_of(text: str) -> list[str]:
 
 def segments(text: str) -> list[Segment]:
     """The text cut into prose and fenced code; joined they are the text. An open fence runs to the end."""
-    found: list[Segment] = []
+    pieces: list[Segment] = []
     gathered: list[str] = []
     closing: re.Pattern[str] | None = None
     for line in lines_of(text):
         fence = _FENCE.match(line)
         if closing is None and fence and not (fence["mark"][0] == "`" and "`" in fence["rest"]):
-            found += _segment(gathered, code=False)
+            pieces += _segment(gathered, code=False)
             gathered, closing = [line], _closing(fence["mark"])
         elif closing is not None and closing.fullmatch(line.rstrip("\r\n")):
-            found += _segment([*gathered, line], code=True)
+            pieces += _segment([*gathered, line], code=True)
             gathered, closing = [], None
         else:
             gathered.append(line)
-    return [*found, *_segment(gathered, code=closing is not None)]
+    return [*pieces, *_segment(gathered, code=closing is not None)]
 
 
 def in_prose(text: str, edit: Callable[[str], str]) -> str:

@@ -50,7 +50,7 @@ def typos(text: str, share: float, rng: random.Random) -> str | None:
 
 
 def _words(text: str) -> list[tuple[int, int]]:
-    found = []
+    places = []
     for start, end in prose_stretches(text):
         for token in _TOKEN.finditer(text, start, end):
             word = _WORD.fullmatch(token[0])
@@ -59,8 +59,8 @@ def _words(text: str) -> list[tuple[int, int]]:
                 token.end() == len(text) or text[token.end()].isspace()
             )
             if word and whole and not _fixed(word["word"], text[: token.start()]):
-                found.append((token.start() + word.start("word"), token.start() + word.end("word")))
-    return found
+                places.append((token.start() + word.start("word"), token.start() + word.end("word")))
+    return places
 
 
 def _fixed(word: str, before: str) -> bool:
@@ -93,11 +93,11 @@ def _doubles(word: str) -> list[str]:
 
 def _neighbours(word: str) -> list[str]:
     """One inner letter replaced by the key beside it."""
-    found = []
+    slips = []
     for i in range(1, len(word) - 1):
         for row in _ROWS:
             place = row.find(word[i])
             if place >= 0:
                 beside = row[max(0, place - 1) : place] + row[place + 1 : place + 2]
-                found += [word[:i] + key + word[i + 1 :] for key in beside]
-    return found
+                slips += [word[:i] + key + word[i + 1 :] for key in beside]
+    return slips

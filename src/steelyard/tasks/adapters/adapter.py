@@ -82,9 +82,9 @@ class Adapter:
         """The map of columns for this file."""
         chosen = dict(columns.used()) if columns is not None else {}
         for part, names in self.columns.items():
-            found = _first(names, table)
-            if part not in chosen and (found or part not in self.optional):
-                chosen[part] = found or self._missing(part, names[0], table)
+            column = _first(names, table)
+            if part not in chosen and (column or part not in self.optional):
+                chosen[part] = column or self._missing(part, names[0], table)
         if self.always is not None:
             chosen.setdefault("label", _ALWAYS)
         return Columns(**chosen)

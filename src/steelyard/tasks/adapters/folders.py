@@ -15,13 +15,13 @@ def read_folders(path: Path, format: Format | None = None) -> Table:
     """One file, or every `dataset.json` in a folder; columns `folder` and `row` say where a row stood."""
     if not path.is_dir():
         return _joined(str(path), [(path.parent.name, read_table(path, format))])
-    found = sorted(path.rglob(FILE))
-    if not found:
+    files = sorted(path.rglob(FILE))
+    if not files:
         raise DataError(
             f"{path}: no {FILE} found in the folder, expected one per subset; name another folder."
         )
     return _joined(
-        str(path), [(file.parent.relative_to(path).as_posix(), read_table(file)) for file in found]
+        str(path), [(file.parent.relative_to(path).as_posix(), read_table(file)) for file in files]
     )
 
 

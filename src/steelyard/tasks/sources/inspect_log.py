@@ -133,11 +133,11 @@ def _entry(edit: Any, before: ScoreEntry | None, provenance: Any) -> ScoreEntry:
         value = getattr(edit, name, None)
         return getattr(before, name, None) if value == _UNCHANGED else value
 
-    told = provenance.reason if provenance is not None else part("reason")
+    reason = provenance.reason if provenance is not None else part("reason")
     return ScoreEntry(
         value=json_value(part("value")),
         answer=part("answer"),
         explanation=part("explanation"),
         author=None if provenance is None else provenance.author,
-        reason=None if told is None else str(told),
+        reason=None if reason is None else str(reason),
     )

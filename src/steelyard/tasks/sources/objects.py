@@ -33,8 +33,10 @@ def read_json(path: Path) -> Table:
         return read_inspect(path)
     rows = _only_list(body) if isinstance(body, dict) else body
     if not isinstance(rows, list):
-        found = "an object without one list of rows" if isinstance(body, dict) else f"a {type(body).__name__}"
-        raise DataError(f"{path}: found {found}, expected a JSON list of objects; correct the file.")
+        content = (
+            "an object without one list of rows" if isinstance(body, dict) else f"a {type(body).__name__}"
+        )
+        raise DataError(f"{path}: found {content}, expected a JSON list of objects; correct the file.")
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict):
             raise DataError(

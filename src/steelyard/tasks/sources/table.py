@@ -61,8 +61,8 @@ class Table:
 def table_of(name: str, columns: tuple[str, ...], records: list[Record]) -> Table:
     """The table, or one sentence when it holds nothing."""
     if not records:
-        found = "only a header" if columns else "no rows"
-        raise DataError(f"{name}: {found} found, expected one row per item; add rows or name another file.")
+        content = "only a header" if columns else "no rows"
+        raise DataError(f"{name}: {content} found, expected one row per item; add rows or name another file.")
     return Table(name, columns, tuple(records))
 
 

@@ -119,13 +119,13 @@ class Bounds:
         text = mark("text", color=colour("ink"), fontSize=11)
         layers: list[Spec] = []
         if self.x is not None:
-            told = {**text, "align": "left", "baseline": "top", "dx": 4, "dy": 2}
+            lettering = {**text, "align": "left", "baseline": "top", "dx": 4, "dy": 2}
             layers.append(axes.line((self.x, 0), (self.x, 1), drawn))
-            layers.append(axes.words((self.x, 1), f"limit {self.x:g}", told))
+            layers.append(axes.words((self.x, 1), f"limit {self.x:g}", lettering))
         if self.y is not None:
-            told = {**text, "align": "right", "baseline": "bottom", "dx": -2, "dy": -2}
+            lettering = {**text, "align": "right", "baseline": "bottom", "dx": -2, "dy": -2}
             layers.append(axes.line((0, self.y), (1, self.y), drawn))
-            layers.append(axes.words((1, self.y), f"limit {self.y:g}", told))
+            layers.append(axes.words((1, self.y), f"limit {self.y:g}", lettering))
         return layers
 
     def room(self, axes: Axes) -> list[Box]:

@@ -127,12 +127,12 @@ class Crowd:
         """Every judge at the first two figures that are found of it; the last one may size its mark."""
         look, points, rows, omitted = looks(summary), [], [], []
         for judge in everyone(summary):
-            found = find(judge.name)
-            x, y = found[:2]
-            rows.append((judge.name, *(cell(summary, estimate) for estimate in found)))
+            figures = find(judge.name)
+            x, y = figures[:2]
+            rows.append((judge.name, *(cell(summary, estimate) for estimate in figures)))
             if numbers.defined(x) and numbers.defined(y):
                 mine = look[judge.name]
-                points.append(Point(mine.tag, x, y, mine, size(found[-1]), quiet=judge.baseline))
+                points.append(Point(mine.tag, x, y, mine, size(figures[-1]), quiet=judge.baseline))
             else:
                 omitted.append(why_not(judge.name, zip(header[1:3], (x, y), strict=True)))
         return cls(summary, header, points, tuple(rows), tuple(omitted))

@@ -11,7 +11,7 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.panel.error_correlation import ERROR_CORRELATION
 
 TITLE = "Errors in common"
-HEADER = ("judges", ERROR_CORRELATION.label, "inputs")
+HEADER = ("judges", ERROR_CORRELATION.name, "inputs")
 CAPTION = (
     "Correlation of the errors of two judges over the same labelled inputs. At 1 they are one judge and a "
     "jury of them gains nothing; near 0 it gains most. Brown is below zero."
@@ -21,14 +21,14 @@ CAPTION = (
 @of_scores
 def correlated(summary: Summary) -> Figure | None:
     """Every two judges; None where fewer than three make a list enough."""
-    found = {judges_of(e): e for e in summary.datasheet.panel if e.metric == ERROR_CORRELATION.id}
-    names = [judge.name for judge in summary.measured if any(judge.name in pair for pair in found)]
+    correlations = {judges_of(e): e for e in summary.datasheet.panel if e.metric == ERROR_CORRELATION.id}
+    names = [judge.name for judge in summary.measured if any(judge.name in pair for pair in correlations)]
     if len(names) < 3:
         return None
-    rows = [(" + ".join(pair), cell(summary, e), str(e.n_units)) for pair, e in found.items()]
+    rows = [(" + ".join(pair), cell(summary, e), str(e.n_units)) for pair, e in correlations.items()]
     labels = [looks(summary)[name].label for name in names]
     tiles = [
-        _tile(row - 1, column, found.get((first, second)) or found.get((second, first)))
+        _tile(row - 1, column, correlations.get((first, second)) or correlations.get((second, first)))
         for row, first in enumerate(names)
         for column, second in enumerate(names[:row])
     ]

@@ -111,8 +111,8 @@ class Axes:
     def _dollars(self) -> Spec:
         marks = [*([self.at(0)] if self.free else []), *range(self.low, self.high + 1)]
         paid = "datum.value == 0 ? '$1' : '$' + format(pow(10, datum.value), datum.value < 0 ? '~f' : ',')"
-        told = f"datum.value < {self.low - 0.2} ? 'free' : {paid}"
-        axis = {"title": "dollars per 1,000 calls", "values": marks, "grid": True, "labelExpr": told}
+        label = f"datum.value < {self.low - 0.2} ? 'free' : {paid}"
+        axis = {"title": "dollars per 1,000 calls", "values": marks, "grid": True, "labelExpr": label}
         scale = {"domain": [self.start, self.high], "nice": False}
         return {"field": "x", "type": "quantitative", "scale": scale, "axis": axis}
 

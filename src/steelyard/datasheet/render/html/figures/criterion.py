@@ -37,7 +37,7 @@ from steelyard.trials.builtin_prompts import GRADED
 
 TITLE, CURVE_TITLE = "Criterion trade-off", "Operating curve"
 RAW, DARK, TARGET = (
-    metric_named(metric).label for metric in (RAW_FALSE_PREFERENCE.id, DARK_CURRENT.id, TARGET_SENSITIVITY.id)
+    metric_named(metric).name for metric in (RAW_FALSE_PREFERENCE.id, DARK_CURRENT.id, TARGET_SENSITIVITY.id)
 )
 FIRST_STEP, ALL_STEPS = f"{TARGET}, 1 step", f"{TARGET}, all steps"
 COLUMNS: dict[str, tuple[str, str, dict[str, str | float]]] = {
@@ -47,7 +47,7 @@ COLUMNS: dict[str, tuple[str, str, dict[str, str | float]]] = {
     ALL_STEPS: (TARGET_SENSITIVITY.id, "ladder", {}),
 }
 """Column to metric, probe and condition, in pairs of what is drawn across and up."""
-SHIFT = f"{metric_named('criterion_shift').label}, same quality"
+SHIFT = f"{metric_named('criterion_shift').name}, same quality"
 CAPTION = (
     "The best place is the upper left corner. An arrow runs from the base protocol to a stricter one: left "
     "is fewer false preferences, down is real differences lost in ties."
@@ -99,8 +99,8 @@ def criterion(summary: Summary) -> Figure:
 
 def arms(summary: Summary, judge: JudgeEntry) -> tuple[str, ...]:
     """Protocols of a judge that have an operating point, from lenient to strict, others after them."""
-    found = [p for p in protocols(judge) if all(map(numbers.defined, _two(summary, judge, p, PLANES[0])))]
-    return tuple(sorted(found, key=lambda name: GRADED.index(name) if name in GRADED else len(GRADED)))
+    names = [p for p in protocols(judge) if all(map(numbers.defined, _two(summary, judge, p, PLANES[0])))]
+    return tuple(sorted(names, key=lambda name: GRADED.index(name) if name in GRADED else len(GRADED)))
 
 
 def _estimate(summary: Summary, judge: JudgeEntry, protocol: str, column: str) -> Estimate | None:
@@ -118,10 +118,10 @@ def _drawing(summary: Summary, plane: Plane, title: str, label: str) -> str:
     look = looks(summary)
     axes = Axes.named(plane.across, plane.y)
     drawn = [list(_points(summary, judge, look[judge.name], plane)) for judge in everyone(summary)]
-    points = [point for found in drawn for point in found]
+    points = [point for mine in drawn for point in mine]
     if not points:
         return ""
-    joined = [ends for found in drawn for ends in _joined(found) if ends[0].at != ends[1].at]
+    joined = [ends for mine in drawn for ends in _joined(mine) if ends[0].at != ends[1].at]
     arrows = [spec for start, end in joined for spec in arrow(axes, start, end)]
     room = [box for start, end in joined for box in along(axes, start, end)]
     layers = [*arrows, *scatter(axes, points, room)]
@@ -164,11 +164,11 @@ def _omitted(summary: Summary, plane: Plane) -> Iterator[str]:
 def _rows(summary: Summary, judge: JudgeEntry, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
     order = [name for name in GRADED if name in judge.protocols or name == "base"]
     for protocol in (*order, *(name for name in judge.protocols if name not in GRADED)):
-        found = [_estimate(summary, judge, protocol, column) for column in columns]
-        cells = [cell(summary, estimate) for estimate in found]
+        estimates = [_estimate(summary, judge, protocol, column) for column in columns]
+        cells = [cell(summary, estimate) for estimate in estimates]
         if protocol == "base":
             yield (judge.name, *cells, "reference")
-        elif any(estimate is not None for estimate in found[:2]):
+        elif any(estimate is not None for estimate in estimates[:2]):
             shift = summary.datasheet.find(
                 judge.name, CRITERION_SHIFT.id, "criterion", protocol=protocol, delta=0
             )

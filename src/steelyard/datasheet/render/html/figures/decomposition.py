@@ -39,7 +39,7 @@ TALLEST = 10
 
 @dataclass(frozen=True)
 class Part:
-    """One kind of outcome of a pair shown in both orders."""
+    """One kind of answer to a pair shown in both orders."""
 
     role: str
     """Colour role."""
@@ -50,7 +50,7 @@ class Part:
     metric: str
     """Metric id."""
     slot: int | None = None
-    """Slot, for outcomes that are split by it."""
+    """Slot, for answers that are split by it."""
     pale: bool = False
     """True where dark ink is written on it."""
 

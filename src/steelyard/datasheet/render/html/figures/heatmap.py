@@ -20,6 +20,7 @@ from steelyard.datasheet.sections.summary import Summary, even_groups
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.datasheet.words.signs import MARKS
+from steelyard.datasheet.words.verdict_text import capital
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import Metric
@@ -62,7 +63,7 @@ def heatmap(summary: Summary, metric: str, caption: str) -> Figure | None:
     shares = _Shares.of(summary, metric)
     if not any(numbers.defined(estimate) for estimate in shares.found.values()):
         return None
-    title = f"{metric_named(metric).label.capitalize()} by probe"
+    title = f"{capital(metric_named(metric).name)} by probe"
     panels = []
     for judges in shares.parts():
         description = spoken(shares.header(judges), shares.rows(judges))
@@ -84,22 +85,22 @@ class _Shares:
     @classmethod
     def of(cls, summary: Summary, metric: str) -> _Shares:
         """Shares of whole probes under the base protocol; items as they are belong to none."""
-        found = {
+        shares = {
             (judge.name, e.probe): e
             for judge in everyone(summary)
             for e in summary.datasheet.of(judge.name, metric)
             if e.whole and e.probe != ORIGINAL
         }
-        known = {judge for judge, _ in found}
+        known = {judge for judge, _ in shares}
         judges = [judge for judge in everyone(summary) if judge.name in known]
-        probes = list(dict.fromkeys(probe for _, probe in found))
+        probes = list(dict.fromkeys(probe for _, probe in shares))
         votes = {
             e.probe: e for e in summary.datasheet.panel if e.metric == f"jury_{metric}" and e.probe in probes
         }
         if votes:
-            found |= {(MAJORITY.name, probe): e for probe, e in votes.items()}
+            shares |= {(MAJORITY.name, probe): e for probe, e in votes.items()}
             judges.insert(sum(not judge.baseline for judge in judges), MAJORITY)
-        return cls(summary, found, probes, judges)
+        return cls(summary, shares, probes, judges)
 
     def header(self, judges: Sequence[JudgeEntry]) -> tuple[str, ...]:
         """Column names of the data table."""

@@ -38,7 +38,7 @@ CAPTION = (
 PARAMETERS = tuple(metric.id for metric in NAMES)
 DRAWN = (*PARAMETERS, LIMIT_OF_DETECTION.id)
 METRICS = (*DRAWN, FIT_PROBABILITY.id, RESOLUTION_RATIO.id)
-HEADER = ("judge", *(metric_named(metric).label for metric in METRICS))
+HEADER = ("judge", *(metric_named(metric).name for metric in METRICS))
 
 
 @dataclass(frozen=True)
@@ -76,18 +76,18 @@ def _arms(summary: Summary) -> Iterator[Arm]:
     look = looks(summary)
     for judge in summary.measured:
         for protocol in protocols(judge):
-            found = {
+            figures = {
                 metric: estimate
                 for metric in METRICS
                 if (estimate := summary.datasheet.find(judge.name, metric, "ladder", protocol=protocol))
             }
-            if found or protocol == "base":
+            if figures or protocol == "base":
                 mine = look[judge.name]
-                yield Arm(arm_name(judge, protocol), mine.arm(protocol), mine, protocol != "base", found)
+                yield Arm(arm_name(judge, protocol), mine.arm(protocol), mine, protocol != "base", figures)
 
 
 def _panel(summary: Summary, arms: Sequence[Arm], metric: str) -> Panel:
-    label = metric_named(metric).label
+    label = metric_named(metric).name
     shown = [(arm, arm.figures[metric]) for arm in arms if numbers.defined(arm.figures.get(metric))]
     low, high = _domain([estimate for _, estimate in shown])
     x: Spec = {

@@ -58,7 +58,7 @@ class Curve:
 def psychometric(summary: Summary) -> Figure:
     """Target sensitivity against quality step."""
     steps = _steps(summary)
-    header = ("judge", *(f"Δ{numbers.steps(step)}" for step in steps), DELTA75.label)
+    header = ("judge", *(f"Δ{numbers.steps(step)}" for step in steps), DELTA75.name)
     rows = tuple(row for judge in everyone(summary) for row in _rows(summary, judge, steps))
     drawn = [(judge, _curves(summary, judge)) for judge in summary.measured]
     panels = [_judge_panel(summary, judge, curves, header) for judge, curves in drawn if curves]
@@ -112,7 +112,7 @@ def _steps(summary: Summary) -> list[float]:
 
 def _first(summary: Summary, judge: JudgeEntry) -> tuple[str, Estimate | None]:
     seen = summary.datasheet.of(judge.name, TARGET_SENSITIVITY.id, "ladder")
-    return TARGET_SENSITIVITY.label, seen[0] if seen else None
+    return TARGET_SENSITIVITY.name, seen[0] if seen else None
 
 
 def _curves(summary: Summary, judge: JudgeEntry) -> list[Curve]:
@@ -127,12 +127,12 @@ def _baseline_curves(summary: Summary) -> list[Curve]:
 
 
 def _curve(summary: Summary, judge: str, protocol: str, name: str) -> Curve:
-    found = [
+    steps = [
         (float(estimate.group["delta"]), estimate)
         for estimate in summary.datasheet.of(judge, TARGET_SENSITIVITY.id, "ladder")
         if set(estimate.group) == {"protocol", "delta"} and estimate.group["protocol"] == protocol
     ]
-    kept = [pair for pair in found if numbers.defined(pair[1])]
+    kept = [pair for pair in steps if numbers.defined(pair[1])]
     return Curve(name, tuple(sorted(kept, key=lambda pair: pair[0])))
 
 

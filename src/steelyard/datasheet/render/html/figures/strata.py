@@ -30,8 +30,8 @@ CAPTION = (
 
 def strata(summary: Summary) -> Figure | None:
     """Accuracy by stratum; None where the data have none."""
-    found = {judge.name: _accuracies(summary, judge) for judge in summary.measured}
-    drawn = {name: rows for name, rows in found.items() if rows}
+    accuracies = {judge.name: _accuracies(summary, judge) for judge in summary.measured}
+    drawn = {name: rows for name, rows in accuracies.items() if rows}
     if not drawn:
         return None
     names = list(dict.fromkeys(str(e.group["stratum"]) for rows in drawn.values() for e in rows))
@@ -57,7 +57,9 @@ def _of(rows: Sequence[Estimate], name: str) -> Estimate | None:
     return next((estimate for estimate in rows if estimate.group["stratum"] == name), None)
 
 
-def _plot(summary: Summary, judge: str, rows: Sequence[Estimate], names: Sequence[str], said: str) -> str:
+def _plot(
+    summary: Summary, judge: str, rows: Sequence[Estimate], names: Sequence[str], description: str
+) -> str:
     shown = [estimate for estimate in rows if estimate.group["stratum"] in names]
     role = colour(looks(summary)[judge].role)
     worst = _worse(summary, judge)
@@ -108,7 +110,11 @@ def _plot(summary: Summary, judge: str, rows: Sequence[Estimate], names: Sequenc
         if "y" in encoding:
             encoding["y"] = {**_lines(names), **encoding["y"]}
     return draw(
-        layers, width=WIDTH, height=LINE * len(names), title=f"Accuracy by stratum, {judge}", label=said
+        layers,
+        width=WIDTH,
+        height=LINE * len(names),
+        title=f"Accuracy by stratum, {judge}",
+        label=description,
     )
 
 

@@ -12,8 +12,8 @@ from itertools import chain
 from typing import NamedTuple
 
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
-from steelyard.metrics.comparison.kept import kept_outcomes
-from steelyard.metrics.comparison.question import Figure, Key, Outcome, Question, question_of
+from steelyard.metrics.comparison.kept import kept_events
+from steelyard.metrics.comparison.question import Figure, Key, Question, UnitEvent, question_of
 from steelyard.metrics.comparison.shown import Identity, Shown, shown_pairs, shown_scores
 from steelyard.metrics.faults import Fault, Faults
 from steelyard.metrics.metric import Group, Metric
@@ -23,7 +23,8 @@ from steelyard.verdicts.verdict import Failed, Unreadable
 
 MetricsOf = Callable[[str], Sequence[Metric]]
 """A probe's name to the metrics that it declares."""
-Units = Iterator[tuple[Question, Key, Outcome]]
+Entry = tuple[Question, Key, UnitEvent]
+"""A unit under one of its questions."""
 
 LOSSES = {
     Question("run", UNREADABLE_RATE.id, (), "call"): Unreadable,
@@ -41,25 +42,25 @@ class Broken(NamedTuple):
     """Why."""
 
 
-class Outcomes(dict[Question, dict[Key, Outcome]]):
+class UnitEvents(dict[Question, dict[Key, UnitEvent]]):
     """Every unit of one judge, by question."""
 
     def __init__(self) -> None:
         super().__init__()
         self.faults: dict[Figure, Broken] = {}
-        """Figures that have no outcomes, since their event function raised."""
+        """Figures that have no events, since their event function raised."""
 
-    def add(self, units: Iterable[tuple[Question, Key, Outcome]]) -> None:
+    def add(self, entries: Iterable[Entry]) -> None:
         """Enter units under their questions."""
-        for question, key, outcome in units:
+        for question, key, event in entries:
             if question not in self:
                 self[question] = {}
-            self[question][key] = outcome
+            self[question][key] = event
 
 
-def outcomes(observations: Sequence[Observation], identity: Identity, metrics_of: MetricsOf) -> Outcomes:
+def unit_events(observations: Sequence[Observation], identity: Identity, metrics_of: MetricsOf) -> UnitEvents:
     """Every unit of one judge; an event function that raises costs its own figure alone."""
-    result, calls = Outcomes(), list(observations)
+    result, calls = UnitEvents(), list(observations)
     result.add(_lost(calls, identity))
     pairs = [o for o in calls if len(o.stimulus.texts) == 2]
     scores = on_original_range([o for o in calls if len(o.stimulus.texts) == 1])
@@ -67,7 +68,7 @@ def outcomes(observations: Sequence[Observation], identity: Identity, metrics_of
         for place, metric in enumerate(metrics_of(shown.probe)):
             if metric.event is not None and metric.compared:
                 _enter(result, shown, metric, place)
-    result.add(kept_outcomes(scores, identity, metrics_of))
+    result.add(kept_events(scores, identity, metrics_of))
     return result
 
 
@@ -77,35 +78,35 @@ def call_key(protocol: str, key: Key) -> Key:
     return name, f"{protocol} {order}", replicate
 
 
-def _enter(result: Outcomes, shown: Shown, metric: Metric, place: int) -> None:
+def _enter(result: UnitEvents, shown: Shown, metric: Metric, place: int) -> None:
     """The units of one figure, or the fault in its place."""
     whole = question_of(shown.probe, shown.protocol, metric, {}, place)
 
-    def broken(fault: Fault) -> list[tuple[Question, Key, Outcome]]:
+    def broken(fault: Fault) -> list[Entry]:
         result.faults[whole.figure] = Broken(whole, fault)
         return []
 
     result.add(Faults().guarded("", whole.title, lambda: list(_placed(shown, metric, place)), broken))
 
 
-def _placed(shown: Shown, metric: Metric, place: int) -> Units:
+def _placed(shown: Shown, metric: Metric, place: int) -> Iterator[Entry]:
     """Each unit in every condition that it counts in; none without the reference that it needs."""
     conditions: dict[tuple[str, float | None], list[Question]] = {}
-    for unit, event in shown.events(metric):
+    for unit, happened in shown.events(metric):
         stimulus = unit.stimulus
         at = stimulus.kind, stimulus.delta
         if at not in conditions:
             groups: Sequence[Group] = metric.conditions(*at)
             conditions[at] = [question_of(shown.probe, shown.protocol, metric, g, place) for g in groups]
-        outcome = unit.outcome(event, labelled=metric.labelled)
+        event = unit.event(happened, labelled=metric.labelled)
         for question in conditions[at]:
-            yield question, unit.key, outcome
+            yield question, unit.key, event
 
 
-def _lost(observations: Iterable[Observation], identity: Identity) -> Units:
+def _lost(observations: Iterable[Observation], identity: Identity) -> Iterator[Entry]:
     for observation in observations:
         stimulus = observation.stimulus
         key = call_key(observation.protocol, (identity(stimulus), observation.order, observation.replicate))
         for question, kind in LOSSES.items():
             event = isinstance(observation.verdict, kind)
-            yield question, key, Outcome(event, None, stimulus.id, stimulus.cluster)
+            yield question, key, UnitEvent(event, None, stimulus.id, stimulus.cluster)
