@@ -182,7 +182,8 @@ def main(calls: int, connections: int) -> None:
             seconds, cpu, made = json.loads(done.stdout.splitlines()[-1])
             base = base or made / seconds
             print(
-                f"{client:<12} {made:>7,} calls  {made / seconds:>7,.0f}/s  ratio {made / seconds / base:.2f}  "
+                f"{client:<12} {made:>7,} calls  {made / seconds:>7,.0f}/s  "
+                f"ratio {made / seconds / base:.2f}  "
                 f"CPU {1000 * cpu / made:.2f} ms a call"
             )
     finally:
