@@ -122,7 +122,7 @@ def test_rows_of_any_number_are_all_there(wanted: list[tuple[str, int]]) -> None
 def test_calls_answered_many_a_step_are_kept_and_one_that_raises_is_its_own_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A planted judge that cannot answer about one pair: its calls fail, all others have the usual replies."""
+    """A planted judge that cannot answer about one pair: its calls fail, all others are answered."""
     assert issubclass(Planted, Immediate)
     usual, poisoned = Planted.reply, list[str]()
 
