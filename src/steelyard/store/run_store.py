@@ -15,6 +15,7 @@ from steelyard.store.plan import PlannedTrial
 from steelyard.store.replies import StoredFailure, StoredReply, reply_body
 from steelyard.store.rows import Row
 from steelyard.store.schema import migrate
+from steelyard.store.trials import StoredCall
 from steelyard.store.writer import Writer
 from steelyard.trials.exchange import Call, Exchange
 from steelyard.trials.reply import Reply
@@ -112,6 +113,22 @@ class RunStore:
         """Replies of authors and validators by the keys of their exchanges: these, or all of them."""
         with self._usable():
             return authoring.read_exchanges(self._reader, keys)
+
+    def calls(self, keys: Iterable[str]) -> dict[str, StoredCall]:
+        """Prompt, reply and failures of these trials."""
+        with self._usable():
+            return trials.read_calls(self._reader, keys)
+
+    def holding(self, text: str) -> list[str]:
+        """Keys of the trials whose reply holds a text."""
+        with self._usable():
+            return trials.read_holding(self._reader, text)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Trials with a reply, and trials that have failed and have none."""
+        with self._usable():
+            return trials.read_size(self._reader)
 
     def asked_about(self, brief: str) -> list[Asked]:
         """What authors and validators were asked about a stimulus, and what they said."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from steelyard.identity import content_hash
+from steelyard.identity import canonical_json, content_hash, plain
 from steelyard.store.replies import StoredFailure, StoredReply, reply_from
 from steelyard.store.rows import Row, insert
 from steelyard.trials.exchange import Call
@@ -27,6 +28,81 @@ def reply_row(trial: Trial, row: tuple[Any, ...]) -> Row:
 def failure_row(trial: Trial, row: tuple[Any, ...]) -> Row:
     """Why a trial has no reply; every failure stays."""
     return Row("INSERT INTO failures (trial, reason, message, attempts, at) VALUES", (trial.key, *row))
+
+
+@dataclass(frozen=True)
+class StoredCall:
+    """All that lies in the file of one trial."""
+
+    messages: tuple[tuple[str, str], ...]
+    """Role and text of each message that was sent."""
+    decoding: dict[str, Any]
+    """How it was sampled."""
+    reply: StoredReply | None
+    """What came back; None where nothing did."""
+    failures: tuple[StoredFailure, ...]
+    """Every time that it failed, in order."""
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain mapping."""
+        return {
+            "messages": [{"role": role, "content": text} for role, text in self.messages],
+            "decoding": self.decoding,
+            "reply": None if self.reply is None else plain(self.reply.reply),
+            "attempts": None if self.reply is None else self.reply.attempts,
+            "received": None if self.reply is None else self.reply.received,
+            "failures": [vars(failure) for failure in self.failures],
+        }
+
+
+def read_calls(connection: sqlite3.Connection, keys: Iterable[str]) -> dict[str, StoredCall]:
+    """All that lies in the file of these trials; one that was never tried is left out."""
+    wanted = (json.dumps(list(keys)),)
+    failures: dict[str, list[StoredFailure]] = {}
+    for key, reason, message, attempts in connection.execute(
+        "SELECT trial, reason, message, attempts FROM failures"
+        " WHERE trial IN (SELECT value FROM json_each(?)) ORDER BY id",
+        wanted,
+    ):
+        failures.setdefault(key, []).append(StoredFailure(reason, message, attempts))
+    rows = connection.execute(
+        "SELECT key, prompts.body, replies.body, attempts, latency_ms, received FROM trials"
+        " JOIN prompts ON prompts.hash = trials.prompt LEFT JOIN replies ON replies.trial = trials.key"
+        " WHERE key IN (SELECT value FROM json_each(?))",
+        wanted,
+    )
+    return {key: _call(prompt, tuple(failures.get(key, ())), *reply) for key, prompt, *reply in rows}
+
+
+def _call(
+    prompt: str,
+    failures: tuple[StoredFailure, ...],
+    body: str | None,
+    attempts: int,
+    latency: float,
+    received: float,
+) -> StoredCall:
+    sent = json.loads(prompt)
+    reply = None if body is None else StoredReply(reply_from(json.loads(body), latency), attempts, received)
+    messages = tuple((message["role"], message["content"]) for message in sent["messages"])
+    decoding = {name: value for name, value in sent["decoding"].items() if name != "type"}
+    return StoredCall(messages, decoding, reply, failures)
+
+
+def read_holding(connection: sqlite3.Connection, text: str) -> list[str]:
+    """Keys of the trials whose reply holds a text."""
+    spelled = canonical_json(text)[1:-1].replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    rows = connection.execute("SELECT trial FROM replies WHERE body LIKE ? ESCAPE '\\'", (f"%{spelled}%",))
+    return [row[0] for row in rows]
+
+
+def read_size(connection: sqlite3.Connection) -> tuple[int, int]:
+    """Trials with a reply, and trials that have failed and have none."""
+    replies = connection.execute("SELECT count(*) FROM replies").fetchone()[0]
+    failed = connection.execute(
+        "SELECT count(DISTINCT trial) FROM failures WHERE trial NOT IN (SELECT trial FROM replies)"
+    ).fetchone()[0]
+    return int(replies), int(failed)
 
 
 def move(connection: sqlite3.Connection, old: Trial, new: Trial) -> None:
