@@ -7,6 +7,8 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from steelyard.store.rows import Row
+
 INTENDED, SUBMITTED, SETTLED = "intended", "submitted", "settled"
 """What became of a batch: about to be handed in; at the vendor's; collected, or given up."""
 
@@ -31,9 +33,9 @@ class StoredBatch:
     """The vendor's name for it, once it is known."""
 
 
-def insert(connection: sqlite3.Connection, batch: StoredBatch) -> None:
-    """Keep a batch, or what became of it."""
-    row = (
+def batch_row(batch: StoredBatch) -> Row:
+    """A batch, or what became of it."""
+    values = (
         batch.name,
         batch.judge,
         json.dumps(batch.keys),
@@ -42,7 +44,7 @@ def insert(connection: sqlite3.Connection, batch: StoredBatch) -> None:
         batch.state,
         batch.remote,
     )
-    connection.execute("INSERT OR REPLACE INTO batches VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+    return Row("INSERT OR REPLACE INTO batches VALUES", values)
 
 
 def read(connection: sqlite3.Connection, judge: str) -> Iterator[StoredBatch]:

@@ -76,6 +76,7 @@ class Pilot:
         self._ranked = ranked(trials)
         arms = {name: Arm(min(PILOT, len(mine))) for name, mine in self._ranked.items()}
         self._arms = arms if sum(arm.size for arm in arms.values()) < len(trials) else {}
+        self._settled = False
 
     def recall(self, stored: Mapping[str, StoredReply], read: Read) -> PilotError | None:
         """Take the replies of earlier sittings; the error where they settle it."""
@@ -105,12 +106,13 @@ class Pilot:
 
     @property
     def settled(self) -> bool:
-        """Every protocol is passed: calls need no leave."""
-        return all(arm.passed for arm in self._arms.values())
+        """Every protocol is passed, and stays so: calls need no leave."""
+        self._settled = self._settled or all(arm.passed for arm in self._arms.values())
+        return self._settled
 
-    def admits(self, call: Call) -> bool:
-        """Whether a call may be made at this moment."""
-        arm = self._arms.get(call.protocol)
+    def admits(self, protocol: str) -> bool:
+        """Whether a call under a protocol may be made at this moment."""
+        arm = self._arms.get(protocol)
         return arm is None or not arm.full
 
     def begin(self, call: Call) -> None:
