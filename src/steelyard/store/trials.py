@@ -10,28 +10,24 @@ from typing import Any
 
 from steelyard.identity import canonical_json, content_hash, plain
 from steelyard.store.replies import StoredFailure, StoredReply, reply_from
+from steelyard.store.rows import Row, insert
 from steelyard.trials.exchange import Call
 from steelyard.trials.trial import Trial, trial_key
 
 
-def insert_prompt(connection: sqlite3.Connection, call: Call) -> None:
-    """Keep what is said to the model, once for all calls that say it."""
-    connection.execute("INSERT OR IGNORE INTO prompts VALUES (?, ?)", (call.prompt_hash, call.prompt_body))
+def prompt_row(call: Call) -> Row:
+    """What is said to the model, kept once for all calls that say it."""
+    return Row("INSERT OR IGNORE INTO prompts VALUES", (call.prompt_hash, call.prompt_body))
 
 
-def insert_reply(connection: sqlite3.Connection, trial: Trial, row: tuple[Any, ...]) -> None:
-    """Keep a trial with its reply; the first one stays."""
-    _insert_trial(connection, trial)
-    connection.execute("INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?, ?, ?)", (trial.key, *row))
+def reply_row(trial: Trial, row: tuple[Any, ...]) -> Row:
+    """The reply to a trial; the first one stays."""
+    return Row("INSERT OR IGNORE INTO replies VALUES", (trial.key, *row))
 
 
-def insert_failure(connection: sqlite3.Connection, trial: Trial, row: tuple[Any, ...]) -> None:
-    """Keep a trial with why it has no reply; every failure stays."""
-    _insert_trial(connection, trial)
-    connection.execute(
-        "INSERT INTO failures (trial, reason, message, attempts, at) VALUES (?, ?, ?, ?, ?)",
-        (trial.key, *row),
-    )
+def failure_row(trial: Trial, row: tuple[Any, ...]) -> Row:
+    """Why a trial has no reply; every failure stays."""
+    return Row("INSERT INTO failures (trial, reason, message, attempts, at) VALUES", (trial.key, *row))
 
 
 @dataclass(frozen=True)
@@ -111,7 +107,7 @@ def read_size(connection: sqlite3.Connection) -> tuple[int, int]:
 
 def move(connection: sqlite3.Connection, old: Trial, new: Trial) -> None:
     """Put what was said to one trial under another with the same prompt."""
-    _insert_trial(connection, new)
+    insert(connection, [trial_row(new)])
     for (body,) in connection.execute("SELECT body FROM replies WHERE trial = ?", (old.key,)).fetchall():
         connection.execute(
             "UPDATE replies SET trial = ?, digest = ? WHERE trial = ?",
@@ -121,9 +117,10 @@ def move(connection: sqlite3.Connection, old: Trial, new: Trial) -> None:
     connection.execute("DELETE FROM trials WHERE key = ?", (old.key,))
 
 
-def _insert_trial(connection: sqlite3.Connection, trial: Trial) -> None:
-    connection.execute(
-        "INSERT OR IGNORE INTO trials VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+def trial_row(trial: Trial) -> Row:
+    """A trial that was tried."""
+    return Row(
+        "INSERT OR IGNORE INTO trials VALUES",
         (
             trial.key,
             trial.judge.fingerprint(trial.protocol),
