@@ -19,6 +19,7 @@ from steelyard.lab.review.outcome import (
     Outcome,
     applied,
     by_stimulus,
+    in_force,
     outcome,
 )
 from steelyard.lab.review.projection import (
@@ -146,6 +147,20 @@ class Bench:
         self.publish()
         return kept
 
+    def check(self, item: BenchItem, verdict: Verdict) -> None:
+        """Refuse a verdict that could not be kept."""
+        self._choice(item, "", verdict)
+
+    def add(self, item: BenchItem, reviewer: str, verdict: Verdict) -> bool:
+        """Keep a decision that was made elsewhere; False where it is that reviewer's already."""
+        choice = self._choice(item, reviewer, verdict)
+        standing = in_force(self.log.decisions(item.made.id), item.base)
+        own = [decision for decision in standing if decision.reviewer == reviewer]
+        if own and _same(own[-1], choice):
+            return False
+        self.log.append(choice)
+        return True
+
     def _choice(self, item: BenchItem, reviewer: str, verdict: Verdict) -> Choice:
         made = item.made
         text = verdict.text if verdict.text is not None and verdict.text != made.texts[0] else None
@@ -230,6 +245,10 @@ class Bench:
         known = {each.id for each in self._file()}
         here = [each for each in self._made() if each.id in known]
         take_over(self.log, here, reviewed(here, self.folder.stimuli, known), keep=True)
+
+
+def _same(decision: Decision, choice: Choice) -> bool:
+    return all(getattr(decision, name) == value for name, value in vars(choice).items())
 
 
 def _require_sense(item: BenchItem, choice: Choice) -> None:

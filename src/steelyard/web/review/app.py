@@ -17,11 +17,13 @@ from starlette.routing import Route
 
 from steelyard.errors import SteelyardError
 from steelyard.lab.review.bench import Bench, RefusedError, Verdict
+from steelyard.lab.review.lines import lines
 from steelyard.lab.review.outcome import DISPUTED
+from steelyard.lab.review.status import status_of
 from steelyard.store.review_log import StaleError
 from steelyard.web.faults import FAULTS
 from steelyard.web.pages import asset, page
-from steelyard.web.refusal import refused
+from steelyard.web.refusal import refusal, refused
 from steelyard.web.review.queue import REFUSED, Filters, Progress, Row, following, rows_of, seen_by
 
 REVIEWER = "steelyard-reviewer"
@@ -69,6 +71,8 @@ class ReviewPages:
         return Starlette(
             routes=[
                 Route("/", self.whole),
+                Route("/agreement", self.agreement),
+                Route("/decisions.jsonl", self.decisions),
                 Route("/queue", self.queue_part),
                 Route("/item", self.item_part),
                 Route("/events", self.events),
@@ -89,6 +93,22 @@ class ReviewPages:
         queue = self._queue(request)
         name = request.query_params.get("item") or following(queue.rows, None)
         return page(request, "review.html.j2", **self._content(queue), **self._item(queue, name))
+
+    def agreement(self, request: Request) -> Response:
+        """How far reviewers agree; nothing for a blind one, who would learn from it."""
+        if self.blind:
+            return refusal(403, "Other reviewers are hidden from this page: it was started with --blind.")
+        return page(
+            request, "review_agreement.html.j2", status=status_of(self.bench), sets=self.bench.log.sets()
+        )
+
+    def decisions(self, request: Request) -> Response:
+        """Every decision as a line of JSON."""
+        del request
+        if self.blind:
+            return refusal(403, "Other reviewers are hidden from this page: it was started with --blind.")
+        headers = {"content-disposition": 'attachment; filename="decisions.jsonl"'}
+        return Response("".join(lines(self.bench)), media_type="application/jsonl", headers=headers)
 
     def queue_part(self, request: Request) -> Response:
         """The queue alone, for a page that is open."""
