@@ -108,7 +108,12 @@ def test_the_status_and_the_page_tell_how_far_reviewers_agree(bench: Bench) -> N
 def test_decisions_go_out_and_come_into_another_folder(
     bench: Bench, folder: RunFolder, tmp_path: Path
 ) -> None:
-    decide(bench, SAME, "Ada", Verdict("edited", "Most say blue.\nSo do I.", "0", "why not", "a note"))
+    decide(
+        bench,
+        SAME,
+        "Ada",
+        Verdict("edited", "Most say blue.\nSo do I.", "0", reason="why not", note="a note"),
+    )
     decide(bench, SAME, "Grace", Verdict("accepted"))
     decide(bench, FLIP, "Ada", Verdict("accepted"))
     bench.undo("Ada")

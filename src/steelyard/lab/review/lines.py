@@ -93,9 +93,9 @@ def take_in(bench: Bench, path: Path, reviewer: str) -> TakenIn:
                 body["decision"],
                 body.get("text"),
                 body.get("label"),
-                body.get("reason", ""),
-                body.get("note", ""),
-                body.get("final") is True,
+                reason=body.get("reason", ""),
+                note=body.get("note", ""),
+                final=body.get("final") is True,
             )
             try:
                 bench.check(items[name], verdict)
