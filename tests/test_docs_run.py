@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from urllib.request import HTTPCookieProcessor, build_opener
 
 import pytest
 import yaml
@@ -33,12 +34,15 @@ from steelyard.trials.prompt import PAIRWISE_VARIABLES, PromptTemplate
 from test_plugin import installed  # noqa: F401 (a fixture)
 from test_replay import record
 
+PAGES_OF = ("review", "view")
+"""Commands that serve pages until they are ended."""
 NOT_TRIED = {
     ("CONTRIBUTING.md", "cli → lab → store"): "a picture of the layers; import-linter holds them",
     ("docs/architecture.md", "tasks → stimuli"): "a picture of the layers",
     ("docs/guides/read-a-datasheet.md", "planted/probit: 6 stimuli"): "what a command above it prints, cut",
     ("README.md", "$ pip install"): "would install into the environment of the tests",
     ("README.md", "$ make demo"): "sets an environment up and fetches weights; targets are held against make",
+    ("docs/guides/judge-agents.md", "[003] ASSISTANT"): "two messages of a rendering, cut",
     ("docs/concepts.md", "2 · stable + 2"): "an identity, in words",
     ("docs/guides/teach-with-planted-judges.md", "X = s ·"): "a model, in symbols",
     (
@@ -234,6 +238,9 @@ class Reader:
             self._serve(words)
             return
         self.prepare(words)
+        if words[0] in PAGES_OF and not {"--status", "--bundle", "--export", "--import"} & set(words):
+            self._open(words)
+            return
         done = self.run(*words, *self._reduced(printed, words))
         expected = self._expected(words, done)
         assert done.code == expected, f"{self.page}: {printed!r} ended with {done.code}: {done.err}"
@@ -258,6 +265,8 @@ class Reader:
 
     def _expected(self, words: list[str], done: Done) -> int:
         """0, but for gates, which decide by what was measured: then what the certificate or the page says."""
+        if "--status" in words:
+            return min(done.code, 1)  # 1 where texts wait
         if words[0] != "gate":
             return 0
         if "--certificate" in words or "--check" in words:
@@ -275,6 +284,18 @@ class Reader:
         assert process.stdout is not None
         said = process.stdout.readline()
         self.url = re.search(r"at (http\S+) until", said)[1]  # type: ignore[index]
+        self.tried.append(" ".join(words))
+
+    def _open(self, words: list[str]) -> None:
+        """Start a server of pages, get the page that its link leads to, and end it."""
+        script = [sys.executable, "-m", "steelyard", *words, "--no-browser"]
+        process = subprocess.Popen(script, stdout=subprocess.PIPE, text=True, cwd=self.folder)
+        self.served.append(process)
+        assert process.stdout is not None
+        link = re.search(r"http\S+", process.stdout.readline())
+        assert link is not None
+        with build_opener(HTTPCookieProcessor()).open(link[0]) as page:
+            assert page.status == 200
         self.tried.append(" ".join(words))
 
     def _query(self, words: list[str]) -> None:

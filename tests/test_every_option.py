@@ -59,6 +59,7 @@ def needed(name: str, folder: Path) -> list[object]:
     (folder / "v.jsonl").write_text("{}\n")
     return {
         "report": ["run"],
+        "review": ["run"],
         "show": ["run"],
         "compare": ["run", "run"],
         "overall": ["run"],

@@ -70,13 +70,14 @@ def test_generate_writes_and_judges_nothing_and_review_comes_first(
     done = command("generate", "study.yaml", "--out", "run")
     assert done.code == 0, done.err
     assert "label_flip: 4 asked, 0 usable, 4 waiting for review." in done.out
-    assert '4 texts wait for review: set "review" in the file' in done.out
+    assert "4 texts wait for review: `steelyard review run`" in done.out
     assert cast.calls == {"writer": 4, "checker": 4}
     assert "No calls" in command("generate", "study.yaml", "--out", "run").out
 
     refused = command("measure", "study.yaml", "--out", "run")
-    assert refused.code == 1
+    assert refused.code == 2
     assert "4 of 4 written stimuli wait for review" in refused.err
+    assert "`steelyard review run`" in refused.err
     assert cast.calls == {"writer": 4, "checker": 4}
 
     path = tmp_path / "run" / "stimuli.jsonl"

@@ -32,7 +32,7 @@ def test_no_more_calls_in_flight_than_the_limit() -> None:
 
         async def call() -> None:
             nonlocal most, now
-            async with throttle.slot():
+            async with throttle:
                 now += 1
                 most = max(most, now)
                 await asyncio.sleep(0)
@@ -53,7 +53,7 @@ def test_a_stopped_run_does_not_wait_for_a_pause() -> None:
         throttle.refused(retry_after=3600)
 
         async def call() -> None:
-            async with throttle.slot():
+            async with throttle:
                 pass
 
         waiting = [asyncio.create_task(call()), asyncio.create_task(nap(3600, stopped))]

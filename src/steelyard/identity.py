@@ -6,13 +6,26 @@ import hashlib
 import json
 import random
 from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Any
+
+_LEAVES = frozenset({str, int, float, bool, type(None)})
+"""Types that are their own canonical form; most values are of these, so they are told first."""
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+@cache
+def _field_names(kind: type) -> tuple[str, ...]:
+    """Names of a dataclass's fields; reflection is paid once a type."""
+    return tuple(field.name for field in fields(kind))
 
 
 def plain(value: Any) -> Any:
     """Reduce dataclasses, mappings, tuples and sets to plain JSON values."""
+    if type(value) in _LEAVES:
+        return value
     if is_dataclass(value) and not isinstance(value, type):
-        body = {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        body = {name: plain(getattr(value, name)) for name in _field_names(type(value))}
         return {"type": type(value).__name__, **body}
     if isinstance(value, dict):
         return {str(key): plain(inner) for key, inner in value.items()}
@@ -20,19 +33,24 @@ def plain(value: Any) -> Any:
         return [plain(inner) for inner in value]
     if isinstance(value, (set, frozenset)):
         return sorted(plain(inner) for inner in value)
-    if value is None or isinstance(value, (str, int, float, bool)):
+    if isinstance(value, (str, int, float)):
         return value
     raise TypeError(f"no canonical form for {type(value).__name__}: {value!r}")
 
 
 def canonical_json(value: Any) -> str:
     """One spelling per value: sorted keys, no spaces, ASCII only (lone surrogates survive), no NaN."""
-    return json.dumps(plain(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return _CANONICAL.encode(plain(value))
 
 
 def content_hash(value: Any) -> str:
     """`sha256:` and the hex digest of the canonical JSON."""
-    return "sha256:" + hashlib.sha256(canonical_json(value).encode("ascii")).hexdigest()
+    return digest_of(canonical_json(value))
+
+
+def digest_of(canonical: str) -> str:
+    """`sha256:` and the hex digest of a text that is canonical JSON already."""
+    return "sha256:" + hashlib.sha256(canonical.encode("ascii")).hexdigest()
 
 
 def short_hash(digest: str) -> str:

@@ -47,15 +47,16 @@ def generate(accept_all: bool, **options: Any) -> None:
     for shortfall in authored.shortfalls:
         warn(shortfall)
     if authored.pending:
-        console.print(plain(_waiting(authored.pending)), soft_wrap=True)
+        console.print(plain(_waiting(authored.pending, shown(folder.path))), soft_wrap=True)
     made = (
         calls_made(authored.sitting) if authored.sitting.calls else "No calls: every text was written before."
     )
     click.echo(f"{made} Stimuli: {shown(folder.stimuli)}")
 
 
-def _waiting(count: int) -> str:
+def _waiting(count: int, folder: str) -> str:
     verb = plural(count, "waits", "wait")
     return (
-        f'{counted(count, "text")} {verb} for review: set "review" in the file, or measure with --accept-all.'
+        f"{counted(count, 'text')} {verb} for review: `steelyard review {folder}` opens a page, "
+        "or measure with --accept-all."
     )

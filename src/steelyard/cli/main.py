@@ -19,6 +19,7 @@ COMMANDS = {
     "measure": "steelyard.cli.measure:measure",
     "plan": "steelyard.cli.plan:plan",
     "generate": "steelyard.cli.generate:generate",
+    "review": "steelyard.cli.review:review",
     "report": "steelyard.cli.report:report",
     "show": "steelyard.cli.show:show",
     "compare": "steelyard.cli.compare:compare",
@@ -32,7 +33,7 @@ COMMANDS = {
     "doctor": "steelyard.cli.doctor:doctor",
 }
 
-LATER_COMMANDS = ("review", "view", "export")
+LATER_COMMANDS = ("view", "export")
 """Commands of the contract that are not built yet."""
 
 

@@ -83,6 +83,10 @@ class Planted:
 
     async def ask(self, presentation: Presentation) -> Reply:
         """Answer one call."""
+        return self.reply(presentation)
+
+    def reply(self, presentation: Presentation) -> Reply:
+        """Answer one call, at once."""
         single = self._judge.model in POINTWISE_MODELS
         texts = len(presentation.slots.texts)
         if texts != (1 if single else 2):

@@ -42,6 +42,14 @@ class Provider(Protocol):
 
 
 @runtime_checkable
+class Immediate(Protocol):
+    """A provider that works its answers out without waiting for anybody, so that many are one step."""
+
+    def reply(self, presentation: Presentation) -> Reply:
+        """What `ask` returns or raises."""
+
+
+@runtime_checkable
 class Keyed(Protocol):
     """A provider that knows reference labels: a planted rater, never a model."""
 

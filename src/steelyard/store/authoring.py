@@ -128,6 +128,45 @@ def read_failures(connection: sqlite3.Connection) -> dict[str, StoredFailure]:
     return {key: StoredFailure(reason, message, attempts) for key, reason, message, attempts in rows}
 
 
+@dataclass(frozen=True)
+class Asked:
+    """A question to an author or a validator about one stimulus, and what came back."""
+
+    role: str
+    """`author`, `validator` or `embedder`."""
+    model: str
+    """`provider/model`."""
+    question: str
+    """The protocol of the model."""
+    attempt: int
+    """0, 1, …"""
+    temperature: float | None
+    """How it was sampled, where that was said."""
+    messages: tuple[tuple[str, str], ...]
+    """Role and text of each message that was sent."""
+    reply: str
+    """The text that came back."""
+
+
+def read_about(connection: sqlite3.Connection, brief: str) -> list[Asked]:
+    """Every question about a stimulus, in the order of the tries."""
+    if not _present(connection, "exchanges"):
+        return []
+    rows = connection.execute(
+        "SELECT role, model, question, attempt, prompts.body, exchanges.body FROM exchanges"
+        " JOIN prompts ON prompts.hash = exchanges.prompt WHERE brief = ? ORDER BY attempt, received",
+        (brief,),
+    )
+    return [_asked(*row) for row in rows]
+
+
+def _asked(role: str, model: str, question: str, attempt: int, prompt: str, reply: str) -> Asked:
+    sent = json.loads(prompt)
+    messages = tuple((message["role"], message["content"]) for message in sent["messages"])
+    temperature = sent["decoding"].get("temperature")
+    return Asked(role, model, question, attempt, temperature, messages, json.loads(reply).get("text", ""))
+
+
 def read_authored(connection: sqlite3.Connection) -> dict[str, AuthoredRow]:
     """Every authored stimulus by id."""
     if not _present(connection, "authored"):

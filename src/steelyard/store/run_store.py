@@ -7,10 +7,11 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 from steelyard.identity import canonical_json, content_hash
 from steelyard.store import authoring, plan, trials
-from steelyard.store.authoring import AuthoredRow, StoredExchange
+from steelyard.store.authoring import Asked, AuthoredRow, StoredExchange
 from steelyard.store.connection import connected, snapshot, transaction, usable
 from steelyard.store.plan import PlannedTrial
 from steelyard.store.replies import StoredFailure, StoredReply, reply_body
@@ -40,15 +41,23 @@ class RunStore:
 
     async def save_reply(self, call: Call, reply: Reply, attempts: int) -> None:
         """Return when the reply is on disk."""
-        body = canonical_json(reply_body(reply))
-        row = (body, content_hash([call.key, body]), attempts, reply.latency_ms, time.time())
+        await self.save_replies([(call, reply, attempts)])
+
+    async def save_replies(self, answers: Sequence[tuple[Call, Reply, int]]) -> None:
+        """Return when the replies, each with its call and the tries it took, are on disk together."""
+        moment, rows = time.time(), list[tuple[Call, tuple[Any, ...]]]()
+        for call, reply, attempts in answers:
+            body = canonical_json(reply_body(reply))
+            digest = content_hash([call.key, body])
+            rows.append((call, (body, digest, attempts, reply.latency_ms, moment)))
 
         def write(connection: sqlite3.Connection) -> None:
-            trials.insert_prompt(connection, call)
-            if isinstance(call, Exchange):
-                authoring.insert_exchange(connection, call, row)
-            else:
-                trials.insert_reply(connection, call, row)
+            for call, row in rows:
+                trials.insert_prompt(connection, call)
+                if isinstance(call, Exchange):
+                    authoring.insert_exchange(connection, call, row)
+                else:
+                    trials.insert_reply(connection, call, row)
 
         await self._writer.submit(write)
 
@@ -108,6 +117,11 @@ class RunStore:
         """Replies of authors and validators by the keys of their exchanges: these, or all of them."""
         with self._usable():
             return authoring.read_exchanges(self._reader, keys)
+
+    def asked_about(self, brief: str) -> list[Asked]:
+        """What authors and validators were asked about a stimulus, and what they said."""
+        with self._usable():
+            return authoring.read_about(self._reader, brief)
 
     def exchange_failures(self) -> dict[str, StoredFailure]:
         """The last failure of every exchange without a reply."""

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from steelyard.identity import canonical_json, content_hash
+from steelyard.identity import content_hash
 from steelyard.store.replies import StoredFailure, StoredReply, reply_from
 from steelyard.trials.exchange import Call
 from steelyard.trials.trial import Trial, trial_key
@@ -15,10 +15,7 @@ from steelyard.trials.trial import Trial, trial_key
 
 def insert_prompt(connection: sqlite3.Connection, call: Call) -> None:
     """Keep what is said to the model, once for all calls that say it."""
-    prompt = {"messages": call.messages, "decoding": call.decoding}
-    connection.execute(
-        "INSERT OR IGNORE INTO prompts VALUES (?, ?)", (call.prompt_hash, canonical_json(prompt))
-    )
+    connection.execute("INSERT OR IGNORE INTO prompts VALUES (?, ?)", (call.prompt_hash, call.prompt_body))
 
 
 def insert_reply(connection: sqlite3.Connection, trial: Trial, row: tuple[Any, ...]) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
-from steelyard.identity import content_hash
+from steelyard.identity import canonical_json, content_hash, digest_of
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
 from steelyard.trials.trial import Trial
@@ -47,12 +47,22 @@ class Exchange:
     @cached_property
     def prompt_hash(self) -> str:
         """Hash of the rendered prompt and decoding."""
-        return content_hash({"messages": self.messages, "decoding": self.decoding})
+        return digest_of(self.prompt_body)
+
+    @property
+    def prompt_body(self) -> str:
+        """Canonical JSON of what is said to the model."""
+        return canonical_json({"messages": self.messages, "decoding": self.decoding})
 
     @cached_property
     def key(self) -> str:
         """Identity: the same question to the same model in the same try is asked once."""
         return exchange_key(self.role, self.judge.fingerprint(self.protocol), self.prompt_hash, self.attempt)
+
+    @property
+    def characters(self) -> int:
+        """Length of the prompt."""
+        return sum(len(message.content) for message in self.messages)
 
     @property
     def item(self) -> str:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
+
+from steelyard.identity import canonical_json
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,11 @@ class Decoding:
     """Sent where the server takes one."""
     extra: Mapping[str, Any] = field(default_factory=dict)
     """Further fields of the request body, as they are."""
+
+    @cached_property
+    def canonical(self) -> str:
+        """Canonical JSON, which enters the hash of every prompt."""
+        return canonical_json(self)
 
 
 @dataclass(frozen=True)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from steelyard.identity import content_hash, seed_for
 from steelyard.stimuli.stimulus import Stimulus
-from steelyard.tasks.scale import Ordinal, Pairwise, parse_scale
+from steelyard.tasks.scale import parse_scale
 from steelyard.tasks.task import Task
 from steelyard.trials.answer_form import answer_form
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
 from steelyard.trials.prompt import PromptTemplate
+from steelyard.trials.wording import Shown, Wording, worded
 
 ORDERS = ("uv", "vu")
 """Canonical content u in slot 1, or v in slot 1."""
@@ -36,12 +37,8 @@ class Trial:
     @cached_property
     def asked(self) -> Task:
         """The question as it is put here: what the stimulus says of its own overrides the study's task."""
-        shown, scale = self.stimulus, self.stimulus.scale
-        return Task(
-            instruction=self.task.instruction if shown.instruction is None else shown.instruction,
-            rubric=shown.rubric or self.judge.rubric or self.task.rubric,
-            scale=self.task.scale if scale is None else parse_scale(scale),
-        )
+        shown = self.stimulus
+        return _asked(self.task, self.judge.rubric, shown.instruction, shown.rubric, shown.scale)
 
     @cached_property
     def slot_texts(self) -> tuple[str, ...]:
@@ -65,19 +62,25 @@ class Trial:
         return tuple(call for member in self.members for call in member.calls)
 
     @cached_property
+    def wording(self) -> Wording:
+        """The rendered prompt; empty where the judge is not asked itself."""
+        if self.judge.composition is not None:
+            return Wording(())
+        protocol, shown = self.judge.protocols[self.protocol], self.stimulus
+        origin = f"{self.judge.name}, {self.protocol} prompt"
+        parts = (("system", protocol.system), ("user", protocol.user))
+        templates = tuple((role, PromptTemplate(text, origin)) for role, text in parts if text is not None)
+        return worded(templates, self.asked, Shown(shown.request, self.slot_texts, shown.reference or ""))
+
+    @property
     def messages(self) -> tuple[Message, ...]:
         """The rendered prompt; none where the judge is not asked itself."""
-        if self.judge.composition is not None:
-            return ()
-        protocol = self.judge.protocols[self.protocol]
-        values = self._values()
-        parts = [("system", protocol.system), ("user", protocol.user)]
-        origin = f"{self.judge.name}, {self.protocol} prompt"
-        return tuple(
-            Message(role, PromptTemplate(text, origin).render(values))
-            for role, text in parts
-            if text is not None
-        )
+        return self.wording.messages
+
+    @property
+    def characters(self) -> int:
+        """Length of the prompt."""
+        return self.wording.characters
 
     @cached_property
     def decoding(self) -> Decoding:
@@ -102,16 +105,19 @@ class Trial:
         """Hash of the rendered prompt and decoding; of all of them where there are several."""
         if self.judge.composition is not None:
             return content_hash(sorted(call.prompt_hash for call in self.calls))
-        return content_hash({"messages": self.messages, "decoding": self.decoding})
+        return self.wording.hash(self.decoding.canonical)
+
+    @property
+    def prompt_body(self) -> str:
+        """Canonical JSON of what is said to the model."""
+        return self.wording.body(self.decoding.canonical)
 
     @property
     def wording_hash(self) -> str:
         """The same, whatever the seed of the repeat: repeats of a question share it."""
         if self.judge.composition is not None:
             return content_hash(sorted({call.wording_hash for call in self.calls}))
-        if self.decoding is self.judge.decoding:
-            return self.prompt_hash
-        return content_hash({"messages": self.messages, "decoding": self.judge.decoding})
+        return self.wording.hash(self.judge.decoding.canonical)
 
     @cached_property
     def key(self) -> str:
@@ -132,20 +138,16 @@ class Trial:
             trial=self.key.removeprefix("sha256:"),
         )
 
-    def _values(self) -> dict[str, object]:
-        values: dict[str, object] = {
-            "instruction": self.asked.instruction,
-            "request": self.stimulus.request,
-            "rubric": self.asked.rubric,
-            "reference": self.stimulus.reference or "",
-        }
-        scale = self.asked.scale
-        if isinstance(scale, Pairwise):
-            values["first"], values["second"] = self.slot_texts
-        else:
-            low, high = (scale.low, scale.high) if isinstance(scale, Ordinal) else (0, 1)
-            values |= {"response": self.slot_texts[0], "low": low, "high": high}
-        return values
+
+@lru_cache(maxsize=1024)
+def _asked(
+    task: Task, judge_rubric: str | None, instruction: str | None, rubric: str | None, scale: str | None
+) -> Task:
+    return Task(
+        instruction=task.instruction if instruction is None else instruction,
+        rubric=rubric or judge_rubric or task.rubric,
+        scale=task.scale if scale is None else parse_scale(scale),
+    )
 
 
 def members_of(judge: Judge, order: str, replicate: int) -> Iterator[tuple[Judge, str, int]]:

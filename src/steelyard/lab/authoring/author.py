@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from steelyard.errors import ConfigError, RunError
+from steelyard.errors import ConfigError
 from steelyard.lab.authoring.questions import brief_hash
-from steelyard.lab.authoring.review import all_accepted, reviewed, under_review, write_stimuli
 from steelyard.lab.authoring.rounds import Rounds
 from steelyard.lab.folder.authored_stimuli import AuthoredStimulus, tally
 from steelyard.lab.folder.run_folder import RunFolder
+from steelyard.lab.review.keeping import BY_MEASURE, expect_people, keep_decided
+from steelyard.lab.review.stimuli_file import under_review
 from steelyard.lab.run.budget import check_prices
 from steelyard.lab.run.conduct import conduct
 from steelyard.lab.run.limits import RunLimits
@@ -63,10 +64,9 @@ class Authored:
         if self.pending:
             written = counted(len(self.stimuli), "written stimulus", "written stimuli")
             wait = plural(self.pending, "waits", "wait")
-            raise RunError(
-                f"{folder.stimuli}: {self.pending} of {written} {wait} for review; "
-                'set "review" under "lineage" to "accepted", "edited" or "rejected" and run again, or say '
-                "--accept-all."
+            raise ConfigError(
+                f"{folder.stimuli}: {self.pending} of {written} {wait} for review; decide on the page of "
+                f"`steelyard review {folder.path}` and run again, or say --accept-all."
             )
 
 
@@ -87,6 +87,8 @@ def author(
         held = store.authored()
         _check(held, briefs, study, roles, folder)
         runner = _runner(store, study, limits, progress)
+        if review:
+            expect_people(folder, study.task)
         fresh = [brief for brief in briefs if brief.name not in held]
         if fresh:
             rounds = Rounds(study, roles, runner, fresh, [AuthoredStimulus.of(row) for row in held.values()])
@@ -94,11 +96,10 @@ def author(
             rounds.require_end()
         written = {name: AuthoredStimulus.of(row) for name, row in store.authored().items()}
         made = tuple(written[brief.name].stimulus for brief in briefs)
-        made = reviewed(under_review(made) if review else made, folder.stimuli, held)
-        made = all_accepted(made) if accept_all else made
         parents = {brief.item.id: original_of(brief.item, study.task) for brief in briefs}
         beside = () if folder.study.exists() else parents.values()  # a frozen set gains no original
-        write_stimuli(folder.stimuli, [*beside, *made])
+        made = under_review(made) if review else made
+        made = keep_decided(folder, made, held, beside, unseen=accept_all, finished_by=BY_MEASURE)
     return Authored(made, tally(written.values(), made), runner.sitting)
 
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from steelyard.errors import ConfigError
 from steelyard.lab.authoring.author import Authored, author
 from steelyard.lab.authoring.outlook import writing_rows
-from steelyard.lab.authoring.review import all_accepted, reviewed
 from steelyard.lab.folder.authored_stimuli import AuthoredStimulus
 from steelyard.lab.folder.frozen_run import require
 from steelyard.lab.folder.reread import reread
 from steelyard.lab.folder.run_folder import RunFolder
+from steelyard.lab.review.projection import as_decided
+from steelyard.lab.review.stimuli_file import all_accepted, under_review
 from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.run.planner import PlanRow, make_plan
 from steelyard.lab.run.progress import Progress
@@ -49,7 +50,8 @@ class Commission:
             with folder.store(read_only=True) as store:
                 held = {name: AuthoredStimulus.of(row).stimulus for name, row in store.authored().items()}
         briefs = open_briefs(study)
-        made = all_accepted(reviewed([held[b.name] for b in briefs if b.name in held], folder.stimuli, held))
+        written = [held[brief.name] for brief in briefs if brief.name in held]
+        made = all_accepted(as_decided(folder, under_review(written) if self.review else written, held))
         missing = [brief for brief in briefs if brief.name not in held]
         rows = writing_rows(study, self.roles, missing)
         return replace(study, authored=(*made, *stand_ins(study, missing))), rows

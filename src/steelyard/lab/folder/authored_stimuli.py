@@ -36,6 +36,18 @@ class AuthoredStimulus:
         body = {"stimulus": self.stimulus.to_json(), "tries": [asdict(each) for each in self.tries]}
         return AuthoredRow(self.stimulus.id, brief, roles, canonical_json(body))
 
+    def arrival(self, original: Stimulus) -> str:
+        """How it is shown to reviewers while others are written."""
+        body = {"stimulus": self.stimulus.to_json(), "tries": [asdict(each) for each in self.tries]}
+        return canonical_json({**body, "original": original.to_json()})
+
+    @classmethod
+    def arrived(cls, body: str) -> tuple[AuthoredStimulus, Stimulus]:
+        """The inverse of `arrival`."""
+        read = json.loads(body)
+        tries = tuple(Rejection(**each) for each in read["tries"])
+        return cls(Stimulus.from_json(read["stimulus"]), tries), Stimulus.from_json(read["original"])
+
     @classmethod
     def of(cls, row: AuthoredRow) -> AuthoredStimulus:
         """The inverse of `row`."""

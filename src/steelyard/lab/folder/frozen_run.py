@@ -14,6 +14,7 @@ from steelyard.lab.folder.whole_file import unwritable, write_text
 from steelyard.lab.run.planner import Plan, make_plan
 from steelyard.lab.study.study import Study
 from steelyard.stimuli.stimulus_set import StimulusSet
+from steelyard.store.review_log import ReviewLog
 
 
 def prepare(folder: RunFolder, plan: Plan) -> Plan:
@@ -76,11 +77,26 @@ def _check_written(folder: RunFolder, plan: Plan) -> None:
         return
     with folder.store(read_only=True) as store:
         frozen = {row.stimulus for row in store.planned()} if store.has_plan else plan.hashes
-    if frozen != plan.hashes:
+    if frozen != plan.hashes and not _reviewed_anew(folder, plan):
         raise ConfigError(
-            f"{folder.stimuli}: written stimuli were changed after the study was frozen; "
-            "restore the file, or choose another --out."
+            f"{folder.stimuli}: written stimuli were changed after the study was frozen; restore the file "
+            "and review them anew with `steelyard review`, or choose another --out."
         )
+
+
+def _reviewed_anew(folder: RunFolder, plan: Plan) -> bool:
+    """Whether the written stimuli are those of the newest version that a review was finished with."""
+    if not folder.reviews.exists():
+        return False
+    log = ReviewLog(folder.reviews)
+    try:
+        sets = log.sets()
+    finally:
+        log.close()
+    written = {each.id: [each.lineage.review or "", each.hash] for each in plan.study.authored}
+    return len(sets) > 1 and all(
+        written.get(name) == list(member) for name, member in sets[-1].members.items()
+    )
 
 
 def _keep_plan(folder: RunFolder, plan: Plan) -> None:

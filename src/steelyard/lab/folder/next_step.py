@@ -16,7 +16,7 @@ from steelyard.lab.folder.cure import Cure
 from steelyard.lab.folder.more_rows import more_rows
 from steelyard.lab.run.planner import Plan, calls_of
 from steelyard.lab.run.prices import price_of
-from steelyard.lab.study.pack_study import pack_draw
+from steelyard.lab.study.pack_study import pack_draw, runs_draw
 from steelyard.lab.study.study import Study
 from steelyard.metrics.faults import Faults
 from steelyard.probes.probe import POINTWISE, form_of
@@ -181,7 +181,9 @@ class _Path:
 
     def _items(self, profile: str) -> Iterator[Item]:
         """Items of the pack, on the scales that this run has."""
-        if form_of(self._study.task) == POINTWISE:
+        if any(stimulus.transcript is not None for stimulus in self.plan.stimuli):
+            yield from runs_draw(profile, self._study.seed)
+        elif form_of(self._study.task) == POINTWISE:
             scales = {stimulus.scale for stimulus in self.plan.stimuli if stimulus.scale is not None}
             scale = parse_scale(*scales) if len(scales) == 1 else None
             yield from pack_draw(scale, profile, self._study.seed)

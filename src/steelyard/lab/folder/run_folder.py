@@ -55,6 +55,11 @@ class RunFolder:
         return self.path / "decision.json"
 
     @property
+    def reviews(self) -> Path:
+        """What people decided about written stimuli, where somebody opened the bench."""
+        return self.path / "review.db"
+
+    @property
     def page(self) -> Path:
         """The datasheet as one HTML file."""
         return self.path / PAGE

@@ -30,8 +30,7 @@ class Hold:
 
     def spend(self, reply: Reply) -> None:
         """Count what the reply cost."""
-        self.spent = cost(self.price, self.call, reply)
-        self.budget.spent += self.spent
+        self.spent = self.budget.pay(self.price, self.call, reply)
 
 
 class Budget:
@@ -43,12 +42,21 @@ class Budget:
         self._held = 0.0
         self._freed = asyncio.Condition()
 
+    def pay(self, price: Price | None, call: Call, reply: Reply) -> float:
+        """Count what a reply cost."""
+        dollars = cost(price, call, reply)
+        self.spent += dollars
+        return dollars
+
     @asynccontextmanager
     async def reserved(self, price: Price | None, call: Call) -> AsyncIterator[Hold]:
         """Hold the most a call can cost while it is made; wait for calls in flight where that makes room."""
+        if self.limit is None:
+            yield Hold(self, price, call)
+            return
         most = dearest(price, call)
         async with self._freed:
-            while self.limit is not None and most > 0 and self.spent + self._held + most > self.limit:
+            while most > 0 and self.spent + self._held + most > self.limit:
                 if not self._held:
                     raise BudgetError(f"the budget of ${self.limit:g} is reached")
                 await self._freed.wait()
@@ -79,12 +87,12 @@ def dearest(price: Price | None, call: Call) -> float:
     """The most that a call can cost: its prompt and the longest answer it may get."""
     if price is None:
         return 0.0
-    return price.dollars(_characters(call) // CHARACTERS_PER_TOKEN, call.decoding.max_tokens)
+    return price.dollars(call.characters // CHARACTERS_PER_TOKEN, call.decoding.max_tokens)
 
 
 def cost(price: Price | None, call: Call, reply: Reply) -> float:
     """Dollars for one reply."""
-    return spent(price, reply, _characters(call))
+    return spent(price, reply, call.characters)
 
 
 def spent(price: Price | None, reply: Reply, characters: int) -> float:
@@ -94,7 +102,3 @@ def spent(price: Price | None, reply: Reply, characters: int) -> float:
     usage = reply.usage
     answered = usage.output_tokens or len(reply.text) // CHARACTERS_PER_TOKEN
     return price.dollars(usage.input_tokens or characters // CHARACTERS_PER_TOKEN, answered)
-
-
-def _characters(call: Call) -> int:
-    return sum(len(message.content) for message in call.messages)

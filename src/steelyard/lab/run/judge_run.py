@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from steelyard.errors import CallError, PermanentError, SteelyardError, TransientError, UnreachableError
 from steelyard.lab.run.call_queue import CallQueue
@@ -15,12 +16,16 @@ from steelyard.lab.run.patience import Patience
 from steelyard.lab.run.pilot import Pilot
 from steelyard.lab.run.prices import price_of
 from steelyard.lab.run.throttle import Throttle, nap
-from steelyard.providers.provider import Provider, connect, traits_of
+from steelyard.providers.provider import Immediate, Provider, connect, traits_of
 from steelyard.store.replies import StoredReply
 from steelyard.trials.exchange import Call
 from steelyard.trials.judge import Judge
+from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply
 from steelyard.trials.trial import Trial
+
+STEP = 256
+"""Calls that are answered and kept together where nobody is waited for."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +90,9 @@ class JudgeRun:
 
     async def _work(self, provider: Provider, throttle: Throttle, batch: Sequence[Call]) -> None:
         impart(provider, batch)
+        if isinstance(provider, Immediate) and self._unguarded:
+            await self._answer(provider.reply, batch, partial(self._settle, provider, throttle))
+            return
         queue = CallQueue(batch, self._pilot, self._patience, self.stopped)
 
         async def worker() -> None:
@@ -100,13 +108,41 @@ class JudgeRun:
             for _ in range(min(self.limits.concurrency, provider.concurrency, len(batch))):
                 group.create_task(worker())
 
+    @property
+    def _unguarded(self) -> bool:
+        """No pilot is to be passed and no money to be held, so that calls need not go one by one."""
+        free = self.price is None or self.price.free
+        return self._pilot.settled and (free or self.limits.budget is None)
+
+    async def _answer(
+        self,
+        answer: Callable[[Presentation], Reply],
+        batch: Sequence[Call],
+        settle: Callable[[Call], Awaitable[None]],
+    ) -> None:
+        """Many calls a step where nobody is waited for; one that raises goes the way of all calls."""
+        for start in range(0, len(batch), STEP):
+            if self.stopped.is_set():
+                return
+            answers, rest = list[tuple[Call, Reply, int]](), list[Call]()
+            for call in batch[start : start + STEP]:
+                try:
+                    answers.append((call, answer(call.presentation()), 1))
+                except Exception:  # `settle` asks again and tells what it is
+                    rest.append(call)
+            await self.control.store.save_replies(answers)
+            for call, reply, _ in answers:
+                self._count(call, reply, self.control.budget.pay(self.price, call, reply))
+            for call in rest:
+                await settle(call)
+
     async def _settle(self, provider: Provider, throttle: Throttle, trial: Call) -> None:
         errors: list[CallError] = []
         doubtful = self._patience.doubtful
         deadline = asyncio.get_running_loop().time() + self.limits.trial_timeout
         while True:
             try:
-                async with throttle.slot():
+                async with throttle:
                     if self.stopped.is_set():
                         return
                     async with self.control.budget.reserved(self.price, trial) as hold:
@@ -139,7 +175,8 @@ class JudgeRun:
     async def _call(self, provider: Provider, trial: Call) -> Reply:
         """One try; whatever goes wrong in it is this trial's alone."""
         try:
-            return await asyncio.wait_for(provider.ask(trial.presentation()), self.call_timeout)
+            async with asyncio.timeout(self.call_timeout):
+                return await provider.ask(trial.presentation())
         except TimeoutError:
             raise TransientError(
                 "timeout", f"judge {self.judge.name}: no reply within {self.call_timeout:g} s"
@@ -150,8 +187,12 @@ class JudgeRun:
             raise PermanentError("internal_error", f"{type(error).__name__}: {error}") from error
 
     async def _keep(self, trial: Call, reply: Reply, attempts: int, dollars: float) -> None:
-        self._patience.answered()
         await self.control.store.save_reply(trial, reply, attempts)
+        self._count(trial, reply, dollars)
+
+    def _count(self, trial: Call, reply: Reply, dollars: float) -> None:
+        """Take note of a reply that is on disk."""
+        self._patience.answered()
         verdict = self.control.read(trial, reply) if isinstance(trial, Trial) else None
         self.control.replied(self.judge, dollars, verdict)
         error = self._pilot.hear(trial, reply, verdict)

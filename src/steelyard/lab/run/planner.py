@@ -157,7 +157,7 @@ def _row(judge: str, probe: str, calls: list[Trial]) -> PlanRow:
 def _part(calls: list[Trial]) -> PlanRow:
     """The calls of one judge that is asked."""
     instrument = calls[0].judge
-    characters = sum(len(message.content) for call in calls for message in call.messages)
+    characters = sum(call.characters for call in calls)
     tokens_in = round(characters / CHARACTERS_PER_TOKEN)
     tokens_out = sum(answer_form(call.judge.protocols[call.protocol].reader).tokens for call in calls)
     price = price_of(instrument)

@@ -56,6 +56,11 @@ class Price:
         return rate.input * input_tokens + rate.output * output_tokens
 
     @property
+    def free(self) -> bool:
+        """Nothing is ever paid."""
+        return not (self.input or self.output or self.long)
+
+    @property
     def listed(self) -> str:
         """Dollars per million tokens in and out, and whose they are."""
         return (

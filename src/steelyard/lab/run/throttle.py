@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections import deque
+from contextlib import suppress
 
 
 class Throttle:
-    """An adaptive limit (additive increase, multiplicative decrease) with a common pause."""
+    """An adaptive limit (additive increase, multiplicative decrease) with a common pause.
+
+    `async with throttle:` holds one of the places.
+    """
 
     def __init__(self, limit: int, stopped: asyncio.Event) -> None:
         self.maximum = max(1, limit)
@@ -16,32 +19,54 @@ class Throttle:
         self._stopped = stopped
         self._in_flight = 0
         self._resume_at = 0.0
-        self._freed = asyncio.Condition()
+        self._waiting: deque[asyncio.Future[None]] = deque()
 
-    @asynccontextmanager
-    async def slot(self) -> AsyncIterator[None]:
+    async def __aenter__(self) -> None:
         """Wait for the pause to end and for a free place, then hold it."""
-        await self._enter()
-        try:
-            yield
-        finally:
-            async with self._freed:
-                self._in_flight -= 1
-                self._freed.notify_all()
-
-    async def _enter(self) -> None:
+        loop = asyncio.get_running_loop()
         while True:
-            await nap(self._resume_at - asyncio.get_running_loop().time(), self._stopped)
-            async with self._freed:
-                await self._freed.wait_for(lambda: self._in_flight < max(1, int(self.limit)))
-                paused = self._resume_at > asyncio.get_running_loop().time()
-                if self._stopped.is_set() or not paused:
-                    self._in_flight += 1
-                    return
+            if self._resume_at > loop.time():
+                await nap(self._resume_at - loop.time(), self._stopped)
+            if self._in_flight >= self._places:
+                await self._turn(loop)
+            elif self._stopped.is_set() or self._resume_at <= loop.time():
+                self._in_flight += 1
+                return
+
+    async def __aexit__(self, *error: object) -> None:
+        """Give the place back."""
+        self._in_flight -= 1
+        self._wake()
+
+    @property
+    def _places(self) -> int:
+        return max(1, int(self.limit))
+
+    async def _turn(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Sleep until a place is free; a turn that cannot be used is the next one's."""
+        turn = loop.create_future()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self._wake()
+            raise
+
+    def _wake(self) -> None:
+        """Call as many as there are free places, first come first."""
+        free = self._places - self._in_flight
+        while free > 0 and self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                free -= 1
 
     def succeeded(self) -> None:
         """Grow by one place per limit's worth of successes."""
-        self.limit = min(self.maximum, self.limit + 1 / self.limit)
+        if self.limit < self.maximum:
+            self.limit = min(self.maximum, self.limit + 1 / self.limit)
+            self._wake()
 
     def refused(self, retry_after: float | None) -> None:
         """Halve the limit; when the server says how long to wait, nobody calls before."""

@@ -1,4 +1,4 @@
-"""What a person decided about written stimuli, by hand in `stimuli.jsonl`."""
+"""The file of stimuli: what a person decided in it by hand, and how it is written."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def reviewed(stimuli: Iterable[Stimulus], path: Path, known: Collection[str]) ->
         if made.id in held:
             where = f"{path}: stimulus {made.id!r}"
             decided.append(_decided(made, held[made.id], where))
-            _require_flip(decided[-1], held.get(f"{made.lineage.parent}/{ORIGINAL}"), where)
+            original = held.get(f"{made.lineage.parent}/{ORIGINAL}")
+            if not flips(decided[-1], original):
+                raise DataError(_not_flipped(decided[-1], where))
         elif made.id in known:
             raise DataError(
                 f"{path}: stimulus {made.id!r} is missing; restore its line, and to leave it out set its "
@@ -90,14 +92,20 @@ def _decided(made: Stimulus, held: Stimulus, where: str) -> Stimulus:
     return replace(_with(made, word), texts=held.texts, expectation=held.expectation)
 
 
-def _require_flip(flip: Stimulus, original: Stimulus | None, where: str) -> None:
-    """A text that deserves the item's own label flips nothing: `label_flip` would count it as a flip."""
+def flips(flip: Stimulus, original: Stimulus | None) -> bool:
+    """False for a flipped text with the item's own label: it flips nothing, and would count as a flip."""
     own = original.expectation if original is not None else None
-    if flip.probe == LABEL_FLIP and flip.judged and isinstance(own, Label) and flip.expectation == own:
-        raise DataError(
-            f"{where}: its label {own.value!r} is the item's own, so nothing was flipped; "
-            'set "review" to "rejected", or write a text that deserves another label.'
-        )
+    return (
+        flip.probe != LABEL_FLIP or not flip.judged or not isinstance(own, Label) or flip.expectation != own
+    )
+
+
+def _not_flipped(flip: Stimulus, where: str) -> str:
+    own = flip.expectation.value if isinstance(flip.expectation, Label) else None
+    return (
+        f"{where}: its label {own!r} is the item's own, so nothing was flipped; "
+        'set "review" to "rejected", or write a text that deserves another label.'
+    )
 
 
 def _relabelled(made: Stimulus, held: Stimulus, where: str) -> bool:

@@ -1,0 +1,1 @@
+"""People look at what was written, before it is judged."""

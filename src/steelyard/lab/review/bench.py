@@ -1,0 +1,250 @@
+"""The bench at which people look at written stimuli: what lies on it, and what may be done with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from steelyard.errors import ConfigError, DataError, RunError
+from steelyard.lab.folder.authored_stimuli import AuthoredStimulus
+from steelyard.lab.folder.frozen_study import thaw
+from steelyard.lab.folder.run_folder import RunFolder
+from steelyard.lab.review.bench_item import BenchItem
+from steelyard.lab.review.keeping import REVIEWED, TASK, keep_decided, task_words
+from steelyard.lab.review.outcome import (
+    DEFERRED,
+    UNDONE,
+    Outcome,
+    applied,
+    by_stimulus,
+    outcome,
+)
+from steelyard.lab.review.projection import (
+    REQUIRED,
+    freeze_version,
+    projected,
+    required_of,
+    take_over,
+)
+from steelyard.lab.review.stimuli_file import flips, reviewed, under_review
+from steelyard.stimuli.expectation import Label
+from steelyard.stimuli.original import ORIGINAL
+from steelyard.stimuli.stimulus import ACCEPTED, EDITED, REJECTED, REVIEWS, Stimulus
+from steelyard.stimuli.stimulus_set import StimulusSet
+from steelyard.store.authoring import Asked
+from steelyard.store.review_log import Choice, Decision, ReviewedSet, ReviewLog
+from steelyard.tasks.scale import parse_scale
+from steelyard.wording import counted, plural
+
+
+class RefusedError(Exception):
+    """A decision that can not be kept as it is; the message says what to change."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a reviewer sends about one stimulus."""
+
+    decision: str
+    """`accepted`, `edited`, `rejected` or `deferred`."""
+    text: str | None = None
+    """The text as it stands in the field."""
+    label: str | None = None
+    """The label as it is chosen."""
+    reason: str = ""
+    """Why."""
+    note: str = ""
+    """Any remark."""
+    final: bool = False
+    """True where it settles what others disagree about."""
+
+
+class Bench:
+    """Written stimuli of one run folder, with the log of what people decided about them."""
+
+    def __init__(self, folder: Path, *, reviewers: int | None = None) -> None:
+        """Open the folder; what was decided in its file by hand is taken into the log."""
+        self.folder = RunFolder(folder)
+        if not self.folder.database.exists() and not self.folder.reviews.exists():
+            raise ConfigError(
+                f"{folder}: no run.db found, expected a folder that `steelyard generate` writes into; run "
+                "that first, or name another folder."
+            )
+        self.log = ReviewLog(self.folder.reviews)
+        if reviewers is not None:
+            self.log.note(REQUIRED, reviewers)
+        self._take_over()
+
+    def close(self) -> None:
+        """Release the log."""
+        self.log.close()
+
+    # What lies on the bench
+
+    @property
+    def required(self) -> int:
+        """How many reviewers a stimulus needs."""
+        return required_of(self.log)
+
+    def items(self) -> dict[str, BenchItem]:
+        """Every written stimulus by id: those of the run file, and those that have just arrived."""
+        held = {each.id: each for each in self._file()}
+        rows: list[tuple[AuthoredStimulus, Stimulus | None]] = []
+        if self.folder.database.exists():
+            with self.folder.store(read_only=True) as store:
+                written = [AuthoredStimulus.of(row) for row in store.authored().values()]
+            rows += [(w, held.get(f"{w.stimulus.lineage.parent}/{ORIGINAL}")) for w in written]
+        rows += [
+            AuthoredStimulus.arrived(body)
+            for body in self.log.arrivals()
+            if json.loads(body)["stimulus"]["id"] not in {row.stimulus.id for row, _ in rows}
+        ]
+        waits = self._waits(held.values())
+        return {
+            w.stimulus.id: BenchItem.of(w, original, waits=waits)
+            for w, original in sorted(rows, key=lambda row: row[0].stimulus.id)
+        }
+
+    def _file(self) -> Sequence[Stimulus]:
+        return tuple(StimulusSet.read(self.folder.stimuli)) if self.folder.stimuli.exists() else ()
+
+    def _waits(self, held: Iterable[Stimulus]) -> bool:
+        """Whether the study waits for people: said by its author's run, or to be seen in its file."""
+        said = self.log.noted(REVIEWED)
+        return bool(said) or any(each.lineage.review in REVIEWS[:3] for each in held)
+
+    def outcomes(self, items: Mapping[str, BenchItem]) -> dict[str, Outcome]:
+        """What the decisions about each stimulus come to."""
+        decisions, required = by_stimulus(self.log.decisions()), self.required
+        return {name: outcome(decisions.get(name, ()), item.base, required) for name, item in items.items()}
+
+    def asked_about(self, name: str) -> list[Asked]:
+        """What authors and validators were asked about a stimulus, and what they said."""
+        if not self.folder.database.exists():
+            return []
+        with self.folder.store(read_only=True) as store:
+            return store.asked_about(name)
+
+    @property
+    def task(self) -> dict[str, str]:
+        """Instruction, rubric and scale that the judges are given."""
+        noted = self.log.noted(TASK)
+        if noted is None and self.folder.study.exists():
+            noted = task_words(thaw(self.folder.study).task)
+        return {"instruction": "", "rubric": "", **(noted or {})}
+
+    # What may be done
+
+    def decide(
+        self, item: BenchItem, reviewer: str, verdict: Verdict, seen: int, *, own: bool = False
+    ) -> Decision:
+        """Keep a reviewer's decision; refused where it makes no sense or another was faster."""
+        choice = self._choice(item, reviewer, verdict)
+        kept = self.log.append(choice, seen, own=own)
+        self.publish()
+        return kept
+
+    def _choice(self, item: BenchItem, reviewer: str, verdict: Verdict) -> Choice:
+        made = item.made
+        text = verdict.text if verdict.text is not None and verdict.text != made.texts[0] else None
+        label = verdict.label if verdict.label is not None and verdict.label != item.label else None
+        word = verdict.decision
+        if word in (ACCEPTED, EDITED):
+            word = EDITED if text is not None or label is not None else ACCEPTED
+        elif word not in (REJECTED, DEFERRED):
+            raise RefusedError(f"no decision {word!r}: expected accepted, edited, rejected or deferred.")
+        choice = Choice(
+            made.id, item.base, reviewer, word, reason=verdict.reason, note=verdict.note, final=verdict.final
+        )
+        if word == EDITED:
+            choice = replace(choice, text=text, label=label)
+            _require_sense(item, choice)
+        elif word == ACCEPTED:
+            _require_sense(item, choice)
+        return choice
+
+    def undo(self, reviewer: str) -> Decision | None:
+        """Take the reviewer's last decision back; None where there is none."""
+        mine = [d for d in self.log.decisions() if d.reviewer == reviewer]
+        undone = {d.undoes for d in mine if d.decision == UNDONE}
+        standing = [d for d in mine if d.decision != UNDONE and d.id not in undone]
+        if not standing:
+            return None
+        last = standing[-1]
+        self.log.append(Choice(last.stimulus, last.base, reviewer, UNDONE, undoes=last.id))
+        self.publish()
+        return last
+
+    def finish(self, reviewer: str, *, accept_waiting: bool = False) -> ReviewedSet:
+        """Freeze what was decided as a version of its own; refused while a stimulus waits."""
+        items = self.items()
+        outcomes = self.outcomes(items)
+        waiting = [name for name, item in items.items() if item.waits and not outcomes[name].decided]
+        if accept_waiting:
+            for name in waiting:
+                item = items[name]
+                choice = Choice(name, item.base, reviewer, ACCEPTED, reason="accepted unseen", final=True)
+                self.log.append(choice)
+        elif waiting:
+            verb = plural(len(waiting), "waits", "wait")
+            raise RefusedError(f"{counted(len(waiting), 'text')} {verb}: decide, or accept the rest unseen.")
+        made = [item.made for item in items.values()]
+        fresh = freeze_version(self.log, projected(self.log, made), reviewer)
+        self.publish()
+        return fresh
+
+    # The file
+
+    def publish(self) -> bool:
+        """Write what was decided into the stimuli's file; False where a run holds the folder or was frozen.
+
+        The log has it in any case, and `measure` reads the log.
+        """
+        if self.folder.study.exists() or not self.folder.database.exists():
+            return False
+        made = self._made()
+        if not made:
+            return False
+        try:
+            with self.folder.locked():
+                keep_decided(self.folder, made, {each.id for each in self._file()})
+        except (RunError, DataError):
+            return False
+        return True
+
+    def _made(self) -> tuple[Stimulus, ...]:
+        with self.folder.store(read_only=True) as store:
+            made = tuple(AuthoredStimulus.of(row).stimulus for row in store.authored().values())
+        return under_review(made) if self._waits(self._file()) else made
+
+    def _take_over(self) -> None:
+        """Take what was decided in the file by hand into the log; a frozen file is no draft."""
+        if (
+            self.folder.study.exists()
+            or not self.folder.stimuli.exists()
+            or not self.folder.database.exists()
+        ):
+            return
+        known = {each.id for each in self._file()}
+        here = [each for each in self._made() if each.id in known]
+        take_over(self.log, here, reviewed(here, self.folder.stimuli, known), keep=True)
+
+
+def _require_sense(item: BenchItem, choice: Choice) -> None:
+    """Refuse what no judge can be measured with."""
+    after = applied(item.made, Decision(**vars(choice), id=1))
+    if not after.texts[0].strip():
+        raise RefusedError("the text is empty: write one, or reject it.")
+    if choice.label is not None:
+        answers = parse_scale(item.made.scale or "").answers
+        if not isinstance(item.made.expectation, Label) or choice.label not in answers:
+            raise RefusedError(f"the label {choice.label!r} is not on the scale ({', '.join(answers)}).")
+        if not choice.reason.strip():
+            raise RefusedError("a changed label needs a reason: say why.")
+    if not flips(after, item.original):
+        raise RefusedError(
+            "the label is the item's own, so nothing was flipped: reject it, or write a text that deserves "
+            "another label."
+        )

@@ -1,0 +1,75 @@
+"""How far a review is, for people and for scripts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from steelyard.lab.review.bench import Bench
+from steelyard.store.review_log import ReviewedSet
+from steelyard.wording import counted, plural
+
+
+@dataclass(frozen=True)
+class Status:
+    """A review in counts."""
+
+    decided: int
+    """Texts that wait no longer."""
+    total: int
+    """Texts that are or were to be decided."""
+    counts: Mapping[str, int]
+    """Status to the number of texts."""
+    reviewers: Mapping[str, int]
+    """Reviewer to the number of texts that a decision of theirs stands for."""
+    version: ReviewedSet | None
+    """The newest version that was finished."""
+
+    @property
+    def waiting(self) -> int:
+        """Texts that nobody has decided about."""
+        return self.total - self.decided
+
+    @property
+    def sentence(self) -> str:
+        """All of it in a line."""
+        words = ", ".join(f"{count} {word}" for word, count in self.counts.items())
+        parts = [
+            f"{self.decided} of {counted(self.total, 'text')} decided" + (f" ({words})" if words else "")
+        ]
+        if self.reviewers:
+            by = ", ".join(f"{who} {count}" for who, count in self.reviewers.items())
+            parts.append(f"{plural(len(self.reviewers), 'reviewer')}: {by}")
+        if self.version is not None:
+            parts.append(f"version {self.version.version} finished by {self.version.reviewer}")
+        return "; ".join(parts) + "."
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain mapping."""
+        last = self.version
+        return {
+            "decided": self.decided,
+            "total": self.total,
+            "waiting": self.waiting,
+            "counts": dict(self.counts),
+            "reviewers": dict(self.reviewers),
+            "version": None if last is None else {"number": last.version, "hash": last.hash},
+        }
+
+
+def status_of(bench: Bench) -> Status:
+    """How far the review of a bench is; what the checks turned down is no work."""
+    items = bench.items()
+    outcomes = bench.outcomes(items)
+    work = {name: o for name, o in outcomes.items() if items[name].waits or o.decided}
+    voters = Counter(who for each in outcomes.values() for who in each.votes)
+    sets = bench.log.sets()
+    return Status(
+        decided=sum(each.decided for each in work.values()),
+        total=len(work),
+        counts=dict(sorted(Counter(each.status for each in work.values()).items())),
+        reviewers=dict(sorted(voters.items())),
+        version=sets[-1] if sets else None,
+    )

@@ -1,0 +1,289 @@
+"""What people decided about stimuli: one SQLite file beside the run, appended to and never rewritten."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from steelyard.errors import StoreError
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS decisions (
+    id INTEGER PRIMARY KEY,
+    stimulus TEXT NOT NULL,
+    base TEXT NOT NULL,      -- hash of the stimulus as it was made, which the decision is about
+    reviewer TEXT NOT NULL,
+    decision TEXT NOT NULL,  -- 'accepted', 'edited', 'rejected', 'deferred' or 'undone'
+    text TEXT,               -- the whole text after an edit
+    label TEXT,              -- the label after a correction
+    reason TEXT NOT NULL,
+    note TEXT NOT NULL,
+    final INTEGER NOT NULL,  -- 1 where it settles what others disagree about
+    undoes INTEGER,          -- the decision that is taken back
+    at REAL NOT NULL
+);
+CREATE INDEX IF NOT EXISTS decisions_by_stimulus ON decisions (stimulus, id);
+CREATE TABLE IF NOT EXISTS drafts (
+    stimulus TEXT NOT NULL,
+    reviewer TEXT NOT NULL,
+    body TEXT NOT NULL,      -- JSON: what was typed and not yet decided
+    PRIMARY KEY (stimulus, reviewer)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS arrivals (
+    id INTEGER PRIMARY KEY,
+    stimulus TEXT NOT NULL UNIQUE,
+    body TEXT NOT NULL       -- JSON: a text that was confirmed while others are still written
+);
+CREATE TABLE IF NOT EXISTS published (
+    stimulus TEXT PRIMARY KEY,
+    decision INTEGER NOT NULL -- newest decision that the stimuli's file was written with
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS sets (
+    version INTEGER PRIMARY KEY,
+    hash TEXT NOT NULL,      -- of the stimuli that may be judged
+    parent TEXT,             -- hash of the version before
+    newest INTEGER NOT NULL, -- last decision that went into it
+    reviewer TEXT NOT NULL,
+    members TEXT NOT NULL,   -- JSON: stimulus to its review and hash
+    at REAL NOT NULL
+);
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+"""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a person decides about one stimulus."""
+
+    stimulus: str
+    """Its id."""
+    base: str
+    """Hash of the stimulus as it was made."""
+    reviewer: str
+    """Who decides."""
+    decision: str
+    """`accepted`, `edited`, `rejected`, `deferred` or `undone`."""
+    text: str | None = None
+    """The whole text after an edit; None where it stays."""
+    label: str | None = None
+    """The label after a correction; None where it stays."""
+    reason: str = ""
+    """Why, in the reviewer's words."""
+    note: str = ""
+    """What else the reviewer remarks."""
+    final: bool = False
+    """True where it settles what others disagree about."""
+    undoes: int | None = None
+    """The decision that is taken back."""
+
+
+@dataclass(frozen=True)
+class Decision(Choice):
+    """A choice that is on disk."""
+
+    id: int = 0
+    """Place in the log."""
+    at: float = 0.0
+    """When it was written, in seconds since 1970."""
+
+
+@dataclass(frozen=True)
+class ReviewedSet:
+    """A version of the reviewed stimuli, frozen."""
+
+    version: int
+    """1, 2, …"""
+    hash: str
+    """Hash of the stimuli that may be judged."""
+    parent: str | None
+    """Hash of the version before."""
+    newest: int
+    """Last decision that went into it."""
+    reviewer: str
+    """Who finished it."""
+    members: Mapping[str, Sequence[str]]
+    """Stimulus to its review and hash."""
+    at: float
+    """When, in seconds since 1970."""
+
+
+class StaleError(Exception):
+    """Somebody decided about the stimulus after the page was drawn."""
+
+
+_CHOICE = tuple(field.name for field in fields(Choice))
+_COLUMNS = f"{', '.join(_CHOICE)}, id, at"
+
+
+class ReviewLog:
+    """Every write is on disk when the method returns."""
+
+    def __init__(self, path: Path) -> None:
+        """Open or create the file."""
+        self.path = path
+        self._lock = threading.RLock()
+        try:
+            self._connection = sqlite3.connect(
+                path, timeout=30, isolation_level=None, check_same_thread=False
+            )
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("PRAGMA synchronous = FULL")
+            self._connection.executescript(_TABLES)
+        except sqlite3.Error as error:
+            raise self._unusable(error) from error
+
+    def _unusable(self, error: Exception) -> StoreError:
+        return StoreError(f"{self.path}: not a usable file of decisions ({error}); restore a copy.")
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+                try:
+                    yield self._connection
+                except BaseException:
+                    self._connection.execute("ROLLBACK")
+                    raise
+                self._connection.execute("COMMIT")
+            except sqlite3.Error as error:
+                raise self._unusable(error) from error
+
+    def _rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        with self._lock:
+            try:
+                return self._connection.execute(query, values).fetchall()
+            except sqlite3.Error as error:
+                raise self._unusable(error) from error
+
+    def close(self) -> None:
+        """Release the file."""
+        self._connection.close()
+
+    # Decisions
+
+    def append(self, choice: Choice, seen: int | None = None, *, own: bool = False) -> Decision:
+        """Keep a choice; refused where somebody was faster than the newest decision `seen`.
+
+        With `own`, only decisions of the same reviewer count as somebody's.
+        """
+        with self._transaction() as connection:
+            if seen is not None and seen != _newest(connection, choice, own):
+                raise StaleError
+            at = time.time()
+            row = (*(getattr(choice, name) for name in _CHOICE), at)
+            marks = ", ".join("?" * len(row))
+            number = connection.execute(
+                f"INSERT INTO decisions ({', '.join(_CHOICE)}, at) VALUES ({marks})", row
+            ).lastrowid
+            connection.execute(
+                "DELETE FROM drafts WHERE stimulus = ? AND reviewer = ?", (choice.stimulus, choice.reviewer)
+            )
+        return Decision(**{name: getattr(choice, name) for name in _CHOICE}, id=number or 0, at=at)
+
+    def decisions(self, stimulus: str | None = None) -> list[Decision]:
+        """The log in its order: of one stimulus, or all of it."""
+        chosen = "" if stimulus is None else " WHERE stimulus = ?"
+        values = () if stimulus is None else (stimulus,)
+        rows = self._rows(f"SELECT {_COLUMNS} FROM decisions{chosen} ORDER BY id", values)
+        return [_decision(row) for row in rows]
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """Newest decision and newest arrival: what has changed where it has changed."""
+        query = "SELECT (SELECT max(id) FROM decisions), (SELECT max(id) FROM arrivals)"
+        decided, arrived = self._rows(query)[0]
+        return decided or 0, arrived or 0
+
+    # What is typed and not yet decided
+
+    def save_draft(self, stimulus: str, reviewer: str, body: Mapping[str, str]) -> None:
+        """Keep what a reviewer has typed."""
+        with self._transaction() as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO drafts VALUES (?, ?, ?)", (stimulus, reviewer, json.dumps(body))
+            )
+
+    def drop_draft(self, stimulus: str, reviewer: str) -> None:
+        """Forget what a reviewer has typed."""
+        with self._transaction() as connection:
+            connection.execute("DELETE FROM drafts WHERE stimulus = ? AND reviewer = ?", (stimulus, reviewer))
+
+    def draft(self, stimulus: str, reviewer: str) -> dict[str, str] | None:
+        """What a reviewer has typed."""
+        rows = self._rows("SELECT body FROM drafts WHERE stimulus = ? AND reviewer = ?", (stimulus, reviewer))
+        return json.loads(rows[0][0]) if rows else None
+
+    # Texts that arrive while others are written
+
+    def arrive(self, bodies: Mapping[str, str]) -> None:
+        """Show texts that were confirmed; one that is there already stays."""
+        with self._transaction() as connection:
+            connection.executemany(
+                "INSERT OR IGNORE INTO arrivals (stimulus, body) VALUES (?, ?)", bodies.items()
+            )
+
+    def arrivals(self) -> list[str]:
+        """Bodies of the texts that arrived, in order."""
+        return [row[0] for row in self._rows("SELECT body FROM arrivals ORDER BY id")]
+
+    # Versions
+
+    def add_set(self, fresh: ReviewedSet) -> None:
+        """Freeze a version."""
+        with self._transaction() as connection:
+            connection.execute(
+                "INSERT INTO sets (version, hash, parent, newest, reviewer, members, at)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (
+                    fresh.version, fresh.hash, fresh.parent, fresh.newest, fresh.reviewer,
+                    json.dumps(fresh.members, sort_keys=True), fresh.at,
+                ),
+            )  # fmt: skip
+
+    def sets(self) -> list[ReviewedSet]:
+        """Every version, oldest first."""
+        rows = self._rows(
+            "SELECT version, hash, parent, newest, reviewer, members, at FROM sets ORDER BY version"
+        )
+        return [ReviewedSet(v, h, p, n, r, json.loads(members), at) for v, h, p, n, r, members, at in rows]
+
+    def publish(self, newest: Mapping[str, int]) -> None:
+        """Record with which decisions the stimuli's file was written."""
+        with self._transaction() as connection:
+            connection.executemany("INSERT OR REPLACE INTO published VALUES (?, ?)", newest.items())
+
+    def published(self) -> dict[str, int]:
+        """Stimulus to the newest decision that its line was written with."""
+        return dict(self._rows("SELECT stimulus, decision FROM published"))
+
+    # Settings
+
+    def note(self, key: str, value: Any) -> None:
+        """Keep a setting of the review."""
+        with self._transaction() as connection:
+            connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, json.dumps(value)))
+
+    def noted(self, key: str) -> Any:
+        """A setting of the review; None where it was never said."""
+        rows = self._rows("SELECT value FROM meta WHERE key = ?", (key,))
+        return json.loads(rows[0][0]) if rows else None
+
+
+def _newest(connection: sqlite3.Connection, choice: Choice, own: bool) -> int:
+    chosen = " AND reviewer = ?" if own else ""
+    values = (choice.stimulus, choice.reviewer) if own else (choice.stimulus,)
+    query = f"SELECT max(id) FROM decisions WHERE stimulus = ?{chosen}"
+    return connection.execute(query, values).fetchone()[0] or 0
+
+
+def _decision(row: tuple[Any, ...]) -> Decision:
+    named = dict(zip((*_CHOICE, "id", "at"), row, strict=True))
+    return Decision(**{**named, "final": bool(named["final"])})

@@ -1,0 +1,209 @@
+"""Who may talk to the server: one token, one browser session, one origin; everything else is refused.
+
+A page of another site must neither read what is served here nor change it, whatever the browser sends along:
+the Host must be one of ours (a name that somebody else's DNS points here is not), the Origin must be the
+Host's, the session comes from a link that only the terminal prints, and a change carries a second secret in a
+header that no foreign page can set.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import secrets
+import socket
+from dataclasses import dataclass, field
+from http.cookies import SimpleCookie
+from urllib.parse import parse_qs, urlencode
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from steelyard.web.refusal import refusal
+
+BODY_LIMIT = 8 * 1024 * 1024
+"""Bytes of a request, at most."""
+CSRF = "x-steelyard-csrf"
+"""Header of every change."""
+READING = ("GET", "HEAD")
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "font-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+"""Headers of every answer; one that a page sets itself stays."""
+
+
+def _secret() -> str:
+    return secrets.token_urlsafe(24)
+
+
+@dataclass(frozen=True)
+class Access:
+    """The secrets of one server, and the names it answers to."""
+
+    host: str
+    """Address it listens at."""
+    port: int
+    """Port it listens at."""
+    token: str = field(default_factory=_secret)
+    """In the link that the terminal prints."""
+    session: str = field(default_factory=_secret)
+    """In the cookie of a browser that came with the token."""
+    csrf: str = field(default_factory=_secret)
+    """In every page, and in a header of every change."""
+
+    @property
+    def cookie(self) -> str:
+        """Name of the cookie; browsers share cookies between ports, so that each server has its own."""
+        return f"steelyard-{self.port}"
+
+    def url(self, path: str = "/") -> str:
+        """The link that opens a page."""
+        name = "127.0.0.1" if self.host in ("", "0.0.0.0") else self.host
+        shown = f"[{name}]" if ":" in name else name
+        return f"http://{shown}:{self.port}{path}?{urlencode({'token': self.token})}"
+
+    def knows(self, host: str) -> bool:
+        """Whether a Host header names this server, and not a name that leads here by somebody else's DNS."""
+        name, _, port = host.rpartition(":")
+        bare = name.removeprefix("[").removesuffix("]").lower()
+        if port != str(self.port):
+            return False
+        if bare in LOOPBACK or bare == self.host.lower():
+            return True
+        if self.host in LOOPBACK:
+            return False
+        return _is_address(bare) or bare == socket.gethostname().lower()
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+class Guard:
+    """Stands before an application and lets through what may pass."""
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self._app, self._access = app, access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse, or pass on with the limit on the body and the headers of every answer."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        answer = self._refused(request) or self._admitted(request)
+        if answer is not None:
+            await answer(scope, receive, _with_headers(send))
+            return
+        scope["csrf"] = self._access.csrf
+        await self._app(scope, _limited(receive), _with_headers(send))
+
+    def _refused(self, request: Request) -> Response | None:
+        """Where a request comes from a place that nothing is served to."""
+        host = request.headers.get("host", "")
+        if not self._access.knows(host):
+            return refusal(421, "This server does not answer to that name.")
+        origin = request.headers.get("origin")
+        if origin is not None and origin != f"http://{host}":
+            return refusal(403, "Requests of other sites are refused.")
+        if request.headers.get("sec-fetch-site") in ("cross-site", "same-site") and not _navigation(request):
+            return refusal(403, "Requests of other sites are refused.")
+        if _length(request) > BODY_LIMIT:
+            return refusal(413, f"A request may have {BODY_LIMIT:,} bytes at most.")
+        return None
+
+    def _admitted(self, request: Request) -> Response | None:
+        """The session of a known browser; a token makes one and leaves the address."""
+        given = request.query_params.get("token")
+        if given is not None and request.method in READING:
+            if not _same(given, self._access.token):
+                return refusal(403, "That link is of another start of the server: open the newest.")
+            return self._welcome(request)
+        if request.url.path.startswith("/static/") and request.method in READING:
+            return None
+        cookies = SimpleCookie(request.headers.get("cookie", ""))
+        known = cookies.get(self._access.cookie)
+        if known is None or not _same(known.value, self._access.session):
+            return refusal(403, "Open the link that the terminal printed; then this page will open too.")
+        if request.method not in READING:
+            return self._unchanged(request)
+        return None
+
+    def _unchanged(self, request: Request) -> Response | None:
+        """Why a change is refused; None where it may be made."""
+        if request.method != "POST":
+            return refusal(405, "Only GET and POST are answered.")
+        if request.headers.get("origin") is None or not _same(
+            request.headers.get(CSRF, ""), self._access.csrf
+        ):
+            return refusal(403, "A change must come from a page of this server: load the page again.")
+        if request.headers.get("content-type", "").partition(";")[0] != "application/json":
+            return refusal(415, "A change must be sent as JSON.")
+        return None
+
+    def _welcome(self, request: Request) -> Response:
+        query = {name: v for name, v in parse_qs(request.url.query).items() if name != "token"}
+        rest = f"?{urlencode(query, doseq=True)}" if query else ""
+        answer = RedirectResponse(f"/{request.url.path.lstrip('/')}{rest}", status_code=303)
+        answer.set_cookie(self._access.cookie, self._access.session, httponly=True, samesite="strict")
+        return answer
+
+
+def _same(left: str, right: str) -> bool:
+    return secrets.compare_digest(left.encode(), right.encode())
+
+
+def _navigation(request: Request) -> bool:
+    """A link that somebody follows from elsewhere; the session cookie is not sent with it."""
+    return request.method == "GET" and request.headers.get("sec-fetch-mode") == "navigate"
+
+
+def _length(request: Request) -> int:
+    told = request.headers.get("content-length", "0")
+    return int(told) if told.isdecimal() else BODY_LIMIT + 1
+
+
+class TooLongError(Exception):
+    """A body that goes on beyond the limit, whatever its header said."""
+
+
+def _limited(receive: Receive) -> Receive:
+    """Count what comes: a body without a length is no way around the limit."""
+    seen = 0
+
+    async def counted() -> Message:
+        nonlocal seen
+        message = await receive()
+        seen += len(message.get("body", b""))
+        if seen > BODY_LIMIT:
+            raise TooLongError
+        return message
+
+    return counted
+
+
+def _with_headers(send: Send) -> Send:
+    async def dressed(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            own = {name.lower() for name, _ in message["headers"]}
+            more = [(n.encode(), v.encode()) for n, v in HEADERS.items() if n.encode() not in own]
+            message["headers"] = [*message["headers"], *more]
+        await send(message)
+
+    return dressed

@@ -1,0 +1,1 @@
+"""The review bench as pages."""

@@ -1,0 +1,273 @@
+"""The pages of the review bench, and what they send."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, unquote
+
+import anyio
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from steelyard.errors import SteelyardError
+from steelyard.lab.review.bench import Bench, RefusedError, Verdict
+from steelyard.lab.review.outcome import DISPUTED
+from steelyard.store.review_log import StaleError
+from steelyard.web.faults import FAULTS
+from steelyard.web.pages import asset, page
+from steelyard.web.refusal import refused
+from steelyard.web.review.queue import REFUSED, Filters, Progress, Row, following, rows_of, seen_by
+
+REVIEWER = "steelyard-reviewer"
+"""Cookie with the name that decisions carry."""
+NAME_LIMIT = 80
+LOOK = 0.4
+"""Seconds between two looks for what others have done."""
+
+
+@dataclass(frozen=True)
+class Queue:
+    """The queue of one reviewer under some filters."""
+
+    reviewer: str
+    """Whose queue it is."""
+    filters: Filters
+    """What is shown."""
+    every: list[Row]
+    """Every row."""
+    rows: list[Row]
+    """Rows that pass the filters."""
+
+    def row(self, name: str | None) -> Row | None:
+        """The row of a stimulus."""
+        return next((row for row in self.every if row.item.made.id == name), None)
+
+
+class ReviewPages:
+    """Routes of the bench."""
+
+    def __init__(
+        self,
+        bench: Bench,
+        reviewer: str,
+        *,
+        blind: bool = False,
+        finished: Callable[[], None] = lambda: None,
+        stopping: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.bench, self._reviewer, self.blind = bench, reviewer, blind
+        self._finished, self._stopping = finished, stopping
+
+    def app(self) -> Starlette:
+        """The application."""
+        return Starlette(
+            routes=[
+                Route("/", self.whole),
+                Route("/queue", self.queue_part),
+                Route("/item", self.item_part),
+                Route("/events", self.events),
+                Route("/decide", _json(self.decide), methods=["POST"]),
+                Route("/draft", _json(self.draft), methods=["POST"]),
+                Route("/undo", _json(self.undo), methods=["POST"]),
+                Route("/finish", _json(self.finish), methods=["POST"]),
+                Route("/reviewer", _json(self.name), methods=["POST"]),
+                Route("/static/{name}", asset),
+            ],
+            exception_handlers=dict(FAULTS),
+        )
+
+    # Pages
+
+    def whole(self, request: Request) -> Response:
+        """The queue and one stimulus."""
+        queue = self._queue(request)
+        name = request.query_params.get("item") or following(queue.rows, None)
+        return page(request, "review.html.j2", **self._content(queue), **self._item(queue, name))
+
+    def queue_part(self, request: Request) -> Response:
+        """The queue alone, for a page that is open."""
+        queue = self._queue(request)
+        return page(
+            request, "review_queue.html.j2", **self._content(queue), name=request.query_params.get("item")
+        )
+
+    def item_part(self, request: Request) -> Response:
+        """One stimulus alone, for a page that is open."""
+        queue = self._queue(request)
+        return page(request, "review_item.html.j2", **self._item(queue, request.query_params.get("item")))
+
+    def _queue(self, request: Request) -> Queue:
+        reviewer, filters = self.reviewer(request), Filters.of(request.query_params)
+        items = self.bench.items()
+        rows = rows_of(items, self.bench.outcomes(items), reviewer, blind=self.blind)
+        return Queue(reviewer, filters, rows, [row for row in rows if filters.passes(row)])
+
+    def _content(self, queue: Queue) -> dict[str, Any]:
+        """What the queue's template needs."""
+        made = [row.item.made for row in queue.every]
+        return {
+            "queue": queue,
+            "progress": Progress.of(queue.every),
+            "probes": sorted({each.probe for each in made}),
+            "strata": sorted({each.stratum for each in made}),
+            "folder": str(self.bench.folder.path),
+            "position": "{}.{}".format(*self.bench.log.position),
+            "sets": self.bench.log.sets(),
+        }
+
+    def _item(self, queue: Queue, name: str | None) -> dict[str, Any]:
+        """What the template of one stimulus needs."""
+        row = queue.row(name)
+        content: dict[str, Any] = {"row": row, "name": name, "blind": self.blind, "reviewer": queue.reviewer}
+        if row is None:
+            return content
+        names = [each.item.made.id for each in queue.rows]
+        place = names.index(row.item.made.id) if row.item.made.id in names else None
+        log = self.bench.log
+        history = [] if self.blind else log.decisions(row.item.made.id)
+        return {
+            **content,
+            "place": place,
+            "before": names[place - 1] if place else None,
+            "after": names[place + 1] if place is not None and place + 1 < len(names) else None,
+            "among": len(names),
+            "draft": log.draft(row.item.made.id, queue.reviewer),
+            "task": self.bench.task,
+            "asked": self.bench.asked_about(row.item.made.id),
+            "history": history,
+            "disputed": row.outcome.status == DISPUTED,
+            "refused_word": REFUSED,
+            "required": self.bench.required,
+        }
+
+    def reviewer(self, request: Request) -> str:
+        """Who looks at the page."""
+        return unquote(request.cookies.get(REVIEWER, ""))[:NAME_LIMIT].strip() or self._reviewer
+
+    # What the page sends
+
+    def decide(self, request: Request, body: dict[str, Any]) -> Response:
+        """Keep a decision; the answer comes when it is on disk."""
+        item = self.bench.items().get(str(body.get("item")))
+        if item is None:
+            return refused(404, "there is no such stimulus: load the page again.")
+        reviewer = self.reviewer(request)
+        verdict = Verdict(
+            decision=str(body.get("decision")),
+            text=_text(body, "text"),
+            label=_text(body, "label"),
+            reason=(_text(body, "reason") or "")[:2000],
+            note=(_text(body, "note") or "")[:10000],
+            final=body.get("final") is True,
+        )
+        seen = body.get("seen")
+        if not isinstance(seen, int):
+            return refused(422, "the page is out of date: load it again.")
+        try:
+            kept = self.bench.decide(item, reviewer, verdict, seen, own=self.blind)
+        except RefusedError as error:
+            return refused(422, str(error))
+        except StaleError:
+            return self._stale(item.made.id, reviewer)
+        filters = Filters.of(request.query_params)
+        items = self.bench.items()
+        rows = rows_of(items, self.bench.outcomes(items), reviewer, blind=self.blind)
+        shown = [row for row in rows if filters.passes(row) or row.item.made.id == item.made.id]
+        return JSONResponse({"kept": kept.decision, "id": kept.id, "next": following(shown, item.made.id)})
+
+    def _stale(self, name: str, reviewer: str) -> Response:
+        """Somebody was faster: say who, so that the other can look before deciding."""
+        now = seen_by(self.bench.outcomes(self.bench.items())[name], reviewer, blind=self.blind)
+        others = [vote for vote in now.votes.values() if vote.id == now.newest]
+        who = f"{others[0].reviewer} has {others[0].decision} it" if others else "the decision was taken back"
+        return refused(
+            409, f"{who} since you opened it: look again; what you typed is kept.", newest=now.newest
+        )
+
+    def draft(self, request: Request, body: dict[str, Any]) -> Response:
+        """Keep what was typed and not yet decided."""
+        name = str(body.get("item"))
+        if name not in self.bench.items():
+            return refused(404, "there is no such stimulus: load the page again.")
+        kept = {key: _text(body, key) or "" for key in ("text", "label", "reason", "note")}
+        self.bench.log.save_draft(name, self.reviewer(request), kept)
+        return JSONResponse({"kept": True})
+
+    def undo(self, request: Request, body: dict[str, Any]) -> Response:
+        """Take the last decision of this reviewer back."""
+        del body
+        last = self.bench.undo(self.reviewer(request))
+        if last is None:
+            return refused(422, "there is nothing of yours to take back.")
+        return JSONResponse({"item": last.stimulus, "undone": last.decision})
+
+    def finish(self, request: Request, body: dict[str, Any]) -> Response:
+        """Freeze the decisions as a version."""
+        try:
+            fresh = self.bench.finish(
+                self.reviewer(request), accept_waiting=body.get("accept_waiting") is True
+            )
+        except RefusedError as error:
+            return refused(422, str(error))
+        if body.get("stop") is not False:
+            self._finished()
+        return JSONResponse({"version": fresh.version, "hash": fresh.hash})
+
+    def name(self, request: Request, body: dict[str, Any]) -> Response:
+        """Set the name that decisions carry."""
+        del request
+        name = " ".join(str(body.get("name", "")).split())[:NAME_LIMIT]
+        if not name.isprintable() or not name:
+            return refused(422, "a name needs letters.")
+        answer = JSONResponse({"name": name})
+        answer.set_cookie(REVIEWER, quote(name), httponly=True, samesite="strict", max_age=31_536_000)
+        return answer
+
+    # What others do
+
+    async def events(self, request: Request) -> Response:
+        """A line whenever somebody decides or a text arrives; a browser that lost us comes back by itself."""
+        known = request.headers.get("last-event-id") or request.query_params.get("at", "")
+        return StreamingResponse(self._events(request, known), media_type="text/event-stream")
+
+    async def _events(self, request: Request, known: str) -> AsyncIterator[str]:
+        yield "retry: 1000\n\n"
+        while not self._stopping() and not await request.is_disconnected():
+            position = "{}.{}".format(*await run_in_threadpool(lambda: self.bench.log.position))
+            if position != known:
+                known = position
+                yield f"id: {position}\nevent: changed\ndata: {position}\n\n"
+            await anyio.sleep(LOOK)
+
+
+Handler = Callable[[Request, dict[str, Any]], Response]
+
+
+def _json(handler: Handler) -> Callable[[Request], Any]:
+    """A route that takes a JSON object; what goes wrong is told in a sentence."""
+
+    async def endpoint(request: Request) -> Response:
+        try:
+            body = json.loads(await request.body())
+        except (ValueError, UnicodeError):
+            body = None
+        if not isinstance(body, dict):
+            return refused(400, "expected a JSON object.")
+        try:
+            return await run_in_threadpool(handler, request, body)
+        except SteelyardError as error:
+            return refused(500, str(error))
+
+    return endpoint
+
+
+def _text(body: dict[str, Any], key: str) -> str | None:
+    """A text of the body; other kinds are none. Browsers send line breaks of their own."""
+    value = body.get(key)
+    return value.replace("\r\n", "\n") if isinstance(value, str) else None

@@ -1,0 +1,143 @@
+"""What a reviewer chose to look at: filters of the queue, and the rows that pass them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from urllib.parse import urlencode
+
+from starlette.datastructures import QueryParams
+
+from steelyard.lab.review.bench_item import BenchItem
+from steelyard.lab.review.outcome import DECIDED, DEFERRED, DISPUTED, Outcome
+from steelyard.stimuli.stimulus import PENDING
+
+NEAR, FAR = 0.8, 0.5
+"""Cosines from which on a text is close to its original, and below which it is far from it."""
+WAITING = "waiting"
+"""Filter: whatever is not decided."""
+REFUSED = "turned down"
+"""Status of a text that the checks turned down and nobody has looked at."""
+
+
+@dataclass(frozen=True)
+class Filters:
+    """What is shown of the queue; an empty word lets everything pass."""
+
+    probe: str = ""
+    """Name of a probe."""
+    status: str = ""
+    """A status, or `waiting`."""
+    stratum: str = ""
+    """Name of a stratum."""
+    doubt: str = ""
+    """`yes` where a try was turned down, `no` where none was."""
+    likeness: str = ""
+    """`near` the original, `far` from it."""
+    text: str = ""
+    """Words that the text, its request or its name contains."""
+
+    @classmethod
+    def of(cls, query: QueryParams) -> Filters:
+        """The filters of an address."""
+        return cls(**{name: query.get(name, "")[:200] for name in cls.__dataclass_fields__})
+
+    @property
+    def query(self) -> str:
+        """The filters as part of an address."""
+        return urlencode({name: value for name, value in asdict(self).items() if value})
+
+    def passes(self, row: Row) -> bool:
+        """Whether a row is shown."""
+        made = row.item.made
+        wanted = [
+            not self.probe or made.probe == self.probe,
+            not self.status or row.status == self.status or (self.status == WAITING and row.waiting),
+            not self.stratum or made.stratum == self.stratum,
+            not self.doubt or row.item.doubted == (self.doubt == "yes"),
+            not self.likeness or _like(row.item, self.likeness),
+            not self.text or any(self.text.casefold() in part.casefold() for part in row.searched),
+        ]
+        return all(wanted)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A stimulus in the queue, as one reviewer sees it."""
+
+    item: BenchItem
+    """The stimulus."""
+    outcome: Outcome
+    """What was decided, as far as the reviewer may know."""
+
+    @property
+    def status(self) -> str:
+        """One word for where it stands."""
+        if self.item.refused and self.outcome.status == PENDING:
+            return REFUSED
+        return self.outcome.status
+
+    @property
+    def waiting(self) -> bool:
+        """True where somebody still has to decide."""
+        return self.item.waits and self.status in (PENDING, DEFERRED, DISPUTED)
+
+    @property
+    def searched(self) -> Sequence[str]:
+        """Texts that a search looks into."""
+        made = self.item.made
+        return made.id, made.request, made.texts[0]
+
+
+def _like(item: BenchItem, wanted: str) -> bool:
+    alike = item.similarity
+    if alike is None:
+        return False
+    return alike >= NEAR if wanted == "near" else alike < FAR
+
+
+def seen_by(outcome: Outcome, reviewer: str, *, blind: bool) -> Outcome:
+    """An outcome as a reviewer may know it: in blind mode the own vote and nothing else."""
+    if not blind:
+        return outcome
+    own = outcome.votes.get(reviewer)
+    votes = {} if own is None else {reviewer: own}
+    status = PENDING if own is None else own.decision
+    ruling = own if own is not None and own.decision in DECIDED else None
+    return replace(outcome, status=status, votes=votes, ruling=ruling, newest=0 if own is None else own.id)
+
+
+def rows_of(
+    items: Mapping[str, BenchItem], outcomes: Mapping[str, Outcome], reviewer: str, *, blind: bool
+) -> list[Row]:
+    """The queue of a reviewer."""
+    return [Row(item, seen_by(outcomes[name], reviewer, blind=blind)) for name, item in items.items()]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a reviewer is."""
+
+    decided: int
+    """Texts that wait no longer."""
+    total: int
+    """Texts that are or were to be decided."""
+    counts: Mapping[str, int]
+    """Status to the number of texts."""
+
+    @classmethod
+    def of(cls, rows: Sequence[Row]) -> Progress:
+        """The progress of a queue; what the checks turned down is no work."""
+        counts: dict[str, int] = {}
+        for row in rows:
+            counts[row.status] = counts.get(row.status, 0) + 1
+        total = [row for row in rows if row.item.waits or row.outcome.decided]
+        return cls(sum(row.outcome.decided for row in total), len(total), counts)
+
+
+def following(rows: Sequence[Row], current: str | None, step: int = 1) -> str | None:
+    """The next row that waits, from the current one on and around; the first row where none waits."""
+    names = [row.item.made.id for row in rows]
+    start = names.index(current) if current in names else -1 if step > 0 else 0
+    order = [(start + step * offset) % len(rows) for offset in range(1, len(rows) + 1)] if rows else []
+    return next((names[place] for place in order if rows[place].waiting), names[0] if names else None)

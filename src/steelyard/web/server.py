@@ -1,0 +1,72 @@
+"""A server on a port of its own, until it is told to stop."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from steelyard.errors import ConfigError, RunError
+from steelyard.web.access import LOOPBACK, Access, Guard
+
+
+class Server:
+    """A bound socket, the secrets of its pages, and how to end it."""
+
+    def __init__(self, host: str, port: int) -> None:
+        """Take the port; 0 takes a free one."""
+        self._socket = _bound(host, port)
+        self.access = Access(host, self._socket.getsockname()[1])
+        self._running: uvicorn.Server | None = None
+
+    @property
+    def stopping(self) -> bool:
+        """True once the server is about to end: what streams should end too."""
+        return self._running is None or self._running.should_exit
+
+    def stop(self) -> None:
+        """End the server when the answers under way are sent."""
+        if self._running is not None:
+            self._running.should_exit = True
+
+    def serve(self, app: ASGIApp, ready: Callable[[str], None]) -> None:
+        """Answer until `stop` or Ctrl-C; `ready` is told the link to open."""
+        config = uvicorn.Config(
+            Guard(app, self.access),
+            log_level="critical",
+            access_log=False,
+            server_header=False,
+            lifespan="off",
+            timeout_graceful_shutdown=2,
+            h11_max_incomplete_event_size=64 * 1024,
+        )
+        self._running = uvicorn.Server(config)
+        ready(self.access.url())
+        with suppress(KeyboardInterrupt):
+            self._running.run(sockets=[self._socket])
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((host, port))
+    except OSError as error:
+        bound.close()
+        reason = error.strerror or error
+        raise RunError(f"{host}:{port}: cannot be listened at ({reason}); choose another --port.") from error
+    bound.listen()
+    return bound
+
+
+def require_loopback(host: str, *, remote: bool) -> None:
+    """Refuse to be reached from other machines unless somebody says so."""
+    if host not in LOOPBACK and not remote:
+        raise ConfigError(
+            f"--host {host}: other machines could reach the page, with your texts on it and over a line that "
+            "anybody may read; add --allow-remote if that is meant, or leave --host out."
+        )

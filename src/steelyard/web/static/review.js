@@ -1,0 +1,277 @@
+import { count, difference, draw } from "./words.js";
+
+const csrf = document.querySelector('meta[name="csrf"]').content;
+const queue = document.getElementById("queue");
+const content = document.getElementById("content");
+const say = document.getElementById("say");
+const byId = (id) => document.getElementById(id);
+const pane = () => byId("pane");
+
+let typing = null; // timer of the next draft
+let sending = Promise.resolve(); // changes go out one after the other
+
+function tell(sentence, bad = false) {
+  say.textContent = sentence;
+  say.className = bad ? "bad" : "";
+}
+
+// The server answers when a change is on disk.
+async function send(path, body) {
+  const filters = new URLSearchParams(location.search);
+  filters.delete("item");
+  const answer = await fetch(`${path}?${filters}`, {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-steelyard-csrf": csrf },
+    body: JSON.stringify(body),
+    keepalive: JSON.stringify(body).length < 60000,
+  }).catch(() => null);
+  if (answer === null) return { refused: "the server does not answer: start it again; nothing that was saved is lost." };
+  return answer.json().catch(() => ({ refused: "the server was started again: open the link that it printed." }));
+}
+
+function fields() {
+  const label = byId("label");
+  return {
+    item: pane().dataset.item,
+    text: byId("text").value,
+    label: label ? label.value : null,
+    reason: byId("reason").value,
+    note: byId("note").value,
+  };
+}
+
+// Pages
+
+async function part(path, place, item) {
+  const query = new URLSearchParams(location.search);
+  if (item) query.set("item", item);
+  const answer = await fetch(`${path}?${query}`).catch(() => null);
+  if (answer === null || !answer.ok) return false;
+  place.innerHTML = await answer.text(); // the server's own template: every value in it is escaped
+  return true;
+}
+
+async function open(item, { push = true } = {}) {
+  await keepDraft();
+  const query = new URLSearchParams(location.search);
+  query.set("item", item);
+  if (push) history.pushState(null, "", `?${query}`);
+  if (await part("/item", content, item)) settle();
+  mark(item);
+}
+
+function mark(item) {
+  for (const link of queue.querySelectorAll("a[data-item]")) {
+    if (link.dataset.item === item) {
+      link.setAttribute("aria-current", "true");
+      link.scrollIntoView({ block: "nearest" });
+    } else link.removeAttribute("aria-current");
+  }
+}
+
+async function refreshQueue() {
+  const focused = document.activeElement && queue.contains(document.activeElement) ? document.activeElement.name : null;
+  const scroll = queue.querySelector(".rows")?.scrollTop || 0;
+  if (focused === "text") return; // somebody is searching
+  await part("/queue", queue, pane()?.dataset.item);
+  const rows = queue.querySelector(".rows");
+  if (rows) rows.scrollTop = scroll;
+  if (focused) queue.querySelector(`[name="${focused}"]`)?.focus();
+}
+
+// One text
+
+function settle() {
+  if (!pane()) return;
+  compare();
+  for (const time of content.querySelectorAll("time[data-at]")) time.textContent = new Date(1000 * time.dataset.at).toLocaleString();
+}
+
+function compare() {
+  if (!pane()) return;
+  const against = content.querySelector('input[name="against"]:checked');
+  const source = against && against.value === "original" ? byId("original") : byId("written");
+  const place = byId("diff"), text = byId("text").value;
+  if (byId("raw").checked) {
+    place.textContent = source.textContent;
+    byId("diff-told").textContent = "the text that is compared with, as it is";
+    return;
+  }
+  const runs = difference(source.textContent, text);
+  draw(place, runs);
+  const { gone, added, spaces } = count(runs);
+  byId("diff-told").textContent = gone || added
+    ? `${gone} ${gone === 1 ? "word" : "words"} gone, ${added} new`
+    : spaces ? "only white space differs" : "no difference";
+}
+
+function changed() {
+  compare();
+  byId("saved").textContent = "…";
+  clearTimeout(typing);
+  typing = setTimeout(keepDraft, 300);
+}
+
+async function keepDraft() {
+  if (typing === null || !pane()) return;
+  clearTimeout(typing);
+  typing = null;
+  const body = fields();
+  sending = sending.then(() => send("/draft", body));
+  const answer = await sending;
+  const saved = byId("saved");
+  if (saved && pane()?.dataset.item === body.item) saved.textContent = answer.refused || "draft saved";
+}
+
+async function decide(decision, more = {}) {
+  if (!pane()) return;
+  clearTimeout(typing);
+  typing = null;
+  const body = { ...fields(), decision, seen: Number(pane().dataset.seen), ...more };
+  sending = sending.then(() => send("/decide", body));
+  const answer = await sending;
+  if (answer.refused) {
+    tell(answer.refused, true);
+    if (answer.newest !== undefined) await conflict(body);
+    return;
+  }
+  tell(`${body.item}: ${answer.kept}. u takes it back.`);
+  if (answer.next && answer.next !== body.item) await open(answer.next);
+  else await open(body.item, { push: false });
+  await refreshQueue();
+  content.focus({ preventScroll: true });
+}
+
+// Somebody was faster: load what they did, and put back what was typed here.
+async function conflict(body) {
+  await send("/draft", body);
+  await open(body.item, { push: false });
+}
+
+async function undo() {
+  sending = sending.then(() => send("/undo", {}));
+  const answer = await sending;
+  if (answer.refused) return tell(answer.refused, true);
+  tell(`${answer.item}: no longer ${answer.undone}.`);
+  await open(answer.item);
+  await refreshQueue();
+}
+
+function ask(id) {
+  const dialog = byId(id);
+  dialog.returnValue = "";
+  dialog.showModal();
+  return new Promise((done) => dialog.addEventListener("close", () => done(dialog.returnValue), { once: true }));
+}
+
+async function reject() {
+  if (!pane()) return;
+  byId("reject-reason").value = byId("reason").value;
+  if ((await ask("reject-why")) === "go") await decide("rejected", { reason: byId("reject-reason").value });
+}
+
+async function rename() {
+  if ((await ask("name-ask")) !== "go") return;
+  const answer = await send("/reviewer", { name: byId("name-given").value });
+  if (answer.refused) tell(answer.refused, true);
+  else location.reload();
+}
+
+async function finish() {
+  await keepDraft();
+  const progress = queue.querySelector("progress");
+  const waiting = progress.max - progress.value;
+  byId("finish-rest").hidden = !waiting;
+  byId("finish-go").hidden = waiting > 0;
+  byId("finish-told").textContent = waiting
+    ? `${waiting} of ${progress.max} wait. Nothing that waits is judged: decide, or accept the rest unseen.`
+    : `All ${progress.max} are decided. They are frozen as a version, and the server ends.`;
+  const choice = await ask("finish-ask");
+  if (!choice) return;
+  const answer = await send("/finish", { accept_waiting: choice === "rest" });
+  if (answer.refused) return tell(answer.refused, true);
+  events.close();
+  document.body.classList.add("finished");
+  tell(`Finished: version ${answer.version}, ${answer.hash.slice(7, 15)}. You may close this page; \`steelyard measure\` takes it from here.`);
+}
+
+// What people do
+
+const ACTS = {
+  a: () => decide("accepted"),
+  e: () => byId("text")?.focus(),
+  l: () => byId("label")?.focus(),
+  n: () => byId("note")?.focus(),
+  r: reject,
+  d: () => decide("deferred"),
+  u: undo,
+  j: () => byId("after")?.dataset.item && open(byId("after").dataset.item),
+  k: () => byId("before")?.dataset.item && open(byId("before").dataset.item),
+  "/": () => queue.querySelector('input[name="text"]')?.focus(),
+  "?": () => ask("help"),
+};
+
+document.addEventListener("keydown", (event) => {
+  const field = event.target.closest("input, textarea, select, dialog");
+  if (event.target.id === "text" && event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+    event.preventDefault();
+    decide("accepted");
+  } else if (field && event.key === "Escape" && !field.closest("dialog")) {
+    event.target.blur();
+    content.focus({ preventScroll: true });
+  } else if (!field && !event.ctrlKey && !event.metaKey && !event.altKey && ACTS[event.key]) {
+    event.preventDefault();
+    ACTS[event.key]();
+  }
+});
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[data-item]");
+  if (link && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
+    event.preventDefault();
+    open(link.dataset.item);
+    return;
+  }
+  const button = event.target.closest("button");
+  if (!button) return;
+  if (button.id === "accept") decide("accepted");
+  else if (button.id === "reject") reject();
+  else if (button.id === "defer") decide("deferred");
+  else if (button.id === "undo") undo();
+  else if (button.id === "keys") ask("help");
+  else if (button.id === "who") rename();
+  else if (button.id === "finish") finish();
+  else if (button.id === "restore") { byId("text").value = byId("written").textContent; changed(); }
+  else if (button.classList.contains("settle")) {
+    const { decision, text, label, reason } = button.dataset;
+    decide(decision, { text, label: label || null, reason, final: true });
+  }
+});
+
+content.addEventListener("input", (event) => {
+  if (event.target.closest("#verdict") || event.target.id === "text") changed();
+  else compare();
+});
+queue.addEventListener("change", (event) => event.target.form?.requestSubmit());
+addEventListener("popstate", () => {
+  const item = new URLSearchParams(location.search).get("item");
+  if (item) open(item, { push: false });
+});
+addEventListener("pagehide", keepDraft);
+document.addEventListener("visibilitychange", () => { if (document.hidden) keepDraft(); });
+
+// What others do
+
+const events = new EventSource(`/events?at=${document.querySelector(".desk").dataset.position}`);
+let lost = false;
+events.addEventListener("changed", async () => {
+  await refreshQueue();
+  const current = pane();
+  if (!current && queue.querySelector("a[data-item]")) await open(queue.querySelector("a[data-item]").dataset.item);
+});
+events.addEventListener("open", () => { if (lost) { lost = false; tell("Connected again."); refreshQueue(); } });
+events.addEventListener("error", () => {
+  if (!document.body.classList.contains("finished")) { lost = true; tell("The server does not answer; trying again.", true); }
+});
+
+settle();

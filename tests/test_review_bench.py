@@ -1,0 +1,378 @@
+"""Decisions about written stimuli: what they come to, what is refused, and that nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from authored_study import write_study
+from authoring_server import Cast
+from benches import Client, authored, lines, serving, written_folder
+from commands import Command
+from servers import ScriptedServer
+from steelyard.errors import ConfigError, StoreError
+from steelyard.lab.folder.run_folder import RunFolder
+from steelyard.lab.review.bench import Bench, RefusedError, Verdict
+from steelyard.lab.review.projection import BY_HAND
+from steelyard.store.review_log import ReviewLog, StaleError
+from steelyard.web.review.app import ReviewPages
+from steelyard.web.server import Server
+
+FLIP, SAME = "sky-0/label_flip/0", "sky-0/semantic_paraphrase/0"
+ACCEPT, REJECT, DEFER = Verdict("accepted"), Verdict("rejected", reason="not natural"), Verdict("deferred")
+TEXT = "Nobody has ever called this sky anything but green."
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    return written_folder(tmp_path / "run")
+
+
+@pytest.fixture
+def bench(folder: RunFolder) -> Iterator[Bench]:
+    bench = Bench(folder.path)
+    yield bench
+    bench.close()
+
+
+def decide(bench: Bench, name: str, verdict: Verdict, who: str = "Ada", seen: int | None = None) -> None:
+    items = bench.items()
+    newest = bench.outcomes(items)[name].newest if seen is None else seen
+    bench.decide(items[name], who, verdict, newest)
+
+
+def status(bench: Bench, name: str) -> str:
+    return bench.outcomes(bench.items())[name].status
+
+
+def test_the_bench_shows_what_waits_with_its_original(bench: Bench) -> None:
+    items = bench.items()
+    assert len(items) == 6
+    assert all(item.waits for item in items.values())
+    assert items[FLIP].original is not None
+    assert items[FLIP].original.texts[0].endswith("blue to most people.")
+    assert items[FLIP].label == "0"
+    assert items[FLIP].answers == ("0", "1")
+    assert items[FLIP].doubted
+    assert not items[SAME].doubted
+    assert items[FLIP].similarity > items[SAME].similarity  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "word"), [(ACCEPT, "accepted"), (REJECT, "rejected"), (DEFER, "deferred")]
+)
+def test_a_decision_is_in_the_log_and_in_the_file(
+    bench: Bench, folder: RunFolder, verdict: Verdict, word: str
+) -> None:
+    decide(bench, SAME, verdict)
+    assert status(bench, SAME) == word
+    assert lines(folder)[SAME]["lineage"]["review"] == ("pending" if word == "deferred" else word)
+
+
+def test_an_edit_changes_text_and_label_with_who_and_why(bench: Bench, folder: RunFolder) -> None:
+    decide(bench, SAME, Verdict("edited", TEXT, "0", reason="it says green"), "Grace")
+    line = lines(folder)[SAME]
+    assert line["texts"] == [TEXT]
+    assert line["expectation"] == {"type": "Label", "value": "0"}
+    assert line["lineage"]["review"] == "edited"
+    (kept,) = bench.log.decisions(SAME)
+    assert (kept.reviewer, kept.reason, kept.label) == ("Grace", "it says green", "0")
+
+
+def test_an_unchanged_text_is_accepted_and_not_edited(bench: Bench) -> None:
+    made = bench.items()[SAME].made
+    decide(bench, SAME, Verdict("edited", made.texts[0], "1"))
+    assert status(bench, SAME) == "accepted"
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict", "told"),
+    [
+        (SAME, Verdict("edited", " \n", "1"), "the text is empty"),
+        (SAME, Verdict("edited", TEXT, "7", "why"), "not on the scale (0, 1)"),
+        (SAME, Verdict("edited", TEXT, "0"), "needs a reason"),
+        (FLIP, Verdict("edited", TEXT, "1", "why"), "nothing was flipped"),
+        (FLIP, Verdict("judged"), "no decision 'judged'"),
+        (FLIP, Verdict("undone"), "no decision 'undone'"),
+    ],
+)
+def test_what_no_judge_can_be_measured_with_is_refused(
+    bench: Bench, name: str, verdict: Verdict, told: str
+) -> None:
+    with pytest.raises(RefusedError, match=re.escape(told)):
+        decide(bench, name, verdict)
+    assert bench.log.decisions() == []
+
+
+def test_undo_goes_back_one_decision_at_a_time_and_leaves_a_trace(bench: Bench, folder: RunFolder) -> None:
+    decide(bench, SAME, ACCEPT)
+    decide(bench, SAME, Verdict("edited", TEXT))
+    decide(bench, FLIP, REJECT)
+    assert [bench.undo("Ada").stimulus for _ in range(2)] == [FLIP, SAME]  # type: ignore[union-attr]
+    assert status(bench, SAME) == "accepted"
+    assert lines(folder)[SAME]["texts"] != [TEXT]
+    assert lines(folder)[FLIP]["lineage"]["review"] == "pending"
+    assert bench.undo("Grace") is None
+    bench.undo("Ada")
+    assert bench.undo("Ada") is None
+    assert [d.decision for d in bench.log.decisions()].count("undone") == 3
+
+
+def test_who_comes_second_is_told(bench: Bench) -> None:
+    decide(bench, SAME, ACCEPT, "Ada", seen=0)
+    with pytest.raises(StaleError):
+        decide(bench, SAME, REJECT, "Grace", seen=0)
+    assert status(bench, SAME) == "accepted"
+    decide(bench, SAME, REJECT, "Grace")
+    assert status(bench, SAME) == "rejected"
+
+
+def test_a_line_that_was_changed_by_hand_is_a_decision(folder: RunFolder) -> None:
+    held = lines(folder)
+    held[SAME]["lineage"]["review"] = "accepted"
+    held[FLIP]["texts"], held[FLIP]["lineage"]["review"] = [TEXT], "edited"
+    write = lambda: folder.stimuli.write_text("".join(json.dumps(line) + "\n" for line in held.values()))  # noqa: E731
+    write()
+    bench = Bench(folder.path)
+    assert status(bench, SAME) == "accepted"
+    assert {d.reviewer for d in bench.log.decisions()} == {BY_HAND}
+    decide(bench, SAME, REJECT)
+    assert lines(folder)[FLIP]["texts"] == [TEXT]
+    held = lines(folder)
+    held[SAME]["lineage"]["review"] = "pending"
+    write()
+    decide(bench, "sky-1/label_flip/0", ACCEPT)
+    assert status(bench, SAME) == "pending"
+    bench.close()
+    again = Bench(folder.path)
+    assert len(again.log.decisions()) == 6
+    again.close()
+
+
+def test_two_reviewers_must_say_the_same_or_somebody_settles_it(folder: RunFolder) -> None:
+    bench = Bench(folder.path, reviewers=2)
+    decide(bench, SAME, ACCEPT, "Ada")
+    assert status(bench, SAME) == "pending"
+    decide(bench, SAME, ACCEPT, "Grace")
+    assert status(bench, SAME) == "accepted"
+    decide(bench, FLIP, ACCEPT, "Ada")
+    decide(bench, FLIP, REJECT, "Grace")
+    assert status(bench, FLIP) == "disputed"
+    assert lines(folder)[FLIP]["lineage"]["review"] == "pending"
+    decide(bench, FLIP, Verdict("rejected", final=True), "Edsger")
+    assert status(bench, FLIP) == "rejected"
+    bench.close()
+
+
+def test_finish_waits_for_the_last_text_and_freezes_a_version(bench: Bench, folder: RunFolder) -> None:
+    decide(bench, FLIP, REJECT)
+    with pytest.raises(RefusedError, match="5 texts wait"):
+        bench.finish("Ada")
+    first = bench.finish("Ada", accept_waiting=True)
+    assert (first.version, first.parent, first.reviewer) == (1, None, "Ada")
+    assert {line["lineage"]["review"] for line in lines(folder).values()} == {None, "accepted", "rejected"}
+    assert bench.finish("Grace") == first
+    decide(bench, SAME, Verdict("edited", TEXT))
+    second = bench.finish("Grace")
+    assert (second.version, second.parent) == (2, first.hash)
+    assert second.hash != first.hash
+
+
+def test_a_text_that_the_checks_turned_down_waits_for_nobody_and_may_be_rescued(tmp_path: Path) -> None:
+    made = authored(1)
+    lost = made[0].stimulus
+    rejected = type(lost.lineage)(**{**vars(lost.lineage), "review": "rejected"})
+    texts = [type(made[0])(type(lost)(**{**_plain(lost), "lineage": rejected}), made[0].tries), made[1]]
+    folder = written_folder(tmp_path / "run", 1, texts=texts)
+    bench = Bench(folder.path)
+    assert not bench.items()[FLIP].waits
+    decide(bench, SAME, ACCEPT)
+    bench.finish("Ada")
+    decide(bench, FLIP, ACCEPT)
+    assert lines(folder)[FLIP]["lineage"]["review"] == "accepted"
+    bench.close()
+
+
+def _plain(stimulus: Any) -> dict[str, Any]:
+    return {name: getattr(stimulus, name) for name in type(stimulus).__dataclass_fields__}
+
+
+def test_a_folder_without_anything_written_is_no_bench(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="steelyard generate"):
+        Bench(tmp_path / "nowhere")
+    (tmp_path / "run.db").write_bytes(b"")
+    bench = Bench(tmp_path)
+    assert bench.items() == {}
+    bench.close()
+
+
+def test_a_damaged_log_is_told_in_a_sentence(folder: RunFolder) -> None:
+    folder.reviews.write_bytes(b"no database at all, however long it is" * 100)
+    with pytest.raises(StoreError, match="not a usable file of decisions"):
+        ReviewLog(folder.reviews)
+
+
+def test_drafts_are_kept_for_each_reviewer_until_they_decide(bench: Bench) -> None:
+    body = {"text": TEXT, "label": "1", "reason": "", "note": ""}
+    bench.log.save_draft(SAME, "Ada", body)
+    assert bench.log.draft(SAME, "Ada") == body
+    assert bench.log.draft(SAME, "Grace") is None
+    decide(bench, SAME, REJECT, "Grace")
+    assert bench.log.draft(SAME, "Ada") == body
+    decide(bench, SAME, ACCEPT, "Ada")
+    assert bench.log.draft(SAME, "Ada") is None
+
+
+# Through the commands
+
+
+def test_measure_waits_for_the_page_and_judges_what_was_decided_on_it(
+    command: Command, tmp_path: Path, cast: Cast, server: ScriptedServer
+) -> None:
+    write_study(tmp_path, server, review=True, probes=["semantic_paraphrase"])
+    assert command("generate", "study.yaml", "--out", "run").code == 0
+    bench = Bench(tmp_path / "run")
+    for n, verdict in enumerate((ACCEPT, REJECT, Verdict("edited", "Most would say blue, I think."))):
+        decide(bench, f"sky-{n}/semantic_paraphrase/0", verdict)
+    refused = command("measure", "study.yaml", "--out", "run")
+    assert refused.code == 2
+    assert "1 of 4 written stimuli waits" in refused.err
+    assert cast.calls["grader"] == 0
+    decide(bench, "sky-3/semantic_paraphrase/0", ACCEPT)
+    done = command("measure", "study.yaml", "--out", "run")
+    assert done.code == 0, done.err
+    assert cast.calls["grader"] == 3 + 3
+    prompts = [json.dumps(request.body) for request in cast.received if request.body["model"] == "grader"]
+    assert sum("Most would say blue, I think." in prompt for prompt in prompts) == 1
+
+    # A later look makes another version; it is judged once it is finished, and pays for what changed alone.
+    decide(bench, "sky-0/semantic_paraphrase/0", Verdict("edited", "They all call it blue over there."))
+    assert "No calls" in command("measure", "study.yaml", "--out", "run").out
+    assert command("report", "run").code == 0
+    assert bench.finish("Ada").version == 2
+    assert command("report", "run").code == 0
+    again = command("measure", "study.yaml", "--out", "run")
+    assert again.code == 0, again.err
+    assert cast.calls["grader"] == 3 + 3 + 1
+    assert command("report", "run").code == 0
+    assert "No calls" in command("measure", "study.yaml", "--out", "run").out
+    bench.close()
+
+
+def test_an_acknowledged_decision_outlives_kill_9(folder: RunFolder) -> None:
+    script = [
+        sys.executable,
+        "-m",
+        "steelyard",
+        "review",
+        str(folder.path),
+        "--no-browser",
+        "--reviewer",
+        "Ada",
+    ]
+    process = subprocess.Popen(script, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    link = re.search(r"http://127\.0\.0\.1:(\d+)(\S+)", process.stdout.readline())
+    assert link is not None
+    client = Client(int(link[1]))
+    client.cookie = client.get(link[2]).headers["set-cookie"].partition(";")[0]
+    client.csrf = re.search(r'name="csrf" content="([^"]+)"', client.get("/").text)[1]  # type: ignore[index]
+    body = {"item": SAME, "decision": "edited", "text": TEXT, "label": "1", "seen": 0}
+    answer = client.post("/decide", body)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert answer.body["kept"] == "edited"
+    again = Bench(folder.path)
+    (kept,) = again.log.decisions()
+    assert (kept.reviewer, kept.text) == ("Ada", TEXT)
+    assert lines(folder)[SAME]["texts"] == [TEXT]
+    again.close()
+
+
+# Through the pages
+
+
+@pytest.fixture
+def client(bench: Bench) -> Iterator[Client]:
+    def pages(server: Server) -> Any:
+        return ReviewPages(bench, "Ada", stopping=lambda: server.stopping, finished=server.stop).app()
+
+    with serving(pages) as server:
+        yield Client.of(server)
+
+
+def test_a_page_that_is_out_of_date_is_told_who_was_faster(client: Client, bench: Bench) -> None:
+    decide(bench, SAME, REJECT, "Grace")
+    answer = client.post("/decide", {"item": SAME, "decision": "accepted", "seen": 0})
+    assert answer.status == 409
+    assert "Grace has rejected it" in answer.body["refused"]
+    newest = answer.body["newest"]
+    assert client.post("/decide", {"item": SAME, "decision": "accepted", "seen": newest}).status == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"item": "nothing", "decision": "accepted", "seen": 0}, 404),
+        ({"item": SAME, "decision": "accepted"}, 422),
+        ({"item": SAME, "decision": "accepted", "seen": "0"}, 422),
+        ({"item": SAME, "decision": ["accepted"], "seen": 0}, 422),
+        ({"item": SAME, "decision": "edited", "text": "", "seen": 0}, 422),
+    ],
+)
+def test_a_decision_that_makes_no_sense_is_told_in_a_sentence(
+    client: Client, body: dict[str, Any], status: int
+) -> None:
+    answer = client.post("/decide", body)
+    assert answer.status == status
+    assert answer.body["refused"].endswith(".")
+
+
+def test_filters_choose_and_the_next_text_comes_from_them(client: Client, bench: Bench) -> None:
+    assert "2 of" not in client.get("/?probe=label_flip&item=" + SAME).text
+    page = client.get("/?probe=label_flip&doubt=no").text
+    assert page.count('class="row-name"') == 2
+    assert "No text passes these filters" in client.get("/?text=zebra").text
+    answer = client.post("/decide?probe=label_flip", {"item": FLIP, "decision": "accepted", "seen": 0})
+    assert answer.body["next"] == "sky-1/label_flip/0"
+    assert "1 of 6" in client.get("/").text
+    assert client.get("/?status=accepted").text.count('class="row-name"') == 1
+    assert client.get("/?likeness=near").text.count('class="row-name"') == 3
+    assert client.get("/?likeness=far").text.count('class="row-name"') == 3
+
+
+def test_a_blind_reviewer_sees_neither_validator_nor_others(bench: Bench) -> None:
+    decide(bench, SAME, Verdict("rejected", reason="a secret reason"), "Grace")
+    with serving(lambda server: ReviewPages(bench, "Ada", blind=True).app()) as server:
+        client = Client.of(server)
+        page = client.get(f"/?item={SAME}").text
+        assert "Grace" not in page
+        assert "a secret reason" not in page
+        assert "Checks and validator" not in page
+        assert client.post("/decide", {"item": SAME, "decision": "accepted", "seen": 0}).status == 200
+    assert bench.outcomes(bench.items())[SAME].votes.keys() == {"Grace", "Ada"}
+
+
+def test_a_name_is_kept_in_a_cookie_and_carried_by_decisions(client: Client, bench: Bench) -> None:
+    answer = client.post("/reviewer", {"name": "  Grace <Hopper> ü "})
+    client.cookie += "; " + answer.headers["set-cookie"].partition(";")[0]
+    client.post("/decide", {"item": SAME, "decision": "accepted", "seen": 0})
+    assert bench.log.decisions()[0].reviewer == "Grace <Hopper> ü"
+    assert "Grace &lt;Hopper&gt; ü" in client.get("/").text
+    assert client.post("/reviewer", {"name": " \t"}).status == 422
+
+
+def test_finish_ends_the_server_and_undo_says_when_there_is_nothing(client: Client) -> None:
+    assert client.post("/undo", {}).status == 422
+    assert client.post("/finish", {}).status == 422
+    answer = client.post("/finish", {"accept_waiting": True})
+    assert (answer.status, answer.body["version"]) == (200, 1)
