@@ -27,6 +27,8 @@ from steelyard.probes.probe import EDITS, PROBES
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 
+IDENTICAL = "identical"
+"""The kind of vacuum that only judges of pairs are shown."""
 HALF = 0.5
 """The share beyond which something holds for most."""
 
@@ -75,8 +77,18 @@ def mostly_unreadable(figures: Figures) -> bool:
 
 
 def mostly_failed(figures: Figures) -> bool:
-    """True where more than half of the calls brought no reply."""
-    return _surely_most(figures.find(FAILED_RATE.id))
+    """True where more than half of the calls brought no reply, for which nobody is blamed."""
+    return _share(figures, FAILED_RATE.id) > HALF
+
+
+def mostly_lost(figures: Figures) -> bool:
+    """True where more than half of the calls brought no verdict, whatever the reason."""
+    return _share(figures, FAILED_RATE.id) + _share(figures, UNREADABLE_RATE.id) > HALF
+
+
+def _share(figures: Figures, metric: str) -> float:
+    rate = figures.find(metric)
+    return 0.0 if rate is None else rate.value or 0.0
 
 
 def slot_decides(figures: Figures) -> bool:
@@ -99,7 +111,7 @@ def _zero_point(figures: Figures) -> str | None:
     current = figures.find(DARK_CURRENT.id, protocol="base")
     if not defined(current):
         return None
-    scored = figures.find(TARGET_SENSITIVITY.id, protocol="base", delta=1) is None
+    scored = figures.find(DARK_CURRENT.id, protocol="base", kind=IDENTICAL) is None
     scores = "gives texts without content more than the lowest score"
     return (
         f"{scores if scored else 'prefers one of two texts that do not differ'} in {times(current, 'call')}"
