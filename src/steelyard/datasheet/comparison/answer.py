@@ -68,7 +68,8 @@ class Answer:
             yield "Neither is shown to be better."
         if self.here:
             clusters = counted(max(row.n_clusters for row in self.here), "cluster")
-            yield f"In these {clusters} alone, which say nothing of others, differ {_listed(self.here, _both)}."
+            differ = _listed(self.here, _both)
+            yield f"In these {clusters} alone, which say nothing of others, differ {differ}."
         if self.neither:
             yield f"They also differ in {_listed(self.neither, _both)}."
         if self.alike:

@@ -11,7 +11,7 @@ from steelyard.datasheet.words import titles
 from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.datasheet.words.numbers import defined, figure, times
 from steelyard.metrics.common import ACCURACY, DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE
-from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, AGAINST, ERROR_GAIN
+from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN, rival
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED
 from steelyard.metrics.pairs.decomposition import POSITIONAL_FALSE_PREFERENCE, STABLE_CROSS_SENSITIVITY
@@ -58,6 +58,12 @@ def beats_no_baseline(figures: Figures) -> bool:
     """True where a judge is not shown to be right more often than the best rule that reads nothing."""
     gain = _gain(figures)
     return gain is None or gain.finding != CLEAR
+
+
+def worse_than_nothing(figures: Figures) -> bool:
+    """True where a judge is shown to be wrong more often than the best rule that reads nothing."""
+    gain = _gain(figures)
+    return gain is not None and gain.finding == FLAGGED
 
 
 def _gain(figures: Figures) -> Estimate | None:
@@ -165,8 +171,8 @@ def _accuracy(figures: Figures) -> str | None:
     phrase = f"{_constant(figures)}gives the reference answer in {times(right, 'call')}, {figure(right)}"
     if gain is None:
         return phrase
-    rule = (gain.note or "").split("; ")[0].removeprefix(AGAINST)
-    better = "better than" if gain.finding == CLEAR else "not shown to beat"
+    words = {CLEAR: "better than", FLAGGED: "worse than"}
+    better, rule = words.get(gain.finding or "", "not shown to beat"), rival(gain)
     return f"{phrase}, {better} {rule}"
 
 
