@@ -30,6 +30,7 @@ FALSE_POSITIVE_RATE = Metric(
     "Negatives that were scored positive.",
     plain="passes what should fail",
     direction=LOW,
+    behind="wrong",
 )
 FALSE_NEGATIVE_RATE = Metric(
     "false_negative_rate",
@@ -37,6 +38,7 @@ FALSE_NEGATIVE_RATE = Metric(
     "Positives that were scored negative.",
     plain="fails what should pass",
     direction=LOW,
+    behind="wrong",
 )
 
 NO_LABELS = "no item has a reference label"
