@@ -8,8 +8,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from steelyard.identity import content_hash
-from steelyard.store import authoring, plan, trials
+from steelyard.store import authoring, batches, plan, trials
 from steelyard.store.authoring import Asked, AuthoredRow, StoredExchange
+from steelyard.store.batches import StoredBatch
 from steelyard.store.connection import connected, snapshot, transaction, usable
 from steelyard.store.plan import PlannedTrial
 from steelyard.store.replies import StoredFailure, StoredReply, reply_body
@@ -70,6 +71,10 @@ class RunStore:
         else:
             rows = [trials.prompt_row(call), trials.trial_row(call), trials.failure_row(call, row)]
         await self._writer.submit(rows)
+
+    async def save_batch(self, batch: StoredBatch) -> None:
+        """Return when the batch, or what became of it, is on disk."""
+        await self._writer.submit([batches.batch_row(batch)])
 
     async def save_authored(self, rows: Sequence[AuthoredRow]) -> None:
         """Return when all the stimuli are on disk; none is there before."""
@@ -144,6 +149,11 @@ class RunStore:
         """Every stimulus that was written for the study, by id."""
         with self._usable():
             return authoring.read_authored(self._reader)
+
+    def batches(self, judge: str) -> list[StoredBatch]:
+        """Calls of a judge that were handed in together, in order."""
+        with self._usable():
+            return list(batches.read(self._reader, judge))
 
     @property
     def study(self) -> str | None:

@@ -87,13 +87,19 @@ class Pilot:
                 arm.hear(trial, reply, read(trial, reply))
         return next((error for name in self._arms if (error := self._verdict(name))), None)
 
-    def in_order(self, batch: Iterable[Call]) -> list[Call]:
-        """The calls that the pilots want first, then all others with prompts that begin alike together."""
-        waiting = {call.key: call for call in batch}
+    def first(self, batch: Iterable[Call]) -> list[Call]:
+        """The calls that the pilots want."""
+        waiting = {call.key for call in batch}
         first: list[Call] = []
         for protocol, arm in self._arms.items():
             still = [trial for trial in self._ranked[protocol] if trial.key in waiting]
             first += [] if arm.passed else still[: arm.size - len(arm.verdicts)]
+        return first
+
+    def in_order(self, batch: Iterable[Call]) -> list[Call]:
+        """The calls that the pilots want first, then all others with prompts that begin alike together."""
+        waiting = {call.key: call for call in batch}
+        first = self.first(waiting.values())
         for call in first:
             del waiting[call.key]
         return [*first, *sorted(waiting.values(), key=lambda call: call.prefix)]
