@@ -121,6 +121,9 @@ _ENDS: dict[Metric, Ends] = {
     COMPRESSION: POSITIVE,
 }
 """Ends of a figure's range, where they are not those of agreement."""
+_FROM_CHANCE = (KAPPA, QWK)
+"""Figures that are 0 where every label is the same, whoever the judge is."""
+_LABELS, _SCORES = -1, -2
 _CHANCE = {BALANCED_ACCURACY: 0.5, MAE: None, BIAS: None, COMPRESSION: None}
 _NOTES = {
     KRIPPENDORFF_ALPHA: "ordinal distances, judge and label as two raters",
@@ -173,12 +176,15 @@ def _figures(
 def _figure(
     heading: Heading, metric: Metric, formula: Formula, sums: Sums, values: Floats, lacking: str
 ) -> Estimate:
+    reason = _why(metric, sums) if len(sums.rows) else lacking
+    if metric in _FROM_CHANCE and sums.n_calls and _constant(sums, _LABELS):
+        return heading.undefined(metric, reason, "call", sums.rows.lost())
     estimate = resampled(
         heading,
         metric,
         sums,
         lambda table: formula(table, values),
-        reason=_why(metric, sums) if len(sums.rows) else lacking,
+        reason=reason,
         ends=_ENDS.get(metric, AGREEMENT),
         bounds=_bounds(metric, sums),
         chance=_CHANCE.get(metric, 0.0),
@@ -209,11 +215,15 @@ def _why(metric: Metric, sums: Sums) -> str:
     """Why a figure is undefined."""
     if not sums.n_calls:
         return NOT_SCORED
-    table = sums.table.sum(0)
-    constant = [np.count_nonzero(table.sum(axis)) < 2 for axis in (-1, -2)]
-    if all(constant) and metric in (KAPPA, QWK, KRIPPENDORFF_ALPHA):
+    labels, given = _constant(sums, _LABELS), _constant(sums, _SCORES)
+    if labels and given and metric in (*_FROM_CHANCE, KRIPPENDORFF_ALPHA):
         return AGREE_CONSTANT
-    return CONSTANT_LABELS if constant[0] else CONSTANT_SCORES
+    return CONSTANT_LABELS if labels else CONSTANT_SCORES
+
+
+def _constant(sums: Sums, side: int) -> bool:
+    """Whether the labels, or the scores, are all the same."""
+    return np.count_nonzero(sums.table.sum(0).sum(side)) < 2
 
 
 def _bounds(metric: Metric, sums: Sums) -> Span | None:
