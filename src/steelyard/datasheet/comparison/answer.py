@@ -1,7 +1,8 @@
 """Which of two judges is better, and in what: the sentences that a comparison begins with.
 
 A difference counts where its corrected test shows it; which way is better, the metric says. Where none
-says so, a difference is told without a winner.
+says so, a difference is told without a winner. A test that flipped pairs, for want of clusters, speaks of
+these clusters only, and so does the sentence.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.findings import CLEAR, UNDERPOWERED
 from steelyard.metrics.metric import HIGH
+from steelyard.metrics.stats.significance import PAIRS
 from steelyard.probes.catalogue import gathered
 from steelyard.probes.probe import EDITS
 from steelyard.wording import counted, planned
@@ -117,7 +119,7 @@ def _gain(row: Comparison) -> str:
     ends = [row.second, row.first] if winner(row) == "B" else [row.first, row.second]
     better, worse = (numbers.decimal(end or 0.0) for end in ends)
     by = numbers.decimal(abs(row.difference or 0.0))
-    return _quoted(row, f"{better} against {worse}, by {by} {_turned(row)}")
+    return _quoted(row, f"{better} against {worse}, by {by} {_turned(row)}{_reach(row)}")
 
 
 def _turned(row: Comparison) -> str:
@@ -129,7 +131,14 @@ def _turned(row: Comparison) -> str:
 
 def _both(row: Comparison) -> str:
     shares = (numbers.decimal(end or 0.0) for end in (row.first, row.second))
-    return _quoted(row, f"A {', B '.join(shares)}")
+    return _quoted(row, f"A {', B '.join(shares)}{_reach(row)}")
+
+
+def _reach(row: Comparison) -> str:
+    """What the difference was shown on, where it holds for nothing else."""
+    if row.flipped != PAIRS:
+        return ""
+    return f", on {'this' if row.n_clusters == 1 else 'these'} {counted(row.n_clusters, 'cluster')} only"
 
 
 def _undecided(row: Comparison) -> str:
