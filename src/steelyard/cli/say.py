@@ -56,9 +56,18 @@ def plain(text: str, style: str = "") -> Text:
 
 def calls_made(sitting: Sitting) -> str:
     """What the sitting took."""
-    spent = f", ${sitting.dollars:.4f} spent in all" if sitting.dollars else ""
+    spent = _spent(sitting.dollars, sitting.spending.uncounted)
     if sitting.calls:
         return f"{counted(sitting.calls, 'call')} in this sitting{spent}."
     if sitting.failed or sitting.stopped:
         return f"No call of this sitting was answered{spent}."
     return "No calls: every trial was answered before."
+
+
+def _spent(dollars: float, uncounted: int) -> str:
+    """`, $0.0120 spent in all`, or what it will be about where servers count no tokens."""
+    if not dollars:
+        return ""
+    if not uncounted:
+        return f", ${dollars:.4f} spent in all"
+    return f", about ${dollars:.4f} spent in all (tokens of {counted(uncounted, 'call')} are not reported)"

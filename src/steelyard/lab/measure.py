@@ -55,7 +55,7 @@ def measure(
         plan = prepare(folder, plan)
         with folder.store() as store:
             record = Record(store, study.reference)
-            runner = Runner(record, limits, progress, record.authoring.dollars)
+            runner = Runner(record, limits, progress, record.authoring.spending)
             sitting = conduct(runner, lambda runner: runner.run(plan.trials))
             datasheet = publish(folder, plan, record)
             coverage = record.coverage(plan.trials).headline

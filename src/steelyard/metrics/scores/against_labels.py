@@ -223,7 +223,7 @@ def _why(metric: Metric, sums: Sums) -> str:
 
 def _constant(sums: Sums, side: int) -> bool:
     """Whether the labels, or the scores, are all the same."""
-    return np.count_nonzero(sums.table.sum(0).sum(side)) < 2
+    return int(np.count_nonzero(sums.table.sum(0).sum(side))) < 2
 
 
 def _bounds(metric: Metric, sums: Sums) -> Span | None:
