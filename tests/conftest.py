@@ -15,6 +15,7 @@ from xdist.scheduler import LoadScopeScheduling
 from authoring_server import Cast
 from commands import Command, Done
 from docs_pages import ROOT
+from installed_packages import packages
 from servers import ScriptedServer
 from steelyard.cli.main import main
 
@@ -35,8 +36,9 @@ class OneProcessPerModule(LoadScopeScheduling):
 
 @cache
 def makes_something_once(module: str) -> bool:
-    """Whether the file has a fixture for all its tests."""
-    return '@pytest.fixture(scope="module")' in (ROOT / module).read_text(encoding="utf-8")
+    """Whether the file has a fixture for all its tests, or remembers what it has computed."""
+    text = (ROOT / module).read_text(encoding="utf-8")
+    return '@pytest.fixture(scope="module")' in text or "\n@cache\n" in text
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> OneProcessPerModule:
@@ -112,13 +114,12 @@ def inside(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Inside:
 
 
 @pytest.fixture
-def steelyard(environment: dict[str, str], inside: Inside, process: Steelyard) -> Steelyard:
-    """Run the command in a clean environment; in a process of its own where packages are installed for it."""
+def steelyard(environment: dict[str, str], inside: Inside) -> Steelyard:
+    """Run the command in a clean environment; what lies on `PYTHONPATH` is installed for it."""
 
     def run(*arguments: object, **extra: str) -> subprocess.CompletedProcess[str]:
-        if "PYTHONPATH" in extra:
-            return process(*arguments, **extra)
-        return inside(arguments, {**environment, **extra})
+        with packages(extra["PYTHONPATH"]) if "PYTHONPATH" in extra else contextlib.nullcontext():
+            return inside(arguments, {**environment, **extra})
 
     return run
 

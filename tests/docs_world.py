@@ -15,6 +15,7 @@ from typing import Any
 
 import openpyxl
 
+from agent_runs import stock_messages, stock_sample, write_log
 from authoring_server import GOALS
 from docs_pages import ROOT
 from servers import Answer, Received, says
@@ -70,12 +71,19 @@ def write_texts(mentions: str, folder: Path) -> None:
 
 def write_data(data: Mapping[str, Any], folder: Path) -> dict[str, int]:
     """The files that a study names, with the columns it names; the score of every response in them."""
+    if Path(data["path"]).suffix == ".eval":
+        column = data.get("stratify", "kind")
+        samples = [stock_sample(n, metadata={column: f"stratum {n % 3}"}) for n in range(ROWS)]
+        write_log(folder / data["path"], samples)
+        return {}
     rows = _rows(data)
     for path in (data["path"], data.get("responses", {}).get("path", data["path"])):
         write = {".csv": write_csv, ".jsonl": write_jsonl, ".xlsx": write_xlsx}[Path(path).suffix]
         write(folder / path, rows)
     columns = {"response": "generation", "label": "human_consensus", **data.get("columns", {})}
     labels = data.get("labels", {0: 0, 1: 1})
+    if "messages" in columns:
+        return {}
     return {row[columns["response"]]: labels.get(row.get(columns["label"]), 0) for row in rows}
 
 
@@ -90,6 +98,7 @@ def _rows(data: Mapping[str, Any]) -> list[dict[str, Any]]:
             data.get("stratify") or "stratum": f"stratum {n % 3}",
             **{column: f"{part} {n}" for part, column in columns.items()},
             **({columns["response"]: text_of(n)} if "response" in columns else {}),
+            **({columns["messages"]: stock_messages(n)} if "messages" in columns else {}),
             **({columns["label"]: labels[n % len(labels)]} if "label" in columns else {}),
             **fixed,
         }

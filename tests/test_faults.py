@@ -83,7 +83,7 @@ def rows_of(sheet: dict[str, Any]) -> Rows:
     return {(row["judge"], row["probe"], row["metric"]): row for row in sheet["estimates"]}
 
 
-def test_a_fault_outside_every_figure_is_one_sentence(steelyard, installed: str) -> None:
+def test_a_fault_outside_every_figure_is_one_sentence(steelyard, process, installed: str) -> None:
     command = ("measure", "-j", "planted/tie", "-p", "hasty", "--out", "run")
     done = steelyard(*command, PYTHONPATH=installed)
     assert done.returncode == 1
@@ -91,7 +91,7 @@ def test_a_fault_outside_every_figure_is_one_sentence(steelyard, installed: str)
         "steelyard: a fault in Steelyard itself (RuntimeError: no idea); every reply"
     )
     assert done.stderr.count("\n") == 1
-    shown = steelyard(*command, PYTHONPATH=installed, STEELYARD_TRACEBACK="1")
+    shown = process(*command, PYTHONPATH=installed, STEELYARD_TRACEBACK="1")
     assert "Traceback (most recent call last)" in shown.stderr
 
 

@@ -48,7 +48,7 @@ def ask(handler: Handler, monkeypatch: pytest.MonkeyPatch, **options: Any) -> Re
     async def exchange() -> Reply:
         app = web.Application()
         app.router.add_post("/v1/messages", handler)
-        runner = web.AppRunner(app)
+        runner = web.AppRunner(app, shutdown_timeout=0.1)  # one handler never ends by itself
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
@@ -146,7 +146,7 @@ def test_a_filtered_prompt_is_a_reply(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_slow_server_and_a_broken_line(monkeypatch: pytest.MonkeyPatch) -> None:
     async def hang(_: web.Request) -> web.Response:
-        await asyncio.sleep(60)
+        await asyncio.Event().wait()
         raise AssertionError
 
     async def break_off(request: web.Request) -> web.Response:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import zipfile
 from collections import Counter
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from agent_runs import sample, write_log
 from steelyard.errors import DataError
 from steelyard.tasks.data_config import DataConfig
 from steelyard.tasks.item import Item
@@ -115,35 +115,8 @@ def _run(item: Item) -> Transcript:
     return item.transcript
 
 
-def _log(tmp_path: Path, samples: list[dict[str, Any]], name: str = "own.json") -> Path:
-    """A log of our own, in Inspect's JSON form."""
-    body = {
-        "version": 2,
-        "status": "success",
-        "eval": {
-            "created": "2026-01-01T00:00:00+00:00",
-            "task": "own",
-            "dataset": {},
-            "model": "mockllm/model",
-            "config": {},
-            "eval_id": "e",
-            "run_id": "r",
-            "task_id": "t",
-        },
-        "samples": samples,
-    }
-    path = tmp_path / name
-    path.write_text(json.dumps(body), "utf-8")
-    return path
-
-
-def _sample(**more: Any) -> dict[str, Any]:
-    said = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "done"}]
-    return {"id": "s", "epoch": 1, "input": "hi", "target": "", "messages": said, **more}
-
-
 def test_epochs_are_runs_of_one_sample_and_share_its_cluster(tmp_path: Path) -> None:
-    path = _log(tmp_path, [_sample(), _sample(epoch=2)])
+    path = write_log(tmp_path / "own.json", [sample(), sample(epoch=2)])
     items = items_of(path)
     assert [(item.id, item.cluster, _run(item).epoch) for item in items] == [
         ("s/1", "s", 1),
@@ -167,7 +140,9 @@ def test_a_score_keeps_its_history_and_nan_is_unscored(tmp_path: Path) -> None:
             },
         ],
     }
-    text = _log(tmp_path, [_sample(scores={"grader": edited, "other": {"value": "NAN"}})]).read_text()
+    text = write_log(
+        tmp_path / "own.json", [sample(scores={"grader": edited, "other": {"value": "NAN"}})]
+    ).read_text()
     path = tmp_path / "nan.json"
     path.write_text(text.replace('"NAN"', "NaN"), "utf-8")
     grader, other = _run(items_of(path)[0]).scores
@@ -183,12 +158,12 @@ def test_a_score_keeps_its_history_and_nan_is_unscored(tmp_path: Path) -> None:
 
 def test_logs_that_hold_nothing_to_judge_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"empty\.json: the log holds no samples \(its status is 'success'\)"):
-        items_of(_log(tmp_path, [], "empty.json"))
+        items_of(write_log(tmp_path / "empty.json", []))
     with pytest.raises(DataError, match=r"silent\.json, sample s: the sample has no messages"):
-        items_of(_log(tmp_path, [_sample(messages=[])], "silent.json"))
+        items_of(write_log(tmp_path / "silent.json", [sample(messages=[])]))
     odd = [{"role": "assistant", "content": [{"type": "hologram", "x": 1}]}]
     with pytest.raises(DataError, match=r"odd\.json: Inspect can not read this log"):
-        items_of(_log(tmp_path, [_sample(messages=odd)], "odd.json"))
+        items_of(write_log(tmp_path / "odd.json", [sample(messages=odd)]))
 
 
 def test_damaged_and_missing_logs_are_refused(tmp_path: Path) -> None:

@@ -49,9 +49,9 @@ def install(example: Path, site: Path) -> None:
         shutil.copy(module, site)
 
 
-def test_the_datasheet_holds_the_plugins_estimate(steelyard, installed: str, tmp_path: Path) -> None:
+def test_the_datasheet_holds_the_plugins_estimate(process, installed: str, tmp_path: Path) -> None:
     measured = ("measure", "-p", "example_probe", "-j", "planted/first", "--out", "run")
-    done = steelyard(*measured, "--full", PYTHONPATH=installed)
+    done = process(*measured, "--full", PYTHONPATH=installed)
     assert done.returncode == 0, done.stderr
     assert "capitals preference" in done.stdout
     rows = json.loads((tmp_path / "run" / "datasheet.json").read_text())["estimates"]

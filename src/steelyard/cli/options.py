@@ -132,7 +132,7 @@ DATA_OPTIONS: tuple[Decorator, ...] = (
         "--data",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="Your items: CSV, TSV, JSONL, JSON, Parquet or XLSX.",
+        help="Your items: CSV, TSV, JSONL, JSON, Parquet, XLSX, Inspect log.",
     ),
     option(
         "--columns",
@@ -143,6 +143,14 @@ DATA_OPTIONS: tuple[Decorator, ...] = (
     option("--adapter", metavar="NAME", help="Public benchmark that it is of, instead of --columns."),
     option("--stratify", metavar="COLUMN", help="Column whose values are the strata."),
     option("--sample", type=whole(1), metavar="N", help="Rows to draw, spread over the strata [all]."),
+    option("--where", metavar="MAP", help="Rows to keep, by what a column holds: epoch=1."),
+    option(
+        "--preprocess",
+        multiple=True,
+        metavar="NAME",
+        help="What to take out of agents' runs: drop_system, …; may be repeated.",
+    ),
+    option("--failing", type=int, metavar="N", help="Score of an agent's run that fails [the lowest]."),
     option(
         "--rubric",
         type=click.Path(dir_okay=False, path_type=Path),

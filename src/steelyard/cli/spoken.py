@@ -10,7 +10,8 @@ from click.core import ParameterSource
 
 DECIDING = (
     *("study", "judges", "probes", "scale", "profile", "replicates", "seed", "out"),
-    *("data", "columns", "adapter", "stratify", "sample", "rubric", "prompt"),
+    *("data", "columns", "labels", "adapter", "stratify", "sample", "where", "preprocess", "failing"),
+    *("rubric", "prompt", "answers"),
 )
 """Parameters that say what is measured and where it lies; the others say how fast, and what is printed."""
 

@@ -132,6 +132,13 @@ PROBES: Registry[Probe] = Registry(
         "synthetic_ordinal": "steelyard.probes.synthetic_ordinal:SyntheticOrdinal",
         "stochastic_stability": "steelyard.probes.stochastic_stability:StochasticStability",
         "answer_ambiguity": "steelyard.probes.answer_ambiguity:AnswerAmbiguity",
+        "reasoning_rewrite": "steelyard.probes.reasoning_rewrite:ReasoningRewrite",
+        "step_order": "steelyard.probes.step_order:StepOrder",
+        "injected_instruction": "steelyard.probes.injected_instruction:InjectedInstruction",
+        "forged_result": "steelyard.probes.forged_result:ForgedResult",
+        "invented_call": "steelyard.probes.invented_call:InventedCall",
+        "truncated_tail": "steelyard.probes.truncated_tail:TruncatedTail",
+        "evidence_deletion": "steelyard.probes.evidence_deletion:EvidenceDeletion",
         "self_preference": "steelyard.probes.self_preference:SelfPreference",
     },
 )
@@ -175,6 +182,11 @@ def forms_of(probe: Probe) -> tuple[str, ...]:
 def needs_of(probe: Probe) -> str:
     """What a probe needs of the items, in words, where it has a member `needs`; empty where any will do."""
     return getattr(probe, "needs", "")
+
+
+def reads_runs(probe: Probe) -> bool:
+    """True for a probe of transcripts of agents, which has a member `transcripts`."""
+    return getattr(probe, "transcripts", False)
 
 
 def arms_of(probe: Probe) -> tuple[str, ...]:

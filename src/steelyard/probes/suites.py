@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any, TypeAlias
 
 from steelyard.errors import ConfigError, UnknownNameError
-from steelyard.probes.probe import PAIRWISE, PROBES, Probe, forms_of
+from steelyard.probes.probe import PAIRWISE, PROBES, Probe, forms_of, reads_runs
 from steelyard.registry import Spec
 from steelyard.tasks.scale import Ordinal, Scale
 
@@ -62,6 +62,17 @@ _BEYOND = (
     "vacuum",
 )
 
+_AGENTIC = (
+    "reasoning_rewrite",
+    "step_order",
+    "injected_instruction",
+    "forged_result",
+    "invented_call",
+    "truncated_tail",
+    "evidence_deletion",
+    "stochastic_stability",
+)
+
 SUITES = {
     suite.name: suite
     for suite in (
@@ -76,6 +87,11 @@ SUITES = {
             "The same, at the border of the rubric and under typing errors, claims and injections as well?",
             (*_RELIABILITY, *_BEYOND),
             ("synthetic_ordinal", "score_range"),
+        ),
+        Suite(
+            "agentic",
+            "Does the verdict on an agent's run follow what the agent did?",
+            _AGENTIC,
         ),
     )
 }
@@ -113,6 +129,12 @@ def asks_for_scores(given: Iterable[Given], build: Callable[[Spec], Probe] = PRO
     """True where a probe or suite is named that pairs cannot answer; `build` makes a probe of its name."""
     names = [name for one in given for name in _members(_name(one))]
     return any(name in PROBES.names() and PAIRWISE not in forms_of(build(Spec(name))) for name in names)
+
+
+def asks_for_runs(given: Iterable[Given], build: Callable[[Spec], Probe] = PROBES.build) -> bool:
+    """True where a probe or suite of transcripts is named."""
+    names = [name for one in given for name in _members(_name(one))]
+    return any(name in PROBES.names() and reads_runs(build(Spec(name))) for name in names)
 
 
 def _refuse_misspelt(name: str) -> None:

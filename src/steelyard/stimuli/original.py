@@ -7,6 +7,8 @@ from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import scale_name
 from steelyard.tasks.task import Task
+from steelyard.tasks.transcripts.changes import TurnChange, changes
+from steelyard.tasks.transcripts.transcript import Transcript
 
 ORIGINAL = "original"
 """Probe and kind of a stimulus that shows an item as it is."""
@@ -26,6 +28,7 @@ def original_of(item: Item, task: Task) -> Stimulus:
         expectation=reference_of(item),
         lineage=Lineage(parent=item.id, edit="none", author="source"),
         authors=item.authors,
+        transcript=item.transcript,
     )
 
 
@@ -41,8 +44,12 @@ def perturbed(
     labelled: bool = True,
     level: float | None = None,
     author: str = "deterministic edit",
+    transcript: Transcript | None = None,
 ) -> Stimulus:
-    """The item after an edit; `label` is its new reference, `labelled` says whether it has one at all."""
+    """The item after an edit; `label` is its new reference, `labelled` says whether it has one at all.
+
+    `transcript` is the edited run, where the text is its rendering.
+    """
     expectation = reference_of(item) if label is None else Label(label)
     return pointwise_stimulus(
         item,
@@ -54,6 +61,7 @@ def perturbed(
         expectation=expectation if labelled else Unknown(),
         lineage=Lineage(parent=item.id, edit=edit, author=author),
         level=level,
+        transcript=transcript,
     )
 
 
@@ -69,6 +77,7 @@ def pointwise_stimulus(
     lineage: Lineage,
     level: float | None = None,
     authors: tuple[str, ...] | None = None,
+    transcript: Transcript | None = None,
 ) -> Stimulus:
     """One text in the item's place: its request, rubric, cluster and scale."""
     return Stimulus(
@@ -87,7 +96,17 @@ def pointwise_stimulus(
         scale=scale_name(item.scale or task.scale),
         level=level,
         authors=authors,
+        failing=item.failing,
+        transcript=transcript,
+        changes=_changes(item, transcript),
     )
+
+
+def _changes(item: Item, transcript: Transcript | None) -> tuple[TurnChange, ...] | None:
+    """What an edit changed in the item's run; None where nothing was edited."""
+    if item.transcript is None or transcript is None or transcript is item.transcript:
+        return None
+    return changes(item.transcript, transcript)
 
 
 def reference_of(item: Item) -> Expectation:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from steelyard.identity import content_hash, plain
 from steelyard.stimuli.expectation import Expectation, Label, NoPreference, Prefers, Unknown
+from steelyard.tasks.transcripts.changes import TurnChange
+from steelyard.tasks.transcripts.transcript import Transcript
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ RECORDED = "recorded"
 PENDING, ACCEPTED, EDITED, REJECTED = REVIEWS = ("pending", "accepted", "edited", "rejected")
 """States of a stimulus that is looked at before it is judged."""
 
-ADDITIONS = ("instruction", "scale", "level", "authors")
+ADDITIONS = ("instruction", "scale", "level", "authors", "failing", "transcript", "changes")
 """Fields that are left out where they say nothing: pairs have the hash they had without them."""
 
 
@@ -77,6 +79,12 @@ class Stimulus:
     """Strength of a graded edit; the name is the key that the hash is taken of."""
     authors: tuple[str, ...] | None = None
     """Models that wrote the texts, one for each, where that is known; never shown to a judge."""
+    failing: str | None = None
+    """Answer that says that the agent's run breaks the rubric, where that is known."""
+    transcript: Transcript | None = None
+    """The agent's run whose rendering the text is; None where the text is no run."""
+    changes: tuple[TurnChange, ...] | None = None
+    """What an edit changed in the run, message by message; None for a run as it is."""
 
     @cached_property
     def hash(self) -> str:
@@ -91,7 +99,19 @@ class Stimulus:
     @property
     def content(self) -> dict[str, Any]:
         """What the hash is taken of."""
-        return _without_absent(plain(self))
+        return _without_absent({**plain(self._bare), **self._run})
+
+    @property
+    def _bare(self) -> Stimulus:
+        """The stimulus without the structure of a run."""
+        whole = self.transcript is None and self.changes is None
+        return self if whole else replace(self, transcript=None, changes=None)
+
+    @property
+    def _run(self) -> dict[str, Any]:
+        """The run and its changes as JSON has them: absent parts of a message do not enter a hash."""
+        run = {} if self.transcript is None else {"transcript": self.transcript.to_json()}
+        return run if self.changes is None else {**run, "changes": [c.to_json() for c in self.changes]}
 
     @property
     def unit(self) -> str:
@@ -115,7 +135,7 @@ class Stimulus:
 
     def to_json(self) -> dict[str, Any]:
         """A plain mapping, one line of `stimuli.jsonl`."""
-        body = asdict(self)
+        body = {**asdict(self._bare), **self._run}
         body["expectation"] = {"type": type(self.expectation).__name__, **asdict(self.expectation)}
         return _without_absent(body)
 
@@ -131,6 +151,10 @@ class Stimulus:
         review = {"review": body["review"]} if "review" in body else {}
         if "authors" in rest:
             rest["authors"] = tuple(rest["authors"])
+        if "transcript" in rest:
+            rest["transcript"] = Transcript.from_json(rest["transcript"])
+        if "changes" in rest:
+            rest["changes"] = tuple(map(TurnChange.from_json, rest["changes"]))
         return cls(
             **rest,
             texts=tuple(body["texts"]),

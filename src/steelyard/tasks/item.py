@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from steelyard.identity import plain
-from steelyard.tasks.scale import Scale
+from steelyard.tasks.scale import Binary, Scale
 from steelyard.tasks.transcripts.transcript import Transcript
 
-ADDITIONS = ("transcript",)
+ADDITIONS = ("transcript", "failing")
 """Fields that are left out of the content where they say nothing: items have the hash they had without."""
 
 
@@ -43,6 +43,17 @@ class Item:
     """Models that wrote the responses, one for each, where that is known."""
     transcript: Transcript | None = None
     """The agent's run behind the response, which is its rendering; None where the response is a text."""
+
+    failing: str | None = None
+    """Answer on the scale that says that the agent's run breaks the rubric; None where nobody has said."""
+
+    @property
+    def passing(self) -> str | None:
+        """Answer on the scale that says that the run keeps the rubric: the far end from `failing`."""
+        if self.failing is None:
+            return None
+        answers = (self.scale or Binary()).answers
+        return answers[-1] if self.failing == answers[0] else answers[0]
 
     @property
     def content(self) -> dict[str, Any]:

@@ -14,13 +14,15 @@ from steelyard.errors import ConfigError
 
 PAIRWISE_VARIABLES = frozenset({"instruction", "request", "rubric", "reference", "first", "second", "fence"})
 POINTWISE_VARIABLES = frozenset(
-    {"instruction", "request", "rubric", "reference", "response", "low", "high", "fence"}
+    {"instruction", "request", "rubric", "reference", "response", "transcript", "low", "high", "fence"}
 )
 
 PAIRWISE_SHOWN = frozenset({"first", "second"})
 """What a prompt about two texts must show."""
 POINTWISE_SHOWN = frozenset({"response"})
 """What a prompt about one text must show."""
+TRANSCRIPT_SHOWN = frozenset({"transcript"})
+"""Another name of the one text, for prompts about runs of agents."""
 
 FENCE = "====="
 """Mark around each candidate; lengthened only when a value contains it."""

@@ -76,4 +76,5 @@ def _values(asked: Task, shown: Shown) -> Mapping[str, Any]:
         values["first"], values["second"] = shown.texts
         return values
     low, high = (scale.low, scale.high) if isinstance(scale, Ordinal) else (0, 1)
-    return values | {"response": shown.texts[0], "low": low, "high": high}
+    text = shown.texts[0]
+    return values | {"response": text, "transcript": text, "low": low, "high": high}

@@ -74,7 +74,7 @@ class JudgeRun:
         if not batch:
             return
         if self._unreadable is not None:
-            self._give_up(self._unreadable)
+            self.leave(self._unreadable)
             return
         provider = connect(self.judge)
         try:
@@ -84,7 +84,7 @@ class JudgeRun:
                 await self._work(provider, throttle, batch)
                 batch = None if self.stopped.is_set() else next(self._batches, None)
         except SteelyardError as error:
-            self._give_up(error)
+            self.leave(error)
         finally:
             await provider.close()
 
@@ -100,7 +100,7 @@ class JudgeRun:
                 try:
                     await self._settle(provider, throttle, call)
                 except SteelyardError as error:
-                    self._give_up(error)
+                    self.leave(error)
                 finally:
                     queue.end(call)
 
@@ -149,27 +149,27 @@ class JudgeRun:
                         reply = await self._call(provider, trial)
                         hold.spend(reply)
             except PermanentError as error:
-                await self._fail(trial, [*errors, error])
+                await self.lose(trial, [*errors, error])
                 return
             except TransientError as error:
                 errors.append(error)
                 if error.reason == "rate_limited":
                     throttle.refused(error.retry_after)
-                pause = self._pause(len(errors), error)
+                pause = self.pause(len(errors), error)
                 if pause > self.limits.trial_timeout:
-                    await self._fail(trial, errors)
+                    await self.lose(trial, errors)
                     raise UnreachableError(
                         f"{str(error).rstrip('.')}, and the server asks to wait {pause:,.0f} s"
                     ) from error
                 late = asyncio.get_running_loop().time() + pause > deadline
                 if late or len(errors) >= self.limits.attempts:
-                    await self._fail(trial, errors)
+                    await self.lose(trial, errors)
                     self._lose(trial, errors, error, doubtful)
                     return
                 await nap(pause, self.stopped)
             else:
                 throttle.succeeded()
-                await self._keep(trial, reply, len(errors) + 1, hold.spent)
+                await self.keep(trial, reply, len(errors) + 1, hold.spent)
                 return
 
     async def _call(self, provider: Provider, trial: Call) -> Reply:
@@ -186,7 +186,8 @@ class JudgeRun:
         except Exception as error:
             raise PermanentError("internal_error", f"{type(error).__name__}: {error}") from error
 
-    async def _keep(self, trial: Call, reply: Reply, attempts: int, dollars: float) -> None:
+    async def keep(self, trial: Call, reply: Reply, attempts: int, dollars: float) -> None:
+        """Put a reply on disk, then count it."""
         await self.control.store.save_reply(trial, reply, attempts)
         self._count(trial, reply, dollars)
 
@@ -197,14 +198,15 @@ class JudgeRun:
         self.control.replied(self.judge, dollars, verdict)
         error = self._pilot.hear(trial, reply, verdict)
         if error is not None:
-            self._give_up(error)
+            self.leave(error)
 
-    async def _fail(self, trial: Call, errors: list[CallError]) -> None:
+    async def lose(self, trial: Call, errors: list[CallError]) -> None:
+        """Put a failure on disk, then count it."""
         last = errors[-1]
         await self.control.store.save_failure(trial, last.reason, str(last), len(errors))
         self.control.failed(self.judge, last.reason)
 
-    def _pause(self, tries: int, error: TransientError) -> float:
+    def pause(self, tries: int, error: TransientError) -> float:
         """Exponential backoff with jitter; a server's own wish counts in full."""
         longest = min(self.limits.longest_backoff, self.limits.backoff * 2.0 ** (tries - 1))
         return max(error.retry_after or 0.0, longest * (0.5 + self._jitter.random() / 2))
@@ -213,11 +215,11 @@ class JudgeRun:
         """Count a call that used up its tries, and leave a server that is not there or answers nothing."""
         hopeless = self._patience.lost(trial, last, doubtful)
         if all(error.reason == "unreachable" for error in errors):
-            self._give_up(UnreachableError(str(last)))
+            self.leave(UnreachableError(str(last)))
         elif hopeless is not None:
-            self._give_up(hopeless)
+            self.leave(hopeless)
 
-    def _give_up(self, error: SteelyardError) -> None:
+    def leave(self, error: SteelyardError) -> None:
         """Leave this judge, once."""
         if self.stopped.is_set():
             return

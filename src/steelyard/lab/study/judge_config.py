@@ -52,16 +52,24 @@ def parse_judge(
     prompt: Path | None = None,
     answers: str | None = None,
     known: Mapping[str, Judge] | None = None,
+    transcripts: bool = False,
 ) -> Judge:
     """Build a Judge; paths are relative to `folder`; `arms` are protocols that probes ask for.
 
     `prompt` is the template of a judge that is prompted and brings none of its own, `answers` its map;
-    `known` are judges that others can be made of by their names.
+    `known` are judges that others can be made of by their names; `transcripts` says that runs are judged.
     """
     made = MadeJudge.of(given)
     if made is not None:
         member = partial(
-            parse_judge, folder=folder, scale=scale, arms=arms, prompt=prompt, answers=answers, known=known
+            parse_judge,
+            folder=folder,
+            scale=scale,
+            arms=arms,
+            prompt=prompt,
+            answers=answers,
+            known=known,
+            transcripts=transcripts,
         )
         return made.judge(member, known or {}, scale)
     where, common = place_of(given), JudgeConfig.model_fields
@@ -82,7 +90,7 @@ def parse_judge(
         config = config.model_copy(update={"answers": answers})
     provider, _, model = config.model.partition("/")
     options = traits.completed(model, options)
-    maker = ProtocolMaker(traits, options, scale, folder, where)
+    maker = ProtocolMaker(traits, options, scale, folder, where, transcripts)
     return Judge(
         name=config.name or config.model,
         provider=provider,

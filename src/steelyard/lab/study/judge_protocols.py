@@ -18,13 +18,22 @@ from steelyard.registry import Spec
 from steelyard.tasks.scale import Pairwise, Scale
 from steelyard.trials.answer_form import answer_form
 from steelyard.trials.brace_template import as_jinja
-from steelyard.trials.builtin_prompts import GRADED, NAMED_USER, PAPER_SYSTEM, PAPER_USER
+from steelyard.trials.builtin_prompts import (
+    GRADED,
+    NAMED_USER,
+    PAPER_SYSTEM,
+    PAPER_USER,
+    POINTWISE_USER,
+    TRANSCRIPT_SYSTEM,
+    TRANSCRIPT_USER,
+)
 from steelyard.trials.judge import Protocol
 from steelyard.trials.prompt import (
     PAIRWISE_SHOWN,
     PAIRWISE_VARIABLES,
     POINTWISE_SHOWN,
     POINTWISE_VARIABLES,
+    TRANSCRIPT_SHOWN,
     PromptTemplate,
 )
 from steelyard.validation import Expected, checked, shown
@@ -54,11 +63,6 @@ class ProtocolConfig(BaseModel):
         """True where the question is put in other words."""
         return self.prompt is not None or self.system is not None
 
-    @property
-    def silent(self) -> bool:
-        """True where nothing is changed."""
-        return not self.asks_anew and self.reader is None and self.answers is None
-
 
 @dataclass(frozen=True)
 class ProtocolMaker:
@@ -74,6 +78,8 @@ class ProtocolMaker:
     """Where files with prompts are."""
     where: str
     """The judge, for messages."""
+    transcripts: bool = False
+    """It reads runs of agents."""
 
     def protocols(
         self, own: ProtocolConfig, others: Mapping[str, Any], arms: Collection[str]
@@ -103,6 +109,7 @@ class ProtocolMaker:
         """What the provider gives: of its tie instructions the usual ones and those that are asked for."""
         try:
             every = self.traits.protocols(self.scale, self.options)
+            every = _about_runs(every) if self.transcripts else every
         except ConfigError as error:
             raise ConfigError(f"{self.where}: {error}") from error
         graded = [*USUAL, *(name for name in GRADED if name in arms and name not in USUAL)]
@@ -151,7 +158,7 @@ class ProtocolMaker:
         texts = [text for text in (protocol.system, protocol.user) if text]
         named = frozenset[str]().union(*(PromptTemplate(text, where).check(allowed) for text in texts))
         hidden = sorted((PAIRWISE_SHOWN if pairwise else POINTWISE_SHOWN) - named)
-        if texts and hidden:
+        if texts and hidden and not (named & TRANSCRIPT_SHOWN):
             raise ConfigError(
                 f"{where}: the prompt does not show the judge {{{{ {hidden[0]} }}}}, and what it has not "
                 "seen it can not judge; add it."
@@ -192,6 +199,16 @@ def _in_the_papers_words(protocols: Mapping[str, Protocol]) -> dict[str, Protoco
         name: replace(protocols[name], user=user, system=PAPER_SYSTEM)
         for name, user in PAPER_USER.items()
         if name in protocols
+    }
+
+
+def _about_runs(protocols: Mapping[str, Protocol]) -> dict[str, Protocol]:
+    """The built-in prompt of single texts in words for runs of agents; any other prompt stays."""
+    return {
+        name: replace(protocol, user=TRANSCRIPT_USER, system=TRANSCRIPT_SYSTEM)
+        if protocol.user == POINTWISE_USER
+        else protocol
+        for name, protocol in protocols.items()
     }
 
 

@@ -1,10 +1,11 @@
-"""Studies of single texts on the built-in pack."""
+"""Studies of single texts on the built-in pack, and of runs on the built-in runs of agents."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 
 from steelyard.errors import ConfigError
+from steelyard.tasks.agent_pack import agent_pack
 from steelyard.tasks.item import Item
 from steelyard.tasks.pack import pack, pack_item, pack_items
 from steelyard.tasks.scale import Binary, Scale, scale_name
@@ -18,6 +19,16 @@ PACK_ITEMS = {"quick": 8, "standard": 24, "full": None}
 def pack_scales() -> tuple[Scale, ...]:
     """Every scale of the pack, by name."""
     return tuple(sorted({task.scale for task in pack()}, key=scale_name))
+
+
+RUNS = {"quick": 6, "standard": 10, "full": None}
+"""Runs of agents per profile; None is all of them."""
+
+
+def runs_draw(profile: str, seed: int) -> tuple[Item, ...]:
+    """Built-in runs of agents, as many that pass as fail."""
+    items = [run.item for run in agent_pack()]
+    return tuple(draw(items, RUNS[profile], seed, name=lambda item: item.id, stratum=lambda item: item.label))
 
 
 def pack_task(scale: Scale | None) -> Task:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,21 +16,22 @@ from steelyard.errors import ConfigError
 from steelyard.lab.study.data_source import data_source
 from steelyard.lab.study.judge_config import parse_judge
 from steelyard.lab.study.made_judges import MadeJudge, with_known_names
-from steelyard.lab.study.pack_study import pack_draw
+from steelyard.lab.study.pack_study import pack_draw, runs_draw
 from steelyard.lab.study.probe_kit import ProbeKit
 from steelyard.lab.study.reference import check_reference, foretold
 from steelyard.lab.study.role_config import parse_roles
 from steelyard.lab.study.study import Study
 from steelyard.lab.study.study_probes import (
     DEFAULT_PROBES,
+    RUN_PROBES,
     default_probes,
     probe_specs,
     without_idle,
     without_unwritten,
 )
-from steelyard.lab.study.task_config import TaskConfig, parse_task, question
+from steelyard.lab.study.task_config import TaskConfig, failing_answer, parse_task, question
 from steelyard.probes.probe import POINTWISE, arms_of, form_of
-from steelyard.probes.suites import asks_for_scores, expanded, named_probes
+from steelyard.probes.suites import asks_for_runs, asks_for_scores, expanded, named_probes
 from steelyard.providers.house_judges import DEFAULT_JUDGES, SCORE_JUDGES, baseline_judges
 from steelyard.providers.provider import connect
 from steelyard.tasks.data_config import DataConfig, parse_data
@@ -96,13 +97,24 @@ def build_study(
     """
     named = named_probes(config.probes) if "probes" in config.model_fields_set else set()
     kit = ProbeKit()
-    task = question(config.task, config.data, scores=asks_for_scores(config.probes, kit.build))
-    config = _with_defaults(config, task)
-    items, undrawn = _items(config, folder, task)
+    runs = config.data is None and asks_for_runs(config.probes, kit.build)
+    scores = asks_for_scores(config.probes, kit.build)
+    task = question(config.task, config.data, scores=scores, runs=runs)
+    items, undrawn = _items(config, folder, task, runs)
+    of_runs = any(item.transcript is not None for item in items)
+    config = _with_defaults(config, task, of_runs)
     scales = {task.scale, *(item.scale or task.scale for item in items)}
     probes = probe_specs(expanded(config.probes, scales, packed=config.data is None), kit)
     arms = {arm for spec in probes for arm in arms_of(kit.build(spec))}
-    parse = partial(parse_judge, folder=folder, scale=task.scale, arms=arms, prompt=prompt, answers=answers)
+    parse = partial(
+        parse_judge,
+        folder=folder,
+        scale=task.scale,
+        arms=arms,
+        prompt=prompt,
+        answers=answers,
+        transcripts=of_runs,
+    )
     judges = _distinct(_judges(config.judges, parse), config.judges)
     for asked in (one for judge in judges for one in judge.asked):
         connect(asked)  # refuses wrong models and options before anything is written
@@ -118,7 +130,7 @@ def build_study(
         task,
         items,
         undrawn=undrawn,
-        notes=tuple(empty_strata(items, undrawn)),
+        notes=(*empty_strata(items, undrawn), *_failing_note(config, items)),
         source=None if config.data is None else data_source(config.data, folder),
         reference=_reference(config),
         writers=_writers(config),
@@ -143,13 +155,35 @@ def _writers(config: StudyConfig) -> dict[str, Any] | None:
     return None if config.author is None else parse_roles(config.author, config.validator).settings()
 
 
-def _items(config: StudyConfig, folder: Path, task: Task) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
-    """What is judged: rows of the user's data, items of the pack for scores, or nothing; then other rows."""
+def _items(
+    config: StudyConfig, folder: Path, task: Task, runs: bool
+) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
+    """What is judged: rows of the user's data, built-in runs or texts, or nothing; then other rows."""
     if config.data is not None:
-        return config.data.parted(folder, task.scale, config.seed)
+        failing = failing_answer(config.task, task.scale)
+        chosen, others = config.data.parted(folder, task.scale, config.seed)
+        return _outcomes(chosen, failing), _outcomes(others, failing)
+    if runs:
+        return runs_draw(config.profile, config.seed), ()
     if form_of(task) == POINTWISE:
         return pack_draw(config.task.parsed_scale(), config.profile, config.seed), ()
     return (), ()
+
+
+def _outcomes(items: Iterable[Item], failing: str) -> tuple[Item, ...]:
+    """Runs of agents with the answer that failing ones get; other items as they are."""
+    return tuple(replace(item, failing=failing) if item.transcript is not None else item for item in items)
+
+
+def _failing_note(config: StudyConfig, items: Iterable[Item]) -> Iterator[str]:
+    """Which answer is taken for a failing run, where nobody has said it of a user's own runs."""
+    failing = {item.failing for item in items if item.failing is not None}
+    if config.data is not None and config.task.failing is None and failing:
+        [answer] = failing
+        yield (
+            f"a run that scores {answer} is taken for one that breaks the rubric; where another answer says "
+            "so, name it: failing under task, or --failing."
+        )
 
 
 def _check_rubric(study: Study) -> None:
@@ -165,12 +199,12 @@ def _check_rubric(study: Study) -> None:
             )
 
 
-def _with_defaults(config: StudyConfig, task: Task) -> StudyConfig:
+def _with_defaults(config: StudyConfig, task: Task, of_runs: bool) -> StudyConfig:
     """What was not said follows from what is measured."""
     data = config.data is not None
-    defaults: dict[str, Any] = {"probes": list(default_probes(task, data))}
+    defaults: dict[str, Any] = {"probes": list(RUN_PROBES if of_runs else default_probes(task, data))}
     if form_of(task) == POINTWISE:
-        defaults |= {"judges": list(SCORE_JUDGES), "name": "pack"}
+        defaults |= {"judges": list(SCORE_JUDGES), "name": "agents" if of_runs else "pack"}
     if config.data is not None:
         defaults["name"] = (
             re.sub(r"[^A-Za-z0-9._-]+", "-", Path(config.data.path).stem).strip("-._") or "data"

@@ -25,6 +25,8 @@ PAIR_DATA_PROBES = ("position",)
 """Probes on pairs of the user."""
 SCORE_DATA_PROBES = ("reliability",)
 """Probes on single texts of the user."""
+RUN_PROBES = ("agentic",)
+"""Probes on runs of agents."""
 
 
 def default_probes(task: Task, data: bool) -> tuple[str, ...]:

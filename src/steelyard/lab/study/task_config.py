@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from steelyard.errors import ConfigError
 from steelyard.lab.study.pack_study import pack_task
+from steelyard.tasks.agent_pack import AGENT_TASK
 from steelyard.tasks.data_config import DataConfig
 from steelyard.tasks.scale import Pairwise, Scale, parse_scale, scale_name
 from steelyard.tasks.task import CHECKLIST_TASK, Task
@@ -40,6 +41,8 @@ class TaskConfig(BaseModel):
         Expected("binary, pairwise, a range such as 1-6, or {ordinal: [1, 6]}"),
     ] = None
     """`binary`, `pairwise`, a range such as `1-6`, or `{ordinal: [1, 6]}`."""
+    failing: int | None = None
+    """Answer of an agent's run that breaks the rubric; the lowest where it is not said."""
 
     def parsed_scale(self) -> Scale | None:
         """The scale, where one is named."""
@@ -84,12 +87,13 @@ def read_part(value: str | Path, folder: Path, where: str) -> str:
     return text
 
 
-def question(given: TaskConfig, data: DataConfig | None, *, scores: bool = False) -> Task:
+def question(given: TaskConfig, data: DataConfig | None, *, scores: bool = False, runs: bool = False) -> Task:
     """The task of a study: what is said goes before what the data or the built-in items bring.
 
-    `scores` says that the probes ask for single texts, whether or not a scale is named.
+    `scores` says that the probes ask for single texts, whether or not a scale is named, `runs` that they ask
+    for runs of agents.
     """
-    base = _builtin(given, scores) if data is None else _base(given.parsed_scale(), data)
+    base = _builtin(given, scores, runs) if data is None else _base(given.parsed_scale(), data)
     return replace(
         base, instruction=given.instruction or base.instruction, rubric=given.rubric or base.rubric
     )
@@ -112,9 +116,11 @@ def _base(scale: Scale | None, data: DataConfig) -> Task:
     return adapted
 
 
-def _builtin(given: TaskConfig, scores: bool) -> Task:
-    """Pairs of the catalogue, or the pack for scores, whose items bring questions of their own."""
+def _builtin(given: TaskConfig, scores: bool, runs: bool) -> Task:
+    """Pairs of the catalogue, or the pack for scores, whose items bring questions of their own; or runs."""
     scale = given.parsed_scale()
+    if runs:
+        return _of_runs(given, scale)
     if isinstance(scale, Pairwise) or (scale is None and not scores):
         return CHECKLIST_TASK
     for part in ("instruction", "rubric"):
@@ -124,3 +130,31 @@ def _builtin(given: TaskConfig, scores: bool) -> Task:
                 f"or leave the {part} out."
             )
     return pack_task(scale)
+
+
+def _of_runs(given: TaskConfig, scale: Scale | None) -> Task:
+    """The question of the built-in runs, whose labels rest on its rubric and its scale."""
+    for part in ("instruction", "rubric", "failing"):
+        if getattr(given, part) is not None:
+            raise ConfigError(
+                f"task.{part}: found one beside the built-in runs of agents, which have their own; give data "
+                f"as well, or leave the {part} out."
+            )
+    if scale not in (None, AGENT_TASK.scale):
+        raise ConfigError(
+            f"scale {scale_name(scale)!r}: the built-in runs of agents are judged on "
+            f"{scale_name(AGENT_TASK.scale)!r}; leave the scale out, or give data of your own."
+        )
+    return AGENT_TASK
+
+
+def failing_answer(given: TaskConfig, scale: Scale) -> str:
+    """The answer that a failing run gets: as said, else the lowest of the scale."""
+    low, high = scale.answers[0], scale.answers[-1]
+    answer = low if given.failing is None else str(given.failing)
+    if answer not in (low, high):
+        raise ConfigError(
+            f"task.failing: found {answer}, expected {low} or {high}, an end of the scale "
+            f"{scale_name(scale)!r}: the answer of a run that breaks the rubric."
+        )
+    return answer

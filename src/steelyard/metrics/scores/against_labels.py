@@ -121,9 +121,8 @@ _ENDS: dict[Metric, Ends] = {
     COMPRESSION: POSITIVE,
 }
 """Ends of a figure's range, where they are not those of agreement."""
-_FROM_CHANCE = (KAPPA, QWK)
-"""Figures that are 0 where every label is the same, whoever the judge is."""
-_LABELS, _SCORES = -1, -2
+_NOTHING_OF_ONE_LABEL = (KAPPA, QWK)
+"""Figures that are 0 or undefined where all labels are alike, whoever the judge is."""
 _CHANCE = {BALANCED_ACCURACY: 0.5, MAE: None, BIAS: None, COMPRESSION: None}
 _NOTES = {
     KRIPPENDORFF_ALPHA: "ordinal distances, judge and label as two raters",
@@ -176,15 +175,14 @@ def _figures(
 def _figure(
     heading: Heading, metric: Metric, formula: Formula, sums: Sums, values: Floats, lacking: str
 ) -> Estimate:
-    reason = _why(metric, sums) if len(sums.rows) else lacking
-    if metric in _FROM_CHANCE and sums.n_calls and _constant(sums, _LABELS):
-        return heading.undefined(metric, reason, "call", sums.rows.lost())
+    if metric in _NOTHING_OF_ONE_LABEL and sums.n_calls and np.count_nonzero(sums.table.sum((0, 2))) < 2:
+        return heading.undefined(metric, _why(metric, sums), "call", sums.rows.lost())
     estimate = resampled(
         heading,
         metric,
         sums,
         lambda table: formula(table, values),
-        reason=reason,
+        reason=_why(metric, sums) if len(sums.rows) else lacking,
         ends=_ENDS.get(metric, AGREEMENT),
         bounds=_bounds(metric, sums),
         chance=_CHANCE.get(metric, 0.0),
@@ -215,15 +213,11 @@ def _why(metric: Metric, sums: Sums) -> str:
     """Why a figure is undefined."""
     if not sums.n_calls:
         return NOT_SCORED
-    labels, given = _constant(sums, _LABELS), _constant(sums, _SCORES)
-    if labels and given and metric in (*_FROM_CHANCE, KRIPPENDORFF_ALPHA):
+    table = sums.table.sum(0)
+    constant = [np.count_nonzero(table.sum(axis)) < 2 for axis in (-1, -2)]
+    if all(constant) and metric in (KAPPA, QWK, KRIPPENDORFF_ALPHA):
         return AGREE_CONSTANT
-    return CONSTANT_LABELS if labels else CONSTANT_SCORES
-
-
-def _constant(sums: Sums, side: int) -> bool:
-    """Whether the labels, or the scores, are all the same."""
-    return int(np.count_nonzero(sums.table.sum(0).sum(side))) < 2
+    return CONSTANT_LABELS if constant[0] else CONSTANT_SCORES
 
 
 def _bounds(metric: Metric, sums: Sums) -> Span | None:

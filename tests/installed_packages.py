@@ -1,0 +1,64 @@
+"""Packages that are installed for one command, in this process."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from steelyard.datasheet.words.glossary import declared
+from steelyard.lab.decide.decision_rule import decidable
+from steelyard.probes.catalogue import installed
+from steelyard.registry import Registry
+
+FROM_PACKAGES = (declared, decidable, installed)
+"""What is gathered once for a process, from all packages that it finds."""
+
+
+@contextmanager
+def packages(path: str) -> Iterator[None]:
+    """The packages of these folders are found by their entry points; afterwards none is left."""
+    folders = [folder for folder in path.split(os.pathsep) if folder]
+    kept = {id(registry): _state(registry) for registry in _registries()}
+    sys.path[:0] = folders
+    _forget(folders)
+    for registry in _registries():
+        registry._searched = False
+    try:
+        yield
+    finally:
+        del sys.path[: len(folders)]
+        _forget(folders)
+        for registry in _registries():
+            builtin = {name: registry._lazy[name] for name in registry._builtin}
+            fresh = {"_lazy": builtin, "_factories": {}, "_searched": False}
+            vars(registry).update(kept.get(id(registry), fresh))
+
+
+def _registries() -> list[Registry[Any]]:
+    return [thing for thing in gc.get_objects() if isinstance(thing, Registry)]
+
+
+def _state(registry: Registry[Any]) -> dict[str, Any]:
+    return {
+        "_lazy": dict(registry._lazy),
+        "_factories": dict(registry._factories),
+        "_searched": registry._searched,
+    }
+
+
+def _forget(folders: list[str]) -> None:
+    """Modules of the folders, and whatever was gathered from packages."""
+    importlib.invalidate_caches()
+    for gathered in FROM_PACKAGES:
+        gathered.cache_clear()
+    places = [Path(folder).resolve() for folder in folders]
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if file and any(Path(file).resolve().is_relative_to(place) for place in places):
+            del sys.modules[name]
