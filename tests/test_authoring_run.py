@@ -246,7 +246,7 @@ def test_judges_and_authors_share_one_budget(tmp_path: Path) -> None:
         # 100 + 5 tokens each: 4 texts at the stated $3 and $20 a million, 4 grades of gpt-4o-mini (0.15, 0.6)
         written = 4 * (300e-6 + 100e-6) + 4 * (15e-6 + 3e-6)
         with folder.store() as store:
-            assert authoring_cost(store).spending.dollars == pytest.approx(written)
+            assert authoring_cost(store).dollars == pytest.approx(written)
         tight = replace(QUICK, budget=written + 1e-6)
         stopped = measure(replace(study, authored=made.stimuli), folder, tight)
         assert "the budget of" in str(stopped.errors[0])

@@ -72,20 +72,6 @@ def test_every_limit_says_a_direction_and_it_is_the_side_that_keeps_it() -> None
             assert metric.better == (HIGH if metric.limit.side == "min" else LOW)
 
 
-def test_what_was_shown_by_pairs_of_few_clusters_is_told_of_these_clusters() -> None:
-    few = row("accuracy", 0.9, 0.8, n_clusters=2, flipped="pairs", p=0.001)
-    assert told(few) == [
-        "A is better in accuracy (0.90 against 0.80, by 0.10 [0.05, 0.15], on these 2 clusters only)."
-    ]
-    one = row("tie_rate", 0.1, 0.5, n_clusters=1, flipped="pairs", p=0.001)
-    assert told(one)[1].endswith("(A 0.10, B 0.50, on this 1 cluster only).")
-    assert "only" not in told(replace(few, flipped="clusters", n_clusters=6))[0]
-    sides = Side("a", "m/a", "d", ""), Side("b", "m/b", "d", "")
-    sheet = ComparisonSheet(*sides, "content", 0.1, "0", (few, one), p=0.001)
-    assert sheet.verdict() == "The judges differ on these clusters: p = 0.001 over all figures together."
-    assert "on these clusters" not in replace(sheet, rows=(few, replace(one, flipped="clusters"))).verdict()
-
-
 def test_the_answer_comes_first_with_the_better_share_first() -> None:
     assert told(row("accuracy", 0.97, 0.81)) == [
         "A is better in accuracy (0.97 against 0.81, by 0.16 [0.11, 0.21])."
@@ -171,3 +157,14 @@ def test_a_comparison_begins_with_its_answer_also_in_json() -> None:
     assert replace(sheet, rows=()).answer() == []
     long = replace(sheet, first=replace(sides[0], judge="x" * 40))
     assert long.answer()[0].startswith("B is better in “reacts to nothing”")
+
+
+def test_what_few_clusters_show_is_told_of_these_alone() -> None:
+    """Fewer than six clusters: signs of pairs were flipped, and no judge is called better."""
+    few = row("dark_current", 0.5, 0.1, probe="vacuum", flipped="pairs", n_clusters=2)
+    first, second, *_ = told(few)
+    assert first == "Neither is shown to be better."
+    assert second == (
+        "In these 2 clusters alone, which say nothing of others, differ “reacts to nothing” "
+        "(dark current; A 0.50, B 0.10)."
+    )

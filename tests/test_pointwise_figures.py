@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 from statsmodels.stats import inter_rater
 
 from scores import Answer, call, calls, repeats
-from steelyard.lab.gate.policy import parse_policy
-from steelyard.lab.gate.ruling import check
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.run.cost import cost_estimates
@@ -407,19 +405,6 @@ def test_a_constant_judge_has_no_correlation() -> None:
     assert figures["compression"].value == 0.0
     same = named(ordinal_figures(HEADING, collect_scores(calls([1, 2, 3], [3, 3, 3], scale="1-6"))))
     assert same["pearson"].note == same["compression"].note == "every item has the same label"
-    assert (same["qwk"].value, same["qwk"].intervals, same["qwk"].note) == (None, (), same["pearson"].note)
-
-
-def test_agreement_beyond_chance_of_one_label_is_no_figure() -> None:
-    # 133 of 150 right: the formula gives 0 for this judge and for every other one.
-    scores = collect_scores(calls([1] * 133 + [0] * 17, [1] * 150))
-    figures = named(binary_figures(HEADING, scores))
-    assert (figures["kappa"].value, figures["kappa"].note) == (None, "every item has the same label")
-    assert (figures["kappa"].intervals, figures["kappa"].finding) == ((), None)
-    rule = parse_policy({"kappa": {"min": 0.2}}, "policy.yaml").rules[0]
-    assert check(rule, figures["kappa"]).result == "INCONCLUSIVE"
-    # AC1 goes on: chance 2·.9433·.0567 = .1069, (.8867 − .1069)/(1 − .1069).
-    assert figures["gwet_ac1"].value == pytest.approx(0.8731, abs=1e-4)
 
 
 def test_mean_errors_are_bounded_over_lost_calls() -> None:

@@ -54,20 +54,12 @@ def plain(text: str, style: str = "") -> Text:
     return Text(visible(text), style)
 
 
-def calls_made(sitting: Sitting) -> str:
-    """What the sitting took."""
-    spent = _spent(sitting.dollars, sitting.spending.uncounted)
+def calls_made(sitting: Sitting, *, estimated: bool = False) -> str:
+    """What the sitting took; `estimated` where some of its tokens no server counted."""
+    about = "about " if estimated else ""
+    spent = f", {about}${sitting.dollars:.4f} spent in all" if sitting.dollars else ""
     if sitting.calls:
         return f"{counted(sitting.calls, 'call')} in this sitting{spent}."
     if sitting.failed or sitting.stopped:
         return f"No call of this sitting was answered{spent}."
     return "No calls: every trial was answered before."
-
-
-def _spent(dollars: float, uncounted: int) -> str:
-    """`, $0.0120 spent in all`, or what it will be about where servers count no tokens."""
-    if not dollars:
-        return ""
-    if not uncounted:
-        return f", ${dollars:.4f} spent in all"
-    return f", about ${dollars:.4f} spent in all (tokens of {counted(uncounted, 'call')} are not reported)"

@@ -1,8 +1,7 @@
 """Which of two judges is better, and in what: the sentences that a comparison begins with.
 
 A difference counts where its corrected test shows it; which way is better, the metric says. Where none
-says so, a difference is told without a winner. A test that flipped pairs, for want of clusters, speaks of
-these clusters only, and so does the sentence.
+says so, a difference is told without a winner.
 """
 
 from __future__ import annotations
@@ -39,18 +38,22 @@ class Answer:
     """Figures that differ by less than the margin, if at all."""
     open: tuple[Comparison, ...]
     """Figures that these units do not decide."""
+    here: tuple[Comparison, ...] = ()
+    """Figures that differ in so few clusters that nothing is known of others."""
 
     @classmethod
     def of(cls, rows: Iterable[Comparison]) -> Answer:
         """Sort the figures that have a difference, main ones first."""
         known = main_first(row for row in rows if row.difference is not None)
-        different = [row for row in known if row.differs]
+        here = tuple(row for row in known if row.differs and row.flipped == PAIRS)
+        different = [row for row in known if row.differs and row not in here]
         return cls(
             tuple(row for row in different if winner(row) == "A"),
             tuple(row for row in different if winner(row) == "B"),
             tuple(row for row in different if winner(row) is None),
             tuple(row for row in known if row.finding == CLEAR and not row.differs),
             tuple(row for row in known if row.finding == UNDERPOWERED and not row.differs),
+            here,
         )
 
     def sentences(self, first: str, second: str, margin: float) -> Iterator[str]:
@@ -63,6 +66,10 @@ class Answer:
             yield f"{better[0]}."
         else:
             yield "Neither is shown to be better."
+        if self.here:
+            clusters = counted(max(row.n_clusters for row in self.here), "cluster")
+            differ = _listed(self.here, _both)
+            yield f"In these {clusters} alone, which say nothing of others, differ {differ}."
         if self.neither:
             yield f"They also differ in {_listed(self.neither, _both)}."
         if self.alike:
@@ -119,7 +126,7 @@ def _gain(row: Comparison) -> str:
     ends = [row.second, row.first] if winner(row) == "B" else [row.first, row.second]
     better, worse = (numbers.decimal(end or 0.0) for end in ends)
     by = numbers.decimal(abs(row.difference or 0.0))
-    return _quoted(row, f"{better} against {worse}, by {by} {_turned(row)}{_reach(row)}")
+    return _quoted(row, f"{better} against {worse}, by {by} {_turned(row)}")
 
 
 def _turned(row: Comparison) -> str:
@@ -131,14 +138,7 @@ def _turned(row: Comparison) -> str:
 
 def _both(row: Comparison) -> str:
     shares = (numbers.decimal(end or 0.0) for end in (row.first, row.second))
-    return _quoted(row, f"A {', B '.join(shares)}{_reach(row)}")
-
-
-def _reach(row: Comparison) -> str:
-    """What the difference was shown on, where it holds for nothing else."""
-    if row.flipped != PAIRS:
-        return ""
-    return f", on {'this' if row.n_clusters == 1 else 'these'} {counted(row.n_clusters, 'cluster')} only"
+    return _quoted(row, f"A {', B '.join(shares)}")
 
 
 def _undecided(row: Comparison) -> str:

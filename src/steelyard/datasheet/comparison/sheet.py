@@ -14,7 +14,6 @@ from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.comparison.units import Dropped
 from steelyard.metrics.faults import Fault
 from steelyard.metrics.stats.power import ALPHA
-from steelyard.metrics.stats.significance import PAIRS
 from steelyard.wording import counted
 
 LONG_NAME = 32
@@ -137,9 +136,7 @@ class ComparisonSheet:
         if self.p is None or self.p > ALPHA:
             return f"No difference between the judges is shown by all figures together (p = {p})."
         where = "" if any(row.differs for row in self.rows) else "; no single figure says where"
-        few = all(row.flipped == PAIRS for row in self.rows if row.p is not None)
-        on = " on these clusters" if few else ""
-        return f"The judges differ{on}: p = {p} over all figures together{where}."
+        return f"The judges differ: p = {p} over all figures together{where}."
 
 
 def _visible(side: Side) -> Side:

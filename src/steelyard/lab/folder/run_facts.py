@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from steelyard.lab.run.budget import Spending, cost, uncounted
+from steelyard.lab.run.budget import cost
 from steelyard.lab.run.planner import Plan
-from steelyard.lab.run.prices import price_of
+from steelyard.lab.run.prices import Price, price_of
 from steelyard.lab.run.record import Record
-from steelyard.lab.run.spending import AuthoringCost, money
+from steelyard.lab.run.spending import AuthoringCost
 from steelyard.store.replies import StoredReply
-from steelyard.trials.reply import Usage
 from steelyard.trials.trial import Trial
 
 REFUSABLE = ("temperature", "seed", "logprobs")
@@ -27,34 +28,44 @@ def run_facts(plan: Plan, record: Record) -> dict[str, Any]:
     latencies = sorted(stored.reply.latency_ms for _, stored in measured)
     prices = {one.name: price_of(one) for judge in plan.study.judges for one in judge.asked}
     coverage = record.coverage(plan.trials)
-    spending = Spending(
-        sum(cost(prices[t.judge.name], t, stored.reply) for t, stored in measured),
-        sum(uncounted(prices[t.judge.name], stored.reply) for t, stored in measured),
-    )
     return {
         "started": _clock(times[0]) if times else None,
         "finished": _clock(times[-1]) if times and not coverage.headline.partial else None,
         **coverage.to_json(),
         "latency_ms": {"p50": quantile(latencies, 0.5), "p95": quantile(latencies, 0.95)},
         "calls": len(measured),
-        **_tokens([stored.reply.usage for _, stored in measured], spending.uncounted),
-        **money(spending, priced=all(prices[t.judge.name] is not None for t, _ in measured)),
+        "input_tokens": sum(stored.reply.usage.input_tokens for _, stored in measured),
+        "output_tokens": sum(stored.reply.usage.output_tokens for _, stored in measured),
+        "dollars": _dollars(measured, prices),
+        **_uncounted(measured, prices),
         **_refused(measured),
         **_authoring_facts(record.authoring),
     }
 
 
-def _tokens(used: list[Usage], uncounted: int) -> dict[str, int | None]:
-    """Tokens in and out; null where they were paid for and no server counted any."""
-    tokens = {
-        "input_tokens": sum(usage.input_tokens for usage in used),
-        "output_tokens": sum(usage.output_tokens for usage in used),
-    }
-    unknown = bool(used) and uncounted == len(used)
-    return {name: count or None if unknown else count for name, count in tokens.items()}
+Measured = list[tuple[Trial, StoredReply]]
+"""Calls of measured judges, with their replies."""
 
 
-def _refused(measured: list[tuple[Trial, StoredReply]]) -> dict[str, Any]:
+def _dollars(measured: Measured, prices: Mapping[str, Price | None]) -> float | None:
+    """What all calls cost; None where the price of one is not known."""
+    if any(prices[trial.judge.name] is None for trial, _ in measured):
+        return None
+    return round(sum(cost(prices[t.judge.name], t, stored.reply) for t, stored in measured), 6)
+
+
+def _uncounted(measured: Measured, prices: Mapping[str, Price | None]) -> dict[str, Any]:
+    """Calls by judge whose tokens no server counted, so that their dollars are estimated from characters."""
+    uncounted: Counter[str] = Counter()
+    for trial, stored in measured:
+        usage, reply = stored.reply.usage, stored.reply
+        estimated = not usage.input_tokens or (not usage.output_tokens and reply.text)
+        if estimated and cost(prices[trial.judge.name], trial, reply) > 0:
+            uncounted[trial.judge.name] += 1
+    return {"uncounted": dict(uncounted)} if uncounted else {}
+
+
+def _refused(measured: Measured) -> dict[str, Any]:
     """Calls by judge and by the sampling field that its server would not take; nothing where all were."""
     refused: dict[str, Counter[str]] = {}
     for trial, stored in measured:
@@ -66,7 +77,7 @@ def _refused(measured: list[tuple[Trial, StoredReply]]) -> dict[str, Any]:
 
 def _authoring_facts(cost: AuthoringCost) -> dict[str, Any]:
     """What writing and confirming stimuli took; nothing where nothing was written."""
-    return {"authoring": cost.to_json()} if cost.calls else {}
+    return {"authoring": {**asdict(cost), "dollars": round(cost.dollars, 6)}} if cost.calls else {}
 
 
 def _clock(seconds: float) -> str:

@@ -22,7 +22,7 @@ from steelyard.errors import (
     UnreachableError,
 )
 from steelyard.identity import content_hash
-from steelyard.lab.run.budget import dearest
+from steelyard.lab.run.budget import cost, dearest
 from steelyard.lab.run.judge_run import JudgeRun
 from steelyard.lab.run.throttle import nap
 from steelyard.providers.batches import Batches, Batching, Handed, Result
@@ -183,8 +183,9 @@ class BatchSitting:
                 del self._open[result.id]
             return
         if reply is not None:
-            dollars = self._run.control.budget.pay(self._run.price, call, reply)
+            dollars = cost(self._run.price, call, reply)
             await self._run.keep(call, reply, len(tries) + 1, dollars)
+            self._run.control.budget.spent += dollars
             del self._open[result.id]
 
     async def _patiently(self, ask: Callable[[], Awaitable[Found]]) -> Found:

@@ -19,23 +19,6 @@ CHARACTERS_PER_TOKEN = 3
 """Fewer than in English prose: a reservation must not be too small."""
 
 
-@dataclass(frozen=True)
-class Spending:
-    """What calls have cost."""
-
-    dollars: float = 0.0
-    """Paid, as far as prices are known."""
-    uncounted: int = 0
-    """Calls, of those that are not free, whose tokens no server counted; their dollars are an estimate."""
-
-    def __add__(self, other: Spending) -> Spending:
-        return Spending(self.dollars + other.dollars, self.uncounted + other.uncounted)
-
-
-NOTHING = Spending()
-"""Before any call."""
-
-
 @dataclass
 class Hold:
     """Money set aside for one call."""
@@ -56,19 +39,14 @@ class Budget:
 
     def __init__(self, limit: float | None) -> None:
         self.limit = limit
-        self.spending = Spending()
+        self.spent = 0.0
         self._held = 0.0
         self._freed = asyncio.Condition()
-
-    @property
-    def spent(self) -> float:
-        """Dollars paid."""
-        return self.spending.dollars
 
     def pay(self, price: Price | None, call: Call, reply: Reply) -> float:
         """Count what a reply cost."""
         dollars = cost(price, call, reply)
-        self.spending += Spending(dollars, int(uncounted(price, reply)))
+        self.spent += dollars
         return dollars
 
     @asynccontextmanager
@@ -134,13 +112,6 @@ def spent(price: Price | None, reply: Reply, characters: int) -> float:
     answered = usage.output_tokens or len(reply.text) // CHARACTERS_PER_TOKEN
     asked = usage.input_tokens or characters // CHARACTERS_PER_TOKEN
     return price.of(replace(usage, input_tokens=asked, output_tokens=answered))
-
-
-def uncounted(price: Price | None, reply: Reply) -> bool:
-    """Whether a reply costs by tokens that its server did not count."""
-    usage = reply.usage
-    known = usage.input_tokens and (usage.output_tokens or not reply.text)
-    return not known and not (price is not None and price.free)
 
 
 def _room(judge: Judge) -> int:

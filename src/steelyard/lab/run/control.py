@@ -11,7 +11,7 @@ from steelyard.errors import (
     SteelyardError,
     UnreachableError,
 )
-from steelyard.lab.run.budget import NOTHING, Budget, Spending
+from steelyard.lab.run.budget import Budget
 from steelyard.lab.run.endpoints import Endpoints
 from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.run.progress import Progress, Silent, Tick
@@ -25,7 +25,7 @@ class RunControl:
     """One for all judges of a run."""
 
     def __init__(
-        self, record: Record, limits: RunLimits, progress: Progress | None = None, spent: Spending = NOTHING
+        self, record: Record, limits: RunLimits, progress: Progress | None = None, spent: float = 0.0
     ) -> None:
         """`spent` is what the study has cost beside the trials that will be run."""
         self.store = record.store
@@ -34,7 +34,7 @@ class RunControl:
         self.progress = progress or Silent()
         self.budget = Budget(limits.budget)
         self.endpoints = Endpoints(limits.concurrency)
-        self.budget.spending = spent
+        self.budget.spent = spent
         self.sitting = Sitting()
         self._signals: list[asyncio.Event] = []
         self._stopped = False

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Iterable, Sequence
 
 from steelyard.lab.run.batch_run import BatchRun
-from steelyard.lab.run.budget import NOTHING, Spending
 from steelyard.lab.run.control import RunControl
 from steelyard.lab.run.judge_run import Agenda, JudgeRun
 from steelyard.lab.run.limits import RunLimits
@@ -24,7 +23,7 @@ class Runner:
     """Executes the open trials of a plan."""
 
     def __init__(
-        self, record: Record, limits: RunLimits, progress: Progress | None = None, spent: Spending = NOTHING
+        self, record: Record, limits: RunLimits, progress: Progress | None = None, spent: float = 0.0
     ) -> None:
         """`spent` is what the study has cost beside the trials that will be run here."""
         self.control = RunControl(record, limits, progress, spent)
@@ -55,7 +54,7 @@ class Runner:
         for agenda in agendas:
             judge = agenda.judge
             answered = sum(trial.key in stored for trial in agenda.trials)
-            self.control.budget.spending += paid(agenda.trials, stored)
+            self.control.budget.spent += paid(agenda.trials, stored)
             lane = judge.provider if traits_of(judge.address).in_turn else f"judge {judge.name}"
             if not judge.baseline:
                 self.control.progress.begin(judge.name, len(agenda.trials), answered)
@@ -65,7 +64,7 @@ class Runner:
         async with asyncio.TaskGroup() as group:
             for runs in lanes.values():
                 group.create_task(_in_turn(runs))
-        self.sitting.spending = self.control.budget.spending
+        self.sitting.dollars = self.control.budget.spent
         return self.sitting
 
     def _stored(self, calls: Sequence[Call]) -> dict[str, StoredReply]:

@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from steelyard.errors import SteelyardError, exit_code
-from steelyard.lab.run.budget import NOTHING, Spending
 
 
 @dataclass
@@ -21,13 +20,8 @@ class Sitting:
     """Why some trials were never tried."""
     given_up: dict[str, SteelyardError] = field(default_factory=dict)
     """Judges that were left before all their trials were tried, and why."""
-    spending: Spending = NOTHING
-    """What the study has cost, earlier sittings included."""
-
-    @property
-    def dollars(self) -> float:
-        """Spent on the study, earlier sittings included."""
-        return self.spending.dollars
+    dollars: float = 0.0
+    """Spent on the study, earlier sittings included."""
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from steelyard.lab.run.budget import Spending, cost, spent, uncounted
+from steelyard.lab.run.budget import cost, spent
 from steelyard.lab.run.prices import Price, price_at, price_of
 from steelyard.store.authoring import StoredExchange
 from steelyard.store.replies import StoredReply
@@ -21,48 +20,27 @@ class AuthoringCost:
     calls: int
     input_tokens: int
     output_tokens: int
-    spending: Spending
-    """Money, where prices are known."""
-    priced: bool
-    """False where the price of some call is not known."""
-
-    def to_json(self) -> dict[str, Any]:
-        """A plain mapping; dollars are null where they are not known."""
-        return {
-            "calls": self.calls,
-            "input_tokens": self.input_tokens,
-            "output_tokens": self.output_tokens,
-            **money(self.spending, priced=self.priced),
-        }
-
-
-def money(spending: Spending, *, priced: bool) -> dict[str, Any]:
-    """Dollars, null where a price is not known; and how many calls they are an estimate for, if any."""
-    estimated = {"uncounted_calls": spending.uncounted} if spending.uncounted else {}
-    return {"dollars": round(spending.dollars, 6) if priced else None, **estimated}
+    dollars: float
+    """0 where no price is known."""
 
 
 def authoring_cost(store: RunStore) -> AuthoringCost:
     """All exchanges of a run file together."""
     kept = store.exchanges().values()
-    prices = [_price(exchange) for exchange in kept]
-    bills = list(zip(prices, kept, strict=True))
-    dollars = sum(spent(price, e.reply, e.prompt_characters) for price, e in bills)
+    dollars = sum(spent(_price(e), e.reply, e.prompt_characters) for e in kept)
     return AuthoringCost(
         len(kept),
         sum(e.reply.usage.input_tokens for e in kept),
         sum(e.reply.usage.output_tokens for e in kept),
-        Spending(dollars, sum(uncounted(price, e.reply) for price, e in bills)),
-        None not in prices,
+        dollars,
     )
 
 
-def paid(calls: Iterable[Call], replies: Mapping[str, StoredReply]) -> Spending:
-    """What those calls of one judge cost that have a reply."""
-    answered = [(call, replies[call.key].reply) for call in calls if call.key in replies]
-    price = price_of(answered[0][0].judge) if answered else None
-    dollars = sum(cost(price, call, reply) for call, reply in answered)
-    return Spending(dollars, sum(uncounted(price, reply) for _, reply in answered))
+def paid(calls: Iterable[Call], replies: Mapping[str, StoredReply]) -> float:
+    """Dollars for those calls of one judge that have a reply."""
+    answered = [call for call in calls if call.key in replies]
+    price = price_of(answered[0].judge) if answered else None
+    return sum(cost(price, call, replies[call.key].reply) for call in answered)
 
 
 def _price(exchange: StoredExchange) -> Price | None:
