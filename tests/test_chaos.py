@@ -1,4 +1,4 @@
-"""A server that does everything wrong: each trial ends in one class, they add up, and nothing is left over."""
+"""A server that does everything wrong: each trial ends in one class, they add up, and nothing is left."""
 
 from __future__ import annotations
 
