@@ -64,6 +64,11 @@ class HttpProvider(ABC):
         del judge
         return cls.server
 
+    @property
+    def endpoint(self) -> str:
+        """The server, whose limits all its judges share."""
+        return self.wire.endpoint.place
+
     @abstractmethod
     def address(self) -> URL:
         """Where calls go."""

@@ -42,6 +42,15 @@ class Provider(Protocol):
 
 
 @runtime_checkable
+class Addressed(Protocol):
+    """A provider whose judges may share a server."""
+
+    @property
+    def endpoint(self) -> str:
+        """The address; judges with the same one share its limits."""
+
+
+@runtime_checkable
 class Immediate(Protocol):
     """A provider that works its answers out without waiting for anybody, so that many are one step."""
 
@@ -75,6 +84,7 @@ PROVIDERS: Registry[Provider] = Registry(
         "bedrock": "steelyard.providers.bedrock:Bedrock",
         "azure": "steelyard.providers.azure:Azure",
         **{known.name: f"steelyard.providers.chat_servers:{known.name}" for known in KNOWN_SERVERS},
+        "inspect": "steelyard.providers.inspect_bridge:InspectBridge",
         "python": "steelyard.providers.python_function:PythonFunction",
         "recorded": "steelyard.providers.recorded:Recorded",
         "planted": "steelyard.providers.planted:Planted",

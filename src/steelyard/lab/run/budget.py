@@ -84,6 +84,11 @@ def check_prices(judges: Iterable[Judge], limits: RunLimits) -> None:
             )
 
 
+def likely_tokens(call: Call) -> int:
+    """Tokens of a call's prompt and of the longest answer it may get."""
+    return call.characters // CHARACTERS_PER_TOKEN + call.decoding.max_tokens
+
+
 def dearest(price: Price | None, call: Call) -> float:
     """The most that a call can cost: its prompt and the longest answer it may get."""
     if price is None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from steelyard.errors import CallError, PermanentError, SteelyardError, TransientError, UnreachableError
+from steelyard.lab.run.budget import likely_tokens
 from steelyard.lab.run.call_queue import CallQueue
 from steelyard.lab.run.control import RunControl
 from steelyard.lab.run.knowledge import impart
@@ -79,7 +81,7 @@ class JudgeRun:
         provider = connect(self.judge)
         try:
             await provider.open()
-            throttle = Throttle(min(self.limits.concurrency, provider.concurrency), self.stopped)
+            throttle = self.control.endpoints.of(self.judge, provider)
             while batch and not self.stopped.is_set():
                 await self._work(provider, throttle, batch)
                 batch = None if self.stopped.is_set() else next(self._batches, None)
@@ -139,15 +141,18 @@ class JudgeRun:
     async def _settle(self, provider: Provider, throttle: Throttle, trial: Call) -> None:
         errors: list[CallError] = []
         doubtful = self._patience.doubtful
-        deadline = asyncio.get_running_loop().time() + self.limits.trial_timeout
+        expected, deadline = likely_tokens(trial), math.inf
         while True:
             try:
-                async with throttle:
+                async with throttle.place(self.stopped, expected):
                     if self.stopped.is_set():
                         return
+                    # Waiting for one's turn is not waiting for the server.
+                    deadline = min(deadline, asyncio.get_running_loop().time() + self.limits.trial_timeout)
                     async with self.control.budget.reserved(self.price, trial) as hold:
                         reply = await self._call(provider, trial)
                         hold.spend(reply)
+                        throttle.pace.used(expected, reply.usage.input_tokens + reply.usage.output_tokens)
             except PermanentError as error:
                 await self.lose(trial, [*errors, error])
                 return

@@ -10,7 +10,7 @@ class RunLimits:
     """Concurrency, retries, time and money."""
 
     concurrency: int = 16
-    """Calls in flight per judge, at most."""
+    """Calls in flight at one address, at most; of a judge that has none, by itself."""
     attempts: int = 6
     """Tries per trial."""
     backoff: float = 0.5
