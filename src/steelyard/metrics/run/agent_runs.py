@@ -113,9 +113,10 @@ class Runs:
 
 def run_estimates(judge: str, observations: Observations, seed: int) -> list[Estimate]:
     """The figures under the base protocol; nothing where no run of an agent was judged."""
-    runs = Runs.of(observations.among(protocol="base"))
-    if not len(runs.scores):
+    rows = observations.among(protocol="base")
+    if not np.any(~np.isnan(rows.shown.failing[rows.stimulus])):
         return []
+    runs = Runs.of(rows)
     heading = Heading.under(judge, PROBE, "base", seed)
     return [_errors(heading, runs), *_rates(heading, runs), *_parts(heading, runs)]
 
