@@ -7,6 +7,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
+from steelyard.datasheet.run_facts import Shortened
 from steelyard.lab.run.budget import cost
 from steelyard.lab.run.planner import Plan
 from steelyard.lab.run.prices import price_of
@@ -37,6 +38,7 @@ def run_facts(plan: Plan, record: Record) -> dict[str, Any]:
         "output_tokens": sum(stored.reply.usage.output_tokens for _, stored in measured),
         "dollars": round(sum(cost(prices[t.judge.name], t, stored.reply) for t, stored in measured), 6),
         **_refused(measured),
+        **_shortened(plan),
         **_authoring_facts(record.authoring),
     }
 
@@ -49,6 +51,19 @@ def _refused(measured: list[tuple[Trial, StoredReply]]) -> dict[str, Any]:
             if name in stored.reply.effective and stored.reply.effective[name] is None:
                 refused.setdefault(trial.judge.name, Counter())[name] += 1
     return {"refused": {judge: dict(fields) for judge, fields in refused.items()}} if refused else {}
+
+
+def _shortened(plan: Plan) -> dict[str, Any]:
+    """What was cut from runs of agents, by judge; nothing where every judge could read every run."""
+    limited = [call for call in plan.calls if call.judge.context and call.stimulus.transcript is not None]
+    found = {}
+    for judge in dict.fromkeys(call.judge.name for call in limited):
+        mine = [call.shortened for call in limited if call.judge.name == judge]
+        cut = [made for made in mine if made is not None]
+        if cut:
+            characters, messages = sum(made.cut for made in cut), sum(made.messages for made in cut)
+            found[judge] = asdict(Shortened(len(cut), len(mine), characters, messages))
+    return {"shortened": found} if found else {}
 
 
 def _authoring_facts(cost: AuthoringCost) -> dict[str, Any]:
