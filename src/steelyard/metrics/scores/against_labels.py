@@ -10,7 +10,7 @@ from steelyard.arrays import Floats
 from steelyard.metrics.common import AGREEMENT_FLOOR, KAPPA
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_VERDICTS, Heading
-from steelyard.metrics.metric import Metric, ShownAs
+from steelyard.metrics.metric import LOW, Metric, ShownAs
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.floor import CONSTANT_LABELS, Formula, held_to, label_table
 from steelyard.metrics.scores.resampled import Sums, resampled
@@ -36,7 +36,11 @@ GWET_AC1 = Metric(
     detail=True,
 )
 MAE = Metric(
-    "mae", "mean absolute error", "Mean distance from the label, in levels.", plain="levels off the label"
+    "mae",
+    "mean absolute error",
+    "Mean distance from the label, in levels.",
+    plain="levels off the label",
+    direction=LOW,
 )
 BIAS = Metric(
     "bias",
@@ -121,6 +125,8 @@ _ENDS: dict[Metric, Ends] = {
     COMPRESSION: POSITIVE,
 }
 """Ends of a figure's range, where they are not those of agreement."""
+_NOTHING_OF_ONE_LABEL = (KAPPA, QWK)
+"""Figures that are 0 or undefined where all labels are alike, whoever the judge is."""
 _CHANCE = {BALANCED_ACCURACY: 0.5, MAE: None, BIAS: None, COMPRESSION: None}
 _NOTES = {
     KRIPPENDORFF_ALPHA: "ordinal distances, judge and label as two raters",
@@ -173,6 +179,8 @@ def _figures(
 def _figure(
     heading: Heading, metric: Metric, formula: Formula, sums: Sums, values: Floats, lacking: str
 ) -> Estimate:
+    if metric in _NOTHING_OF_ONE_LABEL and sums.n_calls and np.count_nonzero(sums.table.sum((0, 2))) < 2:
+        return heading.undefined(metric, _why(metric, sums), "call", sums.rows.lost())
     estimate = resampled(
         heading,
         metric,
