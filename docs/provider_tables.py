@@ -14,14 +14,8 @@ TABLES = re.compile(r"(?P<begin><!-- table: (?P<name>\w+) -->)\n.*?(?P<end><!-- 
 
 def filled(text: str) -> str:
     """A page with its tables as they should be."""
-    rows = {"providers": _providers, "quirks": _quirks, "efforts": _efforts}
-    return re.sub(
-        r"<!-- table: (\w+) -->\n.*?<!-- end of table -->",
-        lambda mark: "\n".join(
-            (f"<!-- table: {mark[1]} -->", "", *rows[mark[1]](), "", "<!-- end of table -->")
-        ),
-        text,
-        flags=re.DOTALL,
+    return TABLES.sub(
+        lambda mark: "\n".join((mark["begin"], "", *ROWS[mark["name"]](), "", mark["end"])), text
     )
 
 

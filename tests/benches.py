@@ -7,6 +7,7 @@ import http.client
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,8 +50,9 @@ def written_folder(path: Path, count: int = 3, *, texts: list[AuthoredStimulus] 
     folder = RunFolder(path)
     path.mkdir(parents=True, exist_ok=True)
     made = authored(count) if texts is None else texts
-    with folder.store() as store:
-        asyncio.run(store.save_authored([text.row("brief", "roles") for text in made]))
+    rows = [text.row("brief", "roles") for text in made]
+    with folder.store() as store, ThreadPoolExecutor(1) as apart:  # a test may have a loop of its own
+        apart.submit(lambda: asyncio.run(store.save_authored(rows))).result()
     expect_people(folder, TASK)
     originals = [original_of(item, TASK) for item in items(count)]
     write_stimuli(folder.stimuli, [*originals, *under_review(text.stimulus for text in made)])

@@ -115,7 +115,7 @@ def test_alpha_reproduces_the_published_example(level: str, published: float) ->
         for unit, rating in enumerate(observer):
             if rating is not None:
                 counts[unit, rating - 1] += 1
-    found = agreement.alpha(agreement.coincidences(counts), values, level)
+    found = agreement.alpha(agreement.unit_coincidences(counts).sum(0), values, level)
     assert found == pytest.approx(published, abs=5e-4)
 
 
@@ -125,7 +125,7 @@ def test_alpha_of_a_table_is_alpha_of_its_units(rows: Pairs) -> None:
     for unit, row in enumerate(rows):
         for rating in row:
             counts[unit, rating - 1] += 1
-    by_units = agreement.alpha(agreement.coincidences(counts), LEVELS, "ordinal")
+    by_units = agreement.alpha(agreement.unit_coincidences(counts).sum(0), LEVELS, "ordinal")
     assert agreement.krippendorff_alpha(table(rows), LEVELS) == pytest.approx(by_units, nan_ok=True)
 
 

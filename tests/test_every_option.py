@@ -60,6 +60,7 @@ def needed(name: str, folder: Path) -> list[object]:
     return {
         "report": ["run"],
         "review": ["run"],
+        "view": ["run"],
         "show": ["run"],
         "compare": ["run", "run"],
         "overall": ["run"],

@@ -18,7 +18,7 @@ from steelyard.cli.main import COMMANDS, cli
 from steelyard.probes.probe import PROBES
 
 ITEMS = "question,answer,ok\n" + "".join(f"how {n}?,so {n},{n % 2}\n" for n in range(6))
-SLOW = {"selftest", "serve-planted", "generate", "review"}
+SLOW = {"selftest", "serve-planted", "generate", "review", "view"}
 """Commands that other tests run: a whole selftest, servers without an end, an author."""
 
 

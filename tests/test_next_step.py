@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -12,8 +14,10 @@ import pytest
 from commands import Command
 from servers import ScriptedServer, wins
 from steelyard.cli.spoken import spoken
+from steelyard.datasheet.words.glossary import metric_named
 from steelyard.lab.folder.frozen_study import thaw
 from steelyard.lab.notebook import measure
+from steelyard.wording import planned
 
 GOOD = "planted/probit?s=4&beta=0&tau=1.8&sigma=0&lapse=0"
 
@@ -118,6 +122,103 @@ def test_without_a_command_the_step_is_told_without_one(tmp_path: Path) -> None:
     assert spoken() is None
     assert sheet.verdict.command is None
     assert (
-        sheet.verdict.next
-        == f"after the change, measure at standard size ({sheet.verdict.calls} calls, free)"
+        sheet.verdict.next == "measure it with its remedy, both orders, a tie where they differ: "
+        f'{{consensus: orders, of: "planted/first"}} ({sheet.verdict.calls} calls, free)'
     )
+
+
+LEANING = "planted/probit?s=2.5&beta=1&tau=1.2&sigma=0.2&lapse=0&name=leaning"
+
+
+def test_the_next_step_measures_the_cured_judge(command: Command) -> None:
+    probes = ("-p", "vacuum", "-p", "ladder", "--profile", "standard")
+    command("measure", "-j", LEANING, "-j", GOOD, *probes, "--out", "run")
+    leaning, _ = verdicts(Path("run"))
+    cured = f"steelyard measure -p vacuum -p ladder -j 'consensus/orders?of={LEANING}' --profile standard"
+    assert leaning["command"] == cured
+    assert leaning["next"] == (
+        f"measure it with its remedy, both orders, a tie where they differ: {cured} "
+        f"({leaning['calls']} calls, free)"
+    )
+    body = repeated(command, leaning["command"])
+    assert body["judges"][0]["name"] == "leaning, both orders"
+    assert body["run"]["calls"] == leaning["calls"]
+    assert body["verdicts"][0]["verdict"] != "unfit"
+
+
+def test_a_judge_of_a_study_file_is_cured_there(command: Command) -> None:
+    Path("mine.yaml").write_text(
+        f"judges: ['{LEANING}']\nprobes: [vacuum, ladder]\nprofile: standard\n", encoding="utf-8"
+    )
+    command("measure", "mine.yaml", "--out", "run")
+    (verdict,) = verdicts(Path("run"))
+    definition = '{consensus: orders, of: "leaning"}'
+    assert (
+        f"add {definition} to the judges of mine.yaml, then: steelyard measure mine.yaml" in verdict["next"]
+    )
+    Path("mine.yaml").write_text(
+        f"judges: ['{LEANING}', {definition}]\nprobes: [vacuum, ladder]\nprofile: standard\n",
+        encoding="utf-8",
+    )
+    assert repeated(command, verdict["command"])["run"]["calls"] == verdict["calls"]
+
+
+def test_the_majority_of_repeats_is_counted_on_rows_of_ones_own(command: Command) -> None:
+    rows = "\n".join(f"q{n},answer {n},{n % 2}" for n in range(60))
+    Path("mine.csv").write_text(f"q,a,l\n{rows}\n", encoding="utf-8")
+    words = ["--data", "mine.csv", "--columns", "request=q,response=a,label=l", "--scale", "binary"]
+    Path("r.md").write_text("The better answer is right.\n", encoding="utf-8")
+    words += ["--rubric", "r.md"]
+    noisy = "planted/rater?sensitivity=1&specificity=1&noise=0.35&name=noisy"
+    command("measure", "-j", noisy, *words, "--replicates", "3", "-p", "stochastic_stability", "--out", "run")
+    (verdict,) = verdicts(Path("run"))
+    assert f"-j 'majority/3?of={noisy}'" in verdict["command"]
+    assert repeated(command, verdict["command"])["run"]["calls"] == verdict["calls"]
+
+
+def labelled(folder: Path, judge: str, labels: str, command: Command) -> dict[str, Any]:
+    rows = "\n".join(f"q{n},answer {n},{label}" for n, label in enumerate(labels.split()))
+    Path("rows.csv").write_text(f"q,a,l\n{rows}\n", encoding="utf-8")
+    Path("r.md").write_text("The better answer is right.\n", encoding="utf-8")
+    columns = "request=q,response=a" + (",label=l" if "-" not in labels else "")
+    words = ["--data", "rows.csv", "--columns", columns, "--scale", "binary", "--rubric", "r.md"]
+    command("measure", "-j", judge, *words, "-p", "stochastic_stability", "--out", str(folder))
+    (verdict,) = verdicts(folder)
+    return verdict
+
+
+def test_so_many_labelled_rows_are_to_be_added(command: Command, tmp_path: Path) -> None:
+    verdict = labelled(tmp_path / "few", "planted/rater?sensitivity=.85&specificity=.85", "0 1 " * 8, command)
+    told = re.search(r"add about (\d+) labelled rows, which would decide “([^”]+)”", verdict["next"])
+    assert told is not None, verdict["next"]
+    body = json.loads((tmp_path / "few" / "datasheet.json").read_text(encoding="utf-8"))
+    figures = [
+        e for e in body["estimates"] if e["probe"] == "original" and e["group"] == {"protocol": "base"}
+    ]
+    needed = {
+        metric_named(e["metric"]).short: (e["calls_needed"] - e["n_calls"]) * e["n_units"] / e["n_calls"]
+        for e in figures
+        if e["finding"] == "underpowered" and e["calls_needed"] and e["judge"] == verdict["judge"]
+    }
+    assert int(told[1]) == planned(math.ceil(needed[told[2]]))
+    # 16 rows of 5 calls each, and as many for each row that comes.
+    assert verdict["calls"] == planned(5 * (16 + int(told[1])))
+
+
+def test_rows_without_labels_are_to_be_labelled(command: Command, tmp_path: Path) -> None:
+    verdict = labelled(tmp_path / "none", "planted/constant?value=1", "- " * 12, command)
+    # Wilson's half-width at .8 of 100 rows: 1.96·√(.16/100 + 1.96²/40000)/(1 + 1.96²/100) = .0777.
+    assert "label about 100 rows, which show an accuracy of 0.8 to within ±0.08" in verdict["next"]
+
+
+def test_one_class_alone_asks_for_the_other(command: Command, tmp_path: Path) -> None:
+    verdict = labelled(tmp_path / "one", "planted/rater?sensitivity=1&noise=0", "1 " * 12, command)
+    assert "add rows of the label that is missing" in verdict["next"]
+    body = json.loads((tmp_path / "one" / "datasheet.json").read_text(encoding="utf-8"))
+    agreement = next(
+        e for e in body["estimates"] if e["metric"] == "kappa" and e["judge"] == verdict["judge"]
+    )
+    assert (agreement["value"], agreement["intervals"]) == (None, [])
+    assert agreement["note"] == "every label and every score is the same"
+    # What was not measured fails no judge.
+    assert command("gate", str(tmp_path / "one"), "--policy", "smoke").code == 4

@@ -190,7 +190,7 @@ def test_a_server_that_fails_always_is_left_by_patience(command: Command, tmp_pa
         done = command("measure", path, "--out", "run", "--concurrency", 64, *FAST)
         assert len({request.headers["idempotency-key"] for request in server.requests}) == CALLS
     assert done.code == 1
-    assert "look at the server" in done.err
+    assert "--outcome failed`, then run the same command again" in done.err
     assert "left after the first" not in done.err
 
 
@@ -212,6 +212,40 @@ def test_a_corrected_reader_reads_the_replies_of_the_same_prompt_again(
     assert other.code == 2
     assert "holds another study (judges differ)" in other.err
     assert not command("report", "run", "--format", "json").code
+
+
+def test_the_folder_takes_a_corrected_reader_whose_built_in_prompt_is_another(
+    command: Command, tmp_path: Path
+) -> None:
+    """The built-in prompt asks for what the reader reads, so the eight replies are to another prompt."""
+    with ScriptedServer(lambda _: says("2")) as server:
+        judge = f"openai/m?base_url={server.url}&name=mine"
+        first = command("measure", "-j", judge, "-p", "vacuum", "--out", "run", *FAST)
+        assert "correct the judge and run again: run takes it" in first.err
+        assert len(server.requests) == PILOT
+        mended = ("measure", "-j", f"{judge}&reader=choice", "-p", "vacuum", "--out", "run", *FAST)
+        done = command(*mended)
+        assert done.code == 0, done.err
+        assert len(server.requests) == PILOT + CALLS
+        assert command(*mended).code == 0
+        assert len(server.requests) == PILOT + CALLS
+        # What could be read is not to be corrected, and what was paid for stays where it is.
+        other = command("measure", "-j", f"{judge}&reader=json", "-p", "vacuum", "--out", "run", *FAST)
+        assert (other.code, len(server.requests)) == (2, PILOT + CALLS)
+    assert "holds another study (judges differ)" in other.err
+    body = json.loads((tmp_path / "run" / "datasheet.json").read_text())
+    assert (body["run"]["calls"], body["run"]["partial"]) == (CALLS, False)
+    assert "reader=choice" in body["verdicts"][0]["command"]
+
+
+def test_a_folder_with_more_than_a_pilot_takes_no_other_prompt(command: Command, tmp_path: Path) -> None:
+    with ScriptedServer(lambda _: says("2")) as server:
+        judge = f"openai/m?base_url={server.url}&name=mine"
+        command("measure", "-j", judge, "-p", "vacuum", "--out", "run", "--no-pilot", *FAST)
+        other = command("measure", "-j", f"{judge}&reader=choice", "-p", "vacuum", "--out", "run", *FAST)
+        assert len(server.requests) == CALLS
+    assert other.code == 2
+    assert "holds another study (judges differ)" in other.err
 
 
 def test_replies_in_the_schema_that_was_asked_for_are_not_those_of_another_request(
@@ -248,3 +282,26 @@ def test_the_first_eight_are_of_every_probe_and_of_either_order() -> None:
         assert len({trial.stimulus.id for trial in first}) == 4
         assert {trial.protocol for trial in mine} == {protocol}
     assert ranked(reversed(trials)) == ranked(trials)
+
+
+def test_a_reference_that_cannot_be_read_costs_eight_calls_once(command: Command, tmp_path: Path) -> None:
+    rows = [{"id": n, "q": f"question {n}", "a": f"answer {n}"} for n in range(20)]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    with ScriptedServer(lambda _: says("hm")) as server:
+        body = {
+            "name": "referred",
+            "task": {"scale": "binary", "rubric": "Is it right?"},
+            "judges": [{"name": name, "model": f"openai/{name}?base_url={server.url}"} for name in "ab"],
+            "data": {
+                "path": "rows.jsonl",
+                "columns": {"id": "id", "request": "q", "response": "a"},
+                "reference": {"judge": "a"},
+            },
+            "probes": ["stochastic_stability"],
+        }
+        (tmp_path / "study.yaml").write_text(json.dumps(body))
+        first, again = (command("measure", "study.yaml", "--out", "run", *FAST) for _ in range(2))
+        assert asked(server) == {"a": PILOT}
+    assert first.code == again.code == 1
+    assert "data.reference: judge a: left after the first 8 replies" in again.err
+    assert "correct the judge and run again" in again.err

@@ -15,15 +15,9 @@ from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Limit
 from steelyard.metrics.pairs.ladder import ladder_estimates
 from steelyard.metrics.stats.intervals import Z, score
-from steelyard.metrics.stats.power import calls_for_half_width, calls_to_decide
+from steelyard.metrics.stats.power import calls_to_decide
 from steelyard.metrics.stats.tally import Tally
 from strategies import find, make
-
-
-@pytest.mark.parametrize(("share", "calls"), [(0.5, 381), (0.25, 286), (0.10, 141)])
-def test_calls_for_five_points_either_way(share: float, calls: int) -> None:
-    assert calls_for_half_width(share, 0.05) == calls
-    assert calls_for_half_width(share, 0.05, design_effect=2.0) == 2 * calls
 
 
 def test_zero_events_exclude_a_twentieth_after_73_calls() -> None:

@@ -391,7 +391,7 @@ def test_binary_figures_against_scikit_learn(sheet: Sheet) -> None:
 @pytest.mark.parametrize(
     ("answers", "labels", "undefined"),
     [
-        ([2, 2, 3], [1, 1, 1], {"pearson", "spearman", "ccc", "compression"}),
+        ([2, 2, 3], [1, 1, 1], {"pearson", "spearman", "ccc", "compression", "qwk"}),
         ([2, 2, 2], [1, 2, 3], {"pearson", "spearman", "ccc"}),
         (
             [1, 1, 1],

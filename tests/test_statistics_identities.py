@@ -50,7 +50,6 @@ from steelyard.metrics.stats.joint_flips import JointFlips
 from steelyard.metrics.stats.mcnemar import exact, mid_p
 from steelyard.metrics.stats.power import (
     LARGEST,
-    calls_for_half_width,
     calls_to_decide,
     first_number,
     short_of,
@@ -531,19 +530,6 @@ def test_the_first_number_is_the_first(threshold: int, start: int) -> None:
 def test_what_is_never_enough_has_no_number() -> None:
     assert first_number(lambda number: False) is None
     assert first_number(lambda number: number > LARGEST) is None
-
-
-@few
-@given(st.floats(0.05, 0.95), st.floats(0.02, 0.3))
-def test_calls_for_a_width_are_the_fewest(share: float, half: float) -> None:
-    calls = calls_for_half_width(share, half)
-
-    def width(trials: int) -> float:
-        low, high = score(share, trials, Z)
-        return (high - low) / 2
-
-    assert width(calls) <= half + 1e-9
-    assert calls == 1 or width(calls - 1) > half - 1e-9
 
 
 @few

@@ -9,7 +9,7 @@ from steelyard.lab.run.throttle import Throttle, nap
 
 def test_the_limit_halves_and_grows_back_by_one_per_round() -> None:
     async def scenario() -> None:
-        throttle = Throttle(8, asyncio.Event())
+        throttle = Throttle(8)
         throttle.refused(None)
         assert throttle.limit == 4
         for _ in range(4):
@@ -27,12 +27,12 @@ def test_the_limit_halves_and_grows_back_by_one_per_round() -> None:
 
 def test_no_more_calls_in_flight_than_the_limit() -> None:
     async def scenario() -> int:
-        throttle = Throttle(3, asyncio.Event())
+        throttle, stopped = Throttle(3), asyncio.Event()
         most, now = 0, 0
 
         async def call() -> None:
             nonlocal most, now
-            async with throttle:
+            async with throttle.place(stopped):
                 now += 1
                 most = max(most, now)
                 await asyncio.sleep(0)
@@ -49,11 +49,11 @@ def test_a_stopped_run_does_not_wait_for_a_pause() -> None:
 
     async def scenario() -> None:
         stopped = asyncio.Event()
-        throttle = Throttle(2, stopped)
+        throttle = Throttle(2)
         throttle.refused(retry_after=3600)
 
         async def call() -> None:
-            async with throttle:
+            async with throttle.place(stopped):
                 pass
 
         waiting = [asyncio.create_task(call()), asyncio.create_task(nap(3600, stopped))]

@@ -40,7 +40,12 @@ def plain(value: Any) -> Any:
 
 def canonical_json(value: Any) -> str:
     """One spelling per value: sorted keys, no spaces, ASCII only (lone surrogates survive), no NaN."""
-    return _CANONICAL.encode(plain(value))
+    return canonical_text(plain(value))
+
+
+def canonical_text(value: Any) -> str:
+    """Canonical JSON of a value that is plain already."""
+    return _CANONICAL.encode(value)
 
 
 def content_hash(value: Any) -> str:

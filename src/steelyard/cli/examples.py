@@ -19,6 +19,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "generate": ("steelyard generate study.yaml",),
     "review": ("steelyard review run", "steelyard review run --reviewers 2 --blind"),
     "report": ("steelyard report run", "steelyard report run --full", "steelyard report run --format md"),
+    "view": ("steelyard view run", "steelyard view before after"),
     "show": ("steelyard show run", "steelyard show run --outcome flip -n 2"),
     "compare": ("steelyard compare run:planted/probit run:planted/coin", "steelyard compare before after"),
     "overall": ("steelyard overall first second",),

@@ -21,6 +21,7 @@ COMMANDS = {
     "generate": "steelyard.cli.generate:generate",
     "review": "steelyard.cli.review:review",
     "report": "steelyard.cli.report:report",
+    "view": "steelyard.cli.view:view",
     "show": "steelyard.cli.show:show",
     "compare": "steelyard.cli.compare:compare",
     "overall": "steelyard.cli.overall:overall",
@@ -33,7 +34,7 @@ COMMANDS = {
     "doctor": "steelyard.cli.doctor:doctor",
 }
 
-LATER_COMMANDS = ("view", "export")
+LATER_COMMANDS = ("export",)
 """Commands of the contract that are not built yet."""
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from steelyard.cli.options import option, study_options, whole
+from steelyard.cli.options import amount, option, study_options, whole
 from steelyard.cli.say import calls_made, tell, warn
 from steelyard.cli.sheet import full_option, print_page, print_sheet
 from steelyard.cli.study import limits_of, open_study, with_reference
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
     help='Stop once a rule such as "dark_current<0.10" is decided.',
 )
 @option("--cap", type=whole(1), metavar="N", help="Pairs to draw for --decide, at most [all].")
+@option("--batch", is_flag=True, help="Hand calls in together: cheaper, and answered later.")
+@option(
+    "--poll", type=amount(zero=False), default=60.0, metavar="SECONDS", help="Between two looks at a batch."
+)
 @option("--accept-all", is_flag=True, help="Judge written texts that wait for review, unseen.")
 @option("--dry-run", is_flag=True, help="Print the plan and stop.")
 @full_option
@@ -32,6 +37,8 @@ if TYPE_CHECKING:
 def measure(
     decide: str | None,
     cap: int | None,
+    batch: bool,
+    poll: float,
     accept_all: bool,
     dry_run: bool,
     full: bool,
@@ -43,6 +50,8 @@ def measure(
     Without arguments: the two embedded judges, the probes vacuum, ladder and criterion, the built-in
     checklists, quick profile. Running it again on the same folder resumes; a finished run makes no calls.
     """
+    if decide is not None and batch:
+        raise ConfigError("--batch: --decide draws by what the last calls said; leave one of them out.")
     if decide is not None:
         from steelyard.cli.decide import decide_rule
 
@@ -57,7 +66,10 @@ def measure(
         return
     from steelyard.cli.progress import LiveProgress
     from steelyard.lab.measure import measure as run
+    from steelyard.lab.run.batch_run import unbatched
 
+    for name in unbatched(study) if batch else ():
+        warn(f"judge {name}: its calls are made one by one; its provider takes no batches.")
     limits = limits_of(options)
     with LiveProgress() as progress:
         study = with_reference(study, folder, limits, progress)
@@ -66,7 +78,7 @@ def measure(
             authored.require_review(folder)
             for shortfall in authored.shortfalls:
                 warn(shortfall)
-        measurement = run(study, folder, limits, progress)
+        measurement = run(study, folder, replace(limits, batch=batch, poll=poll), progress)
     sys.exit(_print(measurement, full, as_json))
 
 

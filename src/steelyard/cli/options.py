@@ -107,7 +107,13 @@ STUDY_OPTIONS: tuple[Decorator, ...] = (
         is_flag=True,
         help="Go on though a judge's first replies cannot be read.",
     ),
-    option("--concurrency", type=whole(1), default=16, metavar="N", help="Calls in flight per judge."),
+    option(
+        "--concurrency",
+        type=whole(1),
+        default=16,
+        metavar="N",
+        help="Calls in flight per server, or per judge without one.",
+    ),
     option("--timeout", type=amount(zero=False), default=120.0, metavar="SECONDS", help="Time for one call."),
     option("--attempts", type=whole(1), default=6, metavar="N", help="Tries per trial."),
     option(

@@ -15,6 +15,8 @@ from steelyard.datasheet.words.visible import visible
 from steelyard.lab.run.planner import Plan, PlanRow
 from steelyard.lab.run.prices import price_of
 from steelyard.lab.study.study import Study
+from steelyard.providers.provider import traits_of
+from steelyard.trials.judge import Judge
 from steelyard.wording import counted, plural
 
 HEADER = ("calls", "tokens in", "tokens out", "dollars", "time")
@@ -82,8 +84,18 @@ def _lines(rows: list[PlanRow], width: int) -> Iterator[Text]:
 def listed_prices(study: Study) -> dict[str, str]:
     """Dollars per million tokens of every judge that costs something, and whose list they are from."""
     own = (one for judge in study.judges if not judge.baseline for one in judge.asked)
-    prices = {judge.name: price_of(judge) for judge in own}
-    return {name: price.listed for name, price in prices.items() if price and (price.input or price.output)}
+    priced = {judge.name: (price_of(judge), _thoughts(judge)) for judge in own}
+    return {
+        name: f"{price.listed}{thoughts}"
+        for name, (price, thoughts) in priced.items()
+        if price and (price.input or price.output)
+    }
+
+
+def _thoughts(judge: Judge) -> str:
+    """What a model may spend beside its answer; how much of it will be used nobody knows before."""
+    room = traits_of(judge.address).room(judge.model, judge.options)
+    return f"; thoughts come on top, up to {room:,} tokens a call" if room else ""
 
 
 def _calls(rows: list[PlanRow], judges: set[str]) -> int:

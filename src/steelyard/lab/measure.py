@@ -60,10 +60,10 @@ def measure(
             datasheet = publish(folder, plan, record)
             coverage = record.coverage(plan.trials).headline
             observations = record.observations(plan.trials)
-    names = [judge.name for judge in study.judges]
-    errors = [*stops(sitting, coverage), *speechless(names, observations, sitting.given_up)]
+    names, where = [judge.name for judge in study.judges], folder.path
+    errors = [*stops(sitting, coverage, where), *speechless(names, observations, where, sitting.given_up)]
     if datasheet is None:
         return Measurement(sitting, tuple(errors), (), folder, None)
     errors += uncomputed(datasheet.faults)
-    losses = (*warnings(observations), *untaken(datasheet))
+    losses = (*warnings(observations, where), *untaken(datasheet))
     return Measurement(sitting, tuple(errors), losses, folder, datasheet)

@@ -56,5 +56,5 @@ def rebuild(path: Path, *, verify: bool = False) -> Rebuilt:
             raise RunError(f"{path}: no call has a reply yet, so there is no datasheet; measure first.")
         datasheet = build_datasheet(plan, record)
         results = results_of(plan, record)
-    shortfalls = [*warnings(results.observations), *untaken(datasheet), *unasked(coverage.headline)]
+    shortfalls = [*warnings(results.observations, path), *untaken(datasheet), *unasked(coverage.headline)]
     return Rebuilt(datasheet, results, tuple(map(str, shortfalls)))

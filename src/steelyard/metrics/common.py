@@ -14,6 +14,7 @@ DARK_CURRENT = Metric(
     plain="reacts to nothing",
     limit=Limit(0.10),
     event=lambda columns: columns.reports,
+    behind="wrong",
 )
 ACCURACY = Metric(
     "accuracy",
@@ -22,6 +23,7 @@ ACCURACY = Metric(
     event=lambda columns: columns.right,
     labelled=True,
     direction=HIGH,
+    behind="wrong",
 )
 AGREEMENT_FLOOR = Limit(0.40, "min", probes=(ORIGINAL, NATURAL_PROBE))
 """Least agreement with labels beyond chance: below it a judge tells little of what they tell."""
@@ -39,6 +41,7 @@ UNREADABLE_RATE = Metric(
     "Calls whose reply could not be read as a verdict; never counted as a score.",
     detail=True,
     direction=LOW,
+    behind="unreadable",
 )
 FAILED_RATE = Metric(
     "failed_rate",
@@ -46,4 +49,5 @@ FAILED_RATE = Metric(
     "Calls that returned no reply after retries; never counted as a score.",
     detail=True,
     direction=LOW,
+    behind="failed",
 )

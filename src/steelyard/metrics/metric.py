@@ -90,6 +90,9 @@ class Metric:
     """True where each quality step above zero is a condition of its own."""
     over_steps: bool = False
     """True where all steps together are one condition more."""
+    behind: str = ""
+    """How the calls end that it counts, as `show --outcome` has it: `wrong`, `flip`, `positional`,
+    `unreadable` or `failed`; empty where all calls are looked at."""
     compared: bool = True
     """False where two judges are not compared on the event: another metric says the same."""
 

@@ -7,17 +7,20 @@ reference at platform.claude.com/docs, and the types of the public Python SDK th
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 from pydantic import Field as Default
 from yarl import URL
 
+from steelyard.providers.anthropic_batches import AnthropicBatches
+from steelyard.providers.batches import Batches
 from steelyard.providers.dialect import Dialect, Field
 from steelyard.providers.http_endpoint import Server
 from steelyard.providers.http_errors import excerpt, printable
 from steelyard.providers.http_provider import HttpProvider
 from steelyard.providers.options import Line
-from steelyard.providers.thinking import ThinkingOptions
+from steelyard.providers.thinking import ThinkingOptions, thinking_room
 from steelyard.providers.token_count import count
 from steelyard.providers.traits import Example, Traits
 from steelyard.trials.presentation import Presentation
@@ -59,6 +62,9 @@ class Anthropic(HttpProvider):
     cools_thoughts = False
     traits = Traits(
         options=AnthropicOptions,
+        room=thinking_room,
+        batch=True,
+        batch_price=0.5,
         environment=(ANTHROPIC.key_variable, ANTHROPIC.url_variable),
         examples=(
             Example("anthropic/NAME", "Claude, by Anthropic's messages; needs ANTHROPIC_API_KEY"),
@@ -77,6 +83,11 @@ class Anthropic(HttpProvider):
     async def open(self) -> None:
         """Find the key and make the session."""
         await self.wire.open("x-api-key", before="", anthropic_version=VERSION)
+
+    def batches(self, folder: Path) -> Batches:
+        """By message batches."""
+        del folder
+        return AnthropicBatches(self.wire)
 
     def address(self) -> URL:
         """Where calls go."""

@@ -22,7 +22,7 @@ from steelyard.providers.http_errors import excerpt, printable
 from steelyard.providers.http_provider import HttpProvider
 from steelyard.providers.options import Line
 from steelyard.providers.signature import Signer
-from steelyard.providers.thinking import ThinkingOptions
+from steelyard.providers.thinking import ThinkingOptions, thinking_room
 from steelyard.providers.token_count import count
 from steelyard.providers.traits import Example, Traits
 from steelyard.trials.judge import Judge
@@ -67,6 +67,8 @@ class Bedrock(HttpProvider):
     cools_thoughts = False
     traits = Traits(
         options=BedrockOptions,
+        room=thinking_room,
+        prices="aws",
         environment=(KEY, *SIGNING_KEYS, *REGIONS),
         examples=(
             Example(

@@ -14,7 +14,7 @@ from steelyard.providers.http_endpoint import Server
 from steelyard.providers.http_errors import parse_error
 from steelyard.providers.http_provider import HttpProvider
 from steelyard.providers.http_wire import Answer
-from steelyard.providers.thinking import ThinkingOptions
+from steelyard.providers.thinking import ThinkingOptions, thinking_room
 from steelyard.providers.traits import Traits
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply
@@ -27,7 +27,7 @@ class ChatCompletions(HttpProvider):
     """One judge's connection to a chat-completions server."""
 
     server: ClassVar[Server] = OPENAI
-    traits: ClassVar[Traits] = Traits(options=ThinkingOptions)
+    traits: ClassVar[Traits] = Traits(options=ThinkingOptions, room=thinking_room)
     """A model behind an address: prompted, paid for, able to write."""
     protocol = PROTOCOL
     fields = FIELDS

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from pathlib import Path
 
 from pydantic import Field
 
+from steelyard.providers.batches import Batches
 from steelyard.providers.chat_completions import OPENAI, ChatCompletions
 from steelyard.providers.dialect import Field as Part
+from steelyard.providers.file_batches import FileBatches
 from steelyard.providers.http_endpoint import Server
 from steelyard.providers.known_servers import KNOWN_SERVERS, KnownServer
+from steelyard.providers.openai_batches import OpenAIBatches
 from steelyard.providers.options import Line
 from steelyard.providers.thinking import ThinkingOptions
 from steelyard.providers.traits import Example
@@ -29,6 +33,8 @@ class OpenAI(ChatCompletions):
     traits = replace(
         ChatCompletions.traits,
         options=OpenAIOptions,
+        batch=True,
+        batch_price=0.5,
         environment=(OPENAI.key_variable, OPENAI.url_variable),
         examples=(
             Example("openai/NAME", "chat completions; needs OPENAI_API_KEY; OPENAI_BASE_URL is honoured"),
@@ -36,11 +42,27 @@ class OpenAI(ChatCompletions):
         ),
     )
 
+    def batches(self, folder: Path) -> Batches:
+        """By files and batches of the server."""
+        del folder
+        return OpenAIBatches(self.wire)
+
+
+class Filed(ChatCompletions):
+    """A server whose program answers files of calls as well."""
+
+    traits = replace(ChatCompletions.traits, batch=True)
+
+    def batches(self, folder: Path) -> Batches:
+        """By files."""
+        return FileBatches(folder, self.wire.where, self.judge.model)
+
 
 def provider_of(known: KnownServer) -> type[ChatCompletions]:
     """The provider of one line of the table."""
+    base = Filed if known.filed else ChatCompletions
     traits = replace(
-        ChatCompletions.traits,
+        base.traits,
         free=known.local,
         prices=known.prices,
         environment=() if known.local else (known.key_variable,),
@@ -48,7 +70,7 @@ def provider_of(known: KnownServer) -> type[ChatCompletions]:
     )
     server = Server(known.url, known.key_variable)
     members = {"__doc__": f"Models of {known.title}.", "server": server, "traits": traits}
-    return type(known.title.replace(" ", ""), (ChatCompletions,), members | {"fields": _fields(known)})
+    return type(known.title.replace(" ", ""), (base,), members | {"fields": _fields(known)})
 
 
 def _fields(known: KnownServer) -> tuple[Part, ...]:

@@ -19,7 +19,7 @@ from steelyard.providers.http_endpoint import Server
 from steelyard.providers.http_errors import excerpt, printable
 from steelyard.providers.http_provider import HttpProvider
 from steelyard.providers.options import Line
-from steelyard.providers.thinking import ThinkingOptions
+from steelyard.providers.thinking import ThinkingOptions, thinking_room
 from steelyard.providers.token_count import count
 from steelyard.providers.traits import Example, Traits
 from steelyard.trials.presentation import Presentation
@@ -54,6 +54,7 @@ class Google(HttpProvider):
     protocol = "generateContent"
     traits = Traits(
         options=GoogleOptions,
+        room=thinking_room,
         environment=(GOOGLE.key_variable, *GOOGLE.other_keys, GOOGLE.url_variable),
         examples=(Example("google/NAME", "Gemini, by Google's generateContent; needs GEMINI_API_KEY"),),
     )

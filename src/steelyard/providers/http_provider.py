@@ -64,6 +64,11 @@ class HttpProvider(ABC):
         del judge
         return cls.server
 
+    @property
+    def endpoint(self) -> str:
+        """The server, whose limits all its judges share."""
+        return self.wire.endpoint.place
+
     @abstractmethod
     def address(self) -> URL:
         """Where calls go."""
@@ -100,6 +105,23 @@ class HttpProvider(ABC):
             if learnt is None:
                 return self.wire.refused(answer)
             dialect = dialect.merged(learnt).merged(self._dialect)
+
+    def prepared(self, presentation: Presentation) -> tuple[dict[str, Any], Dialect]:
+        """The body of a call that is handed in with others, and the dialect it is in."""
+        return self.request(presentation, self._dialect), self._dialect
+
+    def delivered(self, presentation: Presentation, answer: Answer, dialect: Dialect) -> Reply | None:
+        """What came of a call that was handed in with others; None where it has to be put otherwise."""
+        if answer.status == 200:
+            reply = self.received(answer)
+            self._dialect, self._answered = self._dialect.merged(dialect), True
+            usage = replace(reply.usage, batched=True)
+            return replace(reply, effective=self.effective(presentation, dialect), usage=usage)
+        learnt = self._objection(answer, dialect, presentation)
+        if learnt is None:
+            return self.wire.refused(answer)
+        self._dialect = self._dialect.merged(dialect).merged(learnt)
+        return None
 
     def received(self, answer: Answer) -> Reply:
         """The reply in a body of any shape; one that is not of the protocol is garbled."""

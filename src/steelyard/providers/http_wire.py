@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,22 +92,76 @@ class Wire:
 
     async def post(self, address: URL, body: Mapping[str, Any], trial: str = "") -> Answer:
         """Make one attempt; a reply of any status is an answer, everything else is raised."""
-        if self._session is None:
-            raise RuntimeError("open() must come before ask()")
         data = json.dumps(body).encode()
         headers = {"Idempotency-Key": trial} if trial else {}
+        signed = dict(self._sign(address, data) if self._sign else {})
         started = time.perf_counter()
-        try:
-            async with self._session.post(
-                address,
-                data=data,
-                headers=headers | dict(self._sign(address, data) if self._sign else {}),
-                allow_redirects=False,
-            ) as response:
-                self._check_encoding(response.headers.get("Content-Encoding", ""))
+        async with self._response("POST", address, data=data, headers=headers | signed) as response:
+            text = self._scrubbed(await self._text(response))
+            received = {name.lower(): value for name, value in response.headers.items()}
+            return Answer(response.status, received, text, 1000 * (time.perf_counter() - started))
+
+    async def send(self, body: Mapping[str, Any], *parts: str) -> dict[str, Any]:
+        """Post a body that is no call of a judge; the object that answers it."""
+        return self._object(await self.post(self.endpoint.at(*parts), body))
+
+    async def fetch(self, *parts: str, **query: str) -> dict[str, Any]:
+        """The object at an address."""
+        address = self.endpoint.at(*parts).update_query(query)
+        async with self._response("GET", address) as response:
+            text = self._scrubbed(await self._text(response))
+            return self._object(Answer(response.status, dict(response.headers), text, 0.0))
+
+    async def upload(self, part: str, fields: Mapping[str, str], name: str, data: bytes) -> dict[str, Any]:
+        """Post a file with the fields that go with it; the object that answers it."""
+        form = aiohttp.FormData(dict(fields))
+        form.add_field("file", data, filename=name, content_type="application/jsonl")
+        body = form()
+        kind = {"Content-Type": str(body.headers["Content-Type"])}
+        async with self._response("POST", self.endpoint.at(part), data=body, headers=kind) as response:
+            text = self._scrubbed(await self._text(response))
+            return self._object(Answer(response.status, dict(response.headers), text, 0.0))
+
+    async def lines(self, *parts: str) -> AsyncIterator[str]:
+        """The lines at an address, however many, as they come."""
+        async with self._response("GET", self.endpoint.at(*parts)) as response:
+            if response.status != 200:
                 text = self._scrubbed(await self._text(response))
-                received = {name.lower(): value for name, value in response.headers.items()}
-                return Answer(response.status, received, text, 1000 * (time.perf_counter() - started))
+                self.refused(Answer(response.status, dict(response.headers), text, 0.0))
+            rest = b""
+            async for chunk in response.content.iter_any():
+                *whole, rest = (rest + chunk).split(b"\n")
+                for line in whole:
+                    if line.strip():
+                        yield self._scrubbed(line.decode("utf-8", "replace"))
+                if len(rest) > LARGEST_REPLY:
+                    raise self.garbled(f"a line of more than {LARGEST_REPLY} bytes")
+            if rest.strip():
+                yield self._scrubbed(rest.decode("utf-8", "replace"))
+
+    def named(self, body: Mapping[str, Any]) -> str:
+        """The name that a server gives to what it was sent."""
+        name = body.get("id")
+        if not isinstance(name, str) or not name:
+            raise self.garbled("no id")
+        return name
+
+    def _object(self, answer: Answer) -> dict[str, Any]:
+        if answer.status not in (200, 201):
+            self.refused(answer)
+        return self.parsed(answer)
+
+    @asynccontextmanager
+    async def _response(
+        self, method: str, address: URL, **sent: Any
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """One attempt, whose body is read by the caller; whatever breaks is raised as an error of ours."""
+        if self._session is None:
+            raise RuntimeError("open() must come before ask()")
+        try:
+            async with self._session.request(method, address, allow_redirects=False, **sent) as response:
+                self._check_encoding(response.headers.get("Content-Encoding", ""))
+                yield response
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise self._broken(error) from error
 

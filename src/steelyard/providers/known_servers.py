@@ -25,6 +25,8 @@ class KnownServer:
     """Whose list prices count, where the price table has another name for the vendor."""
     spelled: Mapping[str, str] = field(default_factory=dict)
     """Fields that it has another name for."""
+    filed: bool = False
+    """Its program answers files of calls as well."""
 
     @property
     def local(self) -> bool:
@@ -59,7 +61,7 @@ KNOWN_SERVERS = (
     ),
     KnownServer("huggingface", "Hugging Face", "https://router.huggingface.co/v1", "HF_TOKEN"),
     KnownServer("nvidia", "NVIDIA", "https://integrate.api.nvidia.com/v1", "NVIDIA_API_KEY"),
-    KnownServer("vllm", "vLLM", "http://127.0.0.1:8000/v1"),
+    KnownServer("vllm", "vLLM", "http://127.0.0.1:8000/v1", filed=True),
     KnownServer("sglang", "SGLang", "http://127.0.0.1:30000/v1"),
     KnownServer("ollama", "Ollama", "http://127.0.0.1:11434/v1"),
     KnownServer("llamacpp", "llama.cpp", "http://127.0.0.1:8080/v1"),

@@ -85,6 +85,10 @@ class WireOptions(CalledOptions):
     """Address up to and including the version."""
     api_key_env: Line | None = None
     """Environment variable that holds the key."""
+    requests_per_minute: float | None = Field(default=None, gt=0)
+    """Calls a minute at this address, by all judges that are there; the strictest statement counts."""
+    tokens_per_minute: float | None = Field(default=None, gt=0)
+    """Tokens a minute, of prompts and answers together."""
 
 
 TRANSPORT_OPTIONS = frozenset((*WireOptions.model_fields, "path"))

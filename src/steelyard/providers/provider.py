@@ -42,6 +42,15 @@ class Provider(Protocol):
 
 
 @runtime_checkable
+class Addressed(Protocol):
+    """A provider whose judges may share a server."""
+
+    @property
+    def endpoint(self) -> str:
+        """The address; judges with the same one share its limits."""
+
+
+@runtime_checkable
 class Immediate(Protocol):
     """A provider that works its answers out without waiting for anybody, so that many are one step."""
 

@@ -67,6 +67,12 @@ def nothing_to_check() -> Iterator[Check]:
     return iter(())
 
 
+def no_room(model: str, options: Mapping[str, Any]) -> int:
+    """Of models that answer without thinking first."""
+    del model, options
+    return 0
+
+
 @dataclass(frozen=True)
 class Traits:
     """What a provider is; a model that differs from its provider has traits of its own."""
@@ -106,6 +112,12 @@ class Traits:
     """Environment variables that are read."""
     prices: str = ""
     """Name of the vendor in the table of prices, where the provider's is another."""
+    batch: bool = False
+    """Calls can be handed in together and are answered later."""
+    batch_price: float = 1.0
+    """Share of the price that the vendor takes for calls in a batch."""
+    room: Callable[[str, Mapping[str, Any]], int] = no_room
+    """Tokens that a model with such options may spend on thoughts, beside its answer."""
     checks: Callable[[], Iterator[Check]] = nothing_to_check
     """What else has to be in place: weights, packages."""
     models: Mapping[str, Traits] = field(default_factory=dict)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from steelyard.identity import canonical_json, content_hash
 from steelyard.store.replies import StoredFailure, StoredReply, reply_from
+from steelyard.store.rows import Row
 from steelyard.trials.exchange import Exchange, exchange_key
 from steelyard.trials.judge import PRICE_OPTIONS
 
@@ -51,38 +52,38 @@ class AuthoredRow:
         return content_hash([self.stimulus, self.brief, self.roles, self.body])
 
 
-def insert_exchange(connection: sqlite3.Connection, exchange: Exchange, row: tuple[Any, ...]) -> None:
-    """Keep an exchange with its reply."""
-    asked = (
-        exchange.key,
-        exchange.role,
-        exchange.judge.fingerprint(exchange.protocol),
-        exchange.prompt_hash,
-        exchange.attempt,
-        exchange.judge.address,
-        canonical_json({name: v for name, v in exchange.judge.options.items() if name in PRICE_OPTIONS}),
-        exchange.protocol,
-        exchange.brief,
+def exchange_row(exchange: Exchange, row: tuple[Any, ...]) -> Row:
+    """An exchange with its reply."""
+    prices = {name: v for name, v in exchange.judge.options.items() if name in PRICE_OPTIONS}
+    return Row(
+        "INSERT OR IGNORE INTO exchanges VALUES",
+        (
+            exchange.key,
+            exchange.role,
+            exchange.judge.fingerprint(exchange.protocol),
+            exchange.prompt_hash,
+            exchange.attempt,
+            exchange.judge.address,
+            canonical_json(prices),
+            exchange.protocol,
+            exchange.brief,
+            *row,
+        ),
     )
-    marks = ", ".join("?" * (len(asked) + len(row)))
-    connection.execute(f"INSERT OR IGNORE INTO exchanges VALUES ({marks})", (*asked, *row))
 
 
-def insert_failure(connection: sqlite3.Connection, exchange: Exchange, row: tuple[Any, ...]) -> None:
-    """Keep why an exchange has no reply."""
-    connection.execute(
-        "INSERT INTO exchange_failures (exchange, role, brief, reason, message, attempts, at)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+def failure_row(exchange: Exchange, row: tuple[Any, ...]) -> Row:
+    """Why an exchange has no reply."""
+    return Row(
+        "INSERT INTO exchange_failures (exchange, role, brief, reason, message, attempts, at) VALUES",
         (exchange.key, exchange.role, exchange.brief, *row),
     )
 
 
-def insert_authored(connection: sqlite3.Connection, rows: Sequence[AuthoredRow]) -> None:
-    """Keep stimuli; what is there already stays as it is."""
-    connection.executemany(
-        "INSERT OR IGNORE INTO authored VALUES (?, ?, ?, ?, ?)",
-        [(row.stimulus, row.brief, row.roles, row.body, row.digest) for row in rows],
-    )
+def authored_row(row: AuthoredRow) -> Row:
+    """A stimulus that was written; what is there already stays as it is."""
+    values = (row.stimulus, row.brief, row.roles, row.body, row.digest)
+    return Row("INSERT OR IGNORE INTO authored VALUES", values)
 
 
 def read_exchanges(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard.identity import plain
+from steelyard.identity import canonical_text, plain
 from steelyard.trials.reply import Reply, Usage
 
 
@@ -27,11 +27,11 @@ class StoredFailure:
     attempts: int
 
 
-def reply_body(reply: Reply) -> dict[str, Any]:
-    """What is hashed and kept; the latency has a column of its own."""
+def reply_body(reply: Reply) -> str:
+    """What is hashed and kept, as canonical JSON; the latency has a column of its own."""
     body: dict[str, Any] = plain(reply)
     del body["latency_ms"]
-    return body
+    return canonical_text(body)
 
 
 def reply_from(body: dict[str, Any], latency_ms: float) -> Reply:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
-from steelyard.identity import canonical_json, content_hash
-from steelyard.store import authoring, plan, trials
+from steelyard.identity import content_hash
+from steelyard.store import authoring, batches, plan, trials
 from steelyard.store.authoring import Asked, AuthoredRow, StoredExchange
+from steelyard.store.batches import StoredBatch
 from steelyard.store.connection import connected, snapshot, transaction, usable
 from steelyard.store.plan import PlannedTrial
 from steelyard.store.replies import StoredFailure, StoredReply, reply_body
+from steelyard.store.rows import Row
 from steelyard.store.schema import migrate
+from steelyard.store.trials import StoredCall
 from steelyard.store.writer import Writer
 from steelyard.trials.exchange import Call, Exchange
 from steelyard.trials.reply import Reply
@@ -29,6 +30,8 @@ class RunStore:
         """Open or create the file; read-only sees what is there at this moment and changes nothing."""
         self.path = path
         self._writer = Writer(path)
+        self._prompts: set[str] = set()
+        """Hashes of prompts that this store has put on disk."""
         with self._usable():
             self._reader = snapshot(path) if read_only else connected(path)
             if not read_only:
@@ -45,39 +48,37 @@ class RunStore:
 
     async def save_replies(self, answers: Sequence[tuple[Call, Reply, int]]) -> None:
         """Return when the replies, each with its call and the tries it took, are on disk together."""
-        moment, rows = time.time(), list[tuple[Call, tuple[Any, ...]]]()
+        moment, rows, prompts = time.time(), list[Row](), set[str]()
         for call, reply, attempts in answers:
-            body = canonical_json(reply_body(reply))
-            digest = content_hash([call.key, body])
-            rows.append((call, (body, digest, attempts, reply.latency_ms, moment)))
-
-        def write(connection: sqlite3.Connection) -> None:
-            for call, row in rows:
-                trials.insert_prompt(connection, call)
-                if isinstance(call, Exchange):
-                    authoring.insert_exchange(connection, call, row)
-                else:
-                    trials.insert_reply(connection, call, row)
-
-        await self._writer.submit(write)
+            if call.prompt_hash not in self._prompts and call.prompt_hash not in prompts:
+                rows.append(trials.prompt_row(call))
+                prompts.add(call.prompt_hash)
+            body = reply_body(reply)
+            row = (body, content_hash([call.key, body]), attempts, reply.latency_ms, moment)
+            if isinstance(call, Exchange):
+                rows.append(authoring.exchange_row(call, row))
+            else:
+                rows += [trials.trial_row(call), trials.reply_row(call, row)]
+        await self._writer.submit(rows)
+        self._prompts |= prompts
 
     async def save_failure(self, call: Call, reason: str, message: str, attempts: int) -> None:
         """Return when the failure is on disk."""
         text = message.encode("utf-8", "backslashreplace").decode()
         row = (reason, text, attempts, time.time())
+        if isinstance(call, Exchange):
+            rows = [authoring.failure_row(call, row)]
+        else:
+            rows = [trials.prompt_row(call), trials.trial_row(call), trials.failure_row(call, row)]
+        await self._writer.submit(rows)
 
-        def write(connection: sqlite3.Connection) -> None:
-            if isinstance(call, Exchange):
-                authoring.insert_failure(connection, call, row)
-            else:
-                trials.insert_prompt(connection, call)
-                trials.insert_failure(connection, call, row)
-
-        await self._writer.submit(write)
+    async def save_batch(self, batch: StoredBatch) -> None:
+        """Return when the batch, or what became of it, is on disk."""
+        await self._writer.submit([batches.batch_row(batch)])
 
     async def save_authored(self, rows: Sequence[AuthoredRow]) -> None:
         """Return when all the stimuli are on disk; none is there before."""
-        await self._writer.submit(lambda connection: authoring.insert_authored(connection, rows))
+        await self._writer.submit([authoring.authored_row(row) for row in rows])
 
     def freeze(self, study: str, planned: Iterable[PlannedTrial]) -> None:
         """Record study and plan, together; done before the first trial, and again when the study grows."""
@@ -118,6 +119,22 @@ class RunStore:
         with self._usable():
             return authoring.read_exchanges(self._reader, keys)
 
+    def calls(self, keys: Iterable[str]) -> dict[str, StoredCall]:
+        """Prompt, reply and failures of these trials."""
+        with self._usable():
+            return trials.read_calls(self._reader, keys)
+
+    def holding(self, text: str) -> list[str]:
+        """Keys of the trials whose reply holds a text."""
+        with self._usable():
+            return trials.read_holding(self._reader, text)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Trials with a reply, and trials that have failed and have none."""
+        with self._usable():
+            return trials.read_size(self._reader)
+
     def asked_about(self, brief: str) -> list[Asked]:
         """What authors and validators were asked about a stimulus, and what they said."""
         with self._usable():
@@ -132,6 +149,11 @@ class RunStore:
         """Every stimulus that was written for the study, by id."""
         with self._usable():
             return authoring.read_authored(self._reader)
+
+    def batches(self, judge: str) -> list[StoredBatch]:
+        """Calls of a judge that were handed in together, in order."""
+        with self._usable():
+            return list(batches.read(self._reader, judge))
 
     @property
     def study(self) -> str | None:

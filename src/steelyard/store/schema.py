@@ -91,6 +91,17 @@ MIGRATIONS = (
         digest TEXT NOT NULL     -- content hash of the columns before it
     ) WITHOUT ROWID;
     """,
+    """
+    CREATE TABLE batches (
+        name TEXT PRIMARY KEY,   -- ours, told to vendors that keep one
+        judge TEXT NOT NULL,
+        keys TEXT NOT NULL,      -- JSON list of the calls
+        dialect TEXT NOT NULL,   -- JSON: forms of fields that the calls were put in
+        created REAL NOT NULL,
+        state TEXT NOT NULL,     -- 'intended', 'submitted' or 'settled'
+        remote TEXT              -- the vendor's name, once it is known
+    ) WITHOUT ROWID;
+    """,
 )
 
 

@@ -5,37 +5,109 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from steelyard.identity import content_hash
+from steelyard.identity import canonical_json, content_hash, plain
 from steelyard.store.replies import StoredFailure, StoredReply, reply_from
+from steelyard.store.rows import Row, insert
 from steelyard.trials.exchange import Call
 from steelyard.trials.trial import Trial, trial_key
 
 
-def insert_prompt(connection: sqlite3.Connection, call: Call) -> None:
-    """Keep what is said to the model, once for all calls that say it."""
-    connection.execute("INSERT OR IGNORE INTO prompts VALUES (?, ?)", (call.prompt_hash, call.prompt_body))
+def prompt_row(call: Call) -> Row:
+    """What is said to the model, kept once for all calls that say it."""
+    return Row("INSERT OR IGNORE INTO prompts VALUES", (call.prompt_hash, call.prompt_body))
 
 
-def insert_reply(connection: sqlite3.Connection, trial: Trial, row: tuple[Any, ...]) -> None:
-    """Keep a trial with its reply; the first one stays."""
-    _insert_trial(connection, trial)
-    connection.execute("INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?, ?, ?)", (trial.key, *row))
+def reply_row(trial: Trial, row: tuple[Any, ...]) -> Row:
+    """The reply to a trial; the first one stays."""
+    return Row("INSERT OR IGNORE INTO replies VALUES", (trial.key, *row))
 
 
-def insert_failure(connection: sqlite3.Connection, trial: Trial, row: tuple[Any, ...]) -> None:
-    """Keep a trial with why it has no reply; every failure stays."""
-    _insert_trial(connection, trial)
-    connection.execute(
-        "INSERT INTO failures (trial, reason, message, attempts, at) VALUES (?, ?, ?, ?, ?)",
-        (trial.key, *row),
+def failure_row(trial: Trial, row: tuple[Any, ...]) -> Row:
+    """Why a trial has no reply; every failure stays."""
+    return Row("INSERT INTO failures (trial, reason, message, attempts, at) VALUES", (trial.key, *row))
+
+
+@dataclass(frozen=True)
+class StoredCall:
+    """All that lies in the file of one trial."""
+
+    messages: tuple[tuple[str, str], ...]
+    """Role and text of each message that was sent."""
+    decoding: dict[str, Any]
+    """How it was sampled."""
+    reply: StoredReply | None
+    """What came back; None where nothing did."""
+    failures: tuple[StoredFailure, ...]
+    """Every time that it failed, in order."""
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain mapping."""
+        return {
+            "messages": [{"role": role, "content": text} for role, text in self.messages],
+            "decoding": self.decoding,
+            "reply": None if self.reply is None else plain(self.reply.reply),
+            "attempts": None if self.reply is None else self.reply.attempts,
+            "received": None if self.reply is None else self.reply.received,
+            "failures": [vars(failure) for failure in self.failures],
+        }
+
+
+def read_calls(connection: sqlite3.Connection, keys: Iterable[str]) -> dict[str, StoredCall]:
+    """All that lies in the file of these trials; one that was never tried is left out."""
+    wanted = (json.dumps(list(keys)),)
+    failures: dict[str, list[StoredFailure]] = {}
+    for key, reason, message, attempts in connection.execute(
+        "SELECT trial, reason, message, attempts FROM failures"
+        " WHERE trial IN (SELECT value FROM json_each(?)) ORDER BY id",
+        wanted,
+    ):
+        failures.setdefault(key, []).append(StoredFailure(reason, message, attempts))
+    rows = connection.execute(
+        "SELECT key, prompts.body, replies.body, attempts, latency_ms, received FROM trials"
+        " JOIN prompts ON prompts.hash = trials.prompt LEFT JOIN replies ON replies.trial = trials.key"
+        " WHERE key IN (SELECT value FROM json_each(?))",
+        wanted,
     )
+    return {key: _call(prompt, tuple(failures.get(key, ())), *reply) for key, prompt, *reply in rows}
+
+
+def _call(
+    prompt: str,
+    failures: tuple[StoredFailure, ...],
+    body: str | None,
+    attempts: int,
+    latency: float,
+    received: float,
+) -> StoredCall:
+    sent = json.loads(prompt)
+    reply = None if body is None else StoredReply(reply_from(json.loads(body), latency), attempts, received)
+    messages = tuple((message["role"], message["content"]) for message in sent["messages"])
+    decoding = {name: value for name, value in sent["decoding"].items() if name != "type"}
+    return StoredCall(messages, decoding, reply, failures)
+
+
+def read_holding(connection: sqlite3.Connection, text: str) -> list[str]:
+    """Keys of the trials whose reply holds a text."""
+    spelled = canonical_json(text)[1:-1].replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    rows = connection.execute("SELECT trial FROM replies WHERE body LIKE ? ESCAPE '\\'", (f"%{spelled}%",))
+    return [row[0] for row in rows]
+
+
+def read_size(connection: sqlite3.Connection) -> tuple[int, int]:
+    """Trials with a reply, and trials that have failed and have none."""
+    replies = connection.execute("SELECT count(*) FROM replies").fetchone()[0]
+    failed = connection.execute(
+        "SELECT count(DISTINCT trial) FROM failures WHERE trial NOT IN (SELECT trial FROM replies)"
+    ).fetchone()[0]
+    return int(replies), int(failed)
 
 
 def move(connection: sqlite3.Connection, old: Trial, new: Trial) -> None:
     """Put what was said to one trial under another with the same prompt."""
-    _insert_trial(connection, new)
+    insert(connection, [trial_row(new)])
     for (body,) in connection.execute("SELECT body FROM replies WHERE trial = ?", (old.key,)).fetchall():
         connection.execute(
             "UPDATE replies SET trial = ?, digest = ? WHERE trial = ?",
@@ -45,9 +117,10 @@ def move(connection: sqlite3.Connection, old: Trial, new: Trial) -> None:
     connection.execute("DELETE FROM trials WHERE key = ?", (old.key,))
 
 
-def _insert_trial(connection: sqlite3.Connection, trial: Trial) -> None:
-    connection.execute(
-        "INSERT OR IGNORE INTO trials VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+def trial_row(trial: Trial) -> Row:
+    """A trial that was tried."""
+    return Row(
+        "INSERT OR IGNORE INTO trials VALUES",
         (
             trial.key,
             trial.judge.fingerprint(trial.protocol),

@@ -6,17 +6,17 @@ import asyncio
 import queue
 import sqlite3
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 
 from steelyard.errors import StoreError
 from steelyard.store.connection import connected, transaction, unwritable, usable
+from steelyard.store.rows import Row, insert
 
-Write = Callable[[sqlite3.Connection], None]
-"""What is done in a transaction."""
 LARGEST_BATCH = 500
 """Writes of one transaction: a commit costs the same for one and for many."""
-_Pending = tuple[Write, asyncio.Future[None], asyncio.AbstractEventLoop]
+_Pending = tuple[Sequence[Row], asyncio.Future[None], asyncio.AbstractEventLoop]
 
 
 class Writer:
@@ -28,12 +28,12 @@ class Writer:
         self._queue: queue.Queue[_Pending | None] = queue.Queue()
         self._thread: threading.Thread | None = None
 
-    async def submit(self, write: Write) -> None:
-        """Return when it is on disk."""
+    async def submit(self, rows: Sequence[Row]) -> None:
+        """Return when they are on disk, all together."""
         self._start()
         loop = asyncio.get_running_loop()
         acknowledged: asyncio.Future[None] = loop.create_future()
-        self._queue.put((write, acknowledged, loop))
+        self._queue.put((rows, acknowledged, loop))
         await asyncio.shield(acknowledged)
 
     def close(self) -> None:
@@ -56,7 +56,7 @@ class Writer:
     def _write_forever(self, connection: sqlite3.Connection) -> None:
         while (first := self._queue.get()) is not None:
             batch = [first, *self._waiting(LARGEST_BATCH - 1)]
-            errors = _commit_each(connection, [write for write, _, _ in batch])
+            errors = _commit_each(connection, [rows for rows, _, _ in batch])
             for (_, acknowledged, loop), error in zip(batch, errors, strict=True):
                 loop.call_soon_threadsafe(_acknowledge, acknowledged, error)
         connection.close()
@@ -73,18 +73,17 @@ class Writer:
         return batch
 
 
-def _commit_each(connection: sqlite3.Connection, writes: Sequence[Write]) -> list[StoreError | None]:
+def _commit_each(connection: sqlite3.Connection, writes: Sequence[Sequence[Row]]) -> list[StoreError | None]:
     """All in one transaction; where that fails, each in its own, so that one bad row costs no other."""
-    if _commit(connection, writes) is None:
+    if _commit(connection, chain.from_iterable(writes)) is None:
         return [None] * len(writes)
-    return [_commit(connection, [write]) for write in writes]
+    return [_commit(connection, rows) for rows in writes]
 
 
-def _commit(connection: sqlite3.Connection, writes: Sequence[Write]) -> StoreError | None:
+def _commit(connection: sqlite3.Connection, rows: Iterable[Row]) -> StoreError | None:
     try:
         with transaction(connection):
-            for write in writes:
-                write(connection)
+            insert(connection, rows)
     except Exception as error:  # the writers wait for an answer, whatever went wrong
         return StoreError(f"the run file {unwritable(error)}")
     return None

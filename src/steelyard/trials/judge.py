@@ -133,5 +133,8 @@ def _made_of(made: Composition, protocol: str) -> str:
 PRICE_OPTIONS = ("input_price", "output_price")
 """Dollars per million tokens, where a judge's owner states them."""
 
-PASSING_OPTIONS = frozenset({"api_key_env", "timeout", "path", *PRICE_OPTIONS})
+PACE_OPTIONS = ("requests_per_minute", "tokens_per_minute")
+"""How fast a judge's endpoint may be asked, where its owner states it."""
+
+PASSING_OPTIONS = frozenset({"api_key_env", "timeout", "path", *PRICE_OPTIONS, *PACE_OPTIONS})
 """Options that decide nothing; `base_url` is none of them, since a model's name may mean another there."""

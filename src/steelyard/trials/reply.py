@@ -21,6 +21,18 @@ class Usage:
     """Tokens of the answer that nobody sees: the model's thoughts."""
     cache_write_tokens: int = 0
     """Tokens of the prompt that were put into the provider's cache, at a price of their own."""
+    batched: bool = False
+    """Paid at the lower price of calls that are handed in together and answered later."""
+
+    @property
+    def prompt(self) -> Usage:
+        """The prompt's share: the same without an answer."""
+        return Usage(
+            self.input_tokens,
+            cached_tokens=self.cached_tokens,
+            cache_write_tokens=self.cache_write_tokens,
+            batched=self.batched,
+        )
 
     def each(self, judge: str) -> tuple[tuple[str, Usage], ...]:
         """The calls that were paid for, with the judge that was asked: this one."""
@@ -45,6 +57,7 @@ class CommonUsage(Usage):
             sum(usage.cached_tokens for usage in used),
             sum(usage.reasoning_tokens for usage in used),
             sum(usage.cache_write_tokens for usage in used),
+            bool(used) and all(usage.batched for usage in used),
             every,
         )
 

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from steelyard.datasheet.words.glossary import probe_title
+from steelyard.datasheet.words.verdict_text import capital
 from steelyard.datasheet.words.visible import lines
 from steelyard.version import __version__
 from steelyard.wording import counted, plural
@@ -48,6 +49,7 @@ def environment() -> Environment:
         shown=lines,
         static="/static/",
         probe_title=probe_title,
+        capital=capital,
     )
     return made
 

@@ -12,6 +12,7 @@ from steelyard.datasheet.sections.reliability import reliability_rows
 from steelyard.datasheet.sections.rows import FigureRows, Row, Section
 from steelyard.datasheet.words import numbers, titles
 from steelyard.datasheet.words.glossary import KINDS, metric_named, probe_title
+from steelyard.datasheet.words.verdict_text import capital
 from steelyard.metrics.common import ACCURACY, DARK_CURRENT, FAILED_RATE, KAPPA, UNREADABLE_RATE
 from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN
 from steelyard.metrics.instrument.estimates import FIT_PROBABILITY, GOODNESS_OF_FIT, LIMIT_OF_DETECTION
@@ -135,7 +136,7 @@ def _arm(index: FigureRows, protocol: str) -> Section:
         rows += index.row(LADDER, TARGET_SENSITIVITY, group, label=numbers.steps_apart(step), essential=shown)
     rows += _all_steps(index, protocol)
     rows += index.row(LADDER, DELTA75, {"protocol": protocol})
-    title = f"{protocol.capitalize()} protocol"
+    title = f"{capital(protocol)} protocol"
     return Section(title, f"The same figures under the {protocol} instruction.", tuple(rows))
 
 

@@ -10,6 +10,7 @@ from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import probe_title
 from steelyard.datasheet.words.short_names import short_names
+from steelyard.datasheet.words.verdict_text import capital
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.panel.error_correlation import ERROR_CORRELATION
@@ -129,7 +130,7 @@ class _Tables:
             ends = [by_metric[f"judges_{name}"] for name in ("min", "max")]
             rows.append((probe_title(probe), *values, *(f"{numbers.value(e)} {self._who(e)}" for e in ends)))
         header = ("probe", "mean", "SD", "of sampling", "least", "greatest")
-        return TogetherTable(f"{share.capitalize()} over judges", question, header, tuple(rows))
+        return TogetherTable(f"{capital(share)} over judges", question, header, tuple(rows))
 
     def _juries(self) -> TogetherTable:
         mine = [e for e in self.panel if e.probe == JURY and e.metric in (JURY_ACCURACY.id, *_CHOSEN)]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from steelyard.errors import ConfigError
 from steelyard.lab.authoring.questions import brief_hash
 from steelyard.lab.authoring.rounds import Rounds
 from steelyard.lab.folder.authored_stimuli import AuthoredStimulus, tally
 from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.review.keeping import BY_MEASURE, expect_people, keep_decided
+from steelyard.lab.review.keeping import BY_MEASURE, expect_people, keep_decided, show_arrivals
 from steelyard.lab.review.stimuli_file import under_review
 from steelyard.lab.run.budget import check_prices
 from steelyard.lab.run.conduct import conduct
@@ -87,16 +88,18 @@ def author(
         held = store.authored()
         _check(held, briefs, study, roles, folder)
         runner = _runner(store, study, limits, progress)
+        parents = {brief.item.id: original_of(brief.item, study.task) for brief in briefs}
         if review:
             expect_people(folder, study.task)
         fresh = [brief for brief in briefs if brief.name not in held]
         if fresh:
-            rounds = Rounds(study, roles, runner, fresh, [AuthoredStimulus.of(row) for row in held.values()])
+            before = [AuthoredStimulus.of(row) for row in held.values()]
+            arrived = partial(show_arrivals, folder, parents) if review else lambda _: None
+            rounds = Rounds(study, roles, runner, fresh, before, arrived)
             conduct(runner, rounds.run)
             rounds.require_end()
         written = {name: AuthoredStimulus.of(row) for name, row in store.authored().items()}
         made = tuple(written[brief.name].stimulus for brief in briefs)
-        parents = {brief.item.id: original_of(brief.item, study.task) for brief in briefs}
         beside = () if folder.study.exists() else parents.values()  # a frozen set gains no original
         made = under_review(made) if review else made
         made = keep_decided(folder, made, held, beside, unseen=accept_all, finished_by=BY_MEASURE)

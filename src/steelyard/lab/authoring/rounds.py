@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from steelyard.errors import RunError
@@ -37,12 +37,15 @@ class Rounds:
         runner: Runner,
         briefs: Sequence[Brief],
         before: Sequence[AuthoredStimulus],
+        arrived: Callable[[Sequence[AuthoredStimulus]], None] = lambda _: None,
     ) -> None:
+        """`arrived` is told after each round what was confirmed in it, for people who look already."""
         self._study, self._roles, self._runner = study, roles, runner
         self._desk = Desk(runner)
         self._validation = Validation(self._desk, roles)
         earlier = [w.stimulus.texts[0] for w in before if not w.rejected]
         self._diversity = Diversity(self._desk, roles, [*originals(study), *earlier])
+        self._arrived, self._shown = arrived, set[str]()
         self._edits = RunEdits(self._desk, roles) if any(map(is_run, briefs)) else None
         self._drafts = [draft_of(brief, study, roles) for brief in briefs]
 
@@ -51,6 +54,7 @@ class Rounds:
         try:
             for attempt in range(self._roles.attempts):
                 await self._round([draft for draft in self._drafts if draft.open], attempt)
+                self._show()
                 if self._waiting:
                     break  # later tries may depend on how the waiting ones end
         except StoppedError:
@@ -58,6 +62,12 @@ class Rounds:
         if not self._waiting:
             await runner.store.save_authored([self._row(draft) for draft in self._drafts])
         return runner.sitting
+
+    def _show(self) -> None:
+        """Tell of the texts that were confirmed since the last time: nothing takes that back."""
+        fresh = [d for d in self._drafts if d.accepted and d.brief.name not in self._shown]
+        self._shown |= {draft.brief.name for draft in fresh}
+        self._arrived([draft.written() for draft in fresh])
 
     def require_end(self) -> None:
         """Raise what keeps the author from finishing; what was paid for is kept."""

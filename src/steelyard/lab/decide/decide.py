@@ -189,8 +189,8 @@ def _run(
     log()
     trials = [trial for course in courses for trial in course.trials]
     observations = record.observations(trials)
-    early = stops(sitting, record.coverage(trials).headline) if sitting.stopped else ()
+    early = stops(sitting, record.coverage(trials).headline, folder.path) if sitting.stopped else ()
     names = [judge.name for judge in judges]
-    errors = (*early, *speechless(names, observations, sitting.given_up))
+    errors = (*early, *speechless(names, observations, folder.path, sitting.given_up))
     decisions = tuple(course.decision for course in courses)
-    return Decisions(sitting, errors, tuple(warnings(observations)), folder, decisions)
+    return Decisions(sitting, errors, tuple(warnings(observations, folder.path)), folder, decisions)

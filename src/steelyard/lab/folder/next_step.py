@@ -5,11 +5,15 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from math import ceil
 
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.verdict import CARE, TOO_LITTLE, UNFIT, Verdict
 from steelyard.datasheet.words import titles
 from steelyard.datasheet.words.numbers import dollars
+from steelyard.lab.folder.cure import Cure
+from steelyard.lab.folder.more_rows import more_rows
 from steelyard.lab.run.planner import Plan, calls_of
 from steelyard.lab.run.prices import price_of
 from steelyard.lab.study.pack_study import pack_draw, runs_draw
@@ -19,7 +23,7 @@ from steelyard.probes.probe import POINTWISE, form_of
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import parse_scale
 from steelyard.trials.judge import Judge
-from steelyard.wording import counted
+from steelyard.wording import counted, planned
 
 LARGER = {"quick": "standard", "standard": "full"}
 """The next larger profile."""
@@ -68,18 +72,34 @@ class _Path:
         if run.partial:
             unread = verdict.word == UNFIT and _of_failures(verdict)
             purpose = f"{TRY_FIRST}, then finish the run" if unread else "finish the run"
-            return self._resumed(verdict, purpose, run.planned - run.asked)
+            return self._resumed(verdict, purpose, self._unanswered)
         if verdict.word == TOO_LITTLE and _of_failures(verdict):
-            return self._resumed(verdict, "have the failed calls asked again", None)
+            return self._resumed(verdict, "have the failed calls asked again", self._unanswered)
         cured = verdict.word in (UNFIT, CARE)
-        if self._study.source is not None:
-            purpose = "after the change, measure again" if cured else "add labelled rows, and measure again"
-            return self._measured(verdict, purpose, self._study.profile)
-        profile = self._size(cured)
+        own = self._study.source is not None
+        profile = self._study.profile if own else self._size(cured)
+        cure = Cure.of(self.sheet, verdict, self._study)
+        if cure is not None and profile is not None:
+            return self._cured(verdict, cure, profile)
+        if own and cured:
+            return self._measured(verdict, "after the change, measure again", self._study.profile)
+        if own:
+            rows = more_rows(self.sheet, verdict.judge)
+            if rows is None:
+                return replace(verdict, next=GATE)
+            purpose = f"{rows.told}, and measure again"
+            return self._measured(verdict, purpose, self._study.profile, rows.growth)
         if profile is None:
             return replace(verdict, next=GATE)
         size = f"measure at {profile} size"
         return self._measured(verdict, f"after the change, {size}" if cured else size, profile)
+
+    @property
+    def _unanswered(self) -> int | None:
+        """Calls that the same command makes: those that were never asked, and those that failed."""
+        run = self.sheet.facts
+        left = run.planned - int(self.sheet.run.get("calls") or 0)
+        return left if left > 0 else None
 
     @property
     def _study(self) -> Study:
@@ -90,12 +110,45 @@ class _Path:
         mine = self._study.profile
         return mine if cured and mine != "quick" else LARGER.get(mine)
 
+    def _cured(self, verdict: Verdict, cure: Cure, profile: str) -> Verdict:
+        """The judge with its remedy, measured in a folder of its own."""
+        study, words = self._study, self._study.command
+        file = None if words is None else next(iter(_arguments(words)), None)
+        address = None if words is None else cure.address(self._written(words))
+        beside = () if address else _measured_judges(study)
+        calls = None
+        if self._countable:
+            size = self._resized(profile)
+            calls = cure.calls_in(size, beside) if study.source is None else cure.calls_on(self.plan, beside)
+        if words is not None:
+            dropped = ["--out", *(["-j"] if address else [])]
+            dropped += ["--profile"] if study.source is None else []
+            words = (
+                *_without(words, *dropped),
+                *(("-j", address) if address else ()),
+                *(("--profile", profile) if study.source is None else ()),
+            )
+        purpose = f"measure it with its remedy, {cure.title}"
+        if words is None:
+            purpose += f": {cure.definition}"
+        elif not address:
+            purpose += f": add {cure.definition} to the judges{f' of {file}' if file else ''}, then"
+        return self._priced(verdict, purpose, words, calls)
+
+    def _written(self, words: Sequence[str]) -> dict[str, str]:
+        """Measured judges by name, as the command line has them; none where a study file does."""
+        judges = _measured_judges(self._study)
+        given = [value for option, value in pairwise(words) if option == "-j"]
+        if not given and not list(_arguments(words)):
+            given = [judge.name for judge in judges]  # those of a command that names none
+        return {judge.name: text for judge, text in zip(judges, given, strict=True)} if given else {}
+
     def _resumed(self, verdict: Verdict, purpose: str, calls: int | None) -> Verdict:
         """The same command, which asks only what has no reply."""
         return self._priced(verdict, purpose, self._study.command, calls)
 
-    def _measured(self, verdict: Verdict, purpose: str, profile: str) -> Verdict:
-        """The study once more, in a folder of its own."""
+    def _measured(self, verdict: Verdict, purpose: str, profile: str, growth: float = 1.0) -> Verdict:
+        """The study once more, in a folder of its own, on so many rows for each that there is."""
         words = self._study.command
         if words is not None and self._study.source is None:
             words = (*_without(words, "--out", "--profile"), "--profile", profile)
@@ -103,17 +156,28 @@ class _Path:
             words = tuple(_without(words, "--out"))
         if profile not in self.known:
             self.known[profile] = self._calls(profile)
-        return self._priced(verdict, purpose, words, self.known[profile])
+        calls = self.known[profile]
+        if calls is not None and growth > 1:
+            calls = planned(ceil(calls * growth))
+        return self._priced(verdict, purpose, words, calls)
 
     def _calls(self, profile: str) -> int | None:
         """Calls of all measured judges at a profile; None where others speak before them."""
         study = self._study
-        if study.writers is not None or study.reference is not None or self.sheet.authored:
+        if not self._countable:
             return None
         if study.source is not None:
             return self.sheet.facts.planned or None
-        resized = replace(study, profile=profile, items=tuple(self._items(profile)))
-        return sum(calls_of(resized, _measured_judges(study)))
+        return sum(calls_of(self._resized(profile), _measured_judges(study)))
+
+    @property
+    def _countable(self) -> bool:
+        """No other model speaks before the judges do."""
+        study = self._study
+        return study.writers is None and study.reference is None and not self.sheet.authored
+
+    def _resized(self, profile: str) -> Study:
+        return replace(self._study, profile=profile, items=tuple(self._items(profile)))
 
     def _items(self, profile: str) -> Iterator[Item]:
         """Items of the pack, on the scales that this run has."""
@@ -157,6 +221,11 @@ def _price(calls: int | None, cost: float | None) -> str:
         return ""
     price = "price unknown" if cost is None else f"about {dollars(cost)}" if cost else "free"
     return f" ({counted(calls, 'call')}, {price})"
+
+
+def _arguments(words: Sequence[str]) -> Iterator[str]:
+    """The words that no option stands before: the study file, where there is one."""
+    return (word for before, word in pairwise(("", *words)) if not {before[:1], word[:1]} & {"-"})
 
 
 def _without(words: Iterable[str], *options: str) -> Iterator[str]:

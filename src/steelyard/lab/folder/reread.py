@@ -1,8 +1,10 @@
-"""A judge that could not be read, with its reader corrected: the replies in its folder are read again.
+"""A judge that could not be read, corrected: its folder takes it, and replies to its prompt are read again.
 
 A reader is part of the instrument, so that another reader makes other trials. Where nothing else differs and
-the replies could not be read, they are filed under those trials: what was paid for is not asked again. A run
-that could be read is never changed in this way.
+the replies could not be read, they are filed under those trials: what was paid for is not asked again. Where
+the prompt differs too, as a built-in one does with its reader, the judge is taken if no more than its pilot
+was asked; those replies stay in the file, and no figure rests on them. A run that could be read is never
+changed in this way.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from steelyard.lab.folder.frozen_plan import thaw_plan
 from steelyard.lab.folder.frozen_study import freeze, thaw
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.folder.whole_file import write_text
+from steelyard.lab.run.pilot import PILOT
 from steelyard.lab.run.record import Record
 from steelyard.lab.study.study import Study
 from steelyard.store.replies import StoredReply
@@ -32,17 +35,24 @@ def reread(folder: RunFolder, study: Study) -> None:
     if study.extends(held):
         return
     wanted = {judge.name: judge for judge in study.judges}
-    judges = tuple(_with_readers(judge, wanted.get(judge.name)) for judge in held.judges)
-    corrected = replace(held, judges=judges)
-    if corrected.hash == held.hash or not study.extends(corrected):
-        return
+    read_again = tuple(_with_readers(judge, wanted.get(judge.name)) for judge in held.judges)
+    asked_again = tuple(_replaced(judge, wanted.get(judge.name)) for judge in held.judges)
+    for judges, most in ((read_again, None), (asked_again, PILOT)):
+        corrected = replace(held, judges=judges, command=study.command)
+        if corrected.hash != held.hash and study.extends(corrected):
+            _correct(folder, held, corrected, most)
+            return
+
+
+def _correct(folder: RunFolder, held: Study, corrected: Study, most: int | None) -> None:
+    """Take the corrected judges, where the replies of those that differ could not be read; `most` of each."""
     with folder.store() as store:
         planned = store.planned()
         trials = thaw_plan(held, planned, folder.stimuli).trials if planned else ()
-        changed = {judge.name: judge for judge in judges}
+        changed = {judge.name: judge for judge in corrected.judges}
         arms = list(_arms(trials, changed))
         record = Record(store)
-        if all(_unread(arm, record) for arm in arms):
+        if all(_unread(arm, record, most) for arm in arms):
             store.refile(list(_moves(arms, changed, record, store)))
             write_text(folder.study, freeze(corrected))
 
@@ -57,19 +67,28 @@ def _with_readers(held: Judge, wanted: Judge | None) -> Judge:
     return replace(held, protocols=protocols)
 
 
+def _replaced(held: Judge, wanted: Judge | None) -> Judge:
+    """The other judge; only one that is asked itself, and that the provider is not told of otherwise."""
+    alike = wanted is not None and wanted.composition is None and held.composition is None
+    return wanted if wanted is not None and alike and not held.baseline else held
+
+
 def _arms(trials: Iterable[Trial], judges: dict[str, Judge]) -> Iterator[list[Trial]]:
     """Trials by judge and protocol, of those that are to be read in another way."""
     arms: dict[tuple[str, str], list[Trial]] = {}
     for trial in trials:
         name, protocol = trial.judge.name, trial.protocol
-        if trial.judge.protocols[protocol].reader != judges[name].protocols[protocol].reader:
+        there = protocol in judges[name].protocols
+        if not there or trial.judge.fingerprint(protocol) != judges[name].fingerprint(protocol):
             arms.setdefault((name, protocol), []).append(trial)
     yield from arms.values()
 
 
-def _unread(arm: Sequence[Trial], record: Record) -> bool:
+def _unread(arm: Sequence[Trial], record: Record, most: int | None) -> bool:
     """Whether fewer than half of the replies could be read, as a pilot finds it; so where there are none."""
     replies = record.replies(arm)
+    if most is not None and len(replies) > most:
+        return False
     verdicts = [record.read(trial, replies[trial.key].reply) for trial in arm if trial.key in replies]
     readable = sum(not isinstance(verdict, Unreadable) for verdict in verdicts)
     return 2 * readable < len(verdicts) or not verdicts
@@ -83,10 +102,22 @@ def _moves(
     for arm in arms:
         replies = record.replies(arm)
         judge = judges[arm[0].judge.name]
-        if _same_request(arm[0], judge, replies.values()):
+        if _same_but_for_reader(arm[0], judge) and _same_request(arm[0], judge, replies.values()):
             for trial in arm:
                 if trial.key in replies or trial.key in failures:
                     yield trial, replace(trial, judge=judge)
+
+
+def _same_but_for_reader(trial: Trial, judge: Judge) -> bool:
+    """Nothing but the reader of the trial's protocol is another."""
+    protocol = judge.protocols.get(trial.protocol)
+    if protocol is None:
+        return False
+    held = trial.judge.protocols[trial.protocol]
+    as_held = {**judge.protocols, trial.protocol: replace(protocol, reader=held.reader)}
+    return replace(judge, protocols=as_held).fingerprint(trial.protocol) == trial.judge.fingerprint(
+        trial.protocol
+    )
 
 
 def _same_request(trial: Trial, judge: Judge, replies: Iterable[StoredReply]) -> bool:

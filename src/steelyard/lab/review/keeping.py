@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from steelyard.lab.folder.authored_stimuli import AuthoredStimulus
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.review.projection import (
     accept_rest,
@@ -32,6 +33,16 @@ def expect_people(folder: RunFolder, task: Task) -> None:
     with open_log(folder) as log:
         log.note(TASK, task_words(task))
         log.note(REVIEWED, True)
+
+
+def show_arrivals(
+    folder: RunFolder, originals: Mapping[str, Stimulus], texts: Sequence[AuthoredStimulus]
+) -> None:
+    """Put texts on the bench that were confirmed while others are written."""
+    with open_log(folder) as log:
+        log.arrive(
+            {text.stimulus.id: text.arrival(originals[text.stimulus.lineage.parent]) for text in texts}
+        )
 
 
 def keep_decided(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from steelyard.errors import BudgetError, ConfigError
 from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.run.prices import Price, price_of
+from steelyard.providers.provider import traits_of
 from steelyard.trials.exchange import Call
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply
@@ -83,11 +84,19 @@ def check_prices(judges: Iterable[Judge], limits: RunLimits) -> None:
             )
 
 
+def likely_tokens(call: Call) -> int:
+    """Tokens of a call's prompt and of the longest answer it may get."""
+    return call.characters // CHARACTERS_PER_TOKEN + call.decoding.max_tokens
+
+
 def dearest(price: Price | None, call: Call) -> float:
     """The most that a call can cost: its prompt and the longest answer it may get."""
     if price is None:
         return 0.0
-    return price.dollars(call.characters // CHARACTERS_PER_TOKEN, call.decoding.max_tokens)
+    plain = all(message.content.isascii() for message in call.messages)
+    # Letters beyond ASCII take several bytes, and tokens of their own.
+    letters = call.characters if plain else _bytes(call)
+    return price.dollars(letters // CHARACTERS_PER_TOKEN, call.decoding.max_tokens + _room(call.judge))
 
 
 def cost(price: Price | None, call: Call, reply: Reply) -> float:
@@ -101,4 +110,14 @@ def spent(price: Price | None, reply: Reply, characters: int) -> float:
         return 0.0
     usage = reply.usage
     answered = usage.output_tokens or len(reply.text) // CHARACTERS_PER_TOKEN
-    return price.dollars(usage.input_tokens or characters // CHARACTERS_PER_TOKEN, answered)
+    asked = usage.input_tokens or characters // CHARACTERS_PER_TOKEN
+    return price.of(replace(usage, input_tokens=asked, output_tokens=answered))
+
+
+def _room(judge: Judge) -> int:
+    """Tokens that the model may spend on thoughts, beside its answer."""
+    return traits_of(judge.address).room(judge.model, judge.options)
+
+
+def _bytes(call: Call) -> int:
+    return sum(len(message.content.encode("utf-8", "surrogatepass")) for message in call.messages)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable
 
 from steelyard.lab.run.patience import Patience
@@ -20,6 +20,7 @@ class CallQueue:
     ) -> None:
         """`stopped` is the sign that no further call is to be made."""
         self._waiting = deque(pilot.in_order(batch))
+        self._left = Counter(call.protocol for call in self._waiting)
         self._pilot = pilot
         self._patience = patience
         self._stopped = stopped
@@ -37,6 +38,7 @@ class CallQueue:
             if (place := self._admitted()) is not None:
                 call = self._waiting[place]
                 del self._waiting[place]
+                self._left[call.protocol] -= 1
                 self._pilot.begin(call)
                 return call
             self._ended.clear()
@@ -49,7 +51,12 @@ class CallQueue:
         self._ended.set()
 
     def _admitted(self) -> int | None:
-        """Place of the first call that may be made."""
+        """Place of the first call that may be made; nobody looks for one where no protocol admits any."""
         if self._pilot.settled:
             return 0
-        return next((place for place, call in enumerate(self._waiting) if self._pilot.admits(call)), None)
+        admitted = {
+            protocol for protocol, left in self._left.items() if left and self._pilot.admits(protocol)
+        }
+        if not admitted:
+            return None
+        return next(place for place, call in enumerate(self._waiting) if call.protocol in admitted)

@@ -12,6 +12,7 @@ from steelyard.errors import (
     UnreachableError,
 )
 from steelyard.lab.run.budget import Budget
+from steelyard.lab.run.endpoints import Endpoints
 from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.run.progress import Progress, Silent, Tick
 from steelyard.lab.run.record import Record
@@ -32,6 +33,7 @@ class RunControl:
         self.limits = limits
         self.progress = progress or Silent()
         self.budget = Budget(limits.budget)
+        self.endpoints = Endpoints(limits.concurrency)
         self.budget.spent = spent
         self.sitting = Sitting()
         self._signals: list[asyncio.Event] = []

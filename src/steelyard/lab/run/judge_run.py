@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from steelyard.errors import CallError, PermanentError, SteelyardError, TransientError, UnreachableError
+from steelyard.lab.run.budget import likely_tokens
 from steelyard.lab.run.call_queue import CallQueue
 from steelyard.lab.run.control import RunControl
 from steelyard.lab.run.knowledge import impart
@@ -74,17 +76,17 @@ class JudgeRun:
         if not batch:
             return
         if self._unreadable is not None:
-            self._give_up(self._unreadable)
+            self.leave(self._unreadable)
             return
         provider = connect(self.judge)
         try:
             await provider.open()
-            throttle = Throttle(min(self.limits.concurrency, provider.concurrency), self.stopped)
+            throttle = self.control.endpoints.of(self.judge, provider)
             while batch and not self.stopped.is_set():
                 await self._work(provider, throttle, batch)
                 batch = None if self.stopped.is_set() else next(self._batches, None)
         except SteelyardError as error:
-            self._give_up(error)
+            self.leave(error)
         finally:
             await provider.close()
 
@@ -100,7 +102,7 @@ class JudgeRun:
                 try:
                     await self._settle(provider, throttle, call)
                 except SteelyardError as error:
-                    self._give_up(error)
+                    self.leave(error)
                 finally:
                     queue.end(call)
 
@@ -139,37 +141,40 @@ class JudgeRun:
     async def _settle(self, provider: Provider, throttle: Throttle, trial: Call) -> None:
         errors: list[CallError] = []
         doubtful = self._patience.doubtful
-        deadline = asyncio.get_running_loop().time() + self.limits.trial_timeout
+        expected, deadline = likely_tokens(trial), math.inf
         while True:
             try:
-                async with throttle:
+                async with throttle.place(self.stopped, expected):
                     if self.stopped.is_set():
                         return
+                    # Waiting for one's turn is not waiting for the server.
+                    deadline = min(deadline, asyncio.get_running_loop().time() + self.limits.trial_timeout)
                     async with self.control.budget.reserved(self.price, trial) as hold:
                         reply = await self._call(provider, trial)
                         hold.spend(reply)
+                        throttle.pace.used(expected, reply.usage.input_tokens + reply.usage.output_tokens)
             except PermanentError as error:
-                await self._fail(trial, [*errors, error])
+                await self.lose(trial, [*errors, error])
                 return
             except TransientError as error:
                 errors.append(error)
                 if error.reason == "rate_limited":
                     throttle.refused(error.retry_after)
-                pause = self._pause(len(errors), error)
+                pause = self.pause(len(errors), error)
                 if pause > self.limits.trial_timeout:
-                    await self._fail(trial, errors)
+                    await self.lose(trial, errors)
                     raise UnreachableError(
                         f"{str(error).rstrip('.')}, and the server asks to wait {pause:,.0f} s"
                     ) from error
                 late = asyncio.get_running_loop().time() + pause > deadline
                 if late or len(errors) >= self.limits.attempts:
-                    await self._fail(trial, errors)
+                    await self.lose(trial, errors)
                     self._lose(trial, errors, error, doubtful)
                     return
                 await nap(pause, self.stopped)
             else:
                 throttle.succeeded()
-                await self._keep(trial, reply, len(errors) + 1, hold.spent)
+                await self.keep(trial, reply, len(errors) + 1, hold.spent)
                 return
 
     async def _call(self, provider: Provider, trial: Call) -> Reply:
@@ -186,7 +191,8 @@ class JudgeRun:
         except Exception as error:
             raise PermanentError("internal_error", f"{type(error).__name__}: {error}") from error
 
-    async def _keep(self, trial: Call, reply: Reply, attempts: int, dollars: float) -> None:
+    async def keep(self, trial: Call, reply: Reply, attempts: int, dollars: float) -> None:
+        """Put a reply on disk, then count it."""
         await self.control.store.save_reply(trial, reply, attempts)
         self._count(trial, reply, dollars)
 
@@ -197,14 +203,15 @@ class JudgeRun:
         self.control.replied(self.judge, dollars, verdict)
         error = self._pilot.hear(trial, reply, verdict)
         if error is not None:
-            self._give_up(error)
+            self.leave(error)
 
-    async def _fail(self, trial: Call, errors: list[CallError]) -> None:
+    async def lose(self, trial: Call, errors: list[CallError]) -> None:
+        """Put a failure on disk, then count it."""
         last = errors[-1]
         await self.control.store.save_failure(trial, last.reason, str(last), len(errors))
         self.control.failed(self.judge, last.reason)
 
-    def _pause(self, tries: int, error: TransientError) -> float:
+    def pause(self, tries: int, error: TransientError) -> float:
         """Exponential backoff with jitter; a server's own wish counts in full."""
         longest = min(self.limits.longest_backoff, self.limits.backoff * 2.0 ** (tries - 1))
         return max(error.retry_after or 0.0, longest * (0.5 + self._jitter.random() / 2))
@@ -213,11 +220,11 @@ class JudgeRun:
         """Count a call that used up its tries, and leave a server that is not there or answers nothing."""
         hopeless = self._patience.lost(trial, last, doubtful)
         if all(error.reason == "unreachable" for error in errors):
-            self._give_up(UnreachableError(str(last)))
+            self.leave(UnreachableError(str(last)))
         elif hopeless is not None:
-            self._give_up(hopeless)
+            self.leave(hopeless)
 
-    def _give_up(self, error: SteelyardError) -> None:
+    def leave(self, error: SteelyardError) -> None:
         """Leave this judge, once."""
         if self.stopped.is_set():
             return

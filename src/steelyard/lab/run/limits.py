@@ -10,7 +10,7 @@ class RunLimits:
     """Concurrency, retries, time and money."""
 
     concurrency: int = 16
-    """Calls in flight per judge, at most."""
+    """Calls in flight at one address, at most; of a judge that has none, by itself."""
     attempts: int = 6
     """Tries per trial."""
     backoff: float = 0.5
@@ -25,5 +25,9 @@ class RunLimits:
     """Different items, lost in a row, after which a judge that never replied is given up; see `patience`."""
     pilot: bool = True
     """Leave a judge whose first replies cannot be read; see `pilot`."""
+    batch: bool = False
+    """Hand calls in together where a judge's vendor takes them so, at a lower price and answered later."""
+    poll: float = 60.0
+    """Seconds between two looks at a batch, at most."""
     budget: float | None = None
     """Dollars for the whole study, earlier sittings included."""

@@ -76,6 +76,7 @@ class Pilot:
         self._ranked = ranked(trials)
         arms = {name: Arm(min(PILOT, len(mine))) for name, mine in self._ranked.items()}
         self._arms = arms if sum(arm.size for arm in arms.values()) < len(trials) else {}
+        self._settled = False
 
     def recall(self, stored: Mapping[str, StoredReply], read: Read) -> PilotError | None:
         """Take the replies of earlier sittings; the error where they settle it."""
@@ -86,25 +87,32 @@ class Pilot:
                 arm.hear(trial, reply, read(trial, reply))
         return next((error for name in self._arms if (error := self._verdict(name))), None)
 
-    def in_order(self, batch: Iterable[Call]) -> list[Call]:
-        """The calls that the pilots want first, then all others with prompts that begin alike together."""
-        waiting = {call.key: call for call in batch}
+    def first(self, batch: Iterable[Call]) -> list[Call]:
+        """The calls that the pilots want."""
+        waiting = {call.key for call in batch}
         first: list[Call] = []
         for protocol, arm in self._arms.items():
             still = [trial for trial in self._ranked[protocol] if trial.key in waiting]
             first += [] if arm.passed else still[: arm.size - len(arm.verdicts)]
+        return first
+
+    def in_order(self, batch: Iterable[Call]) -> list[Call]:
+        """The calls that the pilots want first, then all others with prompts that begin alike together."""
+        waiting = {call.key: call for call in batch}
+        first = self.first(waiting.values())
         for call in first:
             del waiting[call.key]
         return [*first, *sorted(waiting.values(), key=lambda call: call.prefix)]
 
     @property
     def settled(self) -> bool:
-        """Every protocol is passed: calls need no leave."""
-        return all(arm.passed for arm in self._arms.values())
+        """Every protocol is passed, and stays so: calls need no leave."""
+        self._settled = self._settled or all(arm.passed for arm in self._arms.values())
+        return self._settled
 
-    def admits(self, call: Call) -> bool:
-        """Whether a call may be made at this moment."""
-        arm = self._arms.get(call.protocol)
+    def admits(self, protocol: str) -> bool:
+        """Whether a call under a protocol may be made at this moment."""
+        arm = self._arms.get(protocol)
         return arm is None or not arm.full
 
     def begin(self, call: Call) -> None:

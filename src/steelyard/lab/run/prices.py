@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from steelyard.errors import UsageError
 from steelyard.providers.provider import traits_of
 from steelyard.trials.judge import PRICE_OPTIONS, Judge
 from steelyard.trials.reply import Usage
@@ -16,7 +17,7 @@ from steelyard.trials.reply import Usage
 if TYPE_CHECKING:
     from decimal import Decimal
 
-    from genai_prices.types import TieredPrices
+    from genai_prices.types import ModelPrice, TieredPrices
 
     Rate: TypeAlias = Decimal | TieredPrices | None
     """Dollars per million tokens as the table lists them."""
@@ -34,6 +35,10 @@ class LongPrompt:
     """Of every token of the prompt, not of those beyond the limit alone."""
     output: float
     """Of every token of the answer."""
+    cached: float | None = None
+    """Of a token that was read from the vendor's cache; that of any other where none is listed."""
+    written: float | None = None
+    """Of a token that was put into the vendor's cache, likewise."""
 
 
 @dataclass(frozen=True)
@@ -46,14 +51,39 @@ class Price:
     """Where the price comes from."""
     long: tuple[LongPrompt, ...] = ()
     """Other prices for long prompts, in rising order."""
+    cached: float | None = None
+    """Of a token that was read from the vendor's cache; that of any other where none is listed."""
+    written: float | None = None
+    """Of a token that was put into the vendor's cache, likewise."""
+    batch: float = 1.0
+    """Share of the price that is paid for calls in a batch."""
 
     def dollars(self, input_tokens: int, output_tokens: int, calls: int = 1) -> float:
-        """Cost of a call, or of several whose prompts are about equally long."""
+        """Cost of a call, or of several whose prompts are about equally long, none of it from a cache."""
+        rate = self._rate(input_tokens, calls)
+        return rate.input * input_tokens + rate.output * output_tokens
+
+    def of(self, usage: Usage) -> float:
+        """Cost of one call as it was counted: the cache and a batch have prices of their own."""
+        rate = self._rate(usage.input_tokens, 1)
+        cached = min(usage.cached_tokens, usage.input_tokens)
+        written = min(usage.cache_write_tokens, usage.input_tokens - cached)
+        plain = usage.input_tokens - cached - written
+        dollars = (
+            rate.input * plain
+            + (rate.input if rate.cached is None else rate.cached) * cached
+            + (rate.input if rate.written is None else rate.written) * written
+            + rate.output * usage.output_tokens
+        )
+        return dollars * (self.batch if usage.batched else 1.0)
+
+    def _rate(self, input_tokens: int, calls: int) -> Price | LongPrompt:
+        """Short prompts' prices, unless the prompt is long."""
         rate: Price | LongPrompt = self
         for longer in self.long:
             if input_tokens > longer.above * calls:
                 rate = longer
-        return rate.input * input_tokens + rate.output * output_tokens
+        return rate
 
     @property
     def free(self) -> bool:
@@ -84,7 +114,7 @@ def price_at(
     """The price of a model by its name, or what is stated among its options; `free` where that is known."""
     if all(name in options for name in PRICE_OPTIONS):
         stated = [float(options[name]) / MILLION for name in PRICE_OPTIONS]
-        return Price(stated[0], stated[1], "stated with the judge")
+        return Price(stated[0], stated[1], "stated with the judge", batch=_seller(provider, model)[1])
     if traits_of(f"{provider}/{model}").free if free is None else free:
         return Price(0.0, 0.0, "runs on this machine")
     return _listed(provider, model)
@@ -100,12 +130,29 @@ def dollars_of(judge: Judge) -> Callable[[Usage], float] | None:
     def dollars(usage: Usage) -> float:
         """Each call at the price of who was asked; tokens of nobody in particular at that of all."""
         return sum(
-            price.dollars(used.input_tokens, used.output_tokens)
+            price.of(used)
             for name, used in usage.each(judge.name)
             for price in ([known[name]] if name in known else known.values())
         )
 
     return dollars
+
+
+def _seller(provider: str, model: str) -> tuple[str, float]:
+    """The vendor's name in the table, and its share for batches; a report may outlive the provider."""
+    try:
+        traits = traits_of(f"{provider}/{model}")
+    except UsageError:
+        return provider, 1.0
+    return traits.prices or provider, traits.batch_price
+
+
+def _names(provider: str, model: str) -> Iterator[tuple[str | None, str]]:
+    """Whose list to ask for which name: the seller's, then the maker's; then without folders before it."""
+    own, _ = _seller(provider, model)
+    for name in dict.fromkeys((model, model.rpartition("/")[2])):
+        yield own, name
+        yield None, name
 
 
 @cache
@@ -114,20 +161,29 @@ def _listed(provider: str, model: str) -> Price | None:
     from genai_prices import Usage as Tokens
     from genai_prices import calc_price
 
-    for seller in (provider, None):
+    for seller, name in _names(provider, model):
         with suppress(LookupError):
             # One token: the price of a long prompt is another, and stands beside.
-            listed = calc_price(Tokens(input_tokens=1, output_tokens=1), model_ref=model, provider_id=seller)
+            listed = calc_price(Tokens(input_tokens=1, output_tokens=1), model_ref=name, provider_id=seller)
             table = f"{listed.provider.id} list, genai-prices {version('genai-prices')}"
-            return _price(listed.model_price.input_mtok, listed.model_price.output_mtok, table)
+            return _price(listed.model_price, table, _seller(provider, model)[1])
     return None
 
 
-def _price(prompt: Rate, answer: Rate, table: str) -> Price:
+def _price(listed: ModelPrice, table: str, batch: float) -> Price:
     """From a table's dollars per million tokens, by length of the prompt or not."""
-    starts = sorted({tier.start for rate in (prompt, answer) for tier in getattr(rate, "tiers", ())})
-    long = tuple(LongPrompt(start, _rate(prompt, start + 1), _rate(answer, start + 1)) for start in starts)
-    return Price(_rate(prompt, 0), _rate(answer, 0), table, long)
+    rates: tuple[Rate, ...] = (listed.input_mtok, listed.output_mtok)
+    caches: tuple[Rate, ...] = (listed.cache_read_mtok, listed.cache_write_mtok)
+    starts = sorted({tier.start for rate in rates + caches for tier in getattr(rate, "tiers", ())})
+
+    def at(tokens: int) -> tuple[float, float, float | None, float | None]:
+        prompt, answer = (_rate(rate, tokens) for rate in rates)
+        cached, written = (None if rate is None else _rate(rate, tokens) for rate in caches)
+        return prompt, answer, cached, written
+
+    prompt, answer, cached, written = at(0)
+    long = tuple(LongPrompt(start, *at(start + 1)) for start in starts)
+    return Price(prompt, answer, table, long, cached, written, batch)
 
 
 def _rate(rate: Rate, tokens: int) -> float:

@@ -20,6 +20,11 @@ from steelyard.verdicts.readers import READERS, Reader
 from steelyard.verdicts.verdict import Failed, Verdict
 from steelyard.verdicts.vote import RULES, turned
 
+SHORT = 200
+"""Characters of a reply that is likely to come again."""
+REMEMBERED = 10_000
+"""Short replies whose verdicts are kept at hand."""
+
 
 class Record:
     """A run file that is read once: each reply is parsed and its verdict read when it is first wanted.
@@ -36,6 +41,7 @@ class Record:
         self._observations: dict[str, Observation] = {}
         self._readers: dict[tuple[str, str], Reader] = {}
         self._verdicts: dict[str, Verdict] = {}
+        self._answers: dict[tuple[object, ...], Verdict] = {}
 
     def replies(self, trials: Iterable[Trial]) -> dict[str, StoredReply]:
         """By key, in the order given; a trial without a reply of its own is left out."""
@@ -71,8 +77,20 @@ class Record:
     def read(self, trial: Trial, reply: Reply) -> Verdict:
         """What the reply to a trial amounts to; each is read once."""
         if trial.key not in self._verdicts:
-            self._verdicts[trial.key] = self._reader(trial)(reply, trial.asked.scale)
+            self._verdicts[trial.key] = self._reading(trial, reply)
         return self._verdicts[trial.key]
+
+    def _reading(self, trial: Trial, reply: Reply) -> Verdict:
+        """Answers are few and come often: a short text is read once under each protocol and scale."""
+        scale, reader = trial.asked.scale, self._reader(trial)
+        if reply.logprobs is not None or reply.scores is not None or len(reply.text) > SHORT:
+            return reader(reply, scale)
+        answer = trial.judge.name, trial.protocol, scale, reply.text, reply.finish
+        if answer not in self._answers:
+            if len(self._answers) >= REMEMBERED:
+                self._answers.clear()
+            self._answers[answer] = reader(reply, scale)
+        return self._answers[answer]
 
     def _seen(
         self, trial: Trial, replies: Mapping[str, StoredReply], failures: Mapping[str, StoredFailure]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 
+from steelyard.lab.run.batch_run import BatchRun
 from steelyard.lab.run.control import RunControl
 from steelyard.lab.run.judge_run import Agenda, JudgeRun
 from steelyard.lab.run.limits import RunLimits
@@ -57,7 +58,9 @@ class Runner:
             lane = judge.provider if traits_of(judge.address).in_turn else f"judge {judge.name}"
             if not judge.baseline:
                 self.control.progress.begin(judge.name, len(agenda.trials), answered)
-            lanes.setdefault(lane, []).append(JudgeRun(self.control, agenda, stored))
+            batched = self.control.limits.batch and traits_of(judge.address).batch
+            kind = BatchRun if batched else JudgeRun
+            lanes.setdefault(lane, []).append(kind(self.control, agenda, stored))
         async with asyncio.TaskGroup() as group:
             for runs in lanes.values():
                 group.create_task(_in_turn(runs))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.errors import BudgetError, InterruptedRunError, PilotError, RunError, SteelyardError
@@ -20,16 +22,25 @@ WORTH_ANOTHER_TRY = frozenset(
 )
 """Failures that the next sitting may not meet."""
 
-MEND = "correct the judge and run again, or go on as it is with --no-pilot"
+MEND = (
+    "correct the judge and run again: {folder} takes it as long as nothing of it but these replies is there; "
+    "where the server was corrected choose another --out, or go on as it is with --no-pilot"
+)
 """What to do where a pilot ended a judge's run."""
 
 NOBODY: Mapping[str, SteelyardError] = {}
 """No judge was left."""
 
-LOOK = "look at the replies and correct the prompt, the reader or the server"
+
+def seen_with(folder: Path | None, judge: str, outcome: str) -> str:
+    """The command that shows the calls of a judge that ended so."""
+    if folder is None:
+        return f"look at what is {outcome}"
+    words = ("steelyard", "show", str(folder), "--judge", judge, "--outcome", outcome)
+    return f"see them with `{shlex.join(words)}`"
 
 
-def stops(sitting: Sitting, coverage: Coverage) -> Iterator[SteelyardError]:
+def stops(sitting: Sitting, coverage: Coverage, folder: Path) -> Iterator[SteelyardError]:
     """The reasons for an early end, each once and with how to go on."""
     standing = _done(coverage)
     distinct = {str(error): error for error in reversed(sitting.stopped)}
@@ -39,7 +50,7 @@ def stops(sitting: Sitting, coverage: Coverage) -> Iterator[SteelyardError]:
         elif isinstance(error, BudgetError):
             yield BudgetError(f"{cause(error, sitting)}: {standing}; raise --budget and {AGAIN}.")
         elif isinstance(error, PilotError):
-            yield PilotError(f"{error}; {standing}; {MEND}.")
+            yield PilotError(f"{error}; {standing}; {MEND.format(folder=folder)}.")
         else:
             yield type(error)(f"{cause(error, sitting)}; {standing}; {AGAIN}.")
     if not sitting.stopped:
@@ -55,7 +66,11 @@ def cause(error: SteelyardError, sitting: Sitting) -> str:
 def require_end(sitting: Sitting, where: str, kept: str) -> None:
     """Raise what stopped a sitting from which nothing follows before its end."""
     for error in sitting.stopped:
-        again = "raise --budget and run again" if isinstance(error, BudgetError) else "run again"
+        again = "run again"
+        if isinstance(error, BudgetError):
+            again = "raise --budget and run again"
+        elif isinstance(error, PilotError):
+            again = "correct the judge and run again"
         raise type(error)(f"{where}: {cause(error, sitting)}; {kept} is kept, {again} to go on.")
 
 
@@ -76,6 +91,7 @@ def _done(coverage: Coverage) -> str:
 def speechless(
     judges: Iterable[str],
     observations: Observations,
+    folder: Path | None = None,
     given_up: Mapping[str, SteelyardError] = NOBODY,
     *,
     recorded: bool = False,
@@ -91,7 +107,9 @@ def speechless(
         readable = any(isinstance(verdict, (Decided, Tie, Abstained)) for verdict in tried)
         elsewhere = (judge in given_up and not replied) or isinstance(given_up.get(judge), PilotError)
         if tried and not readable and not elsewhere:
-            yield _silence(judge, tried, LOOK if replied or recorded else f"look at the server, then {AGAIN}")
+            look = seen_with(folder, judge, "unreadable" if replied else "failed")
+            mend = "correct the prompt, the reader or the server" if replied or recorded else f"then {AGAIN}"
+            yield _silence(judge, tried, f"{look}, {mend}")
 
 
 def _silence(judge: str, tried: Mapping[Verdict, int], cure: str) -> RunError:
@@ -123,7 +141,7 @@ def _whose(judges: Iterable[str]) -> str:
     return f" of {' and '.join(names)}" if names else ""
 
 
-def warnings(observations: Observations) -> Iterator[str]:
+def warnings(observations: Observations, folder: Path | None = None) -> Iterator[str]:
     """Calls that failed or could not be read, by judge and reason; however many, they end no run."""
     counts: dict[tuple[str, str], Counter[str]] = {}
     asked: Counter[str] = Counter()
@@ -135,7 +153,8 @@ def warnings(observations: Observations) -> Iterator[str]:
     for (judge, word), reasons in sorted(counts.items()):
         trials = f"{reasons.total():,} of {counted(asked[judge], 'trial')}"
         no_score = plural(reasons.total(), "it is no score", "none of them is a score")
-        yield f"judge {judge}: {trials} {word} ({_listed(reasons)}); {no_score}."
+        look = "" if folder is None else f"; {seen_with(folder, judge, word)}"
+        yield f"judge {judge}: {trials} {word} ({_listed(reasons)}); {no_score}{look}."
 
 
 def untaken(datasheet: Datasheet) -> Iterator[str]:

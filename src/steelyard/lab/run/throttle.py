@@ -4,39 +4,47 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from steelyard.lab.run.pace import Pace
 
 
 class Throttle:
-    """An adaptive limit (additive increase, multiplicative decrease) with a common pause.
+    """An adaptive limit (additive increase, multiplicative decrease) with a common pause and a pace."""
 
-    `async with throttle:` holds one of the places.
-    """
-
-    def __init__(self, limit: int, stopped: asyncio.Event) -> None:
+    def __init__(self, limit: int) -> None:
+        """`limit` is how many calls may be in flight at most."""
         self.maximum = max(1, limit)
         self.limit = float(self.maximum)
-        self._stopped = stopped
+        self.pace = Pace()
+        """How fast calls may follow each other."""
         self._in_flight = 0
         self._resume_at = 0.0
         self._waiting: deque[asyncio.Future[None]] = deque()
 
-    async def __aenter__(self) -> None:
-        """Wait for the pause to end and for a free place, then hold it."""
+    @asynccontextmanager
+    async def place(self, stopped: asyncio.Event, tokens: float = 0.0) -> AsyncIterator[None]:
+        """Hold one of the places, when a call of about so many tokens has its turn; at once after a stop."""
+        if not self.pace.unlimited:
+            await nap(self.pace.wait(tokens, asyncio.get_running_loop().time()), stopped)
+        await self._enter(stopped)
+        try:
+            yield
+        finally:
+            self._in_flight -= 1
+            self._wake()
+
+    async def _enter(self, stopped: asyncio.Event) -> None:
         loop = asyncio.get_running_loop()
         while True:
             if self._resume_at > loop.time():
-                await nap(self._resume_at - loop.time(), self._stopped)
+                await nap(self._resume_at - loop.time(), stopped)
             if self._in_flight >= self._places:
                 await self._turn(loop)
-            elif self._stopped.is_set() or self._resume_at <= loop.time():
+            elif stopped.is_set() or self._resume_at <= loop.time():
                 self._in_flight += 1
                 return
-
-    async def __aexit__(self, *error: object) -> None:
-        """Give the place back."""
-        self._in_flight -= 1
-        self._wake()
 
     @property
     def _places(self) -> int:

@@ -63,11 +63,6 @@ class ProtocolConfig(BaseModel):
         """True where the question is put in other words."""
         return self.prompt is not None or self.system is not None
 
-    @property
-    def silent(self) -> bool:
-        """True where nothing is changed."""
-        return not self.asks_anew and self.reader is None and self.answers is None
-
 
 @dataclass(frozen=True)
 class ProtocolMaker:

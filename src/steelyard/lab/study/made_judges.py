@@ -159,6 +159,20 @@ class MadeJudge:
             )
 
 
+def address_of(given: Given, written: Mapping[str, str]) -> str | None:
+    """How the command line writes a judge made of others, from how it writes these; None where it can not."""
+    made = None if isinstance(given, str) else MadeJudge.of(given)
+    if made is None:
+        return written.get(str(given))
+    members = [address_of(one, written) for one in made.written]
+    known = [member for member in members if member is not None]
+    if len(known) < len(members) or (made.kind == JURY and any("&of=" in member for member in known)):
+        return None
+    config = made.config
+    what = config.by if made.kind == JURY else config.consensus or config.majority or config.mean
+    return f"{made.kind}/{what}?of={'&of='.join(known)}"
+
+
 def with_known_names(judges: Sequence[Judge]) -> list[Judge]:
     """The same judges, members under the names that they have in the study; two of one name are refused."""
     names = {judge.fingerprint("base"): judge.name for judge in judges}

@@ -40,12 +40,6 @@ class Detection:
     """Upper 95 % limit; None where the data set none."""
 
 
-def share_seen(theta: Floats, step: float | Floats) -> Floats:
-    """Calls that name the better text a step apart, mean of both orders (vectors on the first axis)."""
-    first, second, _ = _sides(theta, theta[..., 0] * step)
-    return np.asarray((1 - theta[..., 4]) * (first + second) / 2 + theta[..., 4] / 3)
-
-
 def limit_of_detection(theta: Floats) -> float:
     """The smallest step at which 95 % of calls name the better text; infinite where there is none."""
     if theta[0] <= 0 or theta[4] >= _MOST_LAPSES:

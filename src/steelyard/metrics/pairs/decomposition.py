@@ -67,6 +67,7 @@ STABLE_CROSS_SENSITIVITY = Metric(
     unit="pair",
     event=stable,
     kinds=SAME_QUALITY,
+    behind="wrong",
 )
 POSITIONAL_FALSE_PREFERENCE = Metric(
     "positional_false_preference",
@@ -77,6 +78,7 @@ POSITIONAL_FALSE_PREFERENCE = Metric(
     unit="pair",
     event=positional,
     kinds=SAME_QUALITY,
+    behind="positional",
 )
 ONE_SIDED_COMMIT = Metric(
     "one_sided_commit",

@@ -46,6 +46,7 @@ RAW_FALSE_PREFERENCE = Metric(
     event=lambda pairs: pairs.reports,
     kinds=SAME_QUALITY,
     direction=LOW,
+    behind="wrong",
 )
 OTHER_CONFLICT = Metric(
     "other_conflict",

@@ -31,12 +31,14 @@ REPEAT_FLIP_RATE = Metric(
     "Two calls on a pair in the same order that name different winners: noise alone.",
     plain="changes when repeated",
     limit=Limit(MARGIN, group=DECLARED),
+    behind="flip",
 )
 SWAP_FLIP_RATE = Metric(
     "swap_flip_rate",
     "swap flips",
     "Two calls on a pair in opposite orders that name different winners.",
     plain="changes when swapped",
+    behind="flip",
 )
 FLIP_EXCESS = Metric(
     "flip_excess",

@@ -29,6 +29,7 @@ TARGET_SENSITIVITY = Metric(
     labelled=True,
     by_step=True,
     over_steps=True,
+    behind="wrong",
 )
 NONTIE_ACCURACY = Metric(
     "nontie_accuracy", "accuracy without ties", "Correct calls among those that name a winner."
@@ -51,6 +52,7 @@ WRONG_CHOICE = Metric(
     labelled=True,
     by_step=True,
     compared=False,
+    behind="wrong",
 )
 
 

@@ -25,7 +25,6 @@ from steelyard.metrics.run.cost import (
     unpriced,
 )
 from steelyard.metrics.scores.columns import Scores, collect_scores
-from steelyard.trials.reply import Usage
 from steelyard.verdicts.observations import Observations
 from steelyard.wording import counted
 
@@ -119,9 +118,9 @@ def total_estimates(
         missing = [heading.undefined(metric, why or NO_PRICE) for metric in (*DOLLARS, COST_PER_CALL)]
         return [*([] if why == NO_TOKENS else counted), *missing]
     paid = (
-        fsum(price(Usage(u.input_tokens, 0)) for u in used),
+        fsum(price(u.prompt) for u in used),
         # An answer to a long prompt may cost more: it is what the call costs beyond its prompt.
-        fsum(price(u) - price(Usage(u.input_tokens, 0)) for u in used),
+        fsum(price(u) - price(u.prompt) for u in used),
     )
     each = per_call(heading, scores, dollars_of_rows(scores, observations, price))
     return [*counted, *_sums(heading, scores, DOLLARS, paid), each]

@@ -121,6 +121,8 @@ _ENDS: dict[Metric, Ends] = {
     COMPRESSION: POSITIVE,
 }
 """Ends of a figure's range, where they are not those of agreement."""
+_NOTHING_OF_ONE_LABEL = (KAPPA, QWK)
+"""Figures that are 0 or undefined where all labels are alike, whoever the judge is."""
 _CHANCE = {BALANCED_ACCURACY: 0.5, MAE: None, BIAS: None, COMPRESSION: None}
 _NOTES = {
     KRIPPENDORFF_ALPHA: "ordinal distances, judge and label as two raters",
@@ -173,6 +175,8 @@ def _figures(
 def _figure(
     heading: Heading, metric: Metric, formula: Formula, sums: Sums, values: Floats, lacking: str
 ) -> Estimate:
+    if metric in _NOTHING_OF_ONE_LABEL and sums.n_calls and np.count_nonzero(sums.table.sum((0, 2))) < 2:
+        return heading.undefined(metric, _why(metric, sums), "call", sums.rows.lost())
     estimate = resampled(
         heading,
         metric,

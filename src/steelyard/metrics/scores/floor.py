@@ -1,4 +1,4 @@
-"""Agreement with labels held against a floor: what labels of one kind, or lost calls, leave of a word."""
+"""Agreement with labels held against a floor: what lost calls leave of a word."""
 
 from __future__ import annotations
 
@@ -36,9 +36,6 @@ def label_table(scores: Scores, values: Ints) -> Sums:
 
 def held_to(figure: Estimate, limit: Limit, rows: Scores, formula: Formula) -> Estimate:
     """The figure with the word that it may have; `rows` are all labelled calls, lost ones included."""
-    if len(np.unique(rows.expected[rows.decided])) < 2:
-        # Of labels that are all alike agreement beyond chance is 0 or undefined, whoever the judge is.
-        return replace(figure, finding=None, calls_needed=None, note=join([CONSTANT_LABELS, figure.note]))
     if rows.readable.all():
         return figure
     words = {_word(_filled(rows, right=right), limit, formula) for right in (False, True)}

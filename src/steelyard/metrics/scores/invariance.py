@@ -35,6 +35,7 @@ INVARIANCE = Metric(
     "Scores equal to the judge's own score of the unchanged item.",
     plain="keeps its verdict",
     unit="comparison",
+    behind="flip",
 )
 EXCESS_FLIP = Metric(
     "excess_flip",
@@ -42,6 +43,7 @@ EXCESS_FLIP = Metric(
     "Changed verdicts on edited items beyond those that mere repeats show: the edit's effect.",
     plain="changes beyond repeats",
     signed=True,
+    behind="flip",
 )
 
 NO_ORIGINALS = "the unchanged items were not judged"

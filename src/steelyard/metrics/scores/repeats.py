@@ -25,6 +25,7 @@ SELF_AGREEMENT = Metric(
     "Pairs of repeats of the same input with equal scores; it says nothing of accuracy.",
     plain="repeats its verdict",
     limit=Limit(0.90, "min", probes=(ORIGINAL,)),
+    behind="flip",
 )
 NOISE_FLOOR = Metric(
     "noise_floor",
@@ -39,6 +40,7 @@ FLIP_RATE = Metric(
     "Inputs whose repeats do not all have the same score.",
     plain="texts with mixed repeats",
     detail=True,
+    behind="flip",
 )
 FLEISS_KAPPA = Metric(
     "fleiss_kappa",

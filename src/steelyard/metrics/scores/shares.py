@@ -29,12 +29,14 @@ FALSE_POSITIVE_RATE = Metric(
     "false positive rate",
     "Negatives that were scored positive.",
     plain="passes what should fail",
+    behind="wrong",
 )
 FALSE_NEGATIVE_RATE = Metric(
     "false_negative_rate",
     "false negative rate",
     "Positives that were scored negative.",
     plain="fails what should pass",
+    behind="wrong",
 )
 
 NO_LABELS = "no item has a reference label"

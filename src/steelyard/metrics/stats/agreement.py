@@ -80,16 +80,11 @@ def krippendorff_alpha(table: Floats, values: Floats) -> Floats:
     return alpha(table + np.swapaxes(table, -1, -2), values, "ordinal")
 
 
-def coincidences(counts: Floats) -> Floats:
-    """Krippendorff's coincidence table from counts (units × levels); units with one rating say nothing.
-
-    Each unit adds its ordered pairs of ratings, weighted by one over its ratings less one.
-    """
-    return np.asarray(unit_coincidences(counts).sum(0))
-
-
 def unit_coincidences(counts: Floats) -> Floats:
-    """The coincidence table of each unit."""
+    """Krippendorff's coincidence table of each unit, from counts (units × levels); one rating says nothing.
+
+    A unit has its ordered pairs of ratings, weighted by one over its ratings less one.
+    """
     ratings = counts.sum(-1)
     pairs = counts[:, :, None] * counts[:, None, :] - counts[:, :, None] * np.eye(counts.shape[1])
     weight = ratio(np.ones(len(counts)), ratings - 1)

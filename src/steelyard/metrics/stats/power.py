@@ -1,4 +1,4 @@
-"""How many calls a question takes: for an interval of a wanted width, and to tell a share from a limit.
+"""How many calls it takes to tell a share from a limit.
 
 Wilson's interval at quantile z excludes a limit L exactly when
 
@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import ceil, isfinite, sqrt
 
-from steelyard.metrics.stats.intervals import normal_quantile, score
+from steelyard.metrics.stats.intervals import normal_quantile
 
 ALPHA = 0.05
 """Rate of false alarms that every word of a datasheet is held to."""
@@ -74,15 +74,6 @@ def short_of(share: float, limit: float, size: float, quantile: float) -> float:
     return min(limit, share + reach) if share < limit else max(limit, share - reach)
 
 
-def calls_for_half_width(
-    share: float, half_width: float, design_effect: float | None = None, confidence: float = 0.95
-) -> int:
-    """Calls after which Wilson's interval around a share reaches no further than this to either side."""
-    quantile = normal_quantile((1 + confidence) / 2)
-    trials = first_number(lambda size: _half_width(share, size, quantile) <= half_width)
-    return _whole((trials or LARGEST) * max(1.0, design_effect or 1.0))
-
-
 def first_number(enough: Callable[[int], bool], start: int = 1) -> int | None:
     """The first whole number from `start` on that is enough, where every larger one is too; None if far."""
     low, high = start - 1, start
@@ -94,11 +85,6 @@ def first_number(enough: Callable[[int], bool], start: int = 1) -> int | None:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
-
-
-def _half_width(share: float, trials: int, quantile: float) -> float:
-    low, high = score(share, trials, quantile)
-    return (high - low) / 2
 
 
 def _whole(calls: float) -> int:

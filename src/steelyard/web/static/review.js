@@ -131,8 +131,8 @@ async function decide(decision, more = {}) {
   sending = sending.then(() => send("/decide", body));
   const answer = await sending;
   if (answer.refused) {
-    tell(answer.refused, true);
     if (answer.newest !== undefined) await conflict(body);
+    tell(answer.refused, true);
     return;
   }
   tell(`${body.item}: ${answer.kept}. u takes it back.`);

@@ -1,0 +1,27 @@
+// Live progress of runs that go on, local times, and the link of the page.
+
+for (const time of document.querySelectorAll("time[data-at]")) time.textContent = new Date(1000 * time.dataset.at).toLocaleString();
+
+const copy = document.getElementById("copy");
+if (copy && navigator.clipboard) {
+  copy.hidden = false;
+  copy.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(location.href);
+    document.getElementById("say").textContent = "Link copied.";
+  });
+}
+
+async function follow(card) {
+  const answer = await fetch(card.dataset.progress).catch(() => null);
+  if (answer === null || !answer.ok) return;
+  const { answered, planned } = await answer.json();
+  if (answered === null) return;
+  const bar = card.querySelector("progress"), told = card.querySelector(".hint");
+  bar.max = Math.max(planned, 1);
+  bar.value = answered;
+  bar.hidden = answered >= planned;
+  bar.setAttribute("aria-label", "Calls answered");
+  told.textContent = `${answered.toLocaleString("en")} of ${planned.toLocaleString("en")} calls`;
+  if (answered < planned) setTimeout(() => follow(card), 2000);
+}
+document.querySelectorAll("[data-progress]").forEach(follow);

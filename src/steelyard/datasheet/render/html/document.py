@@ -65,6 +65,11 @@ def _source(name: str) -> str:
     return (files(PACKAGE) / name).read_text(encoding="utf-8")
 
 
+def page_policy() -> str:
+    """What a document may do, for a server that says so in a header too."""
+    return f"{_policy(_source('theme.js'), _source('page.js'))}; frame-ancestors 'none'"
+
+
 def _policy(*scripts: str) -> str:
     """Only the page's own scripts may run, whatever text the data contain."""
     hashes = [b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]

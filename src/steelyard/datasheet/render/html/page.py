@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.exhibits import told
@@ -27,8 +27,16 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.faults import Faults
 
 
-def render(datasheet: Datasheet, faults: Faults | None = None) -> str:
-    """One HTML document, the same for the same datasheet; what can not be drawn is a fault."""
+def render(
+    datasheet: Datasheet,
+    faults: Faults | None = None,
+    calls_of: Callable[[Estimate], str] | None = None,
+    home: str = "",
+) -> str:
+    """One HTML document, the same for the same datasheet; what can not be drawn is a fault.
+
+    In a viewer, `calls_of` gives the address of the calls behind a figure, and `home` that of all runs.
+    """
     summary = summarise(datasheet)
     sheet = summary.datasheet
     every = (*sheet.estimates, *sheet.panel)
@@ -59,6 +67,8 @@ def render(datasheet: Datasheet, faults: Faults | None = None) -> str:
         metrics=metric_meanings(estimate.metric for estimate in every),
         methods=interval_meanings(each.method for estimate in every for each in estimate.intervals),
         findings=FINDINGS,
+        calls_of=calls_of,
+        home=home,
     )
 
 

@@ -14,6 +14,7 @@ from functools import partial
 
 from steelyard.datasheet.render.html.drawing.figure import Figure, Panel
 from steelyard.datasheet.sections.summary import Summary
+from steelyard.datasheet.words.verdict_text import capital
 from steelyard.errors import SteelyardError
 from steelyard.metrics.faults import Fault, Faults
 from steelyard.registry import Registry
@@ -73,5 +74,5 @@ def _checked(figure: Figure, name: str) -> Figure:
 
 def _undrawn(name: str, fault: Fault) -> Figure:
     """The place of a figure that could not be drawn."""
-    title = name.replace("_", " ").replace("-", " ").capitalize()
+    title = capital(name.replace("_", " ").replace("-", " "))
     return Figure(title, fault.note, (), (), (), id=name)

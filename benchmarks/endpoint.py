@@ -1,0 +1,212 @@
+"""Durable trials a second against one endpoint: steelyard beside a bare aiohttp loop and other clients.
+
+Run: .venv/bin/python benchmarks/endpoint.py [CALLS] [CONNECTIONS]
+
+All speak to the same server (20 ms an answer, a process of its own) with the same prompts, one after another
+in one run; each client is a process of its own, so that its CPU seconds are its own. litellm, inspect_ai and
+the openai SDK are measured where they are installed. Steelyard's seconds are those of the calls alone:
+from the first that is open to the last that is on disk, baselines included.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+SECONDS = 0.02
+"""What the server takes for an answer."""
+CLIENTS = ("aiohttp", "steelyard", "openai", "litellm", "inspect_ai")
+PROMPT = "Which of the two answers is better? " * 30
+"""As long as a rendered prompt of the catalogue."""
+
+STANDARD = 660
+"""Calls of a standard study without repeats."""
+
+Call = Callable[[], Awaitable[Any]]
+
+
+def spent() -> float:
+    """CPU seconds of this process so far."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+async def in_turns(call: Call, calls: int, connections: int) -> None:
+    """So many workers share the calls."""
+    left = iter(range(calls))
+
+    async def worker() -> None:
+        for _ in left:
+            await call()
+
+    await asyncio.gather(*(worker() for _ in range(connections)))
+
+
+async def bare(url: str, calls: int, connections: int) -> tuple[float, float]:
+    """aiohttp alone: post, read, parse; nothing is kept."""
+    import aiohttp
+
+    body = {"model": "bench", "messages": [{"role": "user", "content": PROMPT}], "max_tokens": 256}
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+
+        async def call() -> None:
+            async with session.post(f"{url}/chat/completions", json=body) as response:
+                json.loads(await response.text())
+
+        return await timed(call, calls, connections)
+
+
+async def openai_sdk(url: str, calls: int, connections: int) -> tuple[float, float]:
+    """The openai SDK."""
+    from openai import AsyncOpenAI
+
+    client = AsyncOpenAI(base_url=url, api_key="none")
+
+    async def call() -> None:
+        await client.chat.completions.create(
+            model="bench", messages=[{"role": "user", "content": PROMPT}], max_tokens=256
+        )
+
+    return await timed(call, calls, connections)
+
+
+async def litellm_client(url: str, calls: int, connections: int) -> tuple[float, float]:
+    """litellm."""
+    import litellm
+
+    async def call() -> None:
+        await litellm.acompletion(
+            model="openai/bench",
+            messages=[{"role": "user", "content": PROMPT}],
+            api_base=url,
+            api_key="none",
+            max_tokens=256,
+        )
+
+    return await timed(call, calls, connections)
+
+
+async def inspect_client(url: str, calls: int, connections: int) -> tuple[float, float]:
+    """inspect_ai's model interface."""
+    from inspect_ai.model import GenerateConfig, get_model
+
+    config = GenerateConfig(max_connections=connections, max_tokens=256)
+    model = get_model("openai/bench", base_url=url, api_key="none", config=config)
+
+    async def call() -> None:
+        await model.generate(PROMPT)
+
+    return await timed(call, calls, connections)
+
+
+async def timed(call: Call, calls: int, connections: int) -> tuple[float, float]:
+    """Seconds and CPU seconds, after a few calls that open what is to be opened."""
+    await in_turns(call, min(connections, calls), connections)
+    started, before = time.perf_counter(), spent()
+    await in_turns(call, calls, connections)
+    return time.perf_counter() - started, spent() - before
+
+
+def steelyard(url: str, calls: int, connections: int) -> tuple[float, float, int]:
+    """A study of about so many calls, run into a folder; seconds, CPU seconds and calls on disk."""
+    from steelyard.lab.folder.frozen_run import prepare
+    from steelyard.lab.folder.run_folder import RunFolder
+    from steelyard.lab.run.conduct import conduct
+    from steelyard.lab.run.limits import RunLimits
+    from steelyard.lab.run.planner import make_plan
+    from steelyard.lab.run.record import Record
+    from steelyard.lab.run.runner import Runner
+    from steelyard.lab.study.study_file import build_study, load_config
+
+    judge = f"openai/bench?base_url={url}"
+    overrides = {"judges": [judge], "profile": "standard", "replicates": max(1, round(calls / STANDARD))}
+    plan = make_plan(build_study(load_config(None, overrides), Path()))
+    with tempfile.TemporaryDirectory() as place:
+        folder = RunFolder(Path(place) / "run")
+        with folder.locked():
+            plan = prepare(folder, plan)
+            with folder.store() as store:
+                runner = Runner(Record(store), RunLimits(concurrency=connections))
+                started, before = time.perf_counter(), spent()
+                sitting = conduct(runner, lambda runner: runner.run(plan.trials))
+                return time.perf_counter() - started, spent() - before, sitting.calls
+
+
+def measured(client: str, url: str, calls: int, connections: int) -> tuple[float, float, int]:
+    """One client, in this process."""
+    if client == "steelyard":
+        return steelyard(url, calls, connections)
+    clients = {
+        "aiohttp": bare,
+        "openai": openai_sdk,
+        "litellm": litellm_client,
+        "inspect_ai": inspect_client,
+    }
+    return (*asyncio.run(clients[client](url, calls, connections)), calls)
+
+
+def main(calls: int, connections: int) -> None:
+    """Every client that is there, one after another."""
+    here = Path(__file__)
+    server = subprocess.Popen(
+        [sys.executable, here.with_name("endpoint_server.py"), str(SECONDS)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert server.stdout is not None
+        url = f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
+        print(machine(), f"{connections} connections, {SECONDS * 1000:g} ms an answer", sep="\n")
+        base = 0.0
+        for client in (name for name in CLIENTS if find_spec(name)):
+            command = [sys.executable, str(here), client, url, str(calls), str(connections)]
+            done = subprocess.run(
+                command, capture_output=True, text=True, env={**os.environ, "OPENAI_API_KEY": "none"}
+            )
+            if done.returncode:
+                print(f"{client:<12} failed: {done.stderr.strip().splitlines()[-1]}")
+                continue
+            seconds, cpu, made = json.loads(done.stdout.splitlines()[-1])
+            base = base or made / seconds
+            print(
+                f"{client:<12} {made:>7,} calls  {made / seconds:>7,.0f}/s  "
+                f"ratio {made / seconds / base:.2f}  "
+                f"CPU {1000 * cpu / made:.2f} ms a call"
+            )
+    finally:
+        server.kill()
+
+
+def machine() -> str:
+    """What the figures were measured on."""
+    names = []
+    for package in ("aiohttp", "openai", "litellm", "inspect_ai"):
+        try:
+            names.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            continue
+    load = os.getloadavg()[0]
+    return (
+        f"{datetime.now(UTC):%Y-%m-%d}, {platform.machine()}, {os.cpu_count()} cores, load {load:.1f}, "
+        f"Python {platform.python_version()}, {', '.join(names)}"
+    )
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 3:
+        print(json.dumps(measured(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))))
+    else:
+        main(*(int(text) for text in (*sys.argv[1:], *("5280", "128")[len(sys.argv) - 1 :])))

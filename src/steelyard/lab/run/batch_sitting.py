@@ -1,0 +1,201 @@
+"""Batches of one judge, from their handing in to their last result.
+
+What is about to be handed in is on disk before it is, and so is the vendor's name for it after. A start that
+finds the first without the second asks the vendor whether it was handed in; results name the calls that they
+answer, so that collecting a batch twice changes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from steelyard.errors import (
+    BudgetError,
+    CallError,
+    PermanentError,
+    SteelyardError,
+    TransientError,
+    UnreachableError,
+)
+from steelyard.identity import content_hash
+from steelyard.lab.run.budget import cost, dearest
+from steelyard.lab.run.judge_run import JudgeRun
+from steelyard.lab.run.throttle import nap
+from steelyard.providers.batches import Batches, Batching, Handed, Result
+from steelyard.providers.dialect import Dialect
+from steelyard.store.batches import SETTLED, SUBMITTED, StoredBatch
+from steelyard.trials.exchange import Call
+
+NOT_REACHED = "batch_expired"
+"""Reason of a call that its vendor did not get to."""
+FIRST_LOOK = 1.0
+"""Seconds before the first look at a batch; each wait is half as long again, up to the limit."""
+TOGETHER = 256
+"""Results that are written at the same time: a commit costs the same for one and for many."""
+
+Found = TypeVar("Found")
+
+
+class BatchSitting:
+    """Collects what is out, hands in what is open, and waits, until nothing is open."""
+
+    def __init__(self, run: JudgeRun, provider: Batching, vendor: Batches, calls: Mapping[str, Call]) -> None:
+        """`calls` have no reply, by their ids."""
+        self._run = run
+        self._store = run.control.store
+        self._provider = provider
+        self._vendor = vendor
+        self._open = dict(calls)
+        self._tries: dict[str, list[CallError]] = {}
+        self._cut = 0
+        """Batches in a row whose handing in came to nothing."""
+
+    async def work(self, unsettled: Sequence[StoredBatch]) -> None:
+        """Go on until every call has a reply or a failure, or the run is stopped."""
+        await self._side_by_side([self._resumed(row) for row in unsettled])
+        while self._open and not self._run.stopped.is_set():
+            await self._side_by_side([self._handed_in(part) for part in self._parts()])
+
+    async def _side_by_side(self, jobs: Sequence[Awaitable[None]]) -> None:
+        """A fault of one batch leaves the judge; the others are collected by the next sitting."""
+
+        async def guarded(job: Awaitable[None]) -> None:
+            try:
+                await job
+            except SteelyardError as error:
+                self._run.leave(UnreachableError(str(error)) if isinstance(error, CallError) else error)
+
+        await asyncio.gather(*map(guarded, jobs))
+
+    async def _handed_in(self, part: Mapping[str, Call]) -> None:
+        row = await self._submit(part)
+        if row is not None:
+            await self._collect(row, certain=True)
+
+    async def _resumed(self, row: StoredBatch) -> None:
+        """A batch of an earlier sitting; one without a vendor's name may have been handed in or not."""
+        if not set(row.keys) & self._open.keys():
+            return
+        if row.remote is not None:
+            await self._collect(row, certain=True)
+            return
+        rows = self._store.batches(self._run.judge.name)
+        claimed = {one.remote for one in rows if one.remote is not None}
+        found = await self._patiently(lambda: self._vendor.find(row.name, len(row.keys), row.created))
+        for remote in found:
+            if remote not in claimed and await self._collect(replace(row, remote=remote), certain=False):
+                return
+            if self._run.stopped.is_set():
+                return
+        await self._store.save_batch(replace(row, state=SETTLED))
+
+    async def _submit(self, part: Mapping[str, Call]) -> StoredBatch | None:
+        """Hand calls in, with the intention on disk before and the vendor's name after."""
+        prepared = {key: self._provider.prepared(call.presentation()) for key, call in part.items()}
+        number = len(self._store.batches(self._run.judge.name))
+        row = StoredBatch(
+            name=content_hash([sorted(part), number]).removeprefix("sha256:")[:32],
+            judge=self._run.judge.name,
+            keys=tuple(part),
+            dialect=next(iter(prepared.values()))[1].steps,
+            created=time.time(),
+        )
+        await self._store.save_batch(row)
+        try:
+            remote = await self._vendor.submit(Handed(row.name, {key: prepared[key][0] for key in prepared}))
+        except TransientError as error:
+            await self._doubted(row, error)
+            return None
+        self._cut = 0
+        row = replace(row, state=SUBMITTED, remote=remote)
+        await self._store.save_batch(row)
+        return row
+
+    async def _doubted(self, row: StoredBatch, error: TransientError) -> None:
+        """A handing in that broke off may have succeeded: the vendor is asked before another is made."""
+        self._cut += 1
+        if self._cut >= self._run.limits.attempts:
+            raise UnreachableError(str(error)) from error
+        await nap(self._run.pause(self._cut, error), self._run.stopped)
+        if not self._run.stopped.is_set():
+            await self._resumed(row)
+
+    def _parts(self) -> list[dict[str, Call]]:
+        """The open calls in batches that the vendor takes; no more of them than the budget allows."""
+        budget, price = self._run.control.budget, self._run.price
+        held, allowed = budget.spent, dict[str, Call]()
+        for key, call in self._open.items():
+            held += dearest(price, call) * (1.0 if price is None else price.batch)
+            if budget.limit is not None and held > max(budget.limit, budget.spent):
+                break
+            allowed[key] = call
+        if not allowed:
+            raise BudgetError(f"the budget of ${budget.limit:g} is reached")
+        keys, size = list(allowed), self._vendor.largest
+        starts = range(0, len(keys), size)
+        return [{key: allowed[key] for key in keys[start : start + size]} for start in starts]
+
+    async def _collect(self, row: StoredBatch, *, certain: bool) -> bool:
+        """Wait for a batch and keep what came of it; False where it was not ours, or is not there yet."""
+        remote, pause = row.remote or "", FIRST_LOOK
+        while not (progress := await self._patiently(lambda: self._vendor.progress(remote))).ended:
+            await nap(min(pause, self._run.limits.poll), self._run.stopped)
+            if self._run.stopped.is_set():
+                return False
+            pause *= 1.5
+        if progress.refused and certain:
+            await self._store.save_batch(replace(row, state=SETTLED))
+            where = f"judge {self._run.judge.name}"
+            raise UnreachableError(f"{where}: its vendor refused the batch ({progress.refused})")
+        results = await self._patiently(lambda: self._results(remote, set(row.keys)))
+        if not results and not certain:
+            return False
+        missing = [Result(key, None) for key in row.keys if key not in results]
+        everything = [*results.values(), *missing]
+        for start in range(0, len(everything), TOGETHER):
+            together = everything[start : start + TOGETHER]
+            await asyncio.gather(*(self._settle(result, Dialect(row.dialect)) for result in together))
+        await self._store.save_batch(replace(row, state=SETTLED))
+        return True
+
+    async def _results(self, remote: str, mine: set[str]) -> dict[str, Result]:
+        """Results of our calls, by their ids."""
+        return {result.id: result async for result in self._vendor.results(remote) if result.id in mine}
+
+    async def _settle(self, result: Result, dialect: Dialect) -> None:
+        """Keep a reply or count a failure; what may come out otherwise stays open."""
+        call = self._open.get(result.id)
+        if call is None:
+            return
+        tries = self._tries.setdefault(result.id, [])
+        try:
+            if result.answer is None:
+                raise TransientError(NOT_REACHED, "the vendor did not get to the call; try again.")
+            reply = self._provider.delivered(call.presentation(), result.answer, dialect)
+        except (PermanentError, TransientError) as error:
+            tries.append(error)
+            if isinstance(error, PermanentError) or len(tries) >= self._run.limits.attempts:
+                await self._run.lose(call, tries)
+                del self._open[result.id]
+            return
+        if reply is not None:
+            dollars = cost(self._run.price, call, reply)
+            await self._run.keep(call, reply, len(tries) + 1, dollars)
+            self._run.control.budget.spent += dollars
+            del self._open[result.id]
+
+    async def _patiently(self, ask: Callable[[], Awaitable[Found]]) -> Found:
+        """Ask the vendor again where it broke off; nothing is handed in by that."""
+        tries = 0
+        while True:
+            try:
+                return await ask()
+            except TransientError as error:
+                tries += 1
+                if tries >= self._run.limits.attempts or self._run.stopped.is_set():
+                    raise
+                await nap(self._run.pause(tries, error), self._run.stopped)

@@ -1,0 +1,158 @@
+"""Every call of a run in columns, so that a filter over a hundred thousand of them costs a page nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from steelyard.arrays import Ints, Mask
+from steelyard.datasheet.exhibits.cases import OUTCOMES, WRONG, Cases
+from steelyard.identity import content_hash
+from steelyard.lab.folder.evidence import Evidence
+from steelyard.lab.view.call_filter import CallFilter
+from steelyard.verdicts.call_answers import CallAnswers
+from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
+
+Place = tuple[str, str, str, str, int]
+"""Judge, protocol, name of the stimulus, order, repeat: what tells a call from every other."""
+
+
+def call_id(judge: str, protocol: str, stimulus: str, order: str, replicate: int) -> str:
+    """A short name of a call, the same whenever it is looked at."""
+    return content_hash([judge, protocol, stimulus, order, replicate])[7:23]
+
+
+@dataclass(frozen=True, eq=False)
+class CallIndex:
+    """The calls of a run, each with how it ended."""
+
+    evidence: Evidence
+    """What was read."""
+
+    @property
+    def calls(self) -> Observations:
+        """Every call, sorted by judge, protocol, stimulus, repeat and order."""
+        return self.evidence.observations
+
+    @cached_property
+    def ids(self) -> tuple[str, ...]:
+        """A name for each call."""
+        return tuple(call_id(*place) for place in self._places)
+
+    @cached_property
+    def row(self) -> dict[str, int]:
+        """Name of a call to its row."""
+        return {name: number for number, name in enumerate(self.ids)}
+
+    @property
+    def _places(self) -> list[Place]:
+        calls = self.calls
+        orders = ("uv", "vu")
+        columns = (calls.judge, calls.protocol, calls.stimulus, calls.order, calls.replicate)
+        ids = calls.shown.ids
+        return [
+            (calls.judges[j], calls.protocols[p], ids[s], orders[o], r)
+            for j, p, s, o, r in zip(*(column.tolist() for column in columns), strict=True)
+        ]
+
+    @cached_property
+    def outcomes(self) -> dict[str, Mask]:
+        """Outcome to the calls that are cases of it: a flip is every call of the group that flipped."""
+        masks = {outcome: np.zeros(len(self.calls), dtype=np.bool_) for outcome in OUTCOMES}
+        for number in range(len(self.calls.judges)):
+            mine = self.calls.judge == number
+            cases = Cases(self.calls.where(mine))
+            for outcome in OUTCOMES:
+                masks[outcome][mine] = (cases.weight(outcome) > 0)[cases.groups.number]
+        masks[WRONG] = self.answers.wrong
+        return masks
+
+    @cached_property
+    def answers(self) -> CallAnswers:
+        """What each call answered, and what was wanted."""
+        return CallAnswers.of(self.calls)
+
+    @cached_property
+    def probes(self) -> tuple[str, ...]:
+        """Probes that have calls."""
+        own = set(self.calls.shown.probe.tolist())
+        return tuple(sorted(own | {name for name, places in self.evidence.probes.items() if places}))
+
+    @cached_property
+    def strata(self) -> tuple[str, ...]:
+        """Strata that have calls."""
+        return tuple(sorted(set(self.calls.shown.stratum.tolist())))
+
+    def mask(self, wanted: CallFilter, said: Callable[[str], Collection[str]] = lambda _: ()) -> Mask:
+        """The calls that pass all but the outcome; `said` gives the names of calls whose reply has a text."""
+        calls, shown = self.calls, self.calls.shown
+        keep: Mask = np.ones(len(calls), dtype=np.bool_)
+        if wanted.judge:
+            keep = keep & _named(calls.judge, calls.judges, wanted.judge)
+        if wanted.protocol:
+            keep = keep & _named(calls.protocol, calls.protocols, wanted.protocol)
+        if wanted.probe and wanted.probe in self.probes:
+            keep = keep & self.evidence.of_probe(wanted.probe, calls)
+        for column, value in ((shown.kind, wanted.kind), (shown.stratum, wanted.stratum)):
+            if value:
+                keep = keep & (column == value)[calls.stimulus]
+        if wanted.delta:
+            keep = keep & (shown.delta == _number(wanted.delta))[calls.stimulus]
+        if wanted.text:
+            keep = keep & self._holding(wanted.text, said)
+        return keep
+
+    def counts(self, keep: Mask) -> dict[str, int]:
+        """Outcome to the number of calls that pass."""
+        return {outcome: int((mask & keep).sum()) for outcome, mask in self.outcomes.items()}
+
+    def rows(self, keep: Mask, outcome: str = "") -> Ints:
+        """Numbers of the calls that pass; cases of an outcome alone where one is named."""
+        chosen = keep & self.outcomes[outcome] if outcome in self.outcomes else keep
+        return np.flatnonzero(chosen)
+
+    def of_stimulus(self, name: str) -> Ints:
+        """Numbers of the calls on a stimulus."""
+        place = np.flatnonzero(self.calls.shown.ids == name)
+        return np.flatnonzero(np.isin(self.calls.stimulus, place))
+
+    def taken(self, rows: Ints | Sequence[int]) -> list[Observation]:
+        """The calls of these rows."""
+        return list(self.calls.rows(np.asarray(rows, dtype=np.int64)))
+
+    def ended(self, row: int) -> list[str]:
+        """Every outcome that a call is a case of."""
+        return [outcome for outcome, mask in self.outcomes.items() if mask[row]]
+
+    @cached_property
+    def _blobs(self) -> list[str]:
+        return [
+            "\n".join((each.id, each.request, *each.texts)).casefold()
+            if each.texts_known
+            else each.id.casefold()
+            for each in self.calls.shown.stimuli
+        ]
+
+    def _holding(self, text: str, said: Callable[[str], Collection[str]]) -> Mask:
+        needle = text.casefold()
+        shown = np.array([needle in blob for blob in self._blobs], dtype=np.bool_)
+        held: Mask = shown[self.calls.stimulus] if len(shown) else np.zeros(len(self.calls), dtype=np.bool_)
+        heard = [self.row[name] for name in said(text) if name in self.row]
+        held = held.copy()
+        held[heard] = True
+        return held
+
+
+def _named(column: Ints, names: Sequence[str], name: str) -> Mask:
+    return np.asarray(column == (list(names).index(name) if name in names else -1))
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")

@@ -1,0 +1,161 @@
+"""A run folder or an import that somebody looks at, perhaps while it is still measured."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from steelyard.datasheet.datasheet import Datasheet
+from steelyard.errors import ConfigError, SteelyardError
+from steelyard.lab.folder.datasheet_file import JSON, read_datasheet
+from steelyard.lab.folder.evidence import Evidence
+from steelyard.lab.folder.frozen_run import load_plan
+from steelyard.lab.folder.run_folder import RunFolder
+from steelyard.lab.import_verdicts import ImportFolder
+from steelyard.lab.run.planner import Plan
+from steelyard.lab.run.record import Record
+from steelyard.lab.view.call_index import CallIndex, call_id
+from steelyard.store.run_store import RunStore
+from steelyard.trials.trial import Trial
+
+PAUSE = 3.0
+"""Seconds before a run that grows is read again."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A run as it was at one moment."""
+
+    index: CallIndex
+    """Its calls."""
+    plan: Plan | None
+    """What was planned; None for an import."""
+    state: tuple[int, int]
+    """Replies and failures that were there."""
+
+    @cached_property
+    def trials(self) -> dict[str, Trial]:
+        """Name of a call to its trial."""
+        plan = () if self.plan is None else self.plan.trials
+        return {call_id(t.judge.name, t.protocol, t.stimulus.id, t.order, t.replicate): t for t in plan}
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """Key of a trial to the name of its call."""
+        return {trial.key: name for name, trial in self.trials.items()}
+
+    @property
+    def planned(self) -> int:
+        """Calls that the plan has; for an import those that it holds."""
+        return len(self.index.calls) if self.plan is None else len(self.plan.trials)
+
+
+class ViewedRun:
+    """Opens a folder read-only; one that grows is read again, and what was read before serves meanwhile."""
+
+    def __init__(self, path: Path) -> None:
+        """Refuse what is no run folder."""
+        self.path, self._run, self._import = path, RunFolder(path), ImportFolder(path)
+        self._lock = threading.Lock()
+        self._loaded: Loaded | None = None
+        self._fault: SteelyardError | None = None
+        self._opening = threading.Event()
+        self._looked = 0.0
+        self._sheet: tuple[float, Datasheet] | None = None
+        if not self._recorded and not self._run.database.exists():
+            raise ConfigError(
+                f"{path}: no run.db found, expected a folder that `measure` or `import` wrote; name another."
+            )
+
+    @property
+    def _recorded(self) -> bool:
+        return self._import.observations.exists() and not self._run.study.exists()
+
+    @property
+    def ready(self) -> bool:
+        """True where a page need not wait."""
+        return self._loaded is not None
+
+    def open(self) -> None:
+        """Begin to read the run, and do not wait for it; what keeps it from being read is raised."""
+        if self._fault is not None:
+            fault, self._fault = self._fault, None
+            raise fault
+        if self._loaded is None and not self._opening.is_set():
+            self._opening.set()
+            threading.Thread(target=self._open, daemon=True).start()
+
+    def _open(self) -> None:
+        try:
+            self.load()
+        except SteelyardError as error:
+            self._fault = error
+        finally:
+            self._opening.clear()
+
+    def load(self) -> Loaded:
+        """The run, read when it is first wanted and again when it has grown."""
+        if self._loaded is None:
+            with self._lock:
+                if self._loaded is None:
+                    self._loaded = self._read()
+        elif time.monotonic() - self._looked > PAUSE and self._lock.acquire(blocking=False):
+            threading.Thread(target=self._refresh, daemon=True).start()
+        return self._loaded
+
+    def _refresh(self) -> None:
+        """Read a run again that has grown; the lock is held, and what can not be read now is read later."""
+        try:
+            if self._loaded is not None and self._state() != self._loaded.state:
+                self._loaded = self._read()
+        except SteelyardError as error:
+            self._fault = error
+        finally:
+            self._looked = time.monotonic()
+            self._lock.release()
+
+    def _read(self) -> Loaded:
+        self._looked = time.monotonic()
+        if self._recorded:
+            return Loaded(CallIndex(Evidence.recorded(*self._import.observed())), None, (0, 0))
+        state = self._state()
+        plan = load_plan(self._run)
+        with self._run.store(read_only=True) as store:
+            evidence = Evidence.of_run(plan, Record(store, plan.study.reference))
+        loaded = Loaded(CallIndex(evidence), plan, state)
+        _ = loaded.index.row, loaded.index.outcomes, loaded.names  # the first page should not wait for them
+        return loaded
+
+    def _state(self) -> tuple[int, int]:
+        with self._run.store(read_only=True) as store:
+            return store.size
+
+    @property
+    def answered(self) -> int:
+        """Calls with a reply or a failure, as of now; for an import those that it holds."""
+        return len(self.load().index.calls) if self._recorded else sum(self._state())
+
+    @contextmanager
+    def store(self) -> Iterator[RunStore | None]:
+        """The run file, read-only; None for an import."""
+        if self._recorded:
+            yield None
+        else:
+            with self._run.store(read_only=True) as store:
+                yield store
+
+    @property
+    def sheet(self) -> Datasheet | None:
+        """The datasheet as it was published; None where there is none yet."""
+        path = self.path / JSON
+        if not path.exists():
+            return None
+        changed = path.stat().st_mtime
+        if self._sheet is None or self._sheet[0] != changed:
+            self._sheet = changed, read_datasheet(self.path)
+        return self._sheet[1]

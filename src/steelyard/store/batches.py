@@ -1,0 +1,57 @@
+"""Calls that were handed in together: rows of a run file."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from steelyard.store.rows import Row
+
+INTENDED, SUBMITTED, SETTLED = "intended", "submitted", "settled"
+"""What became of a batch: about to be handed in; at the vendor's; collected, or given up."""
+
+
+@dataclass(frozen=True)
+class StoredBatch:
+    """A batch as it lies in the file."""
+
+    name: str
+    """Ours."""
+    judge: str
+    """Name of the judge."""
+    keys: tuple[str, ...]
+    """Keys of its calls."""
+    dialect: Mapping[str, int]
+    """Forms of fields that the calls were put in."""
+    created: float
+    """Epoch time before it was handed in."""
+    state: str = INTENDED
+    """How far it is."""
+    remote: str | None = None
+    """The vendor's name for it, once it is known."""
+
+
+def batch_row(batch: StoredBatch) -> Row:
+    """A batch, or what became of it."""
+    values = (
+        batch.name,
+        batch.judge,
+        json.dumps(batch.keys),
+        json.dumps(dict(batch.dialect), sort_keys=True),
+        batch.created,
+        batch.state,
+        batch.remote,
+    )
+    return Row("INSERT OR REPLACE INTO batches VALUES", values)
+
+
+def read(connection: sqlite3.Connection, judge: str) -> Iterator[StoredBatch]:
+    """The batches of a judge, in the order in which they were made."""
+    columns = "name, judge, keys, dialect, created, state, remote"
+    rows = connection.execute(
+        f"SELECT {columns} FROM batches WHERE judge = ? ORDER BY created, name", (judge,)
+    )
+    for name, owner, keys, dialect, created, state, remote in rows:
+        yield StoredBatch(name, owner, tuple(json.loads(keys)), json.loads(dialect), created, state, remote)

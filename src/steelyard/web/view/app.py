@@ -1,0 +1,236 @@
+"""The pages of the viewer: nothing they do changes anything."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from steelyard.datasheet.comparison import page as comparison_page
+from steelyard.datasheet.exhibits.cases import OUTCOMES
+from steelyard.datasheet.render import html
+from steelyard.datasheet.render.html.document import page_policy
+from steelyard.datasheet.words.glossary import metric_named
+from steelyard.errors import ConfigError, SteelyardError
+from steelyard.lab.compare import Target, compare_targets
+from steelyard.lab.view.call_detail import call_detail, details
+from steelyard.lab.view.call_filter import CallFilter
+from steelyard.lab.view.viewed_run import ViewedRun
+from steelyard.stimuli.expectation import label_word
+from steelyard.web.faults import FAULTS
+from steelyard.web.pages import asset, page
+from steelyard.web.refusal import refusal
+from steelyard.web.view.accuracy_map import accuracy_map
+from steelyard.web.view.files import FILES, passing
+from steelyard.web.view.links import Links
+
+PAGE_SIZE = 50
+"""Calls on a page."""
+
+
+class ViewPages:
+    """Routes of the viewer over some folders."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self.runs = [ViewedRun(folder) for folder in folders]
+
+    def app(self) -> Starlette:
+        """The application."""
+        return Starlette(
+            routes=[
+                Route("/", self.overview),
+                Route("/compare", self.compare),
+                Route("/run/{run:int}/", self.sheet),
+                Route("/run/{run:int}/calls", self.calls),
+                Route("/run/{run:int}/call/{name}", self.call),
+                Route("/run/{run:int}/stimulus", self.stimulus),
+                Route("/run/{run:int}/map", self.map),
+                Route("/run/{run:int}/progress", self.progress),
+                Route("/run/{run:int}/files/{name}", self.files),
+                Route("/static/{name}", asset),
+            ],
+            exception_handlers=dict(FAULTS),
+        )
+
+    def _run(self, request: Request) -> tuple[ViewedRun, Links]:
+        number = request.path_params["run"]
+        if number >= len(self.runs):
+            raise ConfigError(f"there is no run {number} here: go back to the overview.")
+        return self.runs[number], Links(number)
+
+    # Pages
+
+    def overview(self, request: Request) -> Response:
+        """Every run with its judges and their verdicts."""
+        runs = [(run, Links(number), _sheet(run)) for number, run in enumerate(self.runs)]
+        judges = [
+            (f"{number}:{judge.name}", f"{judge.name} ({run.path.name})")
+            for number, (run, _, sheet) in enumerate(runs)
+            if sheet is not None
+            for judge in sheet.judges
+        ]
+        return page(request, "view_overview.html.j2", runs=runs, judges=judges)
+
+    def sheet(self, request: Request) -> Response:
+        """The datasheet, each number a link to its calls."""
+        run, links = self._run(request)
+        sheet = run.sheet
+        if sheet is None:
+            return page(request, "view_running.html.j2", run=run, links=links, **_far(run))
+        text = html.render(
+            sheet,
+            calls_of=lambda estimate: links.behind(estimate, metric_named(estimate.metric)),
+            home="/",
+        )
+        return HTMLResponse(text, headers={"content-security-policy": page_policy()})
+
+    def calls(self, request: Request) -> Response:
+        """Calls that pass a filter, a page at a time."""
+        run, links = self._run(request)
+        if not run.ready:
+            return self._opening(request, run)
+        loaded, wanted = run.load(), CallFilter.of(request.query_params)
+        keep = passing(run, loaded, wanted)
+        rows = loaded.index.rows(keep, wanted.outcome)
+        last = max(1, math.ceil(len(rows) / PAGE_SIZE))
+        number = min(max(1, _whole(request.query_params.get("page"))), last)
+        chosen = rows[(number - 1) * PAGE_SIZE : number * PAGE_SIZE].tolist()
+        return page(
+            request,
+            "view_calls.html.j2",
+            run=run,
+            links=links,
+            wanted=wanted,
+            index=loaded.index,
+            counts=loaded.index.counts(keep),
+            outcomes=OUTCOMES,
+            all_count=int(keep.sum()),
+            total=len(rows),
+            number=number,
+            last=last,
+            details=details(run, loaded, chosen, explained=False),
+            label_word=label_word,
+            metric=metric_named,
+            **_far(run),
+        )
+
+    def call(self, request: Request) -> Response:
+        """One call with everything that is known of it."""
+        run, links = self._run(request)
+        if not run.ready:
+            return self._opening(request, run)
+        loaded = run.load()
+        detail = call_detail(run, loaded, request.path_params["name"])
+        if detail is None:
+            return refusal(404, "There is no such call in this run.")
+        rows = loaded.index.of_stimulus(detail.observation.stimulus.id).tolist()
+        twins = [
+            loaded.index.ids[row]
+            for row, seen in zip(rows, loaded.index.taken(rows), strict=True)
+            if (seen.judge, seen.protocol) == (detail.observation.judge, detail.observation.protocol)
+        ]
+        place = twins.index(detail.id)
+        return page(
+            request,
+            "view_call.html.j2",
+            run=run,
+            links=links,
+            call=detail,
+            label_word=label_word,
+            before=twins[place - 1] if place else None,
+            after=twins[place + 1] if place + 1 < len(twins) else None,
+        )
+
+    def stimulus(self, request: Request) -> Response:
+        """One stimulus with what every judge said of it, both orders side by side."""
+        run, links = self._run(request)
+        if not run.ready:
+            return self._opening(request, run)
+        loaded, name = run.load(), request.query_params.get("id", "")
+        rows = loaded.index.of_stimulus(name).tolist()
+        if not rows:
+            return refusal(404, "There is no such stimulus in this run.")
+        told = details(run, loaded, rows)
+        shown = told[0].observation.stimulus
+        family = [s for s in loaded.index.calls.stimuli_seen if s.lineage.parent == shown.lineage.parent]
+        arms: dict[tuple[str, str], list[Any]] = {}
+        for each in told:
+            arms.setdefault((each.observation.judge, each.observation.protocol), []).append(each)
+        return page(
+            request,
+            "view_stimulus.html.j2",
+            run=run,
+            links=links,
+            shown_stimulus=shown,
+            arms=arms,
+            family=family,
+            label_word=label_word,
+        )
+
+    def map(self, request: Request) -> Response:
+        """Judges by probes: the share of wrong calls, each a link to them."""
+        run, links = self._run(request)
+        if not run.ready:
+            return self._opening(request, run)
+        index = run.load().index
+        return page(request, "view_map.html.j2", run=run, links=links, table=accuracy_map(index))
+
+    def compare(self, request: Request) -> Response:
+        """Two judges on shared stimuli, with a forest plot."""
+        first, second = (self._target(request.query_params.get(side, "")) for side in ("first", "second"))
+        text = comparison_page.render(compare_targets(first, second))
+        return HTMLResponse(text, headers={"content-security-policy": page_policy()})
+
+    def _target(self, text: str) -> Target:
+        number, _, judge = text.partition(":")
+        if not number.isdecimal() or int(number) >= len(self.runs):
+            raise ConfigError("choose two judges on the overview to compare them.")
+        return Target(self.runs[int(number)].path, judge or None)
+
+    def _opening(self, request: Request, run: ViewedRun) -> Response:
+        """A page that comes back by itself while a run is opened."""
+        run.open()
+        return page(request, "view_opening.html.j2", run=run)
+
+    # What scripts and people download
+
+    def progress(self, request: Request) -> Response:
+        """How far a run is, for a page that is open."""
+        run, _ = self._run(request)
+        return JSONResponse(_far(run))
+
+    def files(self, request: Request) -> Response:
+        """The datasheet, or the calls that pass a filter, as a file."""
+        run, _ = self._run(request)
+        make = FILES.get(request.path_params["name"])
+        if make is None:
+            return refusal(404, "There is no such file: calls.csv, calls.json and datasheet.json are.")
+        answer = make(run, CallFilter.of(request.query_params))
+        name = f"{run.path.name}-{request.path_params['name']}".encode("ascii", "replace").decode()
+        safe = "".join(sign if sign.isalnum() or sign in "-._" else "_" for sign in name)
+        answer.headers["content-disposition"] = f'attachment; filename="{safe}"'
+        return answer
+
+
+def _sheet(run: ViewedRun) -> Any:
+    """The datasheet, or None where it can not be read: the overview tells of the others."""
+    try:
+        return run.sheet
+    except SteelyardError:
+        return None
+
+
+def _far(run: ViewedRun) -> dict[str, Any]:
+    if not run.ready:
+        return {"answered": None, "planned": None}
+    return {"answered": run.answered, "planned": run.load().planned}
+
+
+def _whole(text: str | None) -> int:
+    return int(text) if text and text.isdecimal() and len(text) < 9 else 1

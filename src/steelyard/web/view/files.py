@@ -1,0 +1,103 @@
+"""Downloads: calls that pass a filter as CSV or JSON, and the datasheet."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator
+
+from starlette.responses import Response, StreamingResponse
+
+from steelyard.arrays import Mask
+from steelyard.errors import ConfigError
+from steelyard.lab.view.call_detail import details
+from steelyard.lab.view.call_filter import CallFilter
+from steelyard.lab.view.viewed_run import Loaded, ViewedRun
+from steelyard.stimuli.expectation import label_word
+from steelyard.verdicts.call_answers import answer_word, reason_of
+from steelyard.verdicts.observation import Observation
+
+
+def passing(run: ViewedRun, loaded: Loaded, wanted: CallFilter) -> Mask:
+    """The calls that pass a filter, whatever their outcome."""
+    return loaded.index.mask(wanted, lambda text: _said(run, loaded, text))
+
+
+def _said(run: ViewedRun, loaded: Loaded, text: str) -> list[str]:
+    """Names of the calls whose reply holds a text."""
+    with run.store() as store:
+        keys = [] if store is None else store.holding(text)
+    return [loaded.names[key] for key in keys if key in loaded.names]
+
+
+def _chosen(run: ViewedRun, wanted: CallFilter) -> tuple[Loaded, list[int]]:
+    loaded = run.load()
+    return loaded, loaded.index.rows(passing(run, loaded, wanted), wanted.outcome).tolist()
+
+
+def _row(loaded: Loaded, row: int, seen: Observation) -> dict[str, object]:
+    shown = seen.stimulus
+    return {
+        "id": loaded.index.ids[row],
+        "judge": seen.judge,
+        "protocol": seen.protocol,
+        "probe": shown.probe,
+        "kind": shown.kind,
+        "stratum": shown.stratum,
+        "stimulus": shown.id,
+        "order": seen.order,
+        "replicate": seen.replicate,
+        "label": label_word(shown.expectation),
+        "verdict": answer_word(seen.verdict),
+        "reason": reason_of(seen.verdict),
+        "outcomes": " ".join(loaded.index.ended(row)),
+    }
+
+
+def _csv(run: ViewedRun, wanted: CallFilter) -> Response:
+    loaded, rows = _chosen(run, wanted)
+    lines = (_row(loaded, row, seen) for row, seen in zip(rows, loaded.index.taken(rows), strict=True))
+    return StreamingResponse(_lines(lines), media_type="text/csv; charset=utf-8")
+
+
+def _lines(rows: Iterator[dict[str, object]]) -> Iterator[str]:
+    out = io.StringIO()
+    writer: csv.DictWriter[str] | None = None
+    for row in rows:
+        if writer is None:
+            writer = csv.DictWriter(out, list(row))
+            writer.writeheader()
+        writer.writerow(row)
+        yield out.getvalue()
+        out.seek(0)
+        out.truncate()
+
+
+def _json(run: ViewedRun, wanted: CallFilter) -> Response:
+    loaded, rows = _chosen(run, wanted)
+
+    def parts() -> Iterator[str]:
+        yield "["
+        for start in range(0, len(rows), 500):
+            made = details(run, loaded, rows[start : start + 500], explained=False)
+            yield (",\n" if start else "") + ",\n".join(json.dumps(each.to_json()) for each in made)
+        yield "]\n"
+
+    return StreamingResponse(parts(), media_type="application/json")
+
+
+def _datasheet(run: ViewedRun, wanted: CallFilter) -> Response:
+    del wanted
+    sheet = run.sheet
+    if sheet is None:
+        raise ConfigError(f"{run.path}: there is no datasheet yet.")
+    return Response(sheet.dumps(), media_type="application/json")
+
+
+FILES: dict[str, Callable[[ViewedRun, CallFilter], Response]] = {
+    "calls.csv": _csv,
+    "calls.json": _json,
+    "datasheet.json": _datasheet,
+}
+"""Name of a download to what makes it."""

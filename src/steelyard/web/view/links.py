@@ -1,0 +1,55 @@
+"""Addresses of the viewer's pages, in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import quote, urlencode
+
+from steelyard.lab.view.call_filter import CallFilter
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.metric import Metric
+
+
+@dataclass(frozen=True)
+class Links:
+    """Addresses of the pages of one run."""
+
+    run: int
+    """Its place among the folders that were named."""
+
+    def sheet(self, anchor: str = "") -> str:
+        """The datasheet."""
+        return f"/run/{self.run}/{anchor}"
+
+    def calls(self, wanted: CallFilter | None = None, **more: object) -> str:
+        """Calls that pass a filter; `more` changes parts of it, and an empty word takes one away."""
+        parts: dict[str, object] = {} if wanted is None else dict(wanted.parts())
+        parts = {name: value for name, value in {**parts, **more}.items() if value not in ("", None)}
+        return f"/run/{self.run}/calls" + (f"?{urlencode(parts)}" if parts else "")
+
+    def behind(self, estimate: Estimate, metric: Metric) -> str:
+        """Calls behind a figure."""
+        return self.calls(CallFilter.behind(estimate, metric.behind))
+
+    def call(self, name: str) -> str:
+        """One call."""
+        return f"/run/{self.run}/call/{name}"
+
+    def stimulus(self, name: str) -> str:
+        """Everything that was said about one stimulus."""
+        return f"/run/{self.run}/stimulus?id={quote(name, safe='')}"
+
+    def file(self, name: str, wanted: CallFilter | None = None) -> str:
+        """A download: `calls.csv`, `calls.json`, `datasheet.json`."""
+        query = "" if wanted is None else urlencode(dict(wanted.parts()))
+        return f"/run/{self.run}/files/{name}" + (f"?{query}" if query else "")
+
+    @property
+    def map(self) -> str:
+        """Judges by probes."""
+        return f"/run/{self.run}/map"
+
+    @property
+    def progress(self) -> str:
+        """How far a run is that goes on."""
+        return f"/run/{self.run}/progress"

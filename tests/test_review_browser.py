@@ -1,0 +1,254 @@
+"""The review bench in a real browser: by mouse, by key, by two people, with hostile texts, read aloud."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from authoring_server import TASK, items
+from benches import authored, lines, serving, written_folder
+from browsers import chromium, complaints, opened, overflow
+from steelyard.lab.folder.run_folder import RunFolder
+from steelyard.lab.review.bench import Bench, Verdict
+from steelyard.lab.review.keeping import expect_people, show_arrivals
+from steelyard.stimuli.original import original_of
+from steelyard.web.review.app import ReviewPages
+from steelyard.web.server import Server
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.browser
+
+FLIP, SAME = "sky-0/label_flip/0", "sky-0/semantic_paraphrase/0"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@contextmanager
+def bench_of(folder: RunFolder, *, blind: bool = False, **options: Any) -> Iterator[tuple[Bench, Server]]:
+    bench = Bench(folder.path, **options)
+
+    def pages(server: Server) -> Any:
+        return ReviewPages(
+            bench, "Ada", blind=blind, finished=server.stop, stopping=lambda: server.stopping
+        ).app()
+
+    with serving(pages) as server:
+        yield bench, server
+    bench.close()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    return written_folder(tmp_path / "run")
+
+
+def said(page: Page, words: str) -> None:
+    page.locator("#say", has_text=words).wait_for()
+
+
+def shows(page: Page, name: str) -> None:
+    page.locator(f'#pane[data-item="{name}"]').wait_for()
+
+
+def test_keys_alone_accept_edit_reject_defer_and_undo(browser: Browser, folder: RunFolder) -> None:
+    with bench_of(folder) as (_, server), opened(browser, server.access.url()) as page:
+        shows(page, FLIP)
+        assert "token" not in page.url
+        page.keyboard.press("a")
+        said(page, "accepted")
+        shows(page, SAME)
+
+        page.keyboard.press("e")
+        page.keyboard.press("Control+a")
+        page.keyboard.type("Blue, says everybody a")  # keys that are typed decide nothing
+        assert page.locator("#diff ins").first.is_visible()
+        page.keyboard.press("Escape")
+        page.keyboard.press("l")
+        page.keyboard.press("0")
+        page.keyboard.press("Escape")
+        page.keyboard.press("a")
+        said(page, "needs a reason")
+        page.locator("#reason").focus()
+        page.keyboard.type("it is wrong about the colour")
+        page.keyboard.press("Escape")
+        page.keyboard.press("a")
+        said(page, "edited")
+
+        shows(page, "sky-1/label_flip/0")
+        page.keyboard.press("r")
+        page.keyboard.type("not natural")
+        page.keyboard.press("Enter")
+        said(page, "rejected")
+        shows(page, "sky-1/semantic_paraphrase/0")
+        page.keyboard.press("d")
+        said(page, "deferred")
+        page.keyboard.press("u")
+        said(page, "no longer deferred")
+        shows(page, "sky-1/semantic_paraphrase/0")
+        page.keyboard.press("k")
+        shows(page, "sky-1/label_flip/0")
+        page.keyboard.press("j")
+        shows(page, "sky-1/semantic_paraphrase/0")
+        page.keyboard.press("?")
+        page.locator("#help").wait_for()
+        page.keyboard.press("Escape")
+        assert "3 of 6" in page.locator(".progress").inner_text()
+    held = lines(folder)
+    assert held[FLIP]["lineage"]["review"] == "accepted"
+    assert held[SAME]["texts"] == ["Blue, says everybody a"]
+    assert held[SAME]["expectation"]["value"] == "0"
+    assert held["sky-1/label_flip/0"]["lineage"]["review"] == "rejected"
+
+
+def test_a_reload_in_the_middle_of_an_edit_loses_nothing(browser: Browser, folder: RunFolder) -> None:
+    with bench_of(folder) as (bench, server):
+        with opened(browser, server.access.url()) as page:
+            shows(page, FLIP)
+            page.fill("#text", "half a sentence about the gr")
+            page.fill("#note", "look again")
+            page.locator("#saved", has_text="draft saved").wait_for()
+            page.reload()
+            shows(page, FLIP)
+            assert page.input_value("#text") == "half a sentence about the gr"
+            assert page.input_value("#note") == "look again"
+        assert bench.log.decisions() == []
+    with bench_of(folder) as (_, server), opened(browser, server.access.url()) as page:  # another start
+        shows(page, FLIP)
+        assert page.input_value("#text") == "half a sentence about the gr"
+
+
+def test_two_people_at_one_text(browser: Browser, folder: RunFolder) -> None:
+    with (
+        bench_of(folder) as (bench, server),
+        opened(browser, server.access.url()) as ada,
+        opened(browser, server.access.url()) as grace,
+    ):
+        grace.click("#who")
+        grace.fill("#name-given", "Grace")
+        grace.keyboard.press("Enter")
+        grace.locator("#who", has_text="Grace").wait_for()
+        shows(ada, FLIP)
+        shows(grace, FLIP)
+        ada.keyboard.press("a")
+        said(ada, "accepted")
+        grace.locator(".rows .status.accepted").wait_for()  # it streams into the other's queue
+        grace.fill("#text", "Green it is, and ever was.")
+        grace.keyboard.press("Control+Enter")
+        said(grace, "Ada has accepted it")
+        assert grace.input_value("#text") == "Green it is, and ever was."
+        grace.click("#accept")
+        said(grace, "edited")
+        assert [d.reviewer for d in bench.log.decisions(FLIP)] == ["Ada", "Grace"]
+
+
+def test_disagreement_is_settled_on_the_page(browser: Browser, folder: RunFolder) -> None:
+    with bench_of(folder, reviewers=2) as (bench, server):
+        item = bench.items()[FLIP]
+        bench.decide(item, "Grace", Verdict("rejected", reason="says nothing"), 0)
+        bench.decide(item, "Edsger", Verdict("accepted"), 1)
+        with opened(browser, server.access.url() + "&status=disputed") as page:
+            shows(page, FLIP)
+            page.locator(".votes p", has_text="Grace").get_by_role("button").click()
+            said(page, "rejected")
+        assert bench.outcomes(bench.items())[FLIP].status == "rejected"
+
+
+def test_texts_stream_in_while_others_are_written(browser: Browser, tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    folder.path.mkdir()
+    expect_people(folder, TASK)
+    originals = {item.id: original_of(item, TASK) for item in items(2)}
+    with bench_of(folder) as (_, server), opened(browser, server.access.url()) as page:
+        page.locator("text=No text has arrived yet").first.wait_for()
+        texts = authored(2)
+        show_arrivals(folder, originals, texts[:1])
+        shows(page, FLIP)
+        page.keyboard.press("a")
+        said(page, "accepted")
+        show_arrivals(folder, originals, texts[1:])
+        page.locator(".rows li >> nth=3").wait_for()
+        assert "1 of 4" in page.locator(".progress").inner_text()
+    # What was decided early counts when the author is done.
+    done = written_folder(folder.path, 2, texts=texts)
+    again = Bench(done.path)
+    assert again.outcomes(again.items())[FLIP].status == "accepted"
+    again.publish()
+    assert lines(done)[FLIP]["lineage"]["review"] == "accepted"
+    again.close()
+
+
+HOSTILE = {
+    "script": "<script>window.broken = 1</script><img src=x onerror='window.broken = 1'>",
+    "textarea": "</textarea></pre><script>window.broken = 1</script>\n\n  kept",
+    "direction": "‮this is read backwards‬ and ends",
+    "long": "word " * 40_000,
+    "braces": "{{ 7 * 7 }} {% include 'x' %} &lt;b&gt; \" ' `",
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_hostile_text_stays_text(browser: Browser, tmp_path: Path, kind: str) -> None:
+    text = HOSTILE[kind]
+    (flip, *_) = authored(1)
+    made = replace(
+        flip, stimulus=replace(flip.stimulus, texts=(text,), request=text[:1000], id=f"{text[:30]}/x")
+    )
+    folder = written_folder(tmp_path / "run", 1, texts=[made])
+    with bench_of(folder) as (bench, server), opened(browser, server.access.url()) as page:
+        page.locator("#diff > *").first.wait_for(state="attached")
+        assert page.input_value("#text") == text
+        assert page.evaluate("window.broken") is None
+        assert page.locator("#content script, #content img, #queue script").count() == 0
+        page.keyboard.press("a")
+        said(page, "accepted")
+        assert [d.decision for d in bench.log.decisions()] == ["accepted"]
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])
+def test_the_page_is_accessible_wide_and_narrow_light_and_dark(
+    browser: Browser, folder: RunFolder, width: int, scheme: str
+) -> None:
+    size = {"width": width, "height": 900}
+    with (
+        bench_of(folder) as (_, server),
+        opened(browser, server.access.url(), viewport=size, color_scheme=scheme, bypass_csp=True) as page,
+    ):
+        shows(page, FLIP)
+        assert complaints(page) == []
+        assert overflow(page) == 0
+        page.keyboard.press("?")
+        page.locator("#help").wait_for()
+        assert complaints(page) == []
+
+
+def test_the_theme_is_switched_and_kept(browser: Browser, folder: RunFolder) -> None:
+    with bench_of(folder) as (_, server), opened(browser, server.access.url(), color_scheme="light") as page:
+        ground = "getComputedStyle(document.body).backgroundColor"
+        light = page.evaluate(ground)
+        page.click("#theme")
+        dark = page.evaluate(ground)
+        assert dark != light
+        page.reload()
+        assert page.evaluate(ground) == dark
+
+
+def test_finish_freezes_a_version_and_says_so(browser: Browser, folder: RunFolder) -> None:
+    with bench_of(folder) as (bench, server), opened(browser, server.access.url()) as page:
+        shows(page, FLIP)
+        page.click("#finish")
+        page.locator("#finish-told", has_text="6 of 6 wait").wait_for()
+        page.click("#finish-rest")
+        said(page, "Finished: version 1")
+        assert [kept.version for kept in bench.log.sets()] == [1]
+    assert {line["lineage"]["review"] for line in lines(folder).values()} == {None, "accepted"}

@@ -1,0 +1,279 @@
+"""The viewer over real runs and real HTTP: filters that count, pages that lead to each other."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import json
+import re
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+
+from benches import Client, serving
+from steelyard.errors import ConfigError
+from steelyard.lab.folder.run_folder import RunFolder
+from steelyard.lab.view.call_filter import CallFilter
+from steelyard.lab.view.viewed_run import ViewedRun
+from steelyard.web.view.app import PAGE_SIZE, ViewPages
+
+JUDGES = ("planted/probit?name=shaky&s=0.6&beta=0.5&seed=3", "planted/first")
+
+
+def measured(out: Path, *arguments: str) -> Path:
+    script = [sys.executable, "-m", "steelyard", "measure", *arguments, "--out", str(out)]
+    subprocess.run(script, check=True, capture_output=True)
+    return out
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    judges = [word for judge in JUDGES for word in ("-j", judge)]
+    return measured(tmp_path_factory.mktemp("view") / "pairs", *judges, "-p", "vacuum", "-p", "ladder")
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("view")
+    call = {"judge": "j", "probe": "position", "task": "t", "pair": "p", "answer": "1", "kind": "natural"}
+    lines = "".join(json.dumps({**call, "first": first}) + "\n" for first in "uv")
+    (folder / "verdicts.jsonl").write_text(lines)
+    script = [sys.executable, "-m", "steelyard", "import", "verdicts.jsonl", "--out", "imported"]
+    subprocess.run(script, check=True, capture_output=True, cwd=folder)
+    return folder / "imported"
+
+
+@pytest.fixture(scope="module")
+def client(pairs: Path, recorded: Path) -> Iterator[Client]:
+    pages = ViewPages([pairs, recorded])
+    for run in pages.runs:
+        run.load()
+    with serving(lambda _: pages.app()) as server:
+        yield Client.of(server)
+
+
+def rows(text: str) -> list[str]:
+    """Addresses of the calls in a list."""
+    return [html.unescape(link) for link in re.findall(r'<th scope="row"><a href="([^"]+)"', text)]
+
+
+def test_the_overview_shows_runs_judges_and_their_verdicts(client: Client, pairs: Path) -> None:
+    text = client.get("/").text
+    assert "2 runs" in text
+    assert str(pairs) in text
+    assert text.count('<article class="card run"') == 2
+    for judge in ("shaky", "planted/first"):
+        assert f"<b>{judge}</b>" in text
+
+
+def test_every_number_of_the_datasheet_leads_to_its_calls(client: Client) -> None:
+    text = client.get("/run/0/").text
+    links = {html.unescape(link) for link in re.findall(r'class="behind" href="([^"]+)"', text)}
+    assert len(links) > 20
+    for link in sorted(links)[::7]:
+        assert client.get(link).status == 200
+    assert any(link.startswith("/run/0/calls?judge=planted%2Ffirst&probe=vacuum") for link in links)
+
+
+def test_the_calls_behind_a_figure_are_those_that_it_counts(client: Client, pairs: Path) -> None:
+    sheet = json.loads((pairs / "datasheet.json").read_text())
+    checked = 0
+    for estimate in sheet["estimates"]:
+        if estimate["metric"] == "dark_current" and estimate["numerator"] is not None:
+            group = {key: str(value) for key, value in estimate["group"].items()}
+            query = {"judge": estimate["judge"], "probe": "vacuum", "outcome": "wrong", **group}
+            found = list(
+                csv.DictReader(io.StringIO(client.get(f"/run/0/files/calls.csv?{urlencode(query)}").text))
+            )
+            assert len(found) == estimate["numerator"], group
+            checked += 1
+    assert checked > 4
+
+
+def test_from_a_number_to_the_raw_reply_in_two_clicks(client: Client) -> None:
+    sheet = client.get("/run/0/").text
+    number = next(
+        html.unescape(link)
+        for link in re.findall(r'class="behind" href="([^"]+)"', sheet)
+        if "first" in link and "outcome=wrong" in link and "vacuum" in link
+    )
+    listed = rows(client.get(number).text)
+    call = client.get(listed[0]).text
+    assert "Raw reply" in call
+    assert "{&#34;winner&#34;: &#34;1&#34;}" in call
+    assert "Prompt, as it was sent" in call
+    assert "candidate 1" in call
+
+
+def test_outcomes_count_as_show_counts_them(client: Client, pairs: Path) -> None:
+    run = ViewedRun(pairs)
+    index = run.load().index
+    calls = index.calls
+    first = index.mask(CallFilter(judge="planted/first"))
+    counts = index.counts(first)
+    assert counts["unreadable"] == counts["failed"] == 0
+    # A judge that always says 1 names another content in each order: every pair flips by its position.
+    assert counts["positional"] == counts["flip"] == int(first.sum())
+    wrong = index.rows(first, "wrong")
+    assert len(wrong) == sum(
+        call.winner != getattr(call.stimulus.expectation, "content", "tie")
+        for call in calls.rows(index.rows(first))
+    )
+
+
+def test_pages_follow_each_other_and_hold_every_call_once(client: Client, pairs: Path) -> None:
+    total = len(ViewedRun(pairs).load().index.calls)
+    seen: list[str] = []
+    number = 1
+    while True:
+        text = client.get(f"/run/0/calls?page={number}").text
+        seen += rows(text)
+        if 'rel="next"' not in text:
+            break
+        number += 1
+    assert len(seen) == len(set(seen)) == total
+    assert number == -(-total // PAGE_SIZE)
+    for odd in ("0", "-1", "999999", "x", ""):
+        assert client.get(f"/run/0/calls?page={odd}").status == 200
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("judge=nobody", "No call passes"),
+        ("text=zzzz-nothing", "No call passes"),
+        ("delta=nonsense", "No call passes"),
+        ("probe=nobody", "calls</h1>"),
+        ("outcome=nothing", "calls</h1>"),
+        ("text=%25", "No call passes"),
+        ("text=%27%3B--", "No call passes"),
+    ],
+)
+def test_filters_that_nothing_passes_are_told(client: Client, query: str, told: str) -> None:
+    answer = client.get(f"/run/0/calls?{query}")
+    assert answer.status == 200
+    assert told in answer.text
+
+
+def test_words_are_looked_for_in_stimuli_and_in_replies(client: Client) -> None:
+    assert "No call passes" not in client.get("/run/0/calls?text=EVERY").text
+    by_reply = client.get("/run/0/calls?judge=planted%2Ffirst&text=%22winner%22").text
+    assert len(rows(by_reply)) == PAGE_SIZE
+
+
+def test_a_pair_stands_in_both_orders_side_by_side_with_every_judge(client: Client) -> None:
+    call = rows(client.get("/run/0/calls?probe=vacuum").text)[0]
+    link = re.search(r'href="(/run/0/stimulus\?id=[^"]+)"', client.get(call).text)
+    assert link is not None
+    text = client.get(html.unescape(link[1])).text
+    assert "order uv, repeat 0" in text
+    assert "order vu, repeat 0" in text
+    assert "Content u" in text
+    assert ">shaky<" in text
+    assert ">planted/first<" in text
+
+
+def test_the_map_counts_wrong_calls_and_leads_to_them(client: Client) -> None:
+    text = client.get("/run/0/map").text
+    tiles = re.findall(r'<a href="([^"]+)" title="(\d+) of ([\d,]+) calls?"', text)
+    assert tiles
+    for link, wrong, _ in tiles:
+        assert f'<h1 class="long">{int(wrong):,} call' in client.get(html.unescape(link)).text
+
+
+def test_two_judges_are_compared_with_a_forest(client: Client) -> None:
+    answer = client.get("/compare?first=0:shaky&second=0:planted%2Ffirst")
+    assert answer.status == 200
+    assert "<svg" in answer.text
+    for odd in ("", "?first=9:x&second=0:y", "?first=0:nobody&second=0:shaky", "?first=../../etc&second=0:x"):
+        assert client.get(f"/compare{odd}").status == 500
+
+
+def test_recorded_verdicts_say_that_texts_are_not_known(client: Client) -> None:
+    listed = rows(client.get("/run/1/calls").text)
+    assert len(listed) == 2
+    text = client.get(listed[0]).text
+    assert "The reply was not recorded" in text
+    assert client.get("/run/1/").status == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/run/7/",
+        "/run/7/calls",
+        "/run/0/call/nothing",
+        "/run/0/stimulus?id=x",
+        "/run/0/files/run.db",
+        "/run/0/files/..%2Frun.db",
+        "/run/x/",
+    ],
+)
+def test_what_is_not_there_is_told(client: Client, path: str) -> None:
+    assert client.get(path).status in (404, 500)
+
+
+def test_downloads_are_files_with_every_call_that_passes(client: Client) -> None:
+    answer = client.get("/run/0/files/calls.json?judge=shaky&probe=vacuum")
+    assert answer.headers["content-disposition"] == 'attachment; filename="pairs-calls.json"'
+    assert {call["judge"] for call in answer.body} == {"shaky"}
+    assert answer.body[0]["messages"][-1]["role"] == "user"
+    assert client.get("/run/0/files/datasheet.json").body["study"]["name"]
+
+
+def test_the_viewer_changes_nothing(client: Client, pairs: Path) -> None:
+    before = {
+        path.name: path.stat().st_size for path in pairs.iterdir() if not path.name.startswith("run.db-")
+    }
+    for path in ("/", "/run/0/", "/run/0/calls", "/run/0/map"):
+        client.get(path)
+        assert client.post(path, {}).status == 405
+    after = {
+        path.name: path.stat().st_size for path in pairs.iterdir() if not path.name.startswith("run.db-")
+    }
+    assert before == after
+
+
+def test_a_run_that_was_cut_is_looked_at_as_far_as_it_went(pairs: Path, tmp_path: Path) -> None:
+    """A folder that a measurement still holds: some calls, no datasheet, the lock taken."""
+    cut = tmp_path / "cut"
+    cut.mkdir()
+    for name in ("study.yaml", "stimuli.jsonl", "run.db"):
+        (cut / name).write_bytes((pairs / name).read_bytes())
+    with sqlite3.connect(cut / "run.db") as database:
+        database.execute("DELETE FROM replies WHERE trial IN (SELECT trial FROM replies LIMIT 40)")
+    with RunFolder(cut).locked():
+        pages = ViewPages([cut])
+        loaded = pages.runs[0].load()
+        assert loaded.planned - 40 == len(loaded.index.calls)
+        with serving(lambda _: pages.app()) as server:
+            client = Client.of(server)
+            assert "No datasheet yet" in client.get("/run/0/").text
+            assert client.get("/run/0/progress").body == {
+                "answered": loaded.planned - 40,
+                "planned": loaded.planned,
+            }
+            assert client.get("/run/0/calls").status == 200
+
+
+def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="expected a folder that `measure` or `import` wrote"):
+        ViewPages([tmp_path])
+
+
+def test_a_damaged_run_is_told_on_the_page(pairs: Path, tmp_path: Path) -> None:
+    (tmp_path / "run.db").write_bytes(b"nothing like a database" * 50)
+    (tmp_path / "study.yaml").write_bytes((pairs / "study.yaml").read_bytes())
+    (tmp_path / "stimuli.jsonl").write_bytes((pairs / "stimuli.jsonl").read_bytes())
+    with serving(lambda _: ViewPages([tmp_path]).app()) as server:
+        client = Client.of(server)
+        assert client.get("/").status == 200
+        answers = [client.get("/run/0/calls") for _ in range(200)]
+        assert answers[-1].status in (200, 500)
+        assert any("not a usable run file" in answer.text for answer in answers)
