@@ -14,9 +14,7 @@ TABLES = re.compile(r"(?P<begin><!-- table: (?P<name>\w+) -->)\n.*?(?P<end><!-- 
 
 def filled(text: str) -> str:
     """A page with its tables as they should be."""
-    return TABLES.sub(
-        lambda mark: "\n".join((mark["begin"], "", *ROWS[mark["name"]](), "", mark["end"])), text
-    )
+    return TABLES.sub(lambda mark: "\n".join((mark[1], "", *ROWS[mark["name"]](), "", mark["end"])), text)
 
 
 def _providers() -> Iterator[str]:
@@ -31,14 +29,11 @@ def _providers() -> Iterator[str]:
 
 
 def _quirks() -> Iterator[str]:
-    yield from (
-        "| names that begin with | not sent, or sent otherwise | thinks by itself |",
-        "| :-- | :-- | :-- |",
-    )
-    for pattern, quirks in TABLE:
+    yield "| models | not sent, or sent otherwise | thinks by itself |"
+    yield "| :-- | :-- | :-- |"
+    for quirks in TABLE:
         refused = ", ".join(f"`{name}`" for name in sorted(quirks.refuses)) or "nothing"
-        shown = pattern.replace("|", "\\|")
-        yield f"| `{shown}` | {refused} | {'yes' if quirks.thinks else 'no'} |"
+        yield f"| {quirks.models} | {refused} | {'yes' if quirks.thinks else 'no'} |"
 
 
 def _efforts() -> Iterator[str]:

@@ -157,3 +157,14 @@ def test_a_comparison_begins_with_its_answer_also_in_json() -> None:
     assert replace(sheet, rows=()).answer() == []
     long = replace(sheet, first=replace(sides[0], judge="x" * 40))
     assert long.answer()[0].startswith("B is better in “reacts to nothing”")
+
+
+def test_what_few_clusters_show_is_told_of_these_alone() -> None:
+    """Fewer than six clusters: signs of pairs were flipped, and no judge is called better."""
+    few = row("dark_current", 0.5, 0.1, probe="vacuum", flipped="pairs", n_clusters=2)
+    first, second, *_ = told(few)
+    assert first == "Neither is shown to be better."
+    assert second == (
+        "In these 2 clusters alone, which say nothing of others, differ “reacts to nothing” "
+        "(dark current; A 0.50, B 0.10)."
+    )

@@ -185,7 +185,7 @@ def test_every_rule_has_a_section_in_the_guide_and_no_title_twice_alike() -> Non
         if line.startswith("## ")
     }  # fmt: skip
     assert {rule.title for rule in FAULTS} <= headings
-    assert len({(rule.title, rule.gravity) for rule in FAULTS}) == len(FAULTS)
+    assert len({(rule.title, rule.gravity, rule.when) for rule in FAULTS}) == len(FAULTS)
 
 
 def test_what_a_rule_brings_comes_after_it() -> None:

@@ -93,5 +93,9 @@ def _print(measurement: Measurement, full: bool, as_json: bool) -> int:
         click.echo()
     code = tell(measurement.warnings, (*measurement.errors, *faults))
     if sheet is not None and not as_json:
-        print_page(measurement.folder.page, calls_made(measurement.sitting), full=full)
+        print_page(
+            measurement.folder.page,
+            calls_made(measurement.sitting, estimated=bool(sheet.facts.uncounted)),
+            full=full,
+        )
     return code

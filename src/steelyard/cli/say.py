@@ -54,9 +54,10 @@ def plain(text: str, style: str = "") -> Text:
     return Text(visible(text), style)
 
 
-def calls_made(sitting: Sitting) -> str:
-    """What the sitting took."""
-    spent = f", ${sitting.dollars:.4f} spent in all" if sitting.dollars else ""
+def calls_made(sitting: Sitting, *, estimated: bool = False) -> str:
+    """What the sitting took; `estimated` where some of its tokens no server counted."""
+    about = "about " if estimated else ""
+    spent = f", {about}${sitting.dollars:.4f} spent in all" if sitting.dollars else ""
     if sitting.calls:
         return f"{counted(sitting.calls, 'call')} in this sitting{spent}."
     if sitting.failed or sitting.stopped:

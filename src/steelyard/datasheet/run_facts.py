@@ -35,5 +35,7 @@ class RunFacts:
     """Calls that the plan asks for."""
     unfinished: Mapping[str, Asked] = field(default_factory=dict)
     """Judges some of whose calls were never asked."""
+    uncounted: Mapping[str, int] = field(default_factory=dict)
+    """Judge to its calls whose tokens no server counted, so that their dollars are estimated."""
     refused: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """Judge to the sampling fields that its server would not take, with the calls made without."""

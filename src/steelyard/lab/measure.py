@@ -16,7 +16,7 @@ from steelyard.lab.run.planner import make_plan
 from steelyard.lab.run.progress import Progress
 from steelyard.lab.run.record import Record
 from steelyard.lab.run.runner import Runner
-from steelyard.lab.run.shortfalls import speechless, stops, uncomputed, untaken, warnings
+from steelyard.lab.run.shortfalls import speechless, stops, uncomputed, uncounted, untaken, warnings
 from steelyard.lab.run.sitting import Ending
 from steelyard.lab.study.study import Study
 
@@ -65,5 +65,5 @@ def measure(
     if datasheet is None:
         return Measurement(sitting, tuple(errors), (), folder, None)
     errors += uncomputed(datasheet.faults)
-    losses = (*warnings(observations, where), *untaken(datasheet))
+    losses = (*warnings(observations, where), *untaken(datasheet), *uncounted(datasheet))
     return Measurement(sitting, tuple(errors), losses, folder, datasheet)

@@ -15,7 +15,7 @@ from steelyard.lab.folder.results_file import write_results
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.import_verdicts import ImportFolder
 from steelyard.lab.run.record import Record
-from steelyard.lab.run.shortfalls import unasked, untaken, warnings
+from steelyard.lab.run.shortfalls import unasked, uncounted, untaken, warnings
 from steelyard.wording import counted
 
 
@@ -56,5 +56,10 @@ def rebuild(path: Path, *, verify: bool = False) -> Rebuilt:
             raise RunError(f"{path}: no call has a reply yet, so there is no datasheet; measure first.")
         datasheet = build_datasheet(plan, record)
         results = results_of(plan, record)
-    shortfalls = [*warnings(results.observations, path), *untaken(datasheet), *unasked(coverage.headline)]
+    shortfalls = [
+        *warnings(results.observations, path),
+        *untaken(datasheet),
+        *uncounted(datasheet),
+        *unasked(coverage.headline),
+    ]
     return Rebuilt(datasheet, results, tuple(map(str, shortfalls)))

@@ -8,7 +8,6 @@ not listed loses nothing but one refused request: what it does not take is learn
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
@@ -17,43 +16,45 @@ from functools import cache
 class Quirks:
     """What is known of some models."""
 
+    models: str = ""
+    """Which, in words."""
+    pattern: str = ""
+    """How their names begin, after vendor and folder."""
     refuses: frozenset[str] = frozenset()
     """Names of fields whose first form is refused."""
     thinks: bool = False
     """Thinks before it answers unless told otherwise, and its thoughts count against the token limit."""
 
 
-def _quirks(*refuses: str, thinks: bool = False) -> Quirks:
-    return Quirks(frozenset(refuses), thinks)
+def _known(models: str, pattern: str, *refuses: str, thinks: bool = True) -> Quirks:
+    return Quirks(models, pattern, frozenset(refuses), thinks)
 
 
-TABLE: tuple[tuple[str, Quirks], ...] = (
-    (r"gpt-5-chat", _quirks("max_tokens")),
-    (r"(o[134]|gpt-5)(-|$)", _quirks("max_tokens", "temperature", "logprobs", thinks=True)),
-    (r"gpt-(5\.\d|[6-9])", _quirks("max_tokens", thinks=True)),
-    (r"gpt-oss", _quirks(thinks=True)),
-    (r"claude-opus-4-[78]", _quirks("temperature")),
-    (r"claude-[a-z]+-([5-9]|\d\d)(-|$)", _quirks("temperature", thinks=True)),
-    (r"gemini-(2\.5|[3-9])", _quirks(thinks=True)),
-    (r"deepseek[-.](reasoner|r1)", _quirks("logprobs", thinks=True)),
-    (r"grok-(3-mini|[4-9])", _quirks(thinks=True)),
-    (r"magistral|qwq|qwen3|kimi-k2-thinking|glm-[4-9]\.\d|minimax-m\d", _quirks(thinks=True)),
+TABLE = (
+    _known("gpt-5-chat", r"gpt-5-chat", "max_tokens", thinks=False),
+    _known("o1, o3, o4, gpt-5", r"(o[134]|gpt-5)(-|$)", "max_tokens", "temperature", "logprobs"),
+    _known("gpt-5.1 and later", r"gpt-(5\.\d|[6-9])", "max_tokens"),
+    _known("gpt-oss", r"gpt-oss"),
+    _known("Claude Opus 4.7 and 4.8", r"claude-opus-4[-.][78]", "temperature", thinks=False),
+    _known("Claude 5 and later", r"claude-[a-z]+-([5-9]|\d\d)([-.]|$)", "temperature"),
+    _known("Gemini 2.5 and later", r"gemini-(2\.5|[3-9])"),
+    _known("DeepSeek reasoner and R1", r"deepseek[-.](reasoner|r1)", "logprobs"),
+    _known("Grok 3 mini, Grok 4 and later", r"grok-(3-mini|[4-9])"),
+    _known(
+        "Magistral, QwQ, Qwen 3, Kimi K2 Thinking, GLM, MiniMax M",
+        r"magistral|qwq|qwen3|kimi-k2-thinking|glm-[4-9]\.\d|minimax-m\d",
+    ),
 )
-"""Patterns of names after vendor and folder, the first that fits counts."""
+"""The first whose pattern fits counts."""
 
 
 @cache
 def quirks_of(model: str) -> Quirks:
     """What is known of a model: `anthropic/claude-opus-5` at a gateway is what it is at its maker's."""
-    return next((quirks for pattern, quirks in TABLE if re.match(pattern, _bare(model))), Quirks())
+    return next((quirks for quirks in TABLE if re.match(quirks.pattern, _bare(model))), Quirks())
 
 
 def _bare(model: str) -> str:
     """The name without folders, regions and vendors before it: `us.anthropic.claude-…` and `openai/gpt-…`."""
     name = model.lower().rpartition("/")[2]
     return re.sub(r"^((us|eu|apac|global|au|jp|ca)\.)?(anthropic|openai|deepseek|qwen|minimax)\.", "", name)
-
-
-def listed() -> Iterable[tuple[str, Quirks]]:
-    """Every line of the table, for the docs."""
-    return iter(TABLE)

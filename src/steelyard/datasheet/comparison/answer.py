@@ -15,6 +15,7 @@ from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.findings import CLEAR, UNDERPOWERED
 from steelyard.metrics.metric import HIGH
+from steelyard.metrics.stats.significance import PAIRS
 from steelyard.probes.catalogue import gathered
 from steelyard.probes.probe import EDITS
 from steelyard.wording import counted, planned
@@ -37,18 +38,22 @@ class Answer:
     """Figures that differ by less than the margin, if at all."""
     open: tuple[Comparison, ...]
     """Figures that these units do not decide."""
+    here: tuple[Comparison, ...] = ()
+    """Figures that differ in so few clusters that nothing is known of others."""
 
     @classmethod
     def of(cls, rows: Iterable[Comparison]) -> Answer:
         """Sort the figures that have a difference, main ones first."""
         known = main_first(row for row in rows if row.difference is not None)
-        different = [row for row in known if row.differs]
+        here = tuple(row for row in known if row.differs and row.flipped == PAIRS)
+        different = [row for row in known if row.differs and row not in here]
         return cls(
             tuple(row for row in different if winner(row) == "A"),
             tuple(row for row in different if winner(row) == "B"),
             tuple(row for row in different if winner(row) is None),
             tuple(row for row in known if row.finding == CLEAR and not row.differs),
             tuple(row for row in known if row.finding == UNDERPOWERED and not row.differs),
+            here,
         )
 
     def sentences(self, first: str, second: str, margin: float) -> Iterator[str]:
@@ -61,6 +66,10 @@ class Answer:
             yield f"{better[0]}."
         else:
             yield "Neither is shown to be better."
+        if self.here:
+            clusters = counted(max(row.n_clusters for row in self.here), "cluster")
+            differ = _listed(self.here, _both)
+            yield f"In these {clusters} alone, which say nothing of others, differ {differ}."
         if self.neither:
             yield f"They also differ in {_listed(self.neither, _both)}."
         if self.alike:

@@ -7,7 +7,7 @@ from steelyard.datasheet.readings.answer import Answer, unanswered, worst
 from steelyard.datasheet.readings.more_data import more_calls
 from steelyard.datasheet.words.numbers import abstentions, decimal, defined, figure, times
 from steelyard.metrics.common import ACCURACY, KAPPA
-from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, AGAINST, ERROR_GAIN
+from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN, rival
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, MARGIN, UNDERPOWERED
 from steelyard.metrics.scores.against_labels import BIAS, MAE, QWK
@@ -79,12 +79,7 @@ def _opening(word: str, gain: Estimate | None) -> str:
     if word != FLAGGED or not defined(gain):
         return ""
     short = gain.finding == FLAGGED or (gain.value or 0.0) <= 0
-    return f"is no better than {_rule(gain)}: " if short else ""
-
-
-def _rule(gain: Estimate) -> str:
-    """The rule that a gain is told against."""
-    return (gain.note or "").split("; ")[0].removeprefix(AGAINST)
+    return f"is no better than {rival(gain)}: " if short else ""
 
 
 def _beside(figures: Figures, probe: str, gain: Estimate | None) -> str:
@@ -95,9 +90,9 @@ def _beside(figures: Figures, probe: str, gain: Estimate | None) -> str:
     error = figures.of_probe(probe, MAE.id, protocol="base") if levels else None
     off = f"{figure(error)} levels off, " if defined(error) else ""
     nearer, further = ("nearer", "further off") if levels else ("better", "worse")
-    phrases = {CLEAR: f"{nearer} than {_rule(gain)} by", FLAGGED: f"{further} than {_rule(gain)} by"}
+    phrases = {CLEAR: f"{nearer} than {rival(gain)} by", FLAGGED: f"{further} than {rival(gain)} by"}
     beat = "not shown to be nearer than" if levels else "not shown to beat"
-    return f"{off}{phrases.get(gain.finding or '', f'{beat} {_rule(gain)}:')} {figure(gain)}"
+    return f"{off}{phrases.get(gain.finding or '', f'{beat} {rival(gain)}:')} {figure(gain)}"
 
 
 def _beyond_chance(kappa: Estimate | None) -> str:

@@ -7,16 +7,19 @@ from dataclasses import dataclass
 
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.sections.summary import Summary
+from steelyard.datasheet.verdict import UNFIT
 from steelyard.datasheet.words import numbers, titles
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.metric import HIGH
 from steelyard.metrics.pairs.constructed import BY_CONSTRUCTION
 from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
 from steelyard.metrics.remedies.change import Change
 from steelyard.metrics.remedies.cured import Cured, CuredFigure
 from steelyard.metrics.remedies.remedy import JURY, MAJORITY, MEAN, ORDERS, PROTOCOL
+from steelyard.metrics.scores.against_labels import MAE
 from steelyard.wording import counted
 
 TITLE = "Remedies"
@@ -40,7 +43,7 @@ CURES: Mapping[str, Sequence[str]] = {
 }
 """Reading to the kinds of remedies for it, declared before the data: the best of many would be flattered."""
 
-_MAIN = (RAW_FALSE_PREFERENCE.id, TARGET_SENSITIVITY.id, ACCURACY.id)
+_MAIN = (RAW_FALSE_PREFERENCE.id, TARGET_SENSITIVITY.id, ACCURACY.id, MAE.id)
 """What a remedy is for, and what it may cost."""
 
 
@@ -92,13 +95,27 @@ def unknown_remedies(datasheet: Datasheet, judge: str) -> str:
 
 
 def remedy_for(datasheet: Datasheet, judge: str, title: str) -> Cured | None:
-    """The first remedy declared for a reading that the calls of this run tell of."""
-    known = [cured for cured in _of(datasheet, judge) if cured.figures]
+    """The first remedy declared for a reading that the calls tell of, and that mends something."""
+    known = [cured for cured in _of(datasheet, judge) if cured.figures and _mends(cured)]
     for kind in CURES.get(title, ()):
         for cured in known:
             if cured.kind == kind:
                 return cured
     return None
+
+
+def _mends(cured: Cured) -> bool:
+    """Whether any figure is better with it."""
+    return any(_better(each.estimate.metric, each.change) for each in cured.figures if each.change)
+
+
+def _better(metric: str, change: Change) -> bool:
+    if not change.difference or change.uncured is None or change.cured is None:
+        return False
+    declared = metric_named(metric)
+    if declared.signed and declared.better is None:
+        return abs(change.cured) < abs(change.uncured)
+    return (change.difference > 0) == (declared.better == HIGH)
 
 
 def remedy_line(datasheet: Datasheet, judge: str) -> str:
@@ -122,7 +139,9 @@ def remedy_told(cured: Cured, metrics: Collection[str] = ()) -> str:
 
 
 def _remedy(datasheet: Datasheet, judge: str) -> tuple[str, Cured | None]:
-    """The first remedy for the facts of the verdict, then for what else was flagged."""
+    """The first remedy for the facts of the verdict, then for other flags; an unfit judge has none."""
+    if any(verdict.judge == judge and verdict.word == UNFIT for verdict in datasheet.verdicts):
+        return "", None
     facts = [fact.title for verdict in datasheet.verdicts if verdict.judge == judge for fact in verdict.facts]
     for title in dict.fromkeys((*facts, *_flagged(datasheet, judge))):
         if title in _flagged(datasheet, judge) and (cured := remedy_for(datasheet, judge, title)):

@@ -9,7 +9,7 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.look_up import Figures
 from steelyard.datasheet.reading import Reading
 from steelyard.datasheet.verdict import CARE, NO_FAULT, TOO_LITTLE, UNFIT, Fact, Verdict
-from steelyard.datasheet.verdicts.facts import mostly_failed, plugged, sentence
+from steelyard.datasheet.verdicts.facts import mostly_failed, mostly_lost, plugged, sentence
 from steelyard.datasheet.verdicts.rules import FAULTS, RIGHT, Gravity, Rule
 from steelyard.datasheet.words import titles
 from steelyard.metrics.faults import Fault, Faults
@@ -64,8 +64,8 @@ class Case:
         grave = [rule for rule in faults if self._gravity(rule) == Gravity.USELESS]
         remedy = faults[0].remedy if faults else PLUGGED
         word, so = (UNFIT, grave[0].when_useless) if grave else (CARE, remedy)
-        if not grave and not self._heard():
-            word = TOO_LITTLE  # nothing that it said could be used, and too little was asked to blame it
+        if not grave and (not self._heard() or mostly_lost(self.figures)):
+            word = TOO_LITTLE  # hardly anything that it said could be used, and too little to blame it
         facts = [*map(self._fact, faults), *others, *self._unknown()]
         return Verdict(self.figures.judge, word, tuple(facts[:MOST_FACTS]), so)
 

@@ -11,7 +11,7 @@ from steelyard.datasheet.words import titles
 from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.datasheet.words.numbers import defined, figure, times
 from steelyard.metrics.common import ACCURACY, DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE
-from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, AGAINST, ERROR_GAIN
+from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN, rival
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED
 from steelyard.metrics.pairs.decomposition import POSITIONAL_FALSE_PREFERENCE, STABLE_CROSS_SENSITIVITY
@@ -27,6 +27,8 @@ from steelyard.probes.probe import EDITS, PROBES
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 
+IDENTICAL = "identical"
+"""The kind of vacuum that only judges of pairs are shown."""
 HALF = 0.5
 """The share beyond which something holds for most."""
 
@@ -58,6 +60,12 @@ def beats_no_baseline(figures: Figures) -> bool:
     return gain is None or gain.finding != CLEAR
 
 
+def worse_than_nothing(figures: Figures) -> bool:
+    """True where a judge is shown to be wrong more often than the best rule that reads nothing."""
+    gain = _gain(figures)
+    return gain is not None and gain.finding == FLAGGED
+
+
 def _gain(figures: Figures) -> Estimate | None:
     """What a judge gains over the best rule that reads nothing."""
     gains = (*_whole(figures, ACCURACY_GAIN.id), *_whole(figures, ERROR_GAIN.id))
@@ -75,8 +83,18 @@ def mostly_unreadable(figures: Figures) -> bool:
 
 
 def mostly_failed(figures: Figures) -> bool:
-    """True where more than half of the calls brought no reply."""
-    return _surely_most(figures.find(FAILED_RATE.id))
+    """True where more than half of the calls brought no reply, for which nobody is blamed."""
+    return _share(figures, FAILED_RATE.id) > HALF
+
+
+def mostly_lost(figures: Figures) -> bool:
+    """True where more than half of the calls brought no verdict, whatever the reason."""
+    return _share(figures, FAILED_RATE.id) + _share(figures, UNREADABLE_RATE.id) > HALF
+
+
+def _share(figures: Figures, metric: str) -> float:
+    rate = figures.find(metric)
+    return 0.0 if rate is None else rate.value or 0.0
 
 
 def slot_decides(figures: Figures) -> bool:
@@ -99,7 +117,7 @@ def _zero_point(figures: Figures) -> str | None:
     current = figures.find(DARK_CURRENT.id, protocol="base")
     if not defined(current):
         return None
-    scored = figures.find(TARGET_SENSITIVITY.id, protocol="base", delta=1) is None
+    scored = figures.find(DARK_CURRENT.id, protocol="base", kind=IDENTICAL) is None
     scores = "gives texts without content more than the lowest score"
     return (
         f"{scores if scored else 'prefers one of two texts that do not differ'} in {times(current, 'call')}"
@@ -153,8 +171,8 @@ def _accuracy(figures: Figures) -> str | None:
     phrase = f"{_constant(figures)}gives the reference answer in {times(right, 'call')}, {figure(right)}"
     if gain is None:
         return phrase
-    rule = (gain.note or "").split("; ")[0].removeprefix(AGAINST)
-    better = "better than" if gain.finding == CLEAR else "not shown to beat"
+    words = {CLEAR: "better than", FLAGGED: "worse than"}
+    better, rule = words.get(gain.finding or "", "not shown to beat"), rival(gain)
     return f"{phrase}, {better} {rule}"
 
 

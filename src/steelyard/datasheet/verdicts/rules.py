@@ -18,6 +18,7 @@ from steelyard.datasheet.verdicts.facts import (
     mostly_unreadable,
     no_step_seen,
     slot_decides,
+    worse_than_nothing,
 )
 from steelyard.datasheet.words import titles
 
@@ -27,6 +28,13 @@ RIGHT = (titles.SENSITIVITY, titles.ACCURACY)
 """Readings that say whether a judge tells good from bad."""
 USELESS = "Do not use it: change the model or the prompt, and measure again."
 """What follows from answers that say nothing."""
+
+
+REVERSED = (
+    "Do not use it: see whether the scale, the labels or the answers are reversed; if not, change the "
+    "model or the prompt, and measure again."
+)
+"""What follows from answers that are wrong more often than those of a rule that reads nothing."""
 
 
 class Gravity(IntEnum):
@@ -106,6 +114,21 @@ FAULTS = (
     Rule(
         titles.ACCURACY,
         Gravity.USELESS,
+        REVERSED,
+        (
+            titles.ZERO_POINT,
+            titles.LENIENCY,
+            titles.LENGTH,
+            titles.ROBUSTNESS,
+            titles.REPEATABILITY,
+            titles.SENSITIVITY,
+        ),
+        worse_than_nothing,
+        REVERSED,
+    ),
+    Rule(
+        titles.ACCURACY,
+        Gravity.USELESS,
         USELESS,
         (
             titles.ZERO_POINT,
@@ -151,7 +174,7 @@ FAULTS = (
     Rule(
         titles.REPEATABILITY,
         Gravity.IMPRECISE,
-        "Set the temperature to 0, or take the majority of three calls.",
+        "Set the temperature to 0, or take the majority or the mean of three calls.",
         (titles.ZERO_POINT, titles.SENSITIVITY, titles.ACCURACY, titles.NOISE),
     ),
     Rule(

@@ -10,6 +10,7 @@ from math import ceil
 
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.verdict import CARE, TOO_LITTLE, UNFIT, Verdict
+from steelyard.datasheet.verdicts.conclude import NO_SERVER
 from steelyard.datasheet.words import titles
 from steelyard.datasheet.words.numbers import dollars
 from steelyard.lab.folder.cure import Cure
@@ -73,8 +74,10 @@ class _Path:
             unread = verdict.word == UNFIT and _of_failures(verdict)
             purpose = f"{TRY_FIRST}, then finish the run" if unread else "finish the run"
             return self._resumed(verdict, purpose, self._unanswered)
-        if verdict.word == TOO_LITTLE and _of_failures(verdict):
+        if verdict.so == NO_SERVER:
             return self._resumed(verdict, "have the failed calls asked again", self._unanswered)
+        if verdict.word == TOO_LITTLE and _of_failures(verdict):
+            return self._measured(verdict, f"{TRY_FIRST}, then measure again", self._study.profile)
         cured = verdict.word in (UNFIT, CARE)
         own = self._study.source is not None
         profile = self._study.profile if own else self._size(cured)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
 from steelyard.lab.run.budget import cost
 from steelyard.lab.run.planner import Plan
-from steelyard.lab.run.prices import price_of
+from steelyard.lab.run.prices import Price, price_of
 from steelyard.lab.run.record import Record
 from steelyard.lab.run.spending import AuthoringCost
 from steelyard.store.replies import StoredReply
@@ -35,13 +36,36 @@ def run_facts(plan: Plan, record: Record) -> dict[str, Any]:
         "calls": len(measured),
         "input_tokens": sum(stored.reply.usage.input_tokens for _, stored in measured),
         "output_tokens": sum(stored.reply.usage.output_tokens for _, stored in measured),
-        "dollars": round(sum(cost(prices[t.judge.name], t, stored.reply) for t, stored in measured), 6),
+        "dollars": _dollars(measured, prices),
+        **_uncounted(measured, prices),
         **_refused(measured),
         **_authoring_facts(record.authoring),
     }
 
 
-def _refused(measured: list[tuple[Trial, StoredReply]]) -> dict[str, Any]:
+Measured = list[tuple[Trial, StoredReply]]
+"""Calls of measured judges, with their replies."""
+
+
+def _dollars(measured: Measured, prices: Mapping[str, Price | None]) -> float | None:
+    """What all calls cost; None where the price of one is not known."""
+    if any(prices[trial.judge.name] is None for trial, _ in measured):
+        return None
+    return round(sum(cost(prices[t.judge.name], t, stored.reply) for t, stored in measured), 6)
+
+
+def _uncounted(measured: Measured, prices: Mapping[str, Price | None]) -> dict[str, Any]:
+    """Calls by judge whose tokens no server counted, so that their dollars are estimated from characters."""
+    uncounted: Counter[str] = Counter()
+    for trial, stored in measured:
+        usage, reply = stored.reply.usage, stored.reply
+        estimated = not usage.input_tokens or (not usage.output_tokens and reply.text)
+        if estimated and cost(prices[trial.judge.name], trial, reply) > 0:
+            uncounted[trial.judge.name] += 1
+    return {"uncounted": dict(uncounted)} if uncounted else {}
+
+
+def _refused(measured: Measured) -> dict[str, Any]:
     """Calls by judge and by the sampling field that its server would not take; nothing where all were."""
     refused: dict[str, Counter[str]] = {}
     for trial, stored in measured:

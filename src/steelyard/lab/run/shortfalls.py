@@ -164,6 +164,15 @@ def untaken(datasheet: Datasheet) -> Iterator[str]:
             yield f"judge {judge.name}: {fields}."
 
 
+def uncounted(datasheet: Datasheet) -> Iterator[str]:
+    """Calls whose dollars are estimated, by judge."""
+    for judge, calls in datasheet.facts.uncounted.items():
+        yield (
+            f"judge {judge}: the server counted no tokens in {counted(calls, 'call')}; what they cost is "
+            "estimated from their characters."
+        )
+
+
 def _listed(reasons: Counter[str]) -> str:
     ordered = sorted(reasons.items(), key=lambda counted_reason: (-counted_reason[1], counted_reason[0]))
     return ", ".join(f"{reason} {count}" for reason, count in ordered)

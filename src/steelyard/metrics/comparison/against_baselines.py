@@ -57,6 +57,22 @@ _METHODS = {ACCURACY_GAIN: "tango_cluster", ERROR_GAIN: "t_cluster"}
 NO_GOLD = "no pair says which text is better"
 NO_VERDICT = "no call on a labelled item ended in a verdict"
 AGAINST = "against "
+IN_WORDS = {
+    "the baseline random": "answering at random",
+    "the baseline coin": "tossing a coin",
+    "the baseline first": "always naming the first text",
+    "the baseline tie": "always answering tie",
+    "the baseline longest": "naming the longer text",
+}
+"""Rules that read nothing, in a sentence."""
+
+
+def rival(gain: Estimate) -> str:
+    """The rule that a gain is told against, in a sentence."""
+    rule = (gain.note or "").split("; ")[0].removeprefix(AGAINST)
+    return IN_WORDS.get(rule, rule)
+
+
 """How the note begins that names the rule."""
 
 

@@ -10,7 +10,7 @@ from steelyard.arrays import Floats
 from steelyard.metrics.common import AGREEMENT_FLOOR, KAPPA
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_VERDICTS, Heading
-from steelyard.metrics.metric import Metric, ShownAs
+from steelyard.metrics.metric import LOW, Metric, ShownAs
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.floor import CONSTANT_LABELS, Formula, held_to, label_table
 from steelyard.metrics.scores.resampled import Sums, resampled
@@ -36,7 +36,11 @@ GWET_AC1 = Metric(
     detail=True,
 )
 MAE = Metric(
-    "mae", "mean absolute error", "Mean distance from the label, in levels.", plain="levels off the label"
+    "mae",
+    "mean absolute error",
+    "Mean distance from the label, in levels.",
+    plain="levels off the label",
+    direction=LOW,
 )
 BIAS = Metric(
     "bias",

@@ -11,7 +11,7 @@ from steelyard.arrays import Ints, Mask
 from steelyard.metrics.common import ACCURACY, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import NO_CALLS, Heading
-from steelyard.metrics.metric import Metric
+from steelyard.metrics.metric import LOW, Metric
 from steelyard.metrics.proportions import ONE_CLUSTER, join, proportion
 from steelyard.metrics.scores.columns import Ending, Scores
 from steelyard.metrics.stats.intervals import Span
@@ -29,6 +29,7 @@ FALSE_POSITIVE_RATE = Metric(
     "false positive rate",
     "Negatives that were scored positive.",
     plain="passes what should fail",
+    direction=LOW,
     behind="wrong",
 )
 FALSE_NEGATIVE_RATE = Metric(
@@ -36,6 +37,7 @@ FALSE_NEGATIVE_RATE = Metric(
     "false negative rate",
     "Positives that were scored negative.",
     plain="fails what should pass",
+    direction=LOW,
     behind="wrong",
 )
 

@@ -1,0 +1,92 @@
+"""Judges most of whose calls bring no verdict, and money that nobody can know: what is said of them."""
+
+from __future__ import annotations
+
+import json
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from commands import Command
+from servers import ScriptedServer, fails, says, wins
+
+FAST = ("--attempts", 1, "--backoff", 0.01, "--concurrency", 1)
+GOOD = 20
+"""Replies before a server changes."""
+
+
+def measured(command: Command, tmp_path: Path, reply: Any, query: str = "", *probes: str) -> dict[str, Any]:
+    with ScriptedServer(reply) as server:
+        judge = f"openai/m?base_url={server.url}&name=mine{query}"
+        words = [word for probe in probes or ("vacuum", "ladder") for word in ("-p", probe)]
+        said = command("measure", "-j", judge, *words, "--out", "run", *FAST)
+    body: dict[str, Any] = json.loads((tmp_path / "run" / "datasheet.json").read_text())
+    return {**body, "said": said}
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_a_server_that_dies_leaves_too_little_data(command: Command, tmp_path: Path) -> None:
+    number = count()
+    body = measured(command, tmp_path, lambda _: wins("tie") if next(number) < GOOD else fails(400))
+    (verdict,) = body["verdicts"]
+    assert verdict["verdict"] == "too_little_data"
+    assert verdict["facts"][0]["sentence"] == "no reply at all in 56 of 76 calls"
+    assert verdict["remedy"] == "The server has to answer before the judge can be judged."
+    assert verdict["next"].startswith("have the failed calls asked again: steelyard measure")
+    assert (verdict["calls"], "--out run" in verdict["command"]) == (76 - GOOD, True)
+
+
+def test_a_judge_that_is_hardly_ever_read_is_not_called_usable(command: Command, tmp_path: Path) -> None:
+    number = count()
+    body = measured(command, tmp_path, lambda _: wins("tie") if next(number) < GOOD else says("hm"))
+    (verdict,) = body["verdicts"]
+    assert verdict["facts"][0]["sentence"] == "no readable reply in 56 of 76 calls"
+    assert verdict["verdict"] == "too_little_data"
+    assert verdict["next"].startswith("after the change, try one call with `steelyard doctor`, then measure")
+    assert "see them with `steelyard show run --judge mine --outcome unreadable`" in body["said"].err
+
+
+def test_a_judge_of_pairs_gives_no_score_to_nothing(command: Command, tmp_path: Path) -> None:
+    body = measured(command, tmp_path, lambda _: wins("1"), "", "vacuum")
+    (verdict,) = body["verdicts"]
+    facts = [fact["sentence"] for fact in verdict["facts"]]
+    assert "prefers one of two texts that do not differ in 12 of 12 calls" in facts[0]
+    assert not any("score" in fact for fact in facts)
+
+
+def test_dollars_of_an_unknown_price_are_not_known(command: Command, tmp_path: Path) -> None:
+    body = measured(command, tmp_path, lambda _: wins("tie"), "", "vacuum")
+    assert body["run"]["dollars"] is None
+    assert body["run"]["input_tokens"] > 0
+
+
+def test_dollars_of_tokens_that_nobody_counted_are_called_an_estimate(
+    command: Command, tmp_path: Path
+) -> None:
+    usage = {"prompt_tokens": "many", "completion_tokens": -5}
+    uncounted = says('{"winner": "tie"}', usage=usage)
+    body = measured(command, tmp_path, lambda _: uncounted, "&input_price=1&output_price=1", "vacuum")
+    assert body["run"]["uncounted"] == {"mine": 12}
+    assert body["run"]["dollars"] > 0
+    said = body["said"]
+    assert "the server counted no tokens in 12 calls; what they cost is estimated" in said.err
+    assert ", about $0.00" in said.out
+
+
+def test_a_reversed_judge_is_told_to_be_worse_than_a_rule(command: Command, tmp_path: Path) -> None:
+    rows = "\n".join(f"q{n},answer {n},{n % 2}" for n in range(60))
+    Path("mine.csv").write_text(f"q,a,l\n{rows}\n", encoding="utf-8")
+    Path("r.md").write_text("The better answer is right.\n", encoding="utf-8")
+    words = ["--data", "mine.csv", "--columns", "request=q,response=a,label=l", "--scale", "binary"]
+    judge = "planted/rater?sensitivity=0.05&specificity=0.05"
+    command("measure", "-j", judge, *words, "--rubric", "r.md", "-p", "stochastic_stability", "--out", "run")
+    (verdict,) = json.loads((tmp_path / "run" / "datasheet.json").read_text())["verdicts"]
+    assert verdict["verdict"] == "unfit"
+    assert ", worse than " in verdict["facts"][0]["sentence"]
+    assert "reversed" in verdict["remedy"]
