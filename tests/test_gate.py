@@ -120,6 +120,15 @@ def test_calls_still_needed() -> None:
     assert check(policy({"dark_current": {"max": 0.05}}).rules[0], at_limit).calls_needed is None
 
 
+def test_one_row_asked_five_times_is_one_row() -> None:
+    # 0 of 5 calls of one item: Wilson leaves .6 behind from 2.56 items on, so 3, at 5 calls an item.
+    one = Estimate("J", "original", "accuracy", {"protocol": "base"}, "call", 0.0, 0, 5)
+    one = replace(one, intervals=(Interval("wilson_units", 0.0, 0.793),), n_calls=5, n_units=1, n_clusters=1)
+    found = check(policy({"accuracy": {"min": 0.6}}).rules[0], one)
+    assert found.calls_needed == 8
+    assert (found.more or "").startswith("about 2 more labelled rows (8 calls)")
+
+
 def test_the_worst_wins() -> None:
     assert worst([]) == worst(["PASS", "PASS"]) == "PASS"
     assert worst(["PASS", "INCONCLUSIVE"]) == "INCONCLUSIVE"

@@ -161,6 +161,8 @@ def test_the_power_of_a_plan_by_hand() -> None:
         ("net_slot_preference", "position", 60, 60, "about 36 more rows (72 calls)"),
         ("accuracy", "typos", 60, 60, "about 36 more labelled rows (72 calls)"),
         ("dark_current", "vacuum", 60, 1, "about 72 more calls of this design"),
+        ("accuracy", "original", 60, 1, "about 36 more labelled rows (72 calls)"),
+        ("accuracy", "original", 1, 1, "about 1 more labelled row (72 calls)"),
         ("target_sensitivity", "ladder", 10, 10, "about 6 more clusters (72 calls)"),
     ],
 )

@@ -96,6 +96,54 @@ def test_a_spreadsheet_gives_the_same_items(tmp_path: Path) -> None:
     assert [item.label for item in load(path)] == ["1", "0", "1"]
 
 
+def formulas(path: Path, cell: str, settings: str = "") -> None:
+    """A sheet of two rows whose first answer is a formula, as different programs write one."""
+    write_xlsx(path, [{"key": "a", "answer": "=1+1"}, {"key": "b", "answer": "two"}])
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name).decode() for name in archive.namelist()}
+    sheet, book = "xl/worksheets/sheet1.xml", "xl/workbook.xml"
+    assert '<c r="B2"><f>1+1</f><v /></c>' in parts[sheet]
+    parts[sheet] = parts[sheet].replace('<c r="B2"><f>1+1</f><v /></c>', cell)
+    parts[book] = parts[book].replace('fullCalcOnLoad="1"', settings)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+
+
+@pytest.mark.parametrize(
+    ("cell", "settings"),
+    [
+        ('<c r="B2"><f>1+1</f><v /></c>', ""),
+        ('<c r="B2"><f>1+1</f><v>0</v></c>', 'fullCalcOnLoad="1"'),
+        ('<c r="B2"><f t="array" ref="B2">1+1</f><v></v></c>', ""),
+    ],
+)
+def test_a_formula_that_nobody_calculated_is_no_empty_text(tmp_path: Path, cell: str, settings: str) -> None:
+    path = tmp_path / "d.xlsx"
+    formulas(path, cell, settings)
+    with pytest.raises(
+        DataError, match=r"d\.xlsx, row 1: column 'answer', used for response, holds the formula '=1\+1' with"
+    ):
+        load(path, Columns(response="answer"))
+    assert [item.id for item in load(path, Columns(response="key"))] == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [
+        ('<c r="B2"><f>1+1</f><v>2</v></c>', "2"),
+        ('<c r="B2" t="str"><f>T(1)</f><v></v></c>', ""),
+        ('<c r="B2" t="inlineStr"><is><t>=1+1</t></is></c>', "=1+1"),
+    ],
+)
+def test_a_formula_is_the_value_that_a_spreadsheet_saved_with_it(
+    tmp_path: Path, cell: str, text: str
+) -> None:
+    path = tmp_path / "d.xlsx"
+    formulas(path, cell)
+    assert [item.responses[0] for item in load(path, Columns(response="answer"))] == [text, "two"]
+
+
 @pytest.mark.parametrize(
     "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252"]
 )

@@ -94,6 +94,13 @@ def test_repeats_and_judges_that_ask_alike_share_a_wording() -> None:
         assert trial.prompt_hash == "sha256:" + hashlib.sha256(canonical_json(whole).encode()).hexdigest()
 
 
+def test_a_trial_key_is_the_hash_of_its_parts() -> None:
+    for trial in make_plan(study("planted/tie", profile="quick", replicates=2)).trials:
+        parts = trial.judge.fingerprint(trial.protocol), trial.stimulus.hash, trial.order, trial.replicate
+        assert trial.key == content_hash([*parts, trial.prompt_hash])
+        assert trial.repeat(trial.replicate) == trial
+
+
 def test_an_error_names_the_judge_whose_template_it_is() -> None:
     """The same text under two names is one template; what goes wrong is told under the right one."""
     trial = make_plan(study("planted/tie", profile="quick")).trials[0]

@@ -31,8 +31,8 @@ def test_one_and_many() -> None:
 @pytest.mark.parametrize(
     ("calls", "clusters", "made", "expected"),
     [
-        (1, 1, 10, "about 1 more call of this design "),
-        (2, 1, 10, "about 2 more calls of this design "),
+        (1, 1, 10, "about 1 more row (1 call) "),
+        (20, 1, 10, "about 2 more rows (20 calls) "),
         (1, 10, 10, "about 1 more row (1 call) "),
         (12, 10, 120, "about 1 more row (12 calls) "),
         (13, 10, 120, "about 2 more rows (13 calls) "),

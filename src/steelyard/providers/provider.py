@@ -84,6 +84,7 @@ PROVIDERS: Registry[Provider] = Registry(
         "bedrock": "steelyard.providers.bedrock:Bedrock",
         "azure": "steelyard.providers.azure:Azure",
         **{known.name: f"steelyard.providers.chat_servers:{known.name}" for known in KNOWN_SERVERS},
+        "inspect": "steelyard.providers.inspect_bridge:InspectBridge",
         "python": "steelyard.providers.python_function:PythonFunction",
         "recorded": "steelyard.providers.recorded:Recorded",
         "planted": "steelyard.providers.planted:Planted",

@@ -12,7 +12,7 @@ from steelyard.identity import canonical_json, content_hash, plain
 from steelyard.store.replies import StoredFailure, StoredReply, reply_from
 from steelyard.store.rows import Row, insert
 from steelyard.trials.exchange import Call
-from steelyard.trials.trial import Trial, trial_key
+from steelyard.trials.trial import Trial
 
 
 def prompt_row(call: Call) -> Row:
@@ -168,7 +168,7 @@ def damaged(connection: sqlite3.Connection) -> Iterator[str]:
             yield f"prompt {key[:15]}… does not match its hash"
     columns = "SELECT key, fingerprint, stimulus, presented, replicate, prompt FROM trials"
     for key, *parts in connection.execute(columns):
-        if trial_key(*parts) != key:
+        if content_hash(parts) != key:
             yield f"trial {key[:15]}… does not match its key"
     for key, body, digest in connection.execute("SELECT trial, body, digest FROM replies"):
         if content_hash([key, body]) != digest:

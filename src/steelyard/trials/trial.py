@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from steelyard.errors import PermanentError
-from steelyard.identity import content_hash, seed_for
+from steelyard.identity import content_hash, digest_of, seed_for
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.scale import parse_scale
 from steelyard.tasks.task import Task
@@ -157,6 +157,12 @@ class Trial:
         fingerprint = self.judge.fingerprint(self.protocol)
         return trial_key(fingerprint, self.stimulus.hash, self.order, self.replicate, self.prompt_hash)
 
+    def repeat(self, replicate: int) -> Trial:
+        """The same question once more, in the same words."""
+        again = replace(self, replicate=replicate)
+        again.__dict__["wording"] = self.wording  # where `cached_property` keeps it
+        return again
+
     def presentation(self) -> Presentation:
         """What the provider receives; a run that can not be read whole or shortened is refused."""
         if self.overflows:
@@ -209,5 +215,5 @@ def calls_behind(judge: Judge, order: str, replicate: int) -> Iterator[tuple[Jud
 
 
 def trial_key(fingerprint: str, stimulus: str, order: str, replicate: int, prompt: str) -> str:
-    """Identity of a trial from its parts."""
-    return content_hash([fingerprint, stimulus, order, replicate, prompt])
+    """Identity of a trial from its parts: the content hash of their list, whose spelling needs no care."""
+    return digest_of(f'["{fingerprint}","{stimulus}","{order}",{replicate},"{prompt}"]')

@@ -43,18 +43,20 @@ def more_calls(estimate: Estimate | None) -> str:
 def more_data(estimate: Estimate, calls: int) -> str:
     """`about 6 more clusters (72 calls) would decide in four runs of five, if the share stays`.
 
-    Rates over the whole run are of calls, whatever they show.
+    Rates over the whole run are of calls, whatever they show. A user's data in one cluster lack rows.
     """
     clusters, made = estimate.n_clusters, estimate.n_calls
-    if clusters < 2 or not made or estimate.probe == "run":
+    single = clusters < 2
+    if not made or estimate.probe == "run" or (single and estimate.probe in BUILT_IN):
         return f"about {counted(planned(calls), 'more call')} of this design {CHANCE}"
-    count = planned(-(-calls * clusters // made))
+    count = planned(-(-calls * (estimate.n_units if single else clusters) // made))
     return f"about {counted(count, f'more {_noun(estimate)}')} ({counted(planned(calls), 'call')}) {CHANCE}"
 
 
 def _noun(estimate: Estimate) -> str:
     """A cluster where it holds several pairs or items, or is built in; else a row of the user's data."""
-    if estimate.probe in BUILT_IN or estimate.n_units > estimate.n_clusters:
+    several = estimate.n_units > estimate.n_clusters > 1
+    if estimate.probe in BUILT_IN or several:
         return "cluster"
     return "labelled row" if estimate.metric in LABELLED else "row"
 

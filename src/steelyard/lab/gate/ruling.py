@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from math import ceil, inf
+from math import inf
 from typing import Any
 
 from steelyard.datasheet.datasheet import Datasheet
@@ -17,19 +17,16 @@ from steelyard.datasheet.readings.more_data import more_data
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.errors import ConfigError
+from steelyard.lab.gate.calls_missing import calls_missing
 from steelyard.lab.gate.policy import Policy, PolicyRule
 from steelyard.lab.gate.selection import select, unmatched
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.pairs.uneven_slots import slot_doubt
-from steelyard.metrics.stats.intervals import normal_quantile
-from steelyard.metrics.stats.power import POWER, calls_to_decide
 
 PASS, FAIL, INCONCLUSIVE = "PASS", "FAIL", "INCONCLUSIVE"
 ORDER = (FAIL, INCONCLUSIVE, PASS)
 """The worst first."""
 EXIT_CODES = {PASS: 0, FAIL: 3, INCONCLUSIVE: 4}
-_IN_FOUR_OF_FIVE = 1 + normal_quantile(POWER) / normal_quantile(0.975)
-"""How much nearer than its limit an interval has to be planned, for the value will fall short by chance."""
 TOLERATED_LOSS = 0.02
 """Share of calls without a verdict that a figure without bounds may have and still pass."""
 
@@ -187,7 +184,7 @@ def _judge(rule: PolicyRule, estimate: Estimate) -> tuple[str, str, int | None]:
     if (rule.high is not None and low > rule.high) or (rule.low is not None and high < rule.low):
         return FAIL, "the whole interval lies outside", None
     if not _inside(rule, low, high):
-        return INCONCLUSIVE, "the interval reaches over the limit", _needed(rule, estimate)
+        return INCONCLUSIVE, "the interval reaches over the limit", calls_missing(rule, estimate)
     lost = sum(estimate.excluded.values())
     doubt = slot_doubt(estimate)
     if (lost or doubt) and not _inside(rule, *_widened(estimate, low, high)):
@@ -209,42 +206,3 @@ def _widened(estimate: Estimate, low: float, high: float) -> tuple[float, float]
     if lost > TOLERATED_LOSS * (estimate.n_calls + lost):
         return -inf, inf
     return low, high
-
-
-def _needed(rule: PolicyRule, estimate: Estimate) -> int | None:
-    """Further calls that would decide the limit which the interval reaches over."""
-    totals = [
-        _total(estimate, limit, side)
-        for limit, side in ((rule.high, "max"), (rule.low, "min"))
-        if limit is not None and _reaches_over(estimate, limit)
-    ]
-    known = [total for total in totals if total is not None]
-    return max(known) - estimate.n_calls if known and len(known) == len(totals) else None
-
-
-def _reaches_over(estimate: Estimate, limit: float) -> bool:
-    interval = estimate.interval
-    low = None if interval is None else interval.low
-    high = None if interval is None else interval.high
-    return (low is None or low <= limit) and (high is None or limit <= high)
-
-
-def _total(estimate: Estimate, limit: float, side: str) -> int | None:
-    """Calls in all: by Wilson for a share, and no fewer than the present interval lets one expect."""
-    value, interval = estimate.value, estimate.interval
-    if value is None or interval is None or value == limit:
-        return None
-    end = interval.high if value < limit else interval.low
-    by_width = None
-    if end is not None:
-        wider = _IN_FOUR_OF_FIVE if 0 < value < 1 or not estimate.denominator else 1.0
-        by_width = ceil(estimate.n_calls * (wider * (end - value) / (limit - value)) ** 2)
-    if not estimate.denominator or not estimate.n_calls or not 0 <= value <= 1:
-        return by_width
-    per_trial = estimate.n_calls / estimate.denominator
-    trials = calls_to_decide(
-        value, estimate.denominator, estimate.design_effect, limit, side=side, power=POWER
-    )
-    if trials is None:
-        return by_width
-    return max(ceil(trials * per_trial), by_width or 0)

@@ -66,9 +66,10 @@ def make_plan(study: Study) -> Plan:
     wanted: dict[str, set[str]] = {}
     repertoire = _Repertoire(study)
     for judge in study.judges:
+        first: dict[tuple[str, str, str], Trial] = {}
         for probe, showings in repertoire.of(judge):
             for showing in showings:
-                trial = _trial(judge, showing, study)
+                trial = _trial(judge, showing, study, first)
                 trials.setdefault(trial.key, trial)
                 wanted.setdefault(trial.key, set()).add(probe)
     stimuli = {trial.stimulus.id: trial.stimulus for trial in trials.values()}
@@ -115,8 +116,15 @@ class _Repertoire:
         return replace(showing, stimulus=first) if first == showing.stimulus else showing
 
 
-def _trial(judge: Judge, showing: Showing, study: Study) -> Trial:
-    return Trial(judge, showing.protocol, showing.stimulus, study.task, showing.order, showing.replicate)
+def _trial(judge: Judge, showing: Showing, study: Study, first: dict[tuple[str, str, str], Trial]) -> Trial:
+    """A trial that shares its words with the first of its repeats."""
+    stimulus, order = showing.stimulus, showing.order
+    known = first.get((showing.protocol, stimulus.id, order))
+    if known is not None and known.stimulus is stimulus:
+        return known.repeat(showing.replicate)
+    trial = Trial(judge, showing.protocol, stimulus, study.task, order, showing.replicate)
+    first[showing.protocol, stimulus.id, order] = trial
+    return trial
 
 
 def plan_rows(plan: Plan, done: Iterable[str] = ()) -> list[PlanRow]:

@@ -11,6 +11,14 @@ from steelyard.errors import DataError
 
 
 @dataclass(frozen=True, slots=True)
+class Lost:
+    """A cell whose content the file does not hold."""
+
+    reason: str
+    """What stands there instead, in words."""
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """One row."""
 
@@ -19,7 +27,7 @@ class Record:
     where: str
     """Where it stands in the file, in words: `row 3`, `line 12`."""
     values: Mapping[str, Any]
-    """Cell of each column, as the format gives it."""
+    """Cell of each column, as the format gives it; `Lost` where it gives none."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +44,7 @@ class Table:
     """Part to column, where the format itself says what its columns hold."""
 
     def require(self, column: str, role: str) -> None:
-        """Refuse a column that is not there, or is there twice."""
+        """Refuse a column that is not there, is there twice, or has lost the content of a cell."""
         if column not in self.columns:
             raise DataError(
                 f"{self.name}: no column {column!r} for {role}; {self._hint(column)}found: {self._listed()}; "
@@ -47,6 +55,13 @@ class Table:
                 f"{self.name}: column {column!r}, used for {role}, stands there "
                 f"{self.columns.count(column)} times; give each column a name of its own."
             )
+        for record in self.records:
+            cell = record.values.get(column)
+            if isinstance(cell, Lost):
+                raise DataError(
+                    f"{self.name}, {record.where}: column {column!r}, used for {role}, holds {cell.reason} "
+                    "without its value; save the file in a spreadsheet, or write the column as text."
+                )
 
     def _hint(self, column: str) -> str:
         folded = {name.strip().casefold(): name for name in self.columns}
