@@ -60,7 +60,9 @@ class AnthropicBatches:
     async def progress(self, remote: str) -> Progress:
         """How far it is."""
         body = await self._wire.fetch(*PLACE, remote)
-        return Progress(body.get("processing_status") == "ended")
+        return Progress(
+            body.get("processing_status") == "ended", cancelled=bool(body.get("cancel_initiated_at"))
+        )
 
     async def results(self, remote: str) -> AsyncIterator[Result]:
         """What came of each call; one that expired or was cancelled has no answer."""

@@ -40,6 +40,8 @@ class Progress:
     """Whatever will come has come."""
     refused: str = ""
     """Why the batch as a whole was turned down, where it was."""
+    cancelled: bool = False
+    """Somebody stopped it at the vendor's."""
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,8 @@ class OpenAIBatches:
         status = str(body.get("status"))
         reasons = (body.get("errors") or {}).get("data") or [] if status == "failed" else []
         said = "; ".join(excerpt(str(reason.get("message")), 200) for reason in reasons[:3])
-        return Progress(status in _ENDED, (said or "no reason given") if status == "failed" else "")
+        refused = (said or "no reason given") if status == "failed" else ""
+        return Progress(status in _ENDED, refused, status == "cancelled")
 
     async def results(self, remote: str) -> AsyncIterator[Result]:
         """Answers, then refusals; either file may be missing."""
