@@ -90,17 +90,19 @@ def test_calls_that_never_come_are_failures_with_their_reason(model: str, comman
     assert not json.loads(done.out)["run"].get("partial")
 
 
-def test_a_field_that_is_refused_is_learnt_from_the_results(command: Command, tmp_path: Path) -> None:
+def test_a_refused_field_is_learnt_and_the_key_is_nowhere(command: Command, tmp_path: Path) -> None:
     def reply(body: dict[str, Any]) -> Answer:
         if "temperature" in body:
-            return fails(400, "Unsupported value: 'temperature'", param="temperature")
-        return second_wins(body)
+            return fails(400, f"Unsupported value: 'temperature', {KEY}", param="temperature")
+        return says(json.dumps({"reason": KEY, "winner": "1"}))
 
     script = BatchServer(reply)
     with ScriptedServer(script) as server:
         done = command(*options("openai/gpt-4o", server, "run", *BATCH, "--no-pilot"))
     assert done.code == 0, done.err
     assert set(script.handed_in.values()) == {2}
+    for path in (path for path in tmp_path.rglob("*") if path.is_file()):
+        assert KEY.encode() not in path.read_bytes(), path
     assert {
         json.dumps(body["effective"]) for body in rows(tmp_path / "run").values() if body["effective"]
     } == {'{"temperature": null}'}

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from steelyard.errors import ConfigError
 from steelyard.lab.study.data_source import data_source
+from steelyard.lab.study.editing_config import EditingConfig, parse_editing
 from steelyard.lab.study.judge_config import parse_judge
 from steelyard.lab.study.made_judges import MadeJudge, with_known_names
 from steelyard.lab.study.pack_study import pack_draw, runs_draw
@@ -59,6 +60,7 @@ class StudyConfig(BaseModel):
     probes: list[str | dict[str, dict[str, Any]]] = Field(default=list(DEFAULT_PROBES), min_length=1)
     author: str | dict[str, Any] | None = None
     validator: str | dict[str, Any] | None = None
+    editing: EditingConfig | None = None
     review: bool = False
 
 
@@ -71,6 +73,8 @@ def load_config(path: Path | None, overrides: Mapping[str, Any]) -> StudyConfig:
         body["data"] = parse_data(body["data"], where)
     if "task" in body:
         body["task"] = parse_task(body["task"], folder, where)
+    if body.get("editing") is not None:
+        body["editing"] = parse_editing(body["editing"], folder, where)
     if path is not None:
         body.setdefault("name", path.stem)
     return checked(StudyConfig, body, where)
@@ -152,7 +156,9 @@ def _reference(config: StudyConfig) -> str | None:
 
 def _writers(config: StudyConfig) -> dict[str, Any] | None:
     """Who writes for the study, with every setting in force."""
-    return None if config.author is None else parse_roles(config.author, config.validator).settings()
+    if config.author is None:
+        return None
+    return parse_roles(config.author, config.validator, config.editing).settings()
 
 
 def _items(
