@@ -181,7 +181,9 @@ def _cluster(address: str | None) -> Any:
         ) from error
     if not ray.is_initialized():
         try:
-            ray.init(address=address, include_dashboard=False, logging_level=logging.ERROR, log_to_driver=False)
+            ray.init(
+                address=address, include_dashboard=False, logging_level=logging.ERROR, log_to_driver=False
+            )
         except (ConnectionError, RuntimeError, ValueError) as error:
             where = address or "this machine"
             reason = " ".join(str(error).split())[:200]
