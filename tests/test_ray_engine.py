@@ -74,8 +74,6 @@ class TwoNodes:
 @pytest.fixture
 def nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[TwoNodes]:
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    monkeypatch.setenv(
-    )
     import ray
     from ray.cluster_utils import Cluster
 
