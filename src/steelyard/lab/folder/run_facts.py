@@ -77,7 +77,10 @@ def _refused(measured: Measured) -> dict[str, Any]:
 
 def _authoring_facts(cost: AuthoringCost) -> dict[str, Any]:
     """What writing and confirming stimuli took; nothing where nothing was written."""
-    return {"authoring": {**asdict(cost), "dollars": round(cost.dollars, 6)}} if cost.calls else {}
+    if not cost.calls:
+        return {}
+    counts = {name: number for name, number in asdict(cost).items() if name != "priced"}
+    return {"authoring": {**counts, "dollars": round(cost.dollars, 6) if cost.priced else None}}
 
 
 def _clock(seconds: float) -> str:
