@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -26,7 +26,7 @@ def run_facts(plan: Plan, record: Record) -> dict[str, Any]:
     replies = record.replies(plan.calls)
     measured = [(t, replies[t.key]) for t in plan.calls if t.key in replies and not t.judge.baseline]
     times = sorted(stored.received for _, stored in measured)
-    latencies = sorted(stored.reply.latency_ms for _, stored in measured)
+    latencies = waiting_times(stored for _, stored in measured)
     prices = {one.name: price_of(one) for judge in plan.study.judges for one in judge.asked}
     coverage = record.coverage(plan.trials)
     return {
@@ -100,6 +100,11 @@ def _authoring_facts(cost: AuthoringCost) -> dict[str, Any]:
 
 def _clock(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def waiting_times(replies: Iterable[StoredReply]) -> list[float]:
+    """Milliseconds that calls took, sorted; how long one took in a batch nobody knows."""
+    return sorted(stored.reply.latency_ms for stored in replies if not stored.reply.usage.batched)
 
 
 def quantile(ordered: list[float], share: float) -> float | None:
