@@ -351,7 +351,7 @@ class TestReview:
         made = self.author(server, tmp_path)
         assert set(states(made).values()) == {"pending"}
         assert made.report[0].sentence() == "label_flip: 4 asked, 0 usable, 4 waiting for review."
-        with pytest.raises(RunError, match="4 of 4 written stimuli wait for review"):
+        with pytest.raises(ConfigError, match="4 of 4 written stimuli wait for review"):
             made.require_review(RunFolder(tmp_path))
         waiting = replace(study("label_flip"), authored=made.stimuli)
         assert not list(waiting.build_probes()[0].showings(waiting.design, ["base"]))

@@ -98,9 +98,9 @@ def test_an_unchanged_text_is_accepted_and_not_edited(bench: Bench) -> None:
     ("name", "verdict", "told"),
     [
         (SAME, Verdict("edited", " \n", "1"), "the text is empty"),
-        (SAME, Verdict("edited", TEXT, "7", "why"), "not on the scale (0, 1)"),
+        (SAME, Verdict("edited", TEXT, "7", reason="why"), "not on the scale (0, 1)"),
         (SAME, Verdict("edited", TEXT, "0"), "needs a reason"),
-        (FLIP, Verdict("edited", TEXT, "1", "why"), "nothing was flipped"),
+        (FLIP, Verdict("edited", TEXT, "1", reason="why"), "nothing was flipped"),
         (FLIP, Verdict("judged"), "no decision 'judged'"),
         (FLIP, Verdict("undone"), "no decision 'undone'"),
     ],

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 import webbrowser
+from collections.abc import Callable
 from contextlib import suppress
 
 import click
@@ -24,3 +27,15 @@ def own_name() -> str:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):
         return "reviewer"
+
+
+def on_enter(act: Callable[[], None]) -> None:
+    """Do something whenever somebody presses Enter in the terminal; without a terminal, never."""
+    if not sys.stdin.isatty():
+        return
+
+    def listen() -> None:
+        for _ in sys.stdin:
+            act()
+
+    threading.Thread(target=listen, daemon=True).start()

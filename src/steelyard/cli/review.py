@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from steelyard.cli.options import option, whole
 from steelyard.cli.say import shown
 from steelyard.errors import ConfigError
+from steelyard.wording import counted
+
+if TYPE_CHECKING:
+    from steelyard.lab.review.bench import Bench
 
 
 @click.command(short_help="Review written stimuli on a page.")
@@ -18,6 +24,19 @@ from steelyard.errors import ConfigError
 @option("--reviewers", type=whole(1), metavar="N", help="Reviewers that each text needs [1].")
 @option("--blind", is_flag=True, help="Hide the validator's opinion and other reviewers.")
 @option("--status", is_flag=True, help="Print how far the review is, and open nothing.")
+@option(
+    "--export",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write every decision as a line of JSON, and open nothing.",
+)
+@option(
+    "--import",
+    "taken",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Take decisions from lines of JSON, and open nothing.",
+)
 @option("--json", "as_json", is_flag=True, help="Print --status as JSON.")
 @option("--host", default="127.0.0.1", metavar="ADDRESS", help="Address to listen at.")
 @option("--port", type=whole(0, 65535), default=0, metavar="N", help="Port; 0 picks a free one.")
@@ -29,6 +48,8 @@ def review(
     reviewers: int | None,
     blind: bool,
     status: bool,
+    export: Path | None,
+    taken: Path | None,
     as_json: bool,
     host: str,
     port: int,
@@ -43,10 +64,14 @@ def review(
     """
     if status:
         sys.exit(_print_status(folder, reviewers, as_json))
+    if export is not None or taken is not None:
+        _exchange(folder, reviewers, taken, export, reviewer)
+        return
     if as_json:
         raise ConfigError("--json: belongs to --status; add that, or leave it out.")
-    from steelyard.cli.browse import announce, own_name
+    from steelyard.cli.browse import announce, on_enter, own_name
     from steelyard.lab.review.bench import Bench
+    from steelyard.lab.review.status import status_of
     from steelyard.web.review.app import ReviewPages
     from steelyard.web.server import Server, require_loopback
 
@@ -60,8 +85,46 @@ def review(
         finished=server.stop,
         stopping=lambda: server.stopping,
     )
-    server.serve(pages.app(), lambda url: announce(f"Reviewing {shown(folder)}", url, browser=not no_browser))
+    name = reviewer or own_name()
+
+    def ready(url: str) -> None:
+        announce(f"Reviewing {shown(folder)}", url, browser=not no_browser)
+        on_enter(lambda: _finish(bench, name, server.stop))
+
+    server.serve(pages.app(), ready)
+    click.echo(status_of(bench).sentence)
     bench.close()
+
+
+def _finish(bench: Bench, reviewer: str, stop: Callable[[], None]) -> None:
+    """Freeze a version and end; while a text waits, say so and go on."""
+    from steelyard.lab.review.bench import RefusedError
+
+    try:
+        click.echo(f"Finished: version {bench.finish(reviewer).version}.")
+        stop()
+    except RefusedError as refusal:
+        click.echo(f"Not finished: {refusal}")
+
+
+def _exchange(
+    folder: Path, reviewers: int | None, taken: Path | None, export: Path | None, reviewer: str | None
+) -> None:
+    from steelyard.cli.browse import own_name
+    from steelyard.lab.folder.whole_file import write_text
+    from steelyard.lab.review.bench import Bench
+    from steelyard.lab.review.lines import lines, take_in
+
+    bench = Bench(folder, reviewers=reviewers)
+    try:
+        if taken is not None:
+            told = take_in(bench, taken, reviewer or own_name())
+            click.echo(f"{counted(told.kept, 'decision')} taken in, {told.known} known already.")
+        if export is not None:
+            write_text(export, lines(bench))
+            click.echo(f"Decisions: {shown(export)}")
+    finally:
+        bench.close()
 
 
 def _print_status(folder: Path, reviewers: int | None, as_json: bool) -> int:

@@ -139,6 +139,9 @@ PROBES: Registry[Probe] = Registry(
         "invented_call": "steelyard.probes.invented_call:InventedCall",
         "truncated_tail": "steelyard.probes.truncated_tail:TruncatedTail",
         "evidence_deletion": "steelyard.probes.evidence_deletion:EvidenceDeletion",
+        "agent_perturbation": "steelyard.probes.agent_perturbation:AgentPerturbation",
+        "agent_positives": "steelyard.probes.agent_positives:AgentPositives",
+        "agent_levels": "steelyard.probes.agent_levels:AgentLevels",
         "self_preference": "steelyard.probes.self_preference:SelfPreference",
     },
 )

@@ -93,6 +93,12 @@ SUITES = {
             "Does the verdict on an agent's run follow what the agent did?",
             _AGENTIC,
         ),
+        Suite(
+            "agentic_full",
+            "The same, on runs that models edit to fail, to pass and to earn each score as well?",
+            (*_AGENTIC, "agent_perturbation", "agent_positives"),
+            ("agent_levels",),
+        ),
     )
 }
 """Every suite by its name."""

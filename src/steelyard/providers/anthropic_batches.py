@@ -60,12 +60,14 @@ class AnthropicBatches:
     async def progress(self, remote: str) -> Progress:
         """How far it is."""
         body = await self._wire.fetch(*PLACE, remote)
-        return Progress(body.get("processing_status") == "ended")
+        return Progress(
+            body.get("processing_status") == "ended", cancelled=bool(body.get("cancel_initiated_at"))
+        )
 
     async def results(self, remote: str) -> AsyncIterator[Result]:
         """What came of each call; one that expired or was cancelled has no answer."""
         async for line in self._wire.lines(*PLACE, remote, "results"):
-            body = parsed_line(line, self._wire.where)
+            body = parsed_line(line)
             yield Result(str(body.get("custom_id")), _answer(body.get("result") or {}))
 
 

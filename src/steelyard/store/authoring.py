@@ -20,7 +20,7 @@ class StoredExchange(StoredReply):
     """A reply of an author or a validator, with what it was asked."""
 
     role: str
-    """`author`, `validator` or `embedder`."""
+    """`author`, `validator`, `embedder`, or a role of editing."""
     model: str
     """`provider/model`."""
     prices: Mapping[str, float]
@@ -134,7 +134,7 @@ class Asked:
     """A question to an author or a validator about one stimulus, and what came back."""
 
     role: str
-    """`author`, `validator` or `embedder`."""
+    """`author`, `validator`, `embedder`, or a role of editing."""
     model: str
     """`provider/model`."""
     question: str

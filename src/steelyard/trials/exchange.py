@@ -17,6 +17,8 @@ VALIDATOR = "validator"
 """Confirms that a text is what was asked for."""
 EMBEDDER = "embedder"
 """Turns texts into vectors, to compare them."""
+PLANNER, EDITOR, SUMMARIZER, VERIFIER = EDITING_ROLES = ("planner", "editor", "summarizer", "verifier")
+"""Edit runs of agents: say what to edit, edit a message, sum up the rest, grade what came of it."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Exchange:
     """Role, model, rendered prompt, decoding and attempt: together they are its identity."""
 
     role: str
-    """`author`, `validator` or `embedder`."""
+    """`author`, `validator`, `embedder`, or one of `EDITING_ROLES`."""
     judge: Judge
     """The model; its protocols are the questions it can be asked."""
     protocol: str

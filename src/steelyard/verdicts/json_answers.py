@@ -39,6 +39,29 @@ def find_answers(text: str, key: str) -> list[Any] | None:
     return answers
 
 
+def find_object(text: str, key: str) -> dict[str, Any] | None:
+    """The one outermost object of a text that has the key, as a mapping; None where there is not exactly one.
+
+    A malformed object that mentions the key makes the whole text unreadable, as it does for `find_answers`.
+    """
+    if len(find_answers(text, key) or ()) != 1:
+        return None
+    position = text.find("{")
+    while position >= 0:
+        body, end = _object_at(text, position)
+        if any(name == key for name, _ in body):
+            return {name: _mapping(value) for name, value in body}
+        position = text.find("{", position + 1 if end is None else end)
+    return None
+
+
+def _mapping(value: Any) -> Any:
+    """Objects as mappings, whatever is in them; of a key that stands there twice the last counts."""
+    if isinstance(value, _Object):
+        return {name: _mapping(inner) for name, inner in value}
+    return [_mapping(inner) for inner in value] if isinstance(value, list) else value
+
+
 def _object_at(text: str, position: int) -> tuple[_Object, int | None]:
     if not _OBJECT.match(text, position):
         return _Object(), None

@@ -74,7 +74,7 @@ class Commission:
 def commission_of(config: StudyConfig, accept_all: bool = False) -> Commission | None:
     """Who writes, as the study file says; None where nobody does."""
     if config.author is None:
-        for key in ("validator", "review"):
+        for key in ("validator", "editing", "review"):
             if getattr(config, key):
                 raise ConfigError(
                     f"{key}: found one without an author, who would write; add author: {{model: …}}."
@@ -82,9 +82,13 @@ def commission_of(config: StudyConfig, accept_all: bool = False) -> Commission |
         if accept_all:
             raise ConfigError("--accept-all: the study names no author, so nothing waits; leave it out.")
         return None
-    return Commission(parse_roles(config.author, config.validator), config.review, accept_all)
+    roles = parse_roles(config.author, config.validator, config.editing)
+    return Commission(roles, config.review, accept_all)
 
 
 def stand_ins(study: Study, briefs: Sequence[Brief]) -> tuple[Stimulus, ...]:
     """The items' own responses in the place of texts to be written: a plan counts the calls of judges."""
-    return tuple(brief.fulfilled(brief.item.responses[0], study.task, TO_BE_WRITTEN) for brief in briefs)
+    return tuple(
+        brief.fulfilled(brief.item.responses[0], study.task, TO_BE_WRITTEN, transcript=brief.item.transcript)
+        for brief in briefs
+    )

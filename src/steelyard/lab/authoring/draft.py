@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from steelyard.lab.folder.authored_stimuli import AuthoredStimulus
 from steelyard.stimuli.authored.brief import Brief
 from steelyard.stimuli.authored.rejection import Rejection
 from steelyard.stimuli.stimulus import REJECTED, Stimulus
 from steelyard.tasks.task import Task
+from steelyard.trials.exchange import VALIDATOR
 
 
 @dataclass
 class Draft:
     """A brief that is being worked on."""
+
+    confirmed_by: ClassVar[str] = VALIDATOR
+    """Role that confirms it."""
 
     brief: Brief
     task: Task
@@ -45,6 +50,11 @@ class Draft:
         """The text in the item's place, as it would be judged."""
         return self.brief.fulfilled(self.text, self.task, self.author, self.kept_score)
 
+    @property
+    def remarks(self) -> str:
+        """What a reader of the stimulus should know beside what the validator found; empty without any."""
+        return ""
+
     def reject(self, rejection: Rejection) -> None:
         """Turn the last try down."""
         self.tries.append(rejection)
@@ -52,9 +62,10 @@ class Draft:
     def written(self) -> AuthoredStimulus:
         """What came of it: the accepted text, or the last one with the reason it was turned down."""
         stimulus = self.stimulus
-        lineage = replace(stimulus.lineage, validation=self.validation)
+        told, review = self.validation, stimulus.lineage.review
         if not self.accepted:
             last, count = self.tries[-1], len(self.tries)
-            detail = f"{last.reason}: {last.detail} (try {count} of {count})"
-            lineage = replace(lineage, validation=detail, review=REJECTED)
+            told, review = f"{last.reason}: {last.detail} (try {count} of {count})", REJECTED
+        told = f"{told}; {self.remarks}" if self.remarks else told
+        lineage = replace(stimulus.lineage, validation=told, review=review)
         return AuthoredStimulus(replace(stimulus, lineage=lineage), tuple(self.tries))

@@ -14,6 +14,8 @@ from steelyard.lab.authoring.questions import (
     questions_about,
     validator_exchange,
 )
+from steelyard.lab.authoring.run_draft import RunDraft, draft_of
+from steelyard.lab.authoring.run_questions import editor_exchange, planner_exchange, summarizer_exchange
 from steelyard.lab.run.planner import CHARACTERS_PER_TOKEN, PlanRow
 from steelyard.lab.run.prices import price_of
 from steelyard.lab.study.role_prompts import GRADE
@@ -21,6 +23,8 @@ from steelyard.lab.study.roles import Roles
 from steelyard.lab.study.study import Study
 from steelyard.providers.provider import traits_of
 from steelyard.stimuli.authored.brief import LONG, ORDINAL, PADDED, SHORT, Brief
+from steelyard.stimuli.authored.runs.plan import Plan, Step
+from steelyard.tasks.transcripts.render import message
 from steelyard.trials.exchange import Exchange
 from steelyard.trials.judge import Judge
 
@@ -28,6 +32,10 @@ LENGTHS = {LONG: 2.0, PADDED: 2.0, SHORT: 0.5}
 """Length of a text for each character of the item's response; 1 otherwise."""
 ANSWER_TOKENS = 12
 """Expected length of a validator's answer."""
+PLAN_TOKENS = 200
+"""Expected length of a plan."""
+TOKENS_PER_WORD = 1.4
+"""Expected tokens of a word of a summary."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +49,9 @@ def writing_rows(study: Study, roles: Roles, briefs: Sequence[Brief]) -> list[Pl
     groups: dict[tuple[str, str], list[_Expected]] = {}
     unlabelled: set[str] = set()
     for brief in briefs:
-        draft = Draft(brief, study.task, roles.author.address, text=brief.item.responses[0])
-        calls = list(_calls(study, roles, draft))
+        draft = draft_of(brief, study, roles)
+        draft.text = brief.item.responses[0]
+        calls = list(_run_calls(roles, draft) if isinstance(draft, RunDraft) else _calls(study, roles, draft))
         if asks_own_score(brief) and brief.item.id not in unlabelled:
             unlabelled.add(brief.item.id)
             calls.append(_Expected(original_exchange(roles.validator, GRADE, draft), ANSWER_TOKENS))
@@ -60,6 +69,23 @@ def _calls(study: Study, roles: Roles, draft: Draft) -> Iterator[_Expected]:
     yield _Expected(author_exchange(roles.author, draft, 0, study, roles), round(length))
     for question in questions_about(draft.brief.goal):
         yield _Expected(validator_exchange(roles.validator, question, draft), ANSWER_TOKENS)
+
+
+def _run_calls(roles: Roles, draft: RunDraft) -> Iterator[_Expected]:
+    """As many edits as there may be, on the agent's last messages; what is summed up for them; a grade."""
+    editing = roles.editing
+    assert editing is not None
+    places = draft.original.assistant_places[-editing.steps :]
+    yield _Expected(planner_exchange(editing, draft, 0), PLAN_TOKENS)
+    draft.plan = Plan("", tuple(Step(place, "") for place in places))
+    for step in draft.plan.steps:
+        while (messages := draft.to_sum_up(step))[0]:
+            exchange = summarizer_exchange(editing, draft, messages[0], 0)
+            yield _Expected(exchange, round(editing.summary_words * TOKENS_PER_WORD))
+            draft.summed_up = messages[1]
+        length = len(message(step.number, draft.original.turns[step.place]))
+        yield _Expected(editor_exchange(editing, draft, step, 0), round(length / CHARACTERS_PER_TOKEN))
+    yield _Expected(validator_exchange(editing.verifier, GRADE, draft), ANSWER_TOKENS)
 
 
 def _row(judge: str, probe: str, expected: Sequence[_Expected]) -> PlanRow:

@@ -15,7 +15,7 @@ from steelyard.stimuli.authored.checks import words
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Ordinal
 from steelyard.tasks.task import Task
-from steelyard.trials.exchange import AUTHOR, EMBEDDER, VALIDATOR, Exchange
+from steelyard.trials.exchange import AUTHOR, EMBEDDER, Exchange
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Message, Slots
 from steelyard.trials.prompt import PromptTemplate
@@ -52,7 +52,7 @@ def validator_exchange(judge: Judge, protocol: str, draft: Draft) -> Exchange:
     else:
         messages = rendered(judge, protocol, values_of(draft.brief, draft.task, text=draft.text))
     return Exchange(
-        role=VALIDATOR,
+        role=draft.confirmed_by,
         judge=judge,
         protocol=protocol,
         brief=draft.brief.name,
@@ -171,4 +171,4 @@ def _chosen(brief: Brief, items: Sequence[Item], seed: int, count: int) -> tuple
 def brief_hash(study: Study, roles: Roles, brief: Brief) -> str:
     """Identity of what is asked for, the examples in the prompt included."""
     shown = exemplars(study, brief, roles.exemplars)
-    return content_hash([brief, study.task, *([shown] if shown else [])])
+    return content_hash([brief.content, study.task, *([shown] if shown else [])])

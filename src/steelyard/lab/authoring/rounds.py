@@ -11,6 +11,8 @@ from steelyard.lab.authoring.desk import Desk, StoppedError
 from steelyard.lab.authoring.diversity import Diversity, originals
 from steelyard.lab.authoring.draft import Draft
 from steelyard.lab.authoring.questions import KEEPS_MEANING, author_exchange, brief_hash, question_of
+from steelyard.lab.authoring.run_draft import RunDraft, draft_of, is_run
+from steelyard.lab.authoring.run_edits import RunEdits
 from steelyard.lab.authoring.validation import Validation
 from steelyard.lab.folder.authored_stimuli import AuthoredStimulus
 from steelyard.lab.run.runner import Runner
@@ -44,7 +46,8 @@ class Rounds:
         earlier = [w.stimulus.texts[0] for w in before if not w.rejected]
         self._diversity = Diversity(self._desk, roles, [*originals(study), *earlier])
         self._arrived, self._shown = arrived, set[str]()
-        self._drafts = [Draft(brief, study.task, roles.author.address) for brief in briefs]
+        self._edits = RunEdits(self._desk, roles) if any(map(is_run, briefs)) else None
+        self._drafts = [draft_of(brief, study, roles) for brief in briefs]
 
     async def run(self, runner: Runner) -> Sitting:
         """Bring every brief to its end, then keep all of them at once."""
@@ -82,8 +85,14 @@ class Rounds:
         return [draft.waiting for draft in self._drafts if draft.waiting is not None]
 
     async def _round(self, drafts: list[Draft], attempt: int) -> None:
-        if not drafts:
-            return
+        runs = [draft for draft in drafts if isinstance(draft, RunDraft)]
+        texts = [draft for draft in drafts if not isinstance(draft, RunDraft)]
+        if self._edits is not None and runs:
+            await self._edits.round(runs, attempt)
+        if texts:
+            await self._write_texts(texts, attempt)
+
+    async def _write_texts(self, drafts: list[Draft], attempt: int) -> None:
         await self._write(drafts, attempt)
         synthetic = [d for d in drafts if d.brief.goal == ORDINAL and _alive(d, attempt)]
         if synthetic and self._roles.compared:

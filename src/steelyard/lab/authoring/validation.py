@@ -50,6 +50,11 @@ class Validation:
         for draft in kept:
             draft.accepted = draft.open and len(draft.tries) == attempt
 
+    async def scores(self, drafts: Sequence[Draft], attempt: int) -> dict[str, tuple[str, str]]:
+        """Name of a brief to the score that its text gets, and who gave it."""
+        answers = await self._answers(drafts, GRADE, attempt, score_of)
+        return {draft.brief.name: (score, who) for draft, score, who in answers}
+
     async def _graded(self, drafts: Sequence[Draft], attempt: int) -> list[Draft]:
         """Those whose score by the rubric is the one that was wanted."""
         own = await self._own_scores([draft for draft in drafts if asks_own_score(draft.brief)], attempt)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
 from steelyard.identity import canonical_json
-from steelyard.stimuli.authored.brief import ORDINAL
+from steelyard.stimuli.authored.brief import BY_LEVEL
 from steelyard.stimuli.authored.rejection import Rejection
 from steelyard.stimuli.authored.report import BY_A_PERSON, Bucket, ProbeReport
 from steelyard.stimuli.expectation import Label
@@ -80,7 +80,7 @@ def _probe(probe: str, made: list[tuple[AuthoredStimulus, Stimulus]]) -> ProbeRe
         sum(stimulus.lineage.review == PENDING for _, stimulus in made),
         dict(sorted(rejected.items())),
         dict(sorted(Counter(each.reason for text, _ in made for each in text.tries).items())),
-        _buckets([stimulus for _, stimulus in made]) if probe == ORDINAL else (),
+        _buckets([stimulus for _, stimulus in made]) if probe in BY_LEVEL else (),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from steelyard.errors import ConfigError, DataError, RunError
@@ -19,6 +19,7 @@ from steelyard.lab.review.outcome import (
     Outcome,
     applied,
     by_stimulus,
+    in_force,
     outcome,
 )
 from steelyard.lab.review.projection import (
@@ -28,6 +29,7 @@ from steelyard.lab.review.projection import (
     required_of,
     take_over,
 )
+from steelyard.lab.review.runs import ArgumentsError, TurnEdit, edited_run, run_of, run_text
 from steelyard.lab.review.stimuli_file import flips, reviewed, under_review
 from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.original import ORIGINAL
@@ -36,6 +38,7 @@ from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.store.authoring import Asked
 from steelyard.store.review_log import Choice, Decision, ReviewedSet, ReviewLog
 from steelyard.tasks.scale import parse_scale
+from steelyard.tasks.transcripts.transcript import Transcript
 from steelyard.wording import counted, plural
 
 
@@ -53,6 +56,8 @@ class Verdict:
     """The text as it stands in the field."""
     label: str | None = None
     """The label as it is chosen."""
+    turns: Mapping[int, TurnEdit] = field(default_factory=dict)
+    """What was typed at the messages of a run, by their places."""
     reason: str = ""
     """Why."""
     note: str = ""
@@ -146,9 +151,23 @@ class Bench:
         self.publish()
         return kept
 
+    def check(self, item: BenchItem, verdict: Verdict) -> None:
+        """Refuse a verdict that could not be kept."""
+        self._choice(item, "", verdict)
+
+    def add(self, item: BenchItem, reviewer: str, verdict: Verdict) -> bool:
+        """Keep a decision that was made elsewhere; False where it is that reviewer's already."""
+        choice = self._choice(item, reviewer, verdict)
+        standing = in_force(self.log.decisions(item.made.id), item.base)
+        own = [decision for decision in standing if decision.reviewer == reviewer]
+        if own and _same(own[-1], choice):
+            return False
+        self.log.append(choice)
+        return True
+
     def _choice(self, item: BenchItem, reviewer: str, verdict: Verdict) -> Choice:
         made = item.made
-        text = verdict.text if verdict.text is not None and verdict.text != made.texts[0] else None
+        text = _new_text(item, verdict)
         label = verdict.label if verdict.label is not None and verdict.label != item.label else None
         word = verdict.decision
         if word in (ACCEPTED, EDITED):
@@ -230,6 +249,31 @@ class Bench:
         known = {each.id for each in self._file()}
         here = [each for each in self._made() if each.id in known]
         take_over(self.log, here, reviewed(here, self.folder.stimuli, known), keep=True)
+
+
+def _new_text(item: BenchItem, verdict: Verdict) -> str | None:
+    """What takes the place of the text, a run as a run; None where it stays."""
+    made = item.made
+    if made.transcript is None:
+        return verdict.text if verdict.text is not None and verdict.text != made.texts[0] else None
+    try:
+        run = edited_run(made.transcript, verdict.turns)
+    except ArgumentsError as error:
+        raise RefusedError(str(error)) from error
+    if verdict.text is not None and not verdict.turns:
+        run = _given_run(verdict.text, made.transcript)
+    return run_text(run) if run != made.transcript else None
+
+
+def _given_run(text: str, own: Transcript) -> Transcript:
+    try:
+        return run_of(text)
+    except (ValueError, KeyError, TypeError):
+        return own  # the rendering of a run is no run
+
+
+def _same(decision: Decision, choice: Choice) -> bool:
+    return all(getattr(decision, name) == value for name, value in vars(choice).items())
 
 
 def _require_sense(item: BenchItem, choice: Choice) -> None:

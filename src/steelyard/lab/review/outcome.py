@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from steelyard.lab.review.runs import run_of, with_run
 from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.stimulus import ACCEPTED, EDITED, PENDING, REJECTED, Stimulus
 from steelyard.store.review_log import Decision
@@ -88,6 +89,9 @@ def applied(made: Stimulus, ruling: Decision | None) -> Stimulus:
     changed = replace(made, lineage=replace(made.lineage, review=word))
     if word != EDITED:
         return changed
+    if made.transcript is not None and ruling.text is not None:
+        changed = with_run(changed, run_of(ruling.text))
+        return changed if ruling.label is None else replace(changed, expectation=Label(ruling.label))
     texts = made.texts if ruling.text is None else (ruling.text,)
     expectation = made.expectation if ruling.label is None else Label(ruling.label)
     return replace(changed, texts=texts, expectation=expectation)

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.review.outcome import UNDONE, applied, by_stimulus, in_force, outcome
+from steelyard.lab.review.runs import run_text
 from steelyard.lab.review.stimuli_file import all_accepted, reviewed
 from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.stimulus import ACCEPTED, PENDING, Stimulus
@@ -114,6 +115,8 @@ def _by_hand(own: Stimulus, held: Stimulus, mine: Sequence[Decision]) -> list[Ch
             for vote in in_force(mine, base)
         ]
     text = held.texts[0] if held.texts != own.texts else None
+    if text is not None and held.transcript is not None:
+        text = run_text(held.transcript)
     relabelled = held.expectation != own.expectation and isinstance(held.expectation, Label)
     label = held.expectation.value if relabelled and isinstance(held.expectation, Label) else None
     return [Choice(own.id, base, BY_HAND, word or ACCEPTED, text, label, final=True)]

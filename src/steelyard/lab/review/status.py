@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from steelyard.lab.review.agreement import Agreement, agreement_of
 from steelyard.lab.review.bench import Bench
 from steelyard.store.review_log import ReviewedSet
 from steelyard.wording import counted, plural
@@ -24,6 +25,8 @@ class Status:
     """Status to the number of texts."""
     reviewers: Mapping[str, int]
     """Reviewer to the number of texts that a decision of theirs stands for."""
+    agreement: Sequence[Agreement]
+    """How far reviewers agree, where two or more looked at the same texts."""
     version: ReviewedSet | None
     """The newest version that was finished."""
 
@@ -44,7 +47,7 @@ class Status:
             parts.append(f"{plural(len(self.reviewers), 'reviewer')}: {by}")
         if self.version is not None:
             parts.append(f"version {self.version.version} finished by {self.version.reviewer}")
-        return "; ".join(parts) + "."
+        return " ".join(["; ".join(parts) + ".", *(each.sentence for each in self.agreement)])
 
     def to_json(self) -> dict[str, Any]:
         """A plain mapping."""
@@ -55,6 +58,7 @@ class Status:
             "waiting": self.waiting,
             "counts": dict(self.counts),
             "reviewers": dict(self.reviewers),
+            "agreement": [asdict(each) for each in self.agreement],
             "version": None if last is None else {"number": last.version, "hash": last.hash},
         }
 
@@ -71,5 +75,6 @@ def status_of(bench: Bench) -> Status:
         total=len(work),
         counts=dict(sorted(Counter(each.status for each in work.values()).items())),
         reviewers=dict(sorted(voters.items())),
+        agreement=agreement_of(items, outcomes),
         version=sets[-1] if sets else None,
     )

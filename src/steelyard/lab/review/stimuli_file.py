@@ -9,6 +9,7 @@ from pathlib import Path
 
 from steelyard.errors import DataError
 from steelyard.lab.folder.whole_file import write_text
+from steelyard.lab.review.runs import with_run
 from steelyard.stimuli.authored.brief import LABEL_FLIP
 from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.original import ORIGINAL
@@ -73,6 +74,11 @@ def _decided(made: Stimulus, held: Stimulus, where: str) -> Stimulus:
         raise DataError(
             f"{where}: expected one text in a list under 'texts', found {held.texts!r}; restore it."
         )
+    if made.transcript is not None and not _is_run(made, held):
+        raise DataError(
+            f"{where}: its text is what a judge reads of a run, and was changed without the run; change the "
+            "run with `steelyard review`, or restore the text."
+        )
     relabelled = _relabelled(made, held, where)
     if held.texts == made.texts and not relabelled and word == EDITED:
         raise DataError(
@@ -89,7 +95,8 @@ def _decided(made: Stimulus, held: Stimulus, where: str) -> Stimulus:
         )
     if word is None and made.lineage.review is not None:
         raise DataError(f'{where}: "review" was taken away; set it to one of {", ".join(REVIEWS)}.')
-    return replace(_with(made, word), texts=held.texts, expectation=held.expectation)
+    decided = replace(_with(made, word), texts=held.texts, expectation=held.expectation)
+    return replace(decided, transcript=held.transcript, changes=held.changes)
 
 
 def flips(flip: Stimulus, original: Stimulus | None) -> bool:
@@ -122,9 +129,20 @@ def _relabelled(made: Stimulus, held: Stimulus, where: str) -> bool:
     return True
 
 
+def _is_run(made: Stimulus, held: Stimulus) -> bool:
+    """Whether a run was changed as a run: what a judge reads is its rendering, and its changes are told."""
+    if made.transcript is None or held.transcript is None:
+        return False
+    if held.transcript == made.transcript:
+        return (held.texts, held.changes) == (made.texts, made.changes)
+    again = with_run(made, held.transcript)
+    return (again.texts, again.changes) == (held.texts, held.changes)
+
+
 def _changed(made: Stimulus, held: Stimulus) -> list[str]:
     """Names of fields that nobody may edit and somebody did."""
-    own = [f.name for f in fields(Stimulus) if f.name not in ("texts", "expectation", "lineage")]
+    free = ("texts", "expectation", "lineage", *(("transcript", "changes") if _is_run(made, held) else ()))
+    own = [f.name for f in fields(Stimulus) if f.name not in free]
     inner = [f.name for f in fields(Lineage) if f.name != "review"]
     return [
         *(name for name in own if getattr(made, name) != getattr(held, name)),

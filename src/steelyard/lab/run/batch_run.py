@@ -28,7 +28,10 @@ def unbatched(study: Study) -> list[str]:
 
 
 class BatchRun(JudgeRun):
-    """Brings each open trial of a judge to a reply or a failure on disk, by batches."""
+    """Brings each open trial of a judge to a reply or a failure on disk, by batches.
+
+    Without the wish for batches it brings in what was handed in before, and asks for the rest one by one.
+    """
 
     async def _work(self, provider: Provider, throttle: Throttle, batch: Sequence[Call]) -> None:
         if not isinstance(provider, Batching):
@@ -36,8 +39,13 @@ class BatchRun(JudgeRun):
         vendor = provider.batches(self.control.store.path.parent / FOLDER)
         unsettled = [row for row in self.control.store.batches(self.judge.name) if row.state != SETTLED]
         first = self._pilot.first(batch) if vendor.single and not unsettled else []
-        if first:
+        if first and self.limits.batch:
             await super()._work(provider, throttle, first)
-        asked = {call.key for call in first}
-        calls = {call_id(call.key): call for call in batch if call.key not in asked}
-        await BatchSitting(self, provider, vendor, calls).work(unsettled)
+            asked = {call.key for call in first}
+            batch = [call for call in batch if call.key not in asked]
+        sitting = BatchSitting(self, provider, vendor, {call_id(call.key): call for call in batch})
+        await sitting.collect(unsettled)
+        if self.limits.batch:
+            await sitting.hand_in()
+        elif sitting.open and not self.stopped.is_set():
+            await super()._work(provider, throttle, sitting.open)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -29,11 +29,16 @@ from steelyard.providers.batches import Batches, Batching, Handed, Result
 from steelyard.providers.dialect import Dialect
 from steelyard.store.batches import SETTLED, SUBMITTED, StoredBatch
 from steelyard.trials.exchange import Call
+from steelyard.wording import counted
 
 NOT_REACHED = "batch_expired"
 """Reason of a call that its vendor did not get to."""
 FIRST_LOOK = 1.0
 """Seconds before the first look at a batch; each wait is half as long again, up to the limit."""
+LONG = 10.0
+"""Times of a call that many calls may take, there and back."""
+LARGEST = 90_000_000
+"""Bytes of a batch, about; vendors take 200 MB and more."""
 TOGETHER = 256
 """Results that are written at the same time: a commit costs the same for one and for many."""
 
@@ -54,9 +59,17 @@ class BatchSitting:
         self._cut = 0
         """Batches in a row whose handing in came to nothing."""
 
-    async def work(self, unsettled: Sequence[StoredBatch]) -> None:
-        """Go on until every call has a reply or a failure, or the run is stopped."""
+    @property
+    def open(self) -> list[Call]:
+        """Calls that have neither a reply nor a failure."""
+        return list(self._open.values())
+
+    async def collect(self, unsettled: Sequence[StoredBatch]) -> None:
+        """Bring in what earlier sittings handed in."""
         await self._side_by_side([self._resumed(row) for row in unsettled])
+
+    async def hand_in(self) -> None:
+        """Go on until every call has a reply or a failure, or the run is stopped."""
         while self._open and not self._run.stopped.is_set():
             await self._side_by_side([self._handed_in(part) for part in self._parts()])
 
@@ -68,6 +81,11 @@ class BatchSitting:
                 await job
             except SteelyardError as error:
                 self._run.leave(UnreachableError(str(error)) if isinstance(error, CallError) else error)
+            except Exception as error:  # a vendor's answer of no known shape, or a provider of a plug-in
+                where = f"judge {self._run.judge.name}"
+                self._run.leave(
+                    UnreachableError(f"{where}: its batch broke ({type(error).__name__}: {error})")
+                )
 
         await asyncio.gather(*map(guarded, jobs))
 
@@ -85,7 +103,7 @@ class BatchSitting:
             return
         rows = self._store.batches(self._run.judge.name)
         claimed = {one.remote for one in rows if one.remote is not None}
-        found = await self._patiently(lambda: self._vendor.find(row.name, len(row.keys), row.created))
+        found = await self._patiently(lambda: self._vendor.find(row.name, len(row.keys), row.created), LONG)
         for remote in found:
             if remote not in claimed and await self._collect(replace(row, remote=remote), certain=False):
                 return
@@ -106,13 +124,18 @@ class BatchSitting:
         )
         await self._store.save_batch(row)
         try:
-            remote = await self._vendor.submit(Handed(row.name, {key: prepared[key][0] for key in prepared}))
+            handed = Handed(row.name, {key: prepared[key][0] for key in prepared})
+            remote = await self._in_time(self._vendor.submit(handed), LONG)
         except TransientError as error:
             await self._doubted(row, error)
             return None
         self._cut = 0
         row = replace(row, state=SUBMITTED, remote=remote)
         await self._store.save_batch(row)
+        self._run.control.progress.say(
+            f"judge {self._run.judge.name}: {counted(len(row.keys), 'call')} handed in as {remote}; "
+            "the run may be stopped, and goes on with the same command"
+        )
         return row
 
     async def _doubted(self, row: StoredBatch, error: TransientError) -> None:
@@ -135,9 +158,7 @@ class BatchSitting:
             allowed[key] = call
         if not allowed:
             raise BudgetError(f"the budget of ${budget.limit:g} is reached")
-        keys, size = list(allowed), self._vendor.largest
-        starts = range(0, len(keys), size)
-        return [{key: allowed[key] for key in keys[start : start + size]} for start in starts]
+        return list(_parted(allowed, self._vendor.largest))
 
     async def _collect(self, row: StoredBatch, *, certain: bool) -> bool:
         """Wait for a batch and keep what came of it; False where it was not ours, or is not there yet."""
@@ -151,7 +172,7 @@ class BatchSitting:
             await self._store.save_batch(replace(row, state=SETTLED))
             where = f"judge {self._run.judge.name}"
             raise UnreachableError(f"{where}: its vendor refused the batch ({progress.refused})")
-        results = await self._patiently(lambda: self._results(remote, set(row.keys)))
+        results = await self._patiently(lambda: self._results(remote, set(row.keys)), LONG)
         if not results and not certain:
             return False
         missing = [Result(key, None) for key in row.keys if key not in results]
@@ -160,6 +181,8 @@ class BatchSitting:
             together = everything[start : start + TOGETHER]
             await asyncio.gather(*(self._settle(result, Dialect(row.dialect)) for result in together))
         await self._store.save_batch(replace(row, state=SETTLED))
+        if progress.cancelled and self._open.keys() & set(row.keys):
+            raise UnreachableError(f"judge {self._run.judge.name}: its batch {remote} was cancelled")
         return True
 
     async def _results(self, remote: str, mine: set[str]) -> dict[str, Result]:
@@ -188,14 +211,36 @@ class BatchSitting:
             self._run.control.budget.spent += dollars
             del self._open[result.id]
 
-    async def _patiently(self, ask: Callable[[], Awaitable[Found]]) -> Found:
+    async def _in_time(self, asked: Awaitable[Found], length: float = 1.0) -> Found:
+        """What a vendor says within the time for a call, or several times that for a long answer."""
+        limit = length * self._run.call_timeout
+        try:
+            return await asyncio.wait_for(asked, limit)
+        except TimeoutError:
+            where = f"judge {self._run.judge.name}"
+            raise TransientError("timeout", f"{where}: its vendor gave no reply within {limit:g} s") from None
+
+    async def _patiently(self, ask: Callable[[], Awaitable[Found]], length: float = 1.0) -> Found:
         """Ask the vendor again where it broke off; nothing is handed in by that."""
         tries = 0
         while True:
             try:
-                return await ask()
+                return await self._in_time(ask(), length)
             except TransientError as error:
                 tries += 1
                 if tries >= self._run.limits.attempts or self._run.stopped.is_set():
                     raise
                 await nap(self._run.pause(tries, error), self._run.stopped)
+
+
+def _parted(calls: Mapping[str, Call], most: int) -> Iterator[dict[str, Call]]:
+    """Calls in parts that a vendor takes: of so many, and no larger than it reads."""
+    part, size = dict[str, Call](), 0
+    for key, call in calls.items():
+        weight = 2 * call.characters + 2000
+        if part and (len(part) >= most or size + weight > LARGEST):
+            yield part
+            part, size = {}, 0
+        part[key] = call
+        size += weight
+    yield part

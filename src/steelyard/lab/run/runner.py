@@ -14,8 +14,10 @@ from steelyard.lab.run.record import Record
 from steelyard.lab.run.sitting import Sitting
 from steelyard.lab.run.spending import paid
 from steelyard.providers.provider import traits_of
+from steelyard.store.batches import SETTLED
 from steelyard.store.replies import StoredReply
 from steelyard.trials.exchange import Call, Exchange
+from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
 
 
@@ -58,14 +60,19 @@ class Runner:
             lane = judge.provider if traits_of(judge.address).in_turn else f"judge {judge.name}"
             if not judge.baseline:
                 self.control.progress.begin(judge.name, len(agenda.trials), answered)
-            batched = self.control.limits.batch and traits_of(judge.address).batch
-            kind = BatchRun if batched else JudgeRun
+            kind = BatchRun if self._batched(judge) else JudgeRun
             lanes.setdefault(lane, []).append(kind(self.control, agenda, stored))
         async with asyncio.TaskGroup() as group:
             for runs in lanes.values():
                 group.create_task(_in_turn(runs))
         self.sitting.dollars = self.control.budget.spent
         return self.sitting
+
+    def _batched(self, judge: Judge) -> bool:
+        """Calls are to be handed in together, or were: what is paid for must not be asked for again."""
+        traits, stored = traits_of(judge.address), self.store.batches(judge.name)
+        waiting = not traits.free and any(row.state != SETTLED for row in stored)
+        return traits.batch and (self.control.limits.batch or waiting)
 
     def _stored(self, calls: Sequence[Call]) -> dict[str, StoredReply]:
         """What was answered before, of both kinds of calls."""

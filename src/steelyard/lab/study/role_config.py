@@ -10,14 +10,22 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from steelyard.errors import ConfigError, UsageError
+from steelyard.lab.study.editing import Editing
+from steelyard.lab.study.editing_config import EditingConfig
 from steelyard.lab.study.judge_address import as_mapping, place_of, typed
 from steelyard.lab.study.judge_config import ADDRESS, judge_traits, parse_judge
 from steelyard.lab.study.provider_keys import own_keys
-from steelyard.lab.study.role_prompts import author_protocols, embedder_protocols, validator_protocols
+from steelyard.lab.study.role_prompts import (
+    author_protocols,
+    editing_protocols,
+    embedder_protocols,
+    validator_protocols,
+)
 from steelyard.lab.study.roles import EXAMPLES, Roles
 from steelyard.providers.house_judges import EXAMPLE_SERVER
 from steelyard.providers.provider import connect
 from steelyard.tasks.scale import Binary, Pairwise
+from steelyard.trials.exchange import EDITING_ROLES, EDITOR, PLANNER, SUMMARIZER, VERIFIER
 from steelyard.trials.judge import Judge, Protocol
 from steelyard.validation import Expected, checked
 
@@ -73,10 +81,30 @@ class ValidatorConfig(RoleConfig):
     fallback: str | dict[str, Any] | None = None
 
 
+class StageConfig(RoleConfig):
+    """A planner or an editor."""
+
+    temperature: float | None = Field(default=0.7, ge=0)
+    max_tokens: int = Field(default=2048, gt=0, le=10**9)
+
+
+class SummarizerConfig(RoleConfig):
+    """A summarizer."""
+
+    max_tokens: int = Field(default=1024, gt=0, le=10**9)
+
+
+_STAGES: Mapping[str, type[RoleConfig]] = {
+    PLANNER: StageConfig,
+    EDITOR: StageConfig,
+    SUMMARIZER: SummarizerConfig,
+    VERIFIER: RoleConfig,
+}
+
 Config = TypeVar("Config", bound=ModelConfig)
 
 
-def parse_roles(author: Given, validator: Given | None) -> Roles:
+def parse_roles(author: Given, validator: Given | None, editing: EditingConfig | None = None) -> Roles:
     """The roles of a study file; what is wrong with them is said in one sentence."""
     if validator is None:
         raise ConfigError(
@@ -95,8 +123,39 @@ def parse_roles(author: Given, validator: Given | None) -> Roles:
         embedder=_embedder(written.embeddings),
         similarity=None if written.similarity == "off" else written.similarity,
         compared=written.similarity != "off",
+        editing=_editing(author, validator, editing or EditingConfig()),
         off_target=written.off_target,
     )
+
+
+def _editing(author: Given, validator: Given, given: EditingConfig) -> Editing:
+    """Who edits runs: the author's model, checked by the validator's, where nobody else is named."""
+    stages = {role: _stage(getattr(given, role), role) for role in EDITING_ROLES}
+    prompts = {role: str(body["prompt"]) for role, body in stages.items() if body.get("prompt") is not None}
+    protocols = editing_protocols(prompts)
+    models = {}
+    for role, kind in _STAGES.items():
+        base = (validator, ValidatorConfig) if role == VERIFIER else (author, AuthorConfig)
+        body = stages[role] if "model" in stages[role] else {**_inherited(*base), **stages[role]}
+        own = {key: value for key, value in body.items() if key != "prompt"}
+        _, models[role] = _role(kind, own, f"editing.{role}", protocols[role], role)
+    return Editing(
+        **models,
+        steps=given.steps,
+        summary_words=given.summary_words,
+        prompts=tuple(prompts.items()),
+        stated=bool(given.model_fields_set),
+    )
+
+
+def _stage(given: Given | None, role: str) -> dict[str, Any]:
+    return {} if given is None else as_mapping(given, f"editing.{role}")
+
+
+def _inherited(given: Given, kind: type[RoleConfig]) -> dict[str, Any]:
+    """A role's model as it is reached and sampled, without what only that role has."""
+    own = set(kind.model_fields) - set(RoleConfig.model_fields)
+    return {key: value for key, value in as_mapping(given, "").items() if key not in own}
 
 
 def _fallback(given: Given | None) -> Judge | None:

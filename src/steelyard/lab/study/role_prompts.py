@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 
 from steelyard.stimuli.authored.brief import GOALS, ORDINAL
-from steelyard.trials.builtin_prompts import POINTWISE_SYSTEM, POINTWISE_USER
+from steelyard.trials.builtin_prompts import (
+    POINTWISE_SYSTEM,
+    POINTWISE_USER,
+    TRANSCRIPT_SYSTEM,
+    TRANSCRIPT_USER,
+)
+from steelyard.trials.exchange import EDITING_ROLES, VERIFIER
 from steelyard.trials.judge import Protocol
 
 GRADE, MEANING, EXPANSION, BORDER = "grade", "meaning", "expansion", "border"
 """What a validator is asked: a score, whether two texts say the same, or the same with explanation, whether a
 score is open."""
+QUESTIONS = {VERIFIER: GRADE}
+"""Roles of editing whose question is called otherwise than they are."""
 EMBED = "embedding"
 """What an embedding model is asked."""
 
@@ -43,6 +52,15 @@ def validator_protocols() -> dict[str, Protocol]:
         EXPANSION: Protocol(prompt_file("expansion").rstrip("\n"), system),
         BORDER: Protocol(prompt_file("border").rstrip("\n"), system),
     }
+
+
+def editing_protocols(prompts: Mapping[str, str]) -> dict[str, dict[str, Protocol]]:
+    """Role to its one question, in the study's own words where it brings some; a verifier has a judge's."""
+    system = prompt_file("run_author").rstrip("\n")
+    asked = {role: Protocol(prompt_file(f"run_{role}").rstrip("\n"), system) for role in EDITING_ROLES[:-1]}
+    asked[VERIFIER] = Protocol(TRANSCRIPT_USER, TRANSCRIPT_SYSTEM)
+    own = {role: Protocol(text, None) for role, text in prompts.items()}
+    return {role: {QUESTIONS.get(role, role): own.get(role, asked[role])} for role in EDITING_ROLES}
 
 
 def embedder_protocols() -> dict[str, Protocol]:

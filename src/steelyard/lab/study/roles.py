@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from steelyard.identity import content_hash
+from steelyard.lab.study.editing import Editing
 from steelyard.providers.options import TRANSPORT_OPTIONS
 from steelyard.stimuli.authored.similarity import EMBEDDED_LIMIT, LOCAL_LIMIT
 from steelyard.trials.judge import Judge
@@ -39,6 +40,8 @@ class Roles:
     """Cosine above which a synthetic text is too close to another; None takes the usual limit."""
     compared: bool = True
     """False where synthetic texts may be as close as they like."""
+    editing: Editing | None = None
+    """Who edits runs of agents; None where nobody can be asked to."""
     off_target: str = "reject"
     """`keep` has a synthetic text that misses its score to the end kept at the score it got."""
 
@@ -52,13 +55,21 @@ class Roles:
     def models(self) -> tuple[Judge, ...]:
         """Everyone who may be called."""
         every = (self.author, self.validator, self.fallback, self.embedder)
-        return tuple(model for model in every if model is not None)
+        stated = self.editing is not None and self.editing.stated
+        editing = self.editing.models if self.editing is not None and stated else ()
+        return (*(model for model in every if model is not None), *editing)
 
     def cautions(self, judges: Iterable[Judge]) -> Iterator[str]:
         """What a reader of the figures should know of who wrote and who confirmed."""
         if self.validator.address == self.author.address:
             yield (
                 f"validator: {self.validator.address} confirms what it has written itself; "
+                "name another model to have it checked."
+            )
+        editing = self.editing
+        if editing is not None and editing.stated and editing.verifier.address == editing.editor.address:
+            yield (
+                f"verifier: {editing.verifier.address} confirms what it has edited itself; "
                 "name another model to have it checked."
             )
         for judge in judges:
@@ -85,7 +96,19 @@ class Roles:
         """Settings that leave the hash alone where they are the usual ones."""
         usual = {"exemplars": EXAMPLES, "compared": True, "off_target": "reject"}
         unusual = {name: getattr(self, name) for name in usual if getattr(self, name) != usual[name]}
-        return [unusual] if unusual else []
+        return [*([unusual] if unusual else []), *([self._edited_by] if self._edited_by else [])]
+
+    @property
+    def _edited_by(self) -> dict[str, object]:
+        """Who edits runs and how, the study's own prompts included; empty where the others decide it."""
+        editing = self.editing
+        if editing is None or not editing.stated:
+            return {}
+        return {
+            "models": [_identity(model) for model in editing.models],
+            "limits": [editing.steps, editing.summary_words],
+            "prompts": editing.prompts,
+        }
 
     def settings(self) -> dict[str, Any]:
         """Author and validator with every value in force, and the hash that tells them from others."""
@@ -103,7 +126,17 @@ class Roles:
             "author": author,
             "validator": {**_settings(self.validator), "fallback": fallback},
             "roles": self.hash,
+            **({"editing": self._editing_settings} if self._edited_by else {}),
         }
+
+    @property
+    def _editing_settings(self) -> dict[str, Any]:
+        assert self.editing is not None
+        own = dict(self.editing.prompts)
+        models = {
+            model.name: {**_settings(model), "prompt": own.get(model.name)} for model in self.editing.models
+        }
+        return {**models, "steps": self.editing.steps, "summary_words": self.editing.summary_words}
 
     def decoding(self, attempt: int) -> Decoding:
         """The author's sampling at one try: warmer each time, up to the cap, each with a seed of its own."""

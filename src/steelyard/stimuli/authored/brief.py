@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+from steelyard.identity import plain
 from steelyard.stimuli.original import perturbed
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary, Ordinal, Scale
 from steelyard.tasks.task import Task
+from steelyard.tasks.transcripts.transcript import Transcript
 
 LABEL_FLIP = "label_flip"
 PARAPHRASE = "semantic_paraphrase"
@@ -18,7 +21,16 @@ PADDED = "verbosity_padding"
 AMBIGUOUS = "answer_ambiguity"
 ORDINAL = "synthetic_ordinal"
 GOALS = (LABEL_FLIP, PARAPHRASE, LONG, SHORT, PADDED, AMBIGUOUS, ORDINAL)
-"""Everything an author can be asked for."""
+"""Every text that an author can be asked for."""
+
+RUN_FAIL = "agent_perturbation"
+RUN_PASS = "agent_positives"
+RUN_LEVEL = "agent_levels"
+RUN_GOALS = (RUN_FAIL, RUN_PASS, RUN_LEVEL)
+"""Every run of an agent that can be asked for: edited message by message, not written at once."""
+
+BY_LEVEL = (ORDINAL, RUN_LEVEL)
+"""Goals with a brief for each level of the scale, numbered by its place on the scale."""
 
 EDITS = {
     LABEL_FLIP: "rewritten so that the reference answer changes",
@@ -28,6 +40,9 @@ EDITS = {
     PADDED: "said at greater length, substance and reference answer kept",
     AMBIGUOUS: "rewritten to lie at the border of the rubric",
     ORDINAL: "written anew to earn a given score",
+    RUN_FAIL: "edited so that the run breaks the rubric",
+    RUN_PASS: "edited so that the run keeps the rubric",
+    RUN_LEVEL: "edited so that the run earns a given score",
 }
 """Goal to what was done to the parent, in words."""
 
@@ -43,7 +58,7 @@ class Brief:
     number: int
     """Tells the briefs of one probe and item apart."""
     goal: str
-    """One of `GOALS`."""
+    """One of `GOALS` or `RUN_GOALS`."""
     expected: str | None
     """Reference answer that the text must have; None where none can be given."""
 
@@ -52,12 +67,33 @@ class Brief:
         """Id of the stimulus that fulfils the brief."""
         return f"{self.item.id}/{self.probe}/{self.number}"
 
-    def fulfilled(self, text: str, task: Task, author: str, label: str | None = None) -> Stimulus:
-        """The stimulus made of a written text; `label` is its reference where the author's differs."""
-        edit = EDITS[self.goal]
+    @property
+    def edit(self) -> str:
+        """What is to be done to the item, in words."""
+        words = EDITS[self.goal]
+        return f"{words}: {self.expected}" if self.goal in BY_LEVEL else words
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """What a hash is taken of: the item as its own content has it."""
+        return {**plain(self), "item": self.item.content}
+
+    def fulfilled(
+        self,
+        text: str,
+        task: Task,
+        author: str,
+        label: str | None = None,
+        *,
+        edit: str | None = None,
+        transcript: Transcript | None = None,
+    ) -> Stimulus:
+        """The stimulus made of a written text; `label` is its reference where the author's differs.
+
+        `edit` says what was done, where that is more than the goal; `transcript` is the run behind the text.
+        """
         expected = label or self.expected
-        if self.goal == ORDINAL:
-            edit = f"{edit}: {self.expected}"
+        edit = edit or self.edit
         labelled = expected is not None
         return perturbed(
             self.item,
@@ -69,6 +105,7 @@ class Brief:
             label=expected,
             labelled=labelled,
             author=author,
+            transcript=transcript,
         )
 
 

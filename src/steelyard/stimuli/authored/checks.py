@@ -99,8 +99,8 @@ def _findings(goal: str, text: str, source: str, rubric: str) -> Iterable[Reject
     yield _copied(goal, text, source)
     if goal not in (LABEL_FLIP, ORDINAL):
         yield _declined(text, source)
-        yield _foreign(text, source)
-    yield _leaked(text, source, rubric)
+        yield foreign(text, source)
+    yield leaked(text, source, rubric)
     yield _sized(goal, text, source)
 
 
@@ -122,7 +122,7 @@ def _declined(text: str, source: str) -> Rejection | None:
     return None
 
 
-def _foreign(text: str, source: str) -> Rejection | None:
+def foreign(text: str, source: str) -> Rejection | None:
     """A text in another alphabet; languages that share one are the validator's to tell apart."""
     mine, theirs = _script(text), _script(source)
     if mine and theirs and mine != theirs:
@@ -137,7 +137,8 @@ def _script(text: str) -> str:
     return "Japanese or Chinese" if name in ("CJK", "HIRAGANA", "KATAKANA") else name.capitalize()
 
 
-def _leaked(text: str, source: str, rubric: str) -> Rejection | None:
+def leaked(text: str, source: str, rubric: str) -> Rejection | None:
+    """A text that speaks of the task or quotes the rubric, where the source does not."""
     for pattern in _TASK_TALK:
         match = pattern.search(text)
         if match and not pattern.search(source):

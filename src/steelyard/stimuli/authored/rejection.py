@@ -36,6 +36,14 @@ NOT_AT_BORDER = "not at the border"
 """The validator finds the rubric's answer plain."""
 NO_VERDICT = "no validator verdict"
 """Neither the validator nor its fallback gave a readable answer."""
+NO_PLAN = "no plan"
+"""The planner says that the run can not be edited so, or no step of its plan can be used."""
+UNREADABLE = "unreadable reply"
+"""A reply that should hold a plan, a message or a summary holds none that can be read."""
+OTHER_ROLE = "another role's words"
+"""The edited message holds what somebody else says in the run, or a message of somebody else."""
+WRONG_CALL = "wrong tool call"
+"""The edit names a call that the message does not have, or arguments that are none."""
 CALL_FAILED = "call failed"
 """A call can not succeed, however often it is tried: the prompt is too long, or the server refuses it."""
 
@@ -56,6 +64,10 @@ REASONS = (
     MEANING_CHANGED,
     NOT_AT_BORDER,
     NO_VERDICT,
+    NO_PLAN,
+    UNREADABLE,
+    OTHER_ROLE,
+    WRONG_CALL,
     CALL_FAILED,
 )
 """Every reason there is."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -17,12 +17,16 @@ from starlette.routing import Route
 
 from steelyard.errors import SteelyardError
 from steelyard.lab.review.bench import Bench, RefusedError, Verdict
+from steelyard.lab.review.lines import lines
 from steelyard.lab.review.outcome import DISPUTED
+from steelyard.lab.review.runs import TurnEdit
+from steelyard.lab.review.status import status_of
 from steelyard.store.review_log import StaleError
 from steelyard.web.faults import FAULTS
 from steelyard.web.pages import asset, page
-from steelyard.web.refusal import refused
+from steelyard.web.refusal import refusal, refused
 from steelyard.web.review.queue import REFUSED, Filters, Progress, Row, following, rows_of, seen_by
+from steelyard.web.review.turns import shown_turns
 
 REVIEWER = "steelyard-reviewer"
 """Cookie with the name that decisions carry."""
@@ -69,6 +73,8 @@ class ReviewPages:
         return Starlette(
             routes=[
                 Route("/", self.whole),
+                Route("/agreement", self.agreement),
+                Route("/decisions.jsonl", self.decisions),
                 Route("/queue", self.queue_part),
                 Route("/item", self.item_part),
                 Route("/events", self.events),
@@ -89,6 +95,22 @@ class ReviewPages:
         queue = self._queue(request)
         name = request.query_params.get("item") or following(queue.rows, None)
         return page(request, "review.html.j2", **self._content(queue), **self._item(queue, name))
+
+    def agreement(self, request: Request) -> Response:
+        """How far reviewers agree; nothing for a blind one, who would learn from it."""
+        if self.blind:
+            return refusal(403, "Other reviewers are hidden from this page: it was started with --blind.")
+        return page(
+            request, "review_agreement.html.j2", status=status_of(self.bench), sets=self.bench.log.sets()
+        )
+
+    def decisions(self, request: Request) -> Response:
+        """Every decision as a line of JSON."""
+        del request
+        if self.blind:
+            return refusal(403, "Other reviewers are hidden from this page: it was started with --blind.")
+        headers = {"content-disposition": 'attachment; filename="decisions.jsonl"'}
+        return Response("".join(lines(self.bench)), media_type="application/jsonl", headers=headers)
 
     def queue_part(self, request: Request) -> Response:
         """The queue alone, for a page that is open."""
@@ -138,6 +160,9 @@ class ReviewPages:
             "after": names[place + 1] if place is not None and place + 1 < len(names) else None,
             "among": len(names),
             "draft": log.draft(row.item.made.id, queue.reviewer),
+            "turns": shown_turns(
+                row.item.made, row.outcome.ruling, log.draft(row.item.made.id, queue.reviewer)
+            ),
             "task": self.bench.task,
             "asked": self.bench.asked_about(row.item.made.id),
             "history": history,
@@ -162,6 +187,7 @@ class ReviewPages:
             decision=str(body.get("decision")),
             text=_text(body, "text"),
             label=_text(body, "label"),
+            turns=_turns(body.get("turns")),
             reason=(_text(body, "reason") or "")[:2000],
             note=(_text(body, "note") or "")[:10000],
             final=body.get("final") is True,
@@ -196,6 +222,8 @@ class ReviewPages:
         if name not in self.bench.items():
             return refused(404, "there is no such stimulus: load the page again.")
         kept = {key: _text(body, key) or "" for key in ("text", "label", "reason", "note")}
+        turns = {place: asdict(edit) for place, edit in _turns(body.get("turns")).items()}
+        kept["turns"] = json.dumps(turns) if turns else ""
         self.bench.log.save_draft(name, self.reviewer(request), kept)
         return JSONResponse({"kept": True})
 
@@ -265,6 +293,21 @@ def _json(handler: Handler) -> Callable[[Request], Any]:
             return refused(500, str(error))
 
     return endpoint
+
+
+def _turns(given: Any) -> dict[int, TurnEdit]:
+    """What was typed at the messages of a run; what is no such thing is left out."""
+    if not isinstance(given, dict):
+        return {}
+    edits = {}
+    for place, typed in given.items():
+        if place.isdecimal() and isinstance(typed, dict):
+            arguments = typed.get("arguments")
+            told = arguments if isinstance(arguments, dict) else {}
+            edits[int(place)] = TurnEdit(
+                _text(typed, "text"), {str(name): str(value) for name, value in told.items()}
+            )
+    return edits
 
 
 def _text(body: dict[str, Any], key: str) -> str | None:

@@ -31,13 +31,31 @@ async function send(path, body) {
 
 function fields() {
   const label = byId("label");
+  const turns = typedTurns();
   return {
     item: pane().dataset.item,
-    text: byId("text").value,
+    text: turns === null ? byId("text").value : null,
+    turns,
     label: label ? label.value : null,
     reason: byId("reason").value,
     note: byId("note").value,
   };
+}
+
+// What was typed at the messages of a run, where it differs from the author's; null for a plain text.
+function typedTurns() {
+  const places = content.querySelectorAll(".turn");
+  if (!places.length) return null;
+  const turns = {};
+  for (const place of places) {
+    const words = place.querySelector(".turn-text"), typed = {};
+    if (words.value !== words.dataset.made) typed.text = words.value;
+    for (const call of place.querySelectorAll(".turn-call")) {
+      if (call.value !== call.dataset.made) typed.arguments = { ...typed.arguments, [call.dataset.call]: call.value };
+    }
+    if (Object.keys(typed).length) turns[place.dataset.place] = typed;
+  }
+  return turns;
 }
 
 // Pages
@@ -89,6 +107,7 @@ function settle() {
 
 function compare() {
   if (!pane()) return;
+  for (const turn of content.querySelectorAll(".turn")) compareTurn(turn);
   const against = content.querySelector('input[name="against"]:checked');
   const source = against && against.value === "original" ? byId("original") : byId("written");
   const place = byId("diff"), text = byId("text").value;
@@ -103,6 +122,13 @@ function compare() {
   byId("diff-told").textContent = gone || added
     ? `${gone} ${gone === 1 ? "word" : "words"} gone, ${added} new`
     : spaces ? "only white space differs" : "no difference";
+}
+
+function compareTurn(turn) {
+  const place = turn.querySelector(".turn-diff"), before = turn.querySelector(".turn-before").textContent;
+  const now = turn.querySelector(".turn-text").value;
+  place.hidden = before === now;
+  if (!place.hidden) draw(place, difference(before, now));
 }
 
 function changed() {
@@ -170,6 +196,12 @@ async function reject() {
   if ((await ask("reject-why")) === "go") await decide("rejected", { reason: byId("reject-reason").value });
 }
 
+function restore() {
+  byId("text").value = byId("written").textContent;
+  for (const field of content.querySelectorAll(".turn textarea")) field.value = field.dataset.made;
+  changed();
+}
+
 async function rename() {
   if ((await ask("name-ask")) !== "go") return;
   const answer = await send("/reviewer", { name: byId("name-given").value });
@@ -199,7 +231,7 @@ async function finish() {
 
 const ACTS = {
   a: () => decide("accepted"),
-  e: () => byId("text")?.focus(),
+  e: () => (content.querySelector(".turn.edited .turn-text") || content.querySelector(".turn.assistant .turn-text") || byId("text"))?.focus(),
   l: () => byId("label")?.focus(),
   n: () => byId("note")?.focus(),
   r: reject,
@@ -213,7 +245,7 @@ const ACTS = {
 
 document.addEventListener("keydown", (event) => {
   const field = event.target.closest("input, textarea, select, dialog");
-  if (event.target.id === "text" && event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+  if (event.target.matches("#text, .turn textarea") && event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
     event.preventDefault();
     decide("accepted");
   } else if (field && event.key === "Escape" && !field.closest("dialog")) {
@@ -241,7 +273,7 @@ document.addEventListener("click", (event) => {
   else if (button.id === "keys") ask("help");
   else if (button.id === "who") rename();
   else if (button.id === "finish") finish();
-  else if (button.id === "restore") { byId("text").value = byId("written").textContent; changed(); }
+  else if (button.id === "restore") restore();
   else if (button.classList.contains("settle")) {
     const { decision, text, label, reason } = button.dataset;
     decide(decision, { text, label: label || null, reason, final: true });
@@ -249,7 +281,7 @@ document.addEventListener("click", (event) => {
 });
 
 content.addEventListener("input", (event) => {
-  if (event.target.closest("#verdict") || event.target.id === "text") changed();
+  if (event.target.closest("#verdict") || event.target.id === "text" || event.target.closest(".turn")) changed();
   else compare();
 });
 queue.addEventListener("change", (event) => event.target.form?.requestSubmit());

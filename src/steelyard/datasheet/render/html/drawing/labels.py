@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from statistics import fmean
 
 LETTER, LINE = 8.0, 16.0
 """Width of a letter and height of a line, in pixels, at the figure's font size."""
@@ -96,20 +96,21 @@ def _candidates(x: float, y: float, text: str, radius: float) -> Iterator[tuple[
 
 
 def spread(heights: Sequence[float], *, gap: float = LINE, low: float, high: float) -> list[float]:
-    """Heights moved apart, so that lines of text written at them do not overlap; order is kept."""
+    """Heights moved apart, so that lines of text written at them do not overlap; order is kept.
+
+    All move as little as they can, in the sum of squares; where there is no room, the gaps are even.
+    """
     order = sorted(range(len(heights)), key=lambda n: (heights[n], n))
-    placed = [min(high, max(low, heights[n])) for n in order]
-    for _ in range(200):
-        again = False
-        for number, (upper, lower) in enumerate(pairwise(placed)):
-            if lower - upper < gap - 1e-6:
-                shift = (gap - (lower - upper)) / 2
-                placed[number] = max(low, upper - shift)
-                placed[number + 1] = min(high, lower + shift)
-                again = True
-        if not again:
-            break
+    gap = min(gap, (high - low) / max(1, len(heights) - 1))
+    # Less the gaps before it, a line may stand as high as the one before: neighbours that do not are pooled.
+    pools: list[list[float]] = []
+    for position, number in enumerate(order):
+        pools.append([heights[number] - position * gap])
+        while len(pools) > 1 and fmean(pools[-1]) < fmean(pools[-2]):
+            pools[-2:] = [[*pools[-2], *pools[-1]]]
+    top = high - (len(heights) - 1) * gap
+    level = [min(top, max(low, fmean(pool))) for pool in pools for _ in pool]
     result = list(heights)
     for position, number in enumerate(order):
-        result[number] = placed[position]
+        result[number] = level[position] + position * gap
     return result

@@ -1,0 +1,188 @@
+"""Runs of agents on the bench: messages and arguments edited as what they are, by hand, by page, by file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benches import Client, lines, serving, written_folder
+from browsers import chromium, complaints, opened
+from steelyard.lab.folder.authored_stimuli import AuthoredStimulus
+from steelyard.lab.folder.run_folder import RunFolder
+from steelyard.lab.review.bench import Bench, RefusedError, Verdict
+from steelyard.lab.review.runs import TurnEdit, before_edit, edited_run, with_run
+from steelyard.stimuli.expectation import Label
+from steelyard.stimuli.stimulus import Lineage, Stimulus
+from steelyard.tasks.transcripts.changes import changes
+from steelyard.tasks.transcripts.render import rendered
+from steelyard.tasks.transcripts.transcript import Block, ToolCall, Transcript, Turn
+from steelyard.web.review.app import ReviewPages
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+NAME = "booking-1/agent_edit/0"
+
+
+def turn(role: str, text: str, **more: object) -> Turn:
+    return Turn(role, (Block("text", text),), **more)  # type: ignore[arg-type]
+
+
+BEFORE = Transcript(
+    "booking-1",
+    (
+        turn("system", "You book tables. " * 60),
+        turn("user", "A table for two at eight."),
+        turn("assistant", "I look.", calls=(ToolCall("c1", "search", {"people": 2, "time": "20:00"}),)),
+        turn("tool", '{"free": true}', call="c1", function="search"),
+        turn("assistant", "It is free; shall I book it?"),
+    ),
+)
+AFTER = BEFORE.with_turns({4: turn("assistant", "It is taken.")})
+
+
+def agent_stimulus() -> Stimulus:
+    return Stimulus(
+        id=NAME,
+        probe="agent_edit",
+        kind="perturbed",
+        cluster="booking-1",
+        stratum="booking",
+        request=BEFORE.request,
+        texts=(rendered(AFTER),),
+        expectation=Label("0"),
+        lineage=Lineage("booking-1", "one message edited", "openai/editor"),
+        scale="binary",
+        transcript=AFTER,
+        changes=changes(BEFORE, AFTER),
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    return written_folder(tmp_path / "run", 0, texts=[AuthoredStimulus(agent_stimulus())])
+
+
+@pytest.fixture
+def bench(folder: RunFolder) -> Iterator[Bench]:
+    bench = Bench(folder.path)
+    yield bench
+    bench.close()
+
+
+WORDS = st.lists(st.sampled_from(["a", "b", "c", "d"]), min_size=1, max_size=6)
+
+
+@given(WORDS, WORDS)
+def test_changes_can_be_taken_back(old: list[str], new: list[str]) -> None:
+    before = Transcript("r", tuple(turn("assistant", word) for word in old))
+    after = replace(before, turns=tuple(turn("assistant", word) for word in new))
+    made = replace(agent_stimulus(), transcript=after, changes=changes(before, after))
+    assert before_edit(made) == before
+    assert with_run(made, before).changes == ()
+
+
+def test_a_message_and_arguments_are_edited_in_their_places() -> None:
+    edit = {4: TurnEdit("It is free."), 2: TurnEdit(None, {"c1": '{"people": 3}'}), 99: TurnEdit("nowhere")}
+    run = edited_run(AFTER, edit)
+    assert run.turns[4].text == "It is free."
+    assert run.turns[2].calls[0].arguments == {"people": 3}
+    assert run.turns[2].text == "I look."
+    assert [run.turns[n] for n in (0, 1, 3)] == [AFTER.turns[n] for n in (0, 1, 3)]
+
+
+def test_an_edited_run_is_a_version_with_its_rendering_and_its_changes(
+    bench: Bench, folder: RunFolder
+) -> None:
+    item = bench.items()[NAME]
+    edits = {4: TurnEdit("It may be taken."), 2: TurnEdit(None, {"c1": '{"people": 2, "time": "21:00"}'})}
+    bench.decide(item, "Ada", Verdict("edited", turns=edits), 0)
+    line = lines(folder)[NAME]
+    held = Stimulus.from_json(line)
+    assert held.lineage.review == "edited"
+    assert held.transcript is not None
+    assert held.texts == (rendered(held.transcript),)
+    assert "21:00" in held.texts[0]
+    assert [change.place for change in held.changes or ()] == [2, 4]
+    again = Bench(folder.path)  # the file is what the log says: nothing was changed by hand
+    assert len(again.log.decisions()) == 1
+    again.undo("Ada")
+    assert Stimulus.from_json(lines(folder)[NAME]).transcript == AFTER
+    again.close()
+
+
+@pytest.mark.parametrize("arguments", ["{", "[1]", '"x"', ""])
+def test_arguments_that_are_no_object_are_refused(bench: Bench, arguments: str) -> None:
+    with pytest.raises(RefusedError, match="arguments of search"):
+        bench.decide(
+            bench.items()[NAME], "Ada", Verdict("edited", turns={2: TurnEdit(None, {"c1": arguments})}), 0
+        )
+    assert bench.log.decisions() == []
+
+
+def test_a_run_that_nobody_changed_is_accepted_though_its_text_is_sent(bench: Bench) -> None:
+    item = bench.items()[NAME]
+    kept = bench.decide(item, "Ada", Verdict("accepted", text=item.made.texts[0]), 0)
+    assert kept.decision == "accepted"
+
+
+def test_the_rendering_alone_may_not_be_changed_in_the_file(bench: Bench, folder: RunFolder) -> None:
+    line = lines(folder)[NAME]
+    line["texts"], line["lineage"]["review"] = ["[001] something else"], "edited"
+    folder.stimuli.write_text(json.dumps(line) + "\n")
+    assert not bench.publish()  # told by `measure`; the page goes on with its log
+
+
+def test_the_page_takes_turns_and_gives_them_back(bench: Bench) -> None:
+    with serving(lambda _: ReviewPages(bench, "Ada").app()) as server:
+        client = Client.of(server)
+        page = client.get(f"/?item={NAME}").text
+        assert page.count('<details class="turn') == 5
+        assert page.count("edited</span>") == 1
+        body = {"item": NAME, "decision": "edited", "seen": 0, "turns": {"4": {"text": "It is not free."}}}
+        assert client.post("/draft", body).status == 200
+        assert "It is not free." in client.get(f"/?item={NAME}").text
+        assert client.post("/decide", {**body, "turns": {"2": {"arguments": {"c1": "{"}}}}).status == 422
+        for odd in ([], "x", {"x": {}}, {"4": []}, {"4": {"text": 3, "arguments": 4}}):
+            assert client.post("/draft", {**body, "turns": odd}).status == 200
+            assert client.get(f"/?item={NAME}").status == 200
+        assert client.post("/decide", body).body["kept"] == "edited"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.mark.browser
+def test_a_message_and_a_tool_call_are_edited_on_the_page(browser: Browser, folder: RunFolder) -> None:
+    bench = Bench(folder.path)
+    pages = ReviewPages(bench, "Ada")
+    with (
+        serving(lambda _: pages.app()) as server,
+        opened(browser, server.access.url(), bypass_csp=True) as page,
+    ):
+        page.locator(".turn").first.wait_for()
+        assert page.locator(".turn[open]").count() == 3  # the system's words and the tool's are folded
+        assert "taken" in page.locator('.turn[data-place="4"] .turn-diff ins').first.inner_text()
+        page.fill('.turn[data-place="4"] .turn-text', "It may be free.")
+        page.fill(".turn-call", '{"people": 4}')
+        page.locator("#saved", has_text="draft saved").wait_for()
+        page.reload()
+        assert page.input_value('.turn[data-place="4"] .turn-text') == "It may be free."
+        assert complaints(page) == []
+        page.click("#accept")
+        page.locator("#say", has_text="edited").wait_for()
+    held = Stimulus.from_json(lines(folder)[NAME])
+    assert held.transcript is not None
+    assert held.transcript.turns[4].text == "It may be free."
+    assert held.transcript.turns[2].calls[0].arguments == {"people": 4}
+    bench.close()

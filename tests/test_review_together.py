@@ -1,0 +1,180 @@
+"""Several reviewers: how far they agree, by hand; decisions as lines of JSON, out and in again."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benches import Client, lines, serving, written_folder
+from commands import Command
+from steelyard.errors import DataError
+from steelyard.lab.folder.run_folder import RunFolder
+from steelyard.lab.review.agreement import agreement
+from steelyard.lab.review.bench import Bench, Verdict
+from steelyard.lab.review.lines import lines as decision_lines
+from steelyard.lab.review.lines import take_in
+from steelyard.lab.review.status import status_of
+from steelyard.web.review.app import ReviewPages
+
+FLIP, SAME = "sky-0/label_flip/0", "sky-0/semantic_paraphrase/0"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    return written_folder(tmp_path / "run")
+
+
+@pytest.fixture
+def bench(folder: RunFolder) -> Iterator[Bench]:
+    bench = Bench(folder.path, reviewers=2)
+    yield bench
+    bench.close()
+
+
+def decide(bench: Bench, name: str, who: str, verdict: Verdict) -> None:
+    items = bench.items()
+    bench.decide(items[name], who, verdict, bench.outcomes(items)[name].newest)
+
+
+# Agreement
+
+TABLE = {("yes", "yes"): 20, ("yes", "no"): 5, ("no", "yes"): 10, ("no", "no"): 15}
+"""Two raters on fifty things: agreement .70, by chance .50, so κ is .40; of 100 ratings 55 are yes, so that
+α = 1 - (30/100) / (2 · 55 · 45 / (100 · 99)) = .40."""
+
+
+def test_agreement_of_two_by_hand() -> None:
+    pairs = [pair for pair, count in TABLE.items() for _ in range(count)]
+    found = agreement("label", {str(n): {"a": one, "b": other} for n, (one, other) in enumerate(pairs)})
+    assert found.shared == 50
+    assert found.alpha == pytest.approx(0.4)
+    (pair,) = found.pairs
+    assert (pair.both, pair.same) == (50, 35)
+    assert pair.kappa == pytest.approx(0.4)
+
+
+def test_agreement_of_three_leaves_out_what_one_alone_has_seen() -> None:
+    ratings = {
+        "1": {"a": "x", "b": "x", "c": "y"},
+        "2": {"a": "y", "b": "y"},
+        "3": {"a": "x"},
+        "4": {"b": "x", "c": "x"},
+    }
+    found = agreement("decision", ratings)
+    assert found.shared == 3
+    assert [(p.first, p.second, p.both, p.same) for p in found.pairs] == [
+        ("a", "b", 2, 2),
+        ("a", "c", 1, 0),
+        ("b", "c", 2, 1),
+    ]
+    # Seven ratings, four of them x. One unit of three disagrees in 4 of its 6 ordered pairs, weight 1/2.
+    assert found.alpha == pytest.approx(1 - (2 / 7) / (2 * 4 * 3 / (7 * 6)))
+
+
+@pytest.mark.parametrize("said", [{}, {"1": {"a": "x"}}, {"1": {"a": "x", "b": "x"}}])
+def test_agreement_that_is_undefined_is_none(said: dict[str, dict[str, str]]) -> None:
+    found = agreement("decision", said)
+    assert found.alpha is None
+    assert all(pair.kappa is None for pair in found.pairs)
+
+
+def test_the_status_and_the_page_tell_how_far_reviewers_agree(bench: Bench) -> None:
+    for name in (FLIP, SAME):
+        decide(bench, name, "Ada", Verdict("accepted"))
+    decide(bench, FLIP, "Grace", Verdict("rejected"))
+    decide(bench, SAME, "Grace", Verdict("accepted"))
+    status = status_of(bench)
+    assert (status.decided, status.waiting, status.counts["disputed"]) == (1, 5, 1)
+    assert status.agreement[0].pairs[0].same == 1
+    assert "Ada and Grace 1 of 2" in status.sentence
+    with serving(lambda _: ReviewPages(bench, "Ada").app()) as server:
+        client = Client.of(server)
+        assert "Ada, Grace" in client.get("/agreement").text
+        exported = client.get("/decisions.jsonl").text
+        assert len(exported.splitlines()) == 4
+    with serving(lambda _: ReviewPages(bench, "Ada", blind=True).app()) as server:
+        client = Client.of(server)
+        assert client.get("/agreement").status == 403
+        assert client.get("/decisions.jsonl").status == 403
+
+
+# Lines
+
+
+def test_decisions_go_out_and_come_into_another_folder(
+    bench: Bench, folder: RunFolder, tmp_path: Path
+) -> None:
+    decide(
+        bench,
+        SAME,
+        "Ada",
+        Verdict("edited", "Most say blue.\nSo do I.", "0", reason="why not", note="a note"),
+    )
+    decide(bench, SAME, "Grace", Verdict("accepted"))
+    decide(bench, FLIP, "Ada", Verdict("accepted"))
+    bench.undo("Ada")
+    path = tmp_path / "decisions.jsonl"
+    path.write_text("".join(decision_lines(bench)))
+    written = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [line.get("undone") for line in written] == [None, None, True]
+    other = Bench(written_folder(tmp_path / "other").path, reviewers=2)
+    assert take_in(other, path, "x").kept == 2
+    again = take_in(other, path, "x")
+    assert (again.kept, again.known) == (0, 2)
+    kept = other.log.decisions()
+    assert [(d.reviewer, d.decision, d.text, d.label) for d in kept] == [
+        ("Ada", "edited", "Most say blue.\nSo do I.", "0"),
+        ("Grace", "accepted", None, None),
+    ]
+    other.close()
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("nonsense", "line 2: not JSON"),
+        ("[1]", "line 2: expected an object"),
+        ('{"stimulus": "x", "decision": "accepted"}', "no stimulus 'x'"),
+        (f'{{"stimulus": "{FLIP}"}}', "expected a text under 'decision'"),
+        (f'{{"stimulus": "{FLIP}", "decision": "maybe"}}', "no decision 'maybe'"),
+        (f'{{"stimulus": "{FLIP}", "decision": "accepted", "colour": 1}}', "unknown key 'colour'"),
+        (f'{{"stimulus": "{FLIP}", "decision": "accepted", "text": 7}}', "expected a text under 'text'"),
+        (f'{{"stimulus": "{FLIP}", "decision": "accepted", "base": "sha256:0"}}', "another text"),
+        (f'{{"stimulus": "{SAME}", "decision": "edited", "label": "0"}}', "needs a reason"),
+    ],
+)
+def test_a_line_that_makes_no_sense_keeps_the_others_out(
+    bench: Bench, tmp_path: Path, line: str, told: str
+) -> None:
+    path = tmp_path / "in.jsonl"
+    path.write_text(f'{{"stimulus": "{SAME}", "decision": "accepted"}}\n{line}\n')
+    with pytest.raises(DataError, match=re.escape(told)):
+        take_in(bench, path, "Ada")
+    assert bench.log.decisions() == []
+
+
+def test_the_command_takes_in_writes_out_and_tells_the_status(
+    command: Command, folder: RunFolder, tmp_path: Path
+) -> None:
+    given = "".join(
+        json.dumps({"stimulus": name, "decision": "accepted"}) + "\n"
+        for name, line in lines(folder).items()
+        if line["lineage"]["review"] == "pending"
+    )
+    (tmp_path / "in.jsonl").write_text(given)
+    waiting = command("review", "run", "--status")
+    assert (waiting.code, waiting.out) == (1, "0 of 6 texts decided (6 pending).\n")
+    done = command("review", "run", "--import", "in.jsonl", "--reviewer", "Ada", "--export", "out.jsonl")
+    assert done.code == 0, done.err
+    assert "6 decisions taken in, 0 known already." in done.out
+    assert len((tmp_path / "out.jsonl").read_text().splitlines()) == 6
+    finished = command("review", "run", "--status", "--json")
+    assert finished.code == 0
+    assert json.loads(finished.out)["reviewers"] == {"Ada": 6}
+    assert {line["lineage"]["review"] for line in lines(folder).values()} == {None, "accepted"}
+    assert command("review", "run", "--json").code == 2
+    assert command("review", "nowhere", "--status").code == 2
