@@ -271,15 +271,6 @@ def test_the_printed_selftest_keeps_its_meaning_where_there_is_no_unicode() -> N
 # What is not built yet
 
 
-@pytest.mark.parametrize("name", ["export"])
-def test_a_later_command_says_so(steelyard, name: str) -> None:
-    done = steelyard(name, "run", "--policy", "p.yaml")
-    assert done.returncode == 2
-    assert done.stderr.startswith(f"steelyard: `{name}` is not built yet; ")
-    assert "available commands: measure, plan, generate, review" in done.stderr
-    assert_one_sentence(done.stderr)
-
-
 @pytest.mark.parametrize(("name", "told"), [("ray", "'ray' is not built yet"), ("moon", "expected 'local'")])
 def test_engines(steelyard, name: str, told: str) -> None:
     done = steelyard("measure", "-j", "planted/tie", "--engine", name)
