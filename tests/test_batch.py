@@ -63,6 +63,7 @@ def test_the_same_rows_as_one_by_one_at_half_the_price(model: str, command: Comm
     assert set(script.handed_in.values()) == {1}
     own = [r for r in online.rows if r["judge"] == model and "cost" not in r["metric"]]
     assert own == [r for r in batch.rows if r["judge"] == model and "cost" not in r["metric"]]
+    assert json.loads(online.out)["run"]["latency_ms"]["p50"] > 0
     once, half = (json.loads(done.out)["run"] for done in (online, batch))
     share = (8 + 0.5 * sum(script.handed_in.values())) / once["calls"]
     assert half["dollars"] == pytest.approx(once["dollars"] * share, rel=1e-3)
@@ -90,17 +91,19 @@ def test_calls_that_never_come_are_failures_with_their_reason(model: str, comman
     assert not json.loads(done.out)["run"].get("partial")
 
 
-def test_a_field_that_is_refused_is_learnt_from_the_results(command: Command, tmp_path: Path) -> None:
+def test_a_refused_field_is_learnt_and_the_key_is_nowhere(command: Command, tmp_path: Path) -> None:
     def reply(body: dict[str, Any]) -> Answer:
         if "temperature" in body:
-            return fails(400, "Unsupported value: 'temperature'", param="temperature")
-        return second_wins(body)
+            return fails(400, f"Unsupported value: 'temperature', {KEY}", param="temperature")
+        return says(json.dumps({"reason": KEY, "winner": "1"}))
 
     script = BatchServer(reply)
     with ScriptedServer(script) as server:
         done = command(*options("openai/gpt-4o", server, "run", *BATCH, "--no-pilot"))
     assert done.code == 0, done.err
     assert set(script.handed_in.values()) == {2}
+    for path in (path for path in tmp_path.rglob("*") if path.is_file()):
+        assert KEY.encode() not in path.read_bytes(), path
     assert {
         json.dumps(body["effective"]) for body in rows(tmp_path / "run").values() if body["effective"]
     } == {'{"temperature": null}'}
@@ -152,6 +155,33 @@ def test_a_vendor_that_stumbles_is_asked_again(model: str, command: Command) -> 
         done = command(*options(model, server, "run", *BATCH, "--no-pilot"))
     assert done.code == 0, done.err
     assert set(script.handed_in.values()) == {1}
+
+
+def test_a_broken_line_spoils_no_other(command: Command) -> None:
+    script = BatchServer()
+
+    def at(moment: str) -> Answer | None:
+        if moment == "results":
+            name = script.batches["batch0"]["output_file_id"]
+            script.files[name] = b"{broken\n[]\n" + script.files[name].replace(b'"custom_id"', b'"custom', 1)
+            script.at = lambda moment: None
+        return None
+
+    script.at = at
+    with ScriptedServer(script) as server:
+        done = command(*options("openai/gpt-4o", server, "run", *BATCH, "--no-pilot"))
+    assert done.code == 0, done.err
+    assert sorted(script.handed_in.values()) == [1] * 11 + [2]
+
+
+def test_a_vendors_answer_of_no_known_shape_is_told(command: Command) -> None:
+    script = BatchServer()
+    script.at = lambda moment: sends({"status": "failed", "errors": "none"}) if moment == "look" else None
+    with ScriptedServer(script) as server:
+        done = command(*options("openai/gpt-4o", server, "run", *BATCH, "--no-pilot"))
+    assert done.code == 1
+    assert "judge openai/gpt-4o: its batch broke (AttributeError" in done.err
+    assert "Traceback" not in done.err
 
 
 def test_a_budget_hands_in_no_more_than_it_allows(command: Command) -> None:
@@ -270,6 +300,8 @@ def test_files_for_vllm(command: Command, tmp_path: Path) -> None:
     answer_file(rest, lines[1::2])
     done = command(*call)
     assert done.code == 0, done.err
+    sheet = json.loads((tmp_path / "run" / "datasheet.json").read_text())
+    assert sheet["run"]["latency_ms"] == {"p50": None, "p95": None}
     assert {trial.removeprefix("sha256:") for trial in rows(tmp_path / "run")} >= {
         line["custom_id"] for line in lines
     }

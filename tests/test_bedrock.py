@@ -12,6 +12,7 @@ from yarl import URL
 from servers import Answer, Received, ScriptedServer, sends
 from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError, TransientError
 from steelyard.providers.chat_servers import SERVERS
+from steelyard.providers.dialect import Dialect
 from steelyard.providers.known_servers import KNOWN_SERVERS
 from steelyard.providers.provider import connect
 from steelyard.providers.quirks import quirks_of
@@ -229,6 +230,15 @@ def test_another_name_for_the_seed() -> None:
     (reply,) = ask(MISTRAL, ScriptedServer(script), shown(seed=3))
     assert isinstance(reply, Reply)
     assert reply.effective == {"seed": None}
+
+
+def test_fields_in_another_field() -> None:
+    judge = Judge("j", "openrouter", "x/y", PROTOCOLS, options={"effort": "low", "thinking_tokens": 99})
+    provider = SERVERS["openrouter"](judge)
+    body = provider.request(shown("text", max_tokens=9), Dialect())
+    assert body["reasoning"] == {"effort": "low", "max_tokens": 99}
+    assert body["max_tokens"] == 9 + 99
+    assert "room" not in sent_to(MISTRAL, shown(), thinking_tokens=99)
 
 
 @pytest.mark.parametrize(

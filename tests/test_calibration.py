@@ -11,7 +11,9 @@ from scipy.stats import t
 
 from clustered import beta_events, tallies
 from planted_pairs import PLANTED, STANDARD, covered, simulate, unprofiled, vector
+from scores import call
 from steelyard.lab.selftest import TOLERANCES
+from steelyard.metrics.findings import FLAGGED
 from steelyard.metrics.instrument.cluster_spread import allowance
 from steelyard.metrics.instrument.detection import detection, limit_of_detection
 from steelyard.metrics.instrument.likelihood import NAMES
@@ -25,13 +27,16 @@ from steelyard.metrics.instrument.resolution_ratio import (
     ratio_word,
 )
 from steelyard.metrics.pairs.columns import Pairs
+from steelyard.metrics.run.unchanged import unchanged_estimates
 from steelyard.metrics.stats.clusters import wilson_cluster, wilson_strict
 from steelyard.metrics.stats.intervals import wilson
 from steelyard.providers.planted_model import Parameters
+from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
 
 pytestmark = pytest.mark.calibrate
 
-RUNS, FEW = 300, 100
+RUNS, FEW, LEANS = 300, 100, 200
 JUDGES = {
     "selftest": PLANTED,
     "keen": replace(PLANTED, resolution=1.4, position_bias=-0.3, surface_sensitivity=0.5),
@@ -158,3 +163,28 @@ def test_rare_events_are_covered(
     assert hits["wilson_cluster"] >= 0.95
     quiet = next(run for run in runs if run.k == 0)
     assert wilson_cluster(quiet)[1] >= share
+
+
+@pytest.mark.parametrize("accuracy", [0.5, 0.8, 0.95])
+@pytest.mark.parametrize("items", [20, 60, 200])
+@pytest.mark.parametrize("passing", [0.5, 0.8])
+def test_random_errors_are_seldom_called_a_lean(accuracy: float, items: int, passing: float) -> None:
+    """A judge that errs at random is called lenient, strict or swayed by length in few sheets."""
+    generator = np.random.default_rng([items, int(100 * accuracy), int(10 * passing)])
+    flagged = 0
+    for _ in range(LEANS):
+        labels = (generator.random(items) < passing).astype(int)
+        right = generator.random(items) < accuracy
+        words = generator.integers(5, 60, items)
+        rows = [
+            _with_words(call(f"i{n:03d}", int(label if hit else 1 - label), int(label)), int(length))
+            for n, (label, hit, length) in enumerate(zip(labels, right, words, strict=True))
+        ]
+        figures = unchanged_estimates("j", Observations.of(rows), 7)
+        flagged += any(e.finding == FLAGGED for e in figures if e.metric in ("leniency", "length_gap"))
+    print(f"right in {accuracy}, {items} items, {passing} pass: {flagged / LEANS:.3f}")
+    assert flagged / LEANS <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / LEANS)
+
+
+def _with_words(row: Observation, length: int) -> Observation:
+    return replace(row, stimulus=replace(row.stimulus, texts=(" ".join(["word"] * length),)))

@@ -190,6 +190,20 @@ def test_the_reply() -> None:
     assert reply.latency_ms > 0
 
 
+@pytest.mark.parametrize(
+    ("text", "spoken"),
+    [
+        ('<think>maybe {"winner": "1"}</think>\n{"winner": "2"}', '\n{"winner": "2"}'),
+        ('\n<think></think>{"winner": "2"}', '{"winner": "2"}'),
+        # Thoughts that were cut are no answer, and quoted marks are no thoughts.
+        ('<think>maybe {"winner": "1"}', '<think>maybe {"winner": "1"}'),
+        ('{"reason": "says </think>", "winner": "2"}', '{"reason": "says </think>", "winner": "2"}'),
+    ],
+)
+def test_thoughts_left_in_the_text_are_no_part_of_the_answer(text: str, spoken: str) -> None:
+    assert reply_to(says(text)).text == spoken
+
+
 def test_reasoning_outside_the_completion_is_counted() -> None:
     details = {"reasoning_tokens": 30}
     usage = {

@@ -185,3 +185,10 @@ def test_what_came_from_the_cache_is_billed_as_such(
     assert done.code == 0, done.err
     run = json.loads(done.out)["run"]
     assert run["dollars"] == pytest.approx(calls * (100 * 2.5 + 300 * 1.25 + 10 * 10) * 1e-6, abs=1e-6)
+
+
+def test_a_plan_names_batches_and_thoughts(command: Command) -> None:
+    done = command("plan", "-j", "openai/gpt-5-mini", "-p", "vacuum")
+    said = " ".join(done.out.split())
+    assert "50% of it with --batch; thoughts come on top, up to 8,192 tokens a call." in said
+    assert "--batch" not in command("plan", "-j", "groq/llama-3.3-70b-versatile", "-p", "vacuum").out

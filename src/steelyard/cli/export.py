@@ -25,8 +25,6 @@ def export(folder: Path, as_inspect: bool, out: Path | None) -> None:
     With --inspect every probe becomes a log that `inspect view` opens: a sample for each text or run that may
     be judged, edited messages marked, what was done and what is expected in the metadata, a score for each
     verdict. Scores that Inspect adds come back with `steelyard import`.
-
-    Example: steelyard export steelyard-runs/mine --inspect
     """
     from steelyard.errors import ConfigError
     from steelyard.lab.inspect_logs.export import export_inspect

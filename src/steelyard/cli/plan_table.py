@@ -13,7 +13,7 @@ from rich.text import Text
 from steelyard.cli.say import plain, shown
 from steelyard.datasheet.words.visible import visible
 from steelyard.lab.run.planner import Plan, PlanRow
-from steelyard.lab.run.prices import price_of
+from steelyard.lab.run.prices import Price, price_of
 from steelyard.lab.study.study import Study
 from steelyard.providers.provider import traits_of
 from steelyard.trials.judge import Judge
@@ -86,10 +86,14 @@ def listed_prices(study: Study) -> dict[str, str]:
     own = (one for judge in study.judges if not judge.baseline for one in judge.asked)
     priced = {judge.name: (price_of(judge), _thoughts(judge)) for judge in own}
     return {
-        name: f"{price.listed}{thoughts}"
+        name: f"{price.listed}{_batch(price)}{thoughts}"
         for name, (price, thoughts) in priced.items()
         if price and (price.input or price.output)
     }
+
+
+def _batch(price: Price) -> str:
+    return f"; {price.batch:.0%} of it with --batch" if price.batch < 1 else ""
 
 
 def _thoughts(judge: Judge) -> str:

@@ -67,7 +67,7 @@ class AnthropicBatches:
     async def results(self, remote: str) -> AsyncIterator[Result]:
         """What came of each call; one that expired or was cancelled has no answer."""
         async for line in self._wire.lines(*PLACE, remote, "results"):
-            body = parsed_line(line, self._wire.where)
+            body = parsed_line(line)
             yield Result(str(body.get("custom_id")), _answer(body.get("result") or {}))
 
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from steelyard.errors import TransientError
 from steelyard.providers.dialect import Dialect
 from steelyard.providers.http_wire import Answer
 from steelyard.trials.presentation import Presentation
@@ -97,15 +96,13 @@ def call_id(key: str) -> str:
     return key.removeprefix("sha256:")
 
 
-def parsed_line(line: str, where: str) -> dict[str, Any]:
-    """One line of a file of results."""
+def parsed_line(line: str) -> dict[str, Any]:
+    """One line of a file of results; one that is broken is nobody's result, and spoils no other."""
     try:
         body = json.loads(line)
     except (ValueError, RecursionError):
         body = None
-    if not isinstance(body, dict):
-        raise TransientError("garbled_reply", f"{where}: a line of the results is no JSON object; try again.")
-    return body
+    return body if isinstance(body, dict) else {}
 
 
 def answered(status: Any, body: Any) -> Answer:

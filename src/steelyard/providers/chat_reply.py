@@ -15,6 +15,9 @@ from steelyard.trials.reply import Reply, Usage
 PROTOCOL = "chat-completions"
 """What its bodies are called in messages."""
 
+_OPENED, _CLOSED = "<think>", "</think>"
+"""Marks around thoughts, as open models write them."""
+
 _FINISH = {"length": "length", "max_tokens": "length", "content_filter": "filter", "refusal": "refusal"}
 
 
@@ -58,10 +61,16 @@ def _read(body: dict[str, Any], where: str) -> Reply:
     if choice.get("finish_reason") == "error":
         raise TransientError("server_error", f"{where}: the server broke off with an error; try again.")
     refusal = message.get("refusal")
-    text = _content(message.get("content"), where)
+    text = _spoken(_content(message.get("content"), where))
     if isinstance(refusal, str) and refusal:
         return _reply(text or refusal, "refusal", choice, body)
     return _reply(text, _FINISH.get(str(choice.get("finish_reason")), "stop"), choice, body)
+
+
+def _spoken(text: str) -> str:
+    """The answer after thoughts that a server leaves in the text; unfinished ones stay, and are no answer."""
+    thoughts, closed, answer = text.lstrip().partition(_CLOSED)
+    return answer if closed and thoughts.startswith(_OPENED) else text
 
 
 def _first(choices: list[Any]) -> Any:

@@ -11,6 +11,9 @@ from steelyard.trials.presentation import Presentation
 TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
 """Names of the token limit; reasoning models take the second."""
 
+ROOM = "room"
+"""Form of a field that is not sent by itself."""
+
 FIELDS = (
     Field("response_format", ("json_schema", "json_object", None), ("response_format", "json_schema")),
     Field("max_tokens", TOKEN_LIMITS, TOKEN_LIMITS),
@@ -18,9 +21,10 @@ FIELDS = (
     Field("seed", ("seed", None)),
     Field("logprobs", ("logprobs", None), ("logprobs", "top_logprobs", "log_probs")),
     Field("effort", ("reasoning_effort",), ("reasoning_effort",)),
-    Field("thinking_tokens", ("room",)),
+    Field("thinking_tokens", (ROOM,)),
 )
-"""What a call may ask for; a budget for thoughts is but room under the token limit."""
+"""What a call may ask for; a budget for thoughts is but room under the token limit, unless a server has a
+name for it. A name with a point is that of a field in another."""
 
 
 def request_body(
@@ -34,8 +38,9 @@ def request_body(
     for name, (form, value) in sent.items():
         if name == "response_format":
             body[name] = _response_format(form, value)
-        elif name != "thinking_tokens":
-            body[form] = value
+        elif form != ROOM:
+            place, _, inner = form.partition(".")
+            body[place] = {**body.get(place, {}), inner: value} if inner else value
     if "logprobs" in sent:
         body["top_logprobs"] = 20
     return body | dict(presentation.decoding.extra)

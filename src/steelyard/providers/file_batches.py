@@ -57,7 +57,7 @@ class FileBatches:
         with self._results(remote).open(encoding="utf-8", errors="replace") as lines:
             for line in lines:
                 if line.strip().endswith("}"):
-                    yield result_of(line, self._where)
+                    yield result_of(line)
 
     def _requests(self, name: str) -> Path:
         return self._folder / f"{name}.jsonl"

@@ -42,7 +42,13 @@ class KnownServer:
 
 
 KNOWN_SERVERS = (
-    KnownServer("openrouter", "OpenRouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+    KnownServer(
+        "openrouter",
+        "OpenRouter",
+        "https://openrouter.ai/api/v1",
+        "OPENROUTER_API_KEY",
+        spelled={"effort": "reasoning.effort", "thinking_tokens": "reasoning.max_tokens"},
+    ),
     KnownServer("together", "Together", "https://api.together.xyz/v1", "TOGETHER_API_KEY"),
     KnownServer("groq", "Groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
     KnownServer(

@@ -28,9 +28,9 @@ def request_lines(handed: Handed) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-def result_of(line: str, where: str) -> Result:
+def result_of(line: str) -> Result:
     """One line of results; a call that was not reached has no response."""
-    body = parsed_line(line, where)
+    body = parsed_line(line)
     response = body.get("response")
     if not isinstance(response, dict):
         return Result(str(body.get("custom_id")), None)
@@ -88,7 +88,7 @@ class OpenAIBatches:
         for file in (body.get("output_file_id"), body.get("error_file_id")):
             if isinstance(file, str) and file:
                 async for line in self._wire.lines("files", file, "content"):
-                    yield result_of(line, self._wire.where)
+                    yield result_of(line)
 
 
 def _number(value: Any) -> float:

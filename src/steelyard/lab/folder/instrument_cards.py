@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from steelyard.datasheet.exhibits.bounded import cut
 from steelyard.datasheet.instrument_card import InstrumentCard, PromptCard, Service
 from steelyard.lab.folder.evidence import reader_words
-from steelyard.lab.folder.run_facts import REFUSABLE, quantile
+from steelyard.lab.folder.run_facts import REFUSABLE, quantile, waiting_times
 from steelyard.lab.run.planner import Plan
 from steelyard.lab.run.prices import price_of
 from steelyard.lab.run.record import Record
@@ -110,7 +110,7 @@ def services(plan: Plan, record: Record) -> dict[str, dict[str, Any]]:
 
 
 def _service(replies: list[StoredReply], failed: Mapping[str, int], lost: Mapping[str, int]) -> Service:
-    latencies = sorted(stored.reply.latency_ms for stored in replies)
+    latencies = waiting_times(replies)
     served = Counter(stored.reply.served_model for stored in replies if stored.reply.served_model)
     refused = Counter(
         name

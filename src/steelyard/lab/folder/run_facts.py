@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
+from steelyard.datasheet.run_facts import Shortened
 from steelyard.lab.run.budget import cost
 from steelyard.lab.run.planner import Plan
 from steelyard.lab.run.prices import Price, price_of
@@ -25,7 +26,7 @@ def run_facts(plan: Plan, record: Record) -> dict[str, Any]:
     replies = record.replies(plan.calls)
     measured = [(t, replies[t.key]) for t in plan.calls if t.key in replies and not t.judge.baseline]
     times = sorted(stored.received for _, stored in measured)
-    latencies = sorted(stored.reply.latency_ms for _, stored in measured)
+    latencies = waiting_times(stored for _, stored in measured)
     prices = {one.name: price_of(one) for judge in plan.study.judges for one in judge.asked}
     coverage = record.coverage(plan.trials)
     return {
@@ -39,6 +40,7 @@ def run_facts(plan: Plan, record: Record) -> dict[str, Any]:
         "dollars": _dollars(measured, prices),
         **_uncounted(measured, prices),
         **_refused(measured),
+        **_shortened(plan),
         **_authoring_facts(record.authoring),
     }
 
@@ -75,13 +77,34 @@ def _refused(measured: Measured) -> dict[str, Any]:
     return {"refused": {judge: dict(fields) for judge, fields in refused.items()}} if refused else {}
 
 
+def _shortened(plan: Plan) -> dict[str, Any]:
+    """What was cut from runs of agents, by judge; nothing where every judge could read every run."""
+    limited = [call for call in plan.calls if call.judge.context and call.stimulus.transcript is not None]
+    found = {}
+    for judge in dict.fromkeys(call.judge.name for call in limited):
+        mine = [call.shortened for call in limited if call.judge.name == judge]
+        cut = [made for made in mine if made is not None]
+        if cut:
+            characters, messages = sum(made.cut for made in cut), sum(made.messages for made in cut)
+            found[judge] = asdict(Shortened(len(cut), len(mine), characters, messages))
+    return {"shortened": found} if found else {}
+
+
 def _authoring_facts(cost: AuthoringCost) -> dict[str, Any]:
     """What writing and confirming stimuli took; nothing where nothing was written."""
-    return {"authoring": {**asdict(cost), "dollars": round(cost.dollars, 6)}} if cost.calls else {}
+    if not cost.calls:
+        return {}
+    counts = {name: number for name, number in asdict(cost).items() if name != "priced"}
+    return {"authoring": {**counts, "dollars": round(cost.dollars, 6) if cost.priced else None}}
 
 
 def _clock(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def waiting_times(replies: Iterable[StoredReply]) -> list[float]:
+    """Milliseconds that calls took, sorted; how long one took in a batch nobody knows."""
+    return sorted(stored.reply.latency_ms for stored in replies if not stored.reply.usage.batched)
 
 
 def quantile(ordered: list[float], share: float) -> float | None:

@@ -81,6 +81,11 @@ class BatchSitting:
                 await job
             except SteelyardError as error:
                 self._run.leave(UnreachableError(str(error)) if isinstance(error, CallError) else error)
+            except Exception as error:  # a vendor's answer of no known shape, or a provider of a plug-in
+                where = f"judge {self._run.judge.name}"
+                self._run.leave(
+                    UnreachableError(f"{where}: its batch broke ({type(error).__name__}: {error})")
+                )
 
         await asyncio.gather(*map(guarded, jobs))
 

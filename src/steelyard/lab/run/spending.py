@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from steelyard.errors import UsageError
 from steelyard.lab.run.budget import cost, spent
 from steelyard.lab.run.prices import Price, price_at, price_of
 from steelyard.store.authoring import StoredExchange
@@ -21,18 +22,22 @@ class AuthoringCost:
     input_tokens: int
     output_tokens: int
     dollars: float
-    """0 where no price is known."""
+    """Of those whose price is known."""
+    priced: bool = True
+    """False where the price of some is not known."""
 
 
 def authoring_cost(store: RunStore) -> AuthoringCost:
     """All exchanges of a run file together."""
     kept = store.exchanges().values()
-    dollars = sum(spent(_price(e), e.reply, e.prompt_characters) for e in kept)
+    prices = [_price(e) for e in kept]
+    dollars = sum(spent(price, e.reply, e.prompt_characters) for price, e in zip(prices, kept, strict=True))
     return AuthoringCost(
         len(kept),
         sum(e.reply.usage.input_tokens for e in kept),
         sum(e.reply.usage.output_tokens for e in kept),
         dollars,
+        None not in prices,
     )
 
 
@@ -45,4 +50,7 @@ def paid(calls: Iterable[Call], replies: Mapping[str, StoredReply]) -> float:
 
 def _price(exchange: StoredExchange) -> Price | None:
     provider, _, model = exchange.model.partition("/")
-    return price_at(provider, model, exchange.prices)
+    try:
+        return price_at(provider, model, exchange.prices)
+    except UsageError:  # a plug-in that brought the author may be gone
+        return None
