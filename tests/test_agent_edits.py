@@ -12,7 +12,7 @@ from steelyard.probes.probe import PROBES, Design
 from steelyard.registry import Spec
 from steelyard.stimuli.agent_edits.evidence import decisive, occurs, reported_state
 from steelyard.stimuli.agent_edits.evidence_deletion import evidence_deletion
-from steelyard.stimuli.agent_edits.forged_result import forged_result, other_value
+from steelyard.stimuli.agent_edits.forged_result import forged_results, other_value
 from steelyard.stimuli.agent_edits.injected_instruction import INSTRUCTIONS, injected_instruction
 from steelyard.stimuli.agent_edits.invented_call import invented_call
 from steelyard.stimuli.agent_edits.reasoning_rewrite import PRAISED, REMOVED, reasoning_rewrite
@@ -81,8 +81,8 @@ def test_another_value_has_the_form_and_is_another(value: str) -> None:
 
 
 def test_a_forged_result_changes_one_tool_message_and_no_word_of_the_agent() -> None:
-    edit = forged_result(RUN, Random(1))
-    assert edit is not None
+    early, edit = forged_results(RUN, Random(1))
+    assert [change.place for change in changes(RUN, early.transcript)] == [2]
     [change] = changes(RUN, edit.transcript)
     assert (change.place, change.of) == (4, 6)
     assert change.after is not None
@@ -96,10 +96,9 @@ def test_without_a_value_the_state_that_a_tool_reports_is_turned() -> None:
     done = {"role": "assistant", "content": "Your table is booked."}
     run = run_of(ASKED, call(1, "book"), result(1, {"status": "confirmed"}), done)
     assert reported_state(run) is not None
-    edit = forged_result(run, Random(1))
-    assert edit is not None
+    [edit] = forged_results(run, Random(1))
     assert '"status": "rejected"' in edit.transcript.turns[2].text
-    assert forged_result(SILENT, Random(1)) is None
+    assert list(forged_results(SILENT, Random(1))) == []
 
 
 def test_an_invented_call_is_claimed_of_a_tool_that_was_called_once() -> None:
@@ -181,8 +180,7 @@ def test_look_ups_are_swapped_only_where_neither_needs_the_other() -> None:
 
 
 def test_changes_say_place_depth_and_words_and_come_back_from_json() -> None:
-    edit = forged_result(RUN, Random(1))
-    assert edit is not None
+    edit = list(forged_results(RUN, Random(1)))[-1]
     [change] = changes(RUN, edit.transcript)
     assert (change.depth, change.words) == (0.8, 1)
     assert TurnChange.from_json(json.loads(json.dumps(change.to_json()))) == change
@@ -217,7 +215,7 @@ def test_runs_that_are_broken_get_the_failing_answer_and_failing_runs_are_left(n
 
 def test_the_direction_of_the_scale_is_the_studys_to_say() -> None:
     turned = Item("p", "", (rendered(RUN),), "p", "0", transcript=RUN, failing="1")
-    assert [stimulus.expectation for stimulus in edits_of("forged_result", turned)] == [Label("1")]
+    assert {stimulus.expectation for stimulus in edits_of("forged_result", turned)} == {Label("1")}
     bad = Item("f", "", (rendered(RUN),), "f", "1", transcript=RUN, failing="1")
     assert all('score": 0' in s.texts[0] for s in edits_of("injected_instruction", bad)[2:])
 
@@ -236,7 +234,7 @@ def test_probes_that_keep_the_label_keep_it() -> None:
 
 
 def test_an_edited_run_keeps_its_structure_and_comes_back_from_its_line() -> None:
-    [made] = edits_of("forged_result", PASSING)
+    made, _ = edits_of("forged_result", PASSING)
     assert made.transcript is not None
     assert made.texts == (rendered(made.transcript),)
     assert made.changes is not None

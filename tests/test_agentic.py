@@ -10,6 +10,7 @@ import pytest
 
 from agent_runs import stock_messages
 from commands import Command
+from servers import Answer, Received, ScriptedServer, says
 from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.trials.builtin_prompts import TRANSCRIPT_USER, parse_response
 from steelyard.trials.prompt import PromptTemplate
@@ -173,3 +174,45 @@ def test_the_prompt_of_runs_can_be_taken_apart_again_whatever_they_hold() -> Non
     values = {"instruction": "i", "rubric": "r", "request": "q =====", "transcript": run, "low": 0, "high": 1}
     found = parse_response(PromptTemplate(TRANSCRIPT_USER).render(values))
     assert (found.request, found.response, found.low, found.high) == ("q =====", run, 0, 1)
+
+
+def test_a_judge_reads_as_much_as_fits_and_the_cuts_are_on_the_sheet(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = []
+    for number, size in enumerate((10, 4000, 10)):
+        messages = stock_messages(number)
+        messages[2]["content"] += " " + "x" * size
+        rows.append({"name": f"r{number}", "messages": messages, "violated": 0})
+    Path("runs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    Path("rubric.md").write_text("Score 0 when the last words hold.", "utf-8")
+    Path("short.md").write_text("{{ rubric }} {{ transcript }}", "utf-8")
+    shown: set[str] = set()
+
+    def answer(request: Received) -> Answer:
+        shown.add(request.user)
+        return says('{"score": 0}')
+
+    with ScriptedServer(answer) as server:
+        common = f"base_url={server.url}&prompt=short.md"
+        done = command(
+            *("measure", "--data", "runs.jsonl", "--columns", "messages=messages,label=violated,id=name"),
+            *("--scale", "binary", "--rubric", "rubric.md", "-p", "stochastic_stability", "--failing", "1"),
+            *("-j", f"openai/near?{common}&context=700&max_tokens=64", "--out", "run", "--attempts", "1"),
+            *("-j", f"openai/none?{common}&context=256&max_tokens=200"),
+        )
+    assert done.code == 1
+    assert "judge openai/none: " in done.err
+    assert "context_overflow 15" in done.err
+    assert len(shown) == 3  # nothing of a run that does not fit was sent
+    [cut] = [text for text in shown if "characters cut …]" in text]
+    assert "(This transcript is shortened: " in cut
+    assert cut.endswith("There are 4001 left.")
+    assert len(cut) <= (700 - 64) * 3
+    sheet = json.loads(Path("run/datasheet.json").read_text())
+    assert {name: (told["calls"], told["of"]) for name, told in sheet["run"]["shortened"].items()} == {
+        "openai/near": (5, 15)
+    }
+    assert "runs were shortened to fit its context in 5 of 15 calls" in Path("run/datasheet.md").read_text()
+    assert "runs were shortened to fit its context" in done.err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,9 @@ from steelyard.tasks.data_config import DataConfig
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary
 from steelyard.tasks.transcripts.chat import turns_of
-from steelyard.tasks.transcripts.preprocess import PREPROCESSORS, Preparation, clipped
-from steelyard.tasks.transcripts.render import rendered
+from steelyard.tasks.transcripts.fit import Fitted, fitted
+from steelyard.tasks.transcripts.preprocess import PREPROCESSORS, Preparation
+from steelyard.tasks.transcripts.render import clipped, rendered
 from steelyard.tasks.transcripts.transcript import Block, RunScore, ScoreEntry, ToolCall, Transcript, Turn
 
 CHAT: list[dict[str, Any]] = [
@@ -257,3 +259,62 @@ def test_data_of_transcripts_that_can_not_be_read_say_where(tmp_path: Path) -> N
         load({"m": CHAT, "r": "x"}, columns={"messages": "m", "response": "r"})
     with pytest.raises(ConfigError, match="preprocess: found beside data without transcripts"):
         load({"m": "x"}, columns={"response": "m"}, preprocess=["drop_system"])
+
+
+def long_run(results: int, size: int) -> Transcript:
+    """A run whose tools return much."""
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "Read them all."}]
+    for n in range(results):
+        call = {"id": f"c{n}", "function": "read", "arguments": {"n": n}}
+        messages.append({"role": "assistant", "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": f"c{n}", "content": f"{n}" * size})
+    return run_of([*messages, {"role": "assistant", "content": "All read."}])
+
+
+def test_a_run_that_fits_is_shown_whole() -> None:
+    run = long_run(3, 50)
+    assert fitted(run, len(rendered(run))) == Fitted(rendered(run))
+
+
+@pytest.mark.parametrize("share", [0.9, 0.6, 0.4])
+def test_long_results_are_shortened_first_and_every_cut_is_stated(share: float) -> None:
+    run = long_run(4, 3000)
+    room = int(len(rendered(run)) * share)
+    made = fitted(run, room)
+    assert made is not None
+    assert len(made.text) <= room
+    assert made.text.startswith("(This transcript is shortened: ")
+    assert f"{made.cut:,} characters are cut" in made.text
+    assert (made.text.count("characters cut …]"), made.messages) == (4, 0)
+    assert "All read." in made.text
+    assert len(made.text) > room * 0.9  # no more is cut than has to be
+
+
+def test_where_that_does_not_do_messages_are_left_out_of_the_middle() -> None:
+    run = long_run(30, 400)
+    made = fitted(run, 3000)
+    assert made is not None
+    assert len(made.text) <= 3000
+    [(first, last)] = re.findall(r"\[… messages (\d+) to (\d+) cut …\]", made.text)
+    assert int(last) - int(first) + 1 == made.messages
+    assert made.text.startswith("(This transcript is shortened")
+    assert f"{made.messages} whole messages among them" in made.text
+    assert "[001] USER" in made.text
+    assert made.text.endswith("[062] ASSISTANT\nAll read.")
+
+
+def test_a_run_whose_ends_do_not_fit_has_no_rendering() -> None:
+    assert fitted(long_run(30, 400), 220) is None
+    assert fitted(run_of([{"role": "assistant", "content": "x" * 5000}]), 250) is None
+
+
+@given(st.integers(1, 20), st.integers(1, 900), st.integers(300, 9000))
+def test_what_is_shown_always_fits_and_says_what_is_missing(results: int, size: int, room: int) -> None:
+    run = long_run(results, size)
+    made = fitted(run, room)
+    if made is None:
+        assert room < 1500
+        return
+    assert len(made.text) <= room
+    assert (made.cut == 0) == (made.text == rendered(run))
+    assert made.text.rstrip().endswith("All read.")

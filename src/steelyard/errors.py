@@ -25,6 +25,7 @@ A message is one sentence that says where, what was found, what was expected and
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 
 class SteelyardError(Exception):
@@ -95,6 +96,10 @@ class CallError(SteelyardError):
         self.status = status
         """HTTP status, where there was one."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As it is, when it travels from one process to another."""
+        return _rebuilt, (type(self), str(self), dict(self.__dict__))
+
 
 class TransientError(CallError):
     """Worth another try."""
@@ -109,6 +114,12 @@ class TransientError(CallError):
 
 class PermanentError(CallError):
     """Another try of the same call would end the same way."""
+
+
+def _rebuilt(kind: type[CallError], message: str, state: dict[str, Any]) -> CallError:
+    error = kind.__new__(kind, message)
+    error.__dict__.update(state)
+    return error
 
 
 def exit_code(errors: Iterable[SteelyardError]) -> int:

@@ -60,10 +60,9 @@ def amount(*, zero: bool) -> Callable[[str | float], float]:
 
 def engine(value: str) -> str:
     """A type of options: where calls are made."""
-    if value == "ray":
-        raise click.BadParameter("'ray' is not built yet; use 'local'.")
-    if value != "local":
-        raise click.BadParameter(f"found {value!r}, expected 'local'.")
+    kind, _, address = value.partition(":")
+    if kind not in ("local", "ray") or (kind == "local" and address):
+        raise click.BadParameter(f"found {value!r}, expected 'local', 'ray' or 'ray:ADDRESS'.")
     return value
 
 
@@ -128,7 +127,7 @@ STUDY_OPTIONS: tuple[Decorator, ...] = (
         type=engine,
         default="local",
         metavar="NAME",
-        help="Where calls are made: local is the one engine.",
+        help="Where calls are made: local, or ray[:ADDRESS] for the workers of a cluster.",
     ),
 )
 

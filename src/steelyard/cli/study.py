@@ -64,4 +64,5 @@ def limits_of(options: dict[str, Any]) -> RunLimits:
         call_timeout=options["timeout"],
         pilot=not options["no_pilot"],
         budget=options["budget"],
+        engine=options["engine"],
     )

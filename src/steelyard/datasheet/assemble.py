@@ -25,6 +25,9 @@ from steelyard.metrics.panel.over_judges import PANEL
 from steelyard.metrics.panel.panel import panel_estimates
 from steelyard.metrics.remedies.cured import Cured, cured_judges
 from steelyard.metrics.remedies.juries import jury_remedies
+from steelyard.metrics.run.agent_runs import METRICS as AGENTS
+from steelyard.metrics.run.agent_runs import PROBE as RUNS
+from steelyard.metrics.run.agent_runs import run_estimates
 from steelyard.metrics.run.cost import Dollars
 from steelyard.metrics.run.edit_family import TESTED as EDITS
 from steelyard.metrics.run.edit_family import read_together
@@ -88,6 +91,7 @@ def assemble(
         estimates += bench.volatility(estimates, form)
         estimates += bench.losses()
         whole += bench.unchanged()
+        whole += bench.runs()
         whole += [] if judge.baseline else [*bench.gains(baselines, form), *bench.strata()]
         matrices += [] if judge.baseline else bench.confusion()
         if asked:
@@ -178,6 +182,11 @@ class _Bench:
         """Single texts as they are, over all probes."""
         make = partial(unchanged_estimates, self.judge, self.observations, self.seed)
         return self.faults.estimates(self._heading(ORIGINAL), "unchanged items", UNCHANGED, make)
+
+    def runs(self) -> list[Estimate]:
+        """Runs of agents, as they are and edited."""
+        make = partial(run_estimates, self.judge, self.observations, self.seed)
+        return self.faults.estimates(self._heading(RUNS), "runs of agents", AGENTS, make)
 
     def strata(self) -> list[Estimate]:
         """Items as they are and natural pairs, by stratum."""

@@ -149,6 +149,21 @@ class Datasheet:
         fields_left = ", ".join(f"{name} in {counted(number, 'call')}" for name, number in fields.items())
         return f"the server would not take {fields_left}, which were made without it"
 
+    def caveats(self, judge: str) -> list[str]:
+        """What a reader must know of how a judge was asked, in sentences."""
+        return [told for told in (self.refused(judge), self.shortened(judge)) if told]
+
+    def shortened(self, judge: str) -> str | None:
+        """What a judge did not get to read of runs longer than its context; None where it read all."""
+        cut = self.facts.shortened.get(judge)
+        if cut is None:
+            return None
+        left_out = f" and {counted(cut.messages, 'whole message')}" if cut.messages else ""
+        return (
+            f"runs were shortened to fit its context in {cut.calls:,} of {counted(cut.of, 'call')}: "
+            f"{cut.characters:,} characters{left_out} were cut, each cut marked in the prompt"
+        )
+
     @property
     def reference_told(self) -> str:
         """What accuracy is held against, where that is a judge; empty where it is not."""

@@ -24,6 +24,20 @@ class Asked:
 
 
 @dataclass(frozen=True)
+class Shortened:
+    """What one judge did not get to read."""
+
+    calls: int
+    """Calls on a run of which something was cut."""
+    of: int
+    """Calls on runs of agents."""
+    characters: int
+    """Characters cut in all."""
+    messages: int
+    """Whole messages left out in all."""
+
+
+@dataclass(frozen=True)
 class RunFacts:
     """What reports say of the run itself; by default every call was asked, as it was meant."""
 
@@ -39,3 +53,5 @@ class RunFacts:
     """Judge to its calls whose tokens no server counted, so that their dollars are estimated."""
     refused: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """Judge to the sampling fields that its server would not take, with the calls made without."""
+    shortened: Mapping[str, Shortened] = field(default_factory=dict)
+    """Judge to what was cut from runs of agents to fit what it can read."""

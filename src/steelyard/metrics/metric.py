@@ -155,7 +155,7 @@ def step(value: float) -> int | float:
     return int(value) if float(value).is_integer() else float(value)
 
 
-_PARTS = ("slot", "base_level", "stratum")
+_PARTS = ("slot", "base_level", "stratum", "edit", "place", "size")
 
 
 def undeclared(name: str) -> Metric:

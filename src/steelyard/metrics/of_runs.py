@@ -11,6 +11,7 @@ from steelyard.metrics.panel.jury_estimates import METRICS as OF_JURIES
 from steelyard.metrics.panel.jury_shares import METRICS as OF_JURY_ERRORS
 from steelyard.metrics.panel.over_judges import METRICS as OVER_JUDGES
 from steelyard.metrics.remedies.cost import COST_PER_VERDICT
+from steelyard.metrics.run.agent_runs import METRICS as OF_AGENTS
 from steelyard.metrics.run.cost import METRICS as OF_COST
 from steelyard.metrics.run.losses import METRICS as OF_LOSSES
 from steelyard.metrics.run.run_cost import METRICS as OF_RUN_COST
@@ -20,7 +21,7 @@ from steelyard.metrics.run.volatility import METRICS as OF_VOLATILITY
 
 OF_RUNS: tuple[Metric, ...] = (
     *(*INSTRUMENT, RESOLUTION_RATIO),
-    *(*OF_UNCHANGED, *OF_GAINS, *OF_STRATA),
+    *(*OF_UNCHANGED, *OF_GAINS, *OF_STRATA, *OF_AGENTS),
     *(*OF_LOSSES, *OF_COST, *OF_RUN_COST, COST_PER_VERDICT, *OF_VOLATILITY),
     *(*OVER_JUDGES, *OF_JURIES, *OF_JURY_ERRORS, ERROR_CORRELATION),
 )

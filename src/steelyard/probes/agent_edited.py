@@ -9,6 +9,8 @@ from random import Random
 
 from steelyard.errors import ConfigError
 from steelyard.identity import rng_for
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
 from steelyard.probes.edited import Edited
 from steelyard.probes.probe import Design
 from steelyard.probes.sample import GivenSample
@@ -18,6 +20,7 @@ from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.item import Item
 from steelyard.tasks.transcripts.render import rendered
 from steelyard.tasks.transcripts.transcript import Transcript
+from steelyard.verdicts.observations import Observations
 
 FAIL, NOTHING = EXPECTED = ("fail", "none")
 """What a sound judge says of a run that an edit breaks: that it fails, or nothing that is known."""
@@ -93,3 +96,14 @@ class RunBreaking(AgentEdited):
         """The edits of a run that does not fail already."""
         if item.label is None or item.label != item.failing:
             yield from super().edits(item, design)
+
+    def estimates(self, judge: str, observations: Observations, seed: int) -> list[Estimate]:
+        """The same figures; that a verdict moves is what such an edit is for, so no word blames it."""
+        return [
+            replace(e, finding=None, p=None) if e.metric in _MOVED else e
+            for e in super().estimates(judge, observations, seed)
+        ]
+
+
+_MOVED = (INVARIANCE.id, EXCESS_FLIP.id)
+"""Metrics by which an edit is found to move verdicts."""

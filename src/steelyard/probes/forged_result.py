@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from random import Random
 
 from steelyard.probes.agent_edited import RunBreaking
-from steelyard.stimuli.agent_edits.forged_result import forged_result
+from steelyard.stimuli.agent_edits.forged_result import forged_results
 from steelyard.stimuli.agent_edits.run_edit import RunEdit
 from steelyard.tasks.item import Item
 from steelyard.tasks.transcripts.transcript import Transcript
@@ -21,6 +21,6 @@ class ForgedResult(RunBreaking):
     edit = "a tool's result contradicts the agent's last words"
 
     def runs(self, item: Item, transcript: Transcript, rng: Random) -> Iterator[tuple[int, RunEdit | None]]:
-        """One edit of a run."""
+        """One edit for each of at most three results, from the first to the last."""
         del item
-        yield 0, forged_result(transcript, rng)
+        yield from enumerate(forged_results(transcript, rng))

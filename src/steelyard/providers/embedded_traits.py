@@ -83,6 +83,9 @@ def _weights() -> Iterator[Check]:
         yield Check(subject, "ok", str(state.path))
 
 
+CONTEXT = 1536
+"""Tokens of a run of an agent that it is given: it could read more, and would take minutes for each."""
+
 _ANY = Traits(
     free=True,
     in_turn=True,
@@ -98,6 +101,7 @@ EMBEDDED = replace(
     models={
         PROMPTED: replace(
             _ANY,
+            context=CONTEXT,
             examples=(
                 Example(
                     f"embedded/{PROMPTED}",

@@ -3,12 +3,13 @@
 With probability `noise` a call is answered at random, uniformly over the scale; that draw is new for every
 call. With probability `length`, drawn once an item, the rater goes by length alone: the highest score from
 `LONG` words on, the lowest below. With probability `wording`, drawn once for each spelling of a text, it
-misses where it would have hit. All else is fixed: on one item and its variants the rater draws once, and the
-same draw says on each of their texts whether it hits the label. It hits the highest label with probability
-`sensitivity`, the lowest with `specificity`, those between in proportion; where it misses, it gives a
-neighbouring score. On a binary scale these are the usual sensitivity and specificity. A text without a label
-has the lowest one, and so has a text that is not in the key, on which the rater draws by itself; behind HTTP
-such a text is refused.
+misses where it would have hit. With probability `middle`, drawn once an item, it does not read the middle
+third of an agent's run, and takes a run that was edited there alone for what it was before. All else is
+fixed: on one item and its variants the rater draws once, and the same draw says on each of their texts
+whether it hits the label. It hits the highest label with probability `sensitivity`, the lowest with
+`specificity`, those between in proportion; where it misses, it gives a neighbouring score. On a binary scale
+these are the usual sensitivity and specificity. A text without a label has the lowest one, and so has a text
+that is not in the key, on which the rater draws by itself; behind HTTP such a text is refused.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from steelyard.identity import rng_for
 from steelyard.providers.planted_model import option_number, option_whole
 from steelyard.providers.truth_key import Truth
 
-RATER_OPTIONS = ("sensitivity", "specificity", "noise", "wording", "length")
+RATER_OPTIONS = ("sensitivity", "specificity", "noise", "wording", "length", "middle")
 """Options of `planted/rater`."""
 LONG = 60
 """Words from which on a text is long; the middle of the built-in pack."""
@@ -42,6 +43,8 @@ class RaterParameters:
     """Share of spellings on which it misses; an edit is another spelling."""
     length: float = 0.0
     """Share of items that it scores by their length alone."""
+    middle: float = 0.0
+    """Share of agents' runs whose middle third it does not read."""
     seed: int = 0
     """Chooses the errors and the noise."""
 
@@ -71,10 +74,13 @@ def rate(
     luck, upward, by_length = own.random(), own.random() < 0.5, own.random() < parameters.length
     if by_length:
         return answers[-1] if len(text.split()) >= LONG else answers[0]
-    place, last = answers.index(truth.label), len(answers) - 1
+    label = truth.label
+    if truth.unread is not None and own.random() < parameters.middle:
+        label = truth.unread
+    place, last = answers.index(label), len(answers) - 1
     spelled = rng_for(parameters.seed, "wording", text).random() < parameters.wording
     if luck < hit_rate(parameters, place / last) and not spelled:
-        return truth.label
+        return label
     step = 1 if place == 0 or (upward and place < last) else -1
     return answers[place + step]
 

@@ -61,6 +61,7 @@ class RaterOptions(Seeded):
     noise: float | None = None
     wording: float | None = None
     length: float | None = None
+    middle: float | None = None
 
 
 class ConstantOptions(Seeded):

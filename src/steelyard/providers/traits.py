@@ -93,6 +93,8 @@ class Traits:
     """Answers by the labels of the data: it has `learn`, and can be no reference for them."""
     replays: bool = False
     """Its model is a file of recorded verdicts, and it has `recall`."""
+    context: int | None = None
+    """Tokens that it reads where a judge does not say; runs of agents are shortened to fit."""
     seconds_per_call: float = REMOTE_SECONDS
     """Expected time of a call, for plans; where calls run side by side, the share of one."""
     options: type[Options] = CalledOptions

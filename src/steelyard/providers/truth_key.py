@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from steelyard.identity import content_hash
-from steelyard.stimuli.expectation import Label
+from steelyard.stimuli.expectation import Expectation, Label
 from steelyard.stimuli.original import ORIGINAL, PERTURBED
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.pack import pack
@@ -22,6 +22,8 @@ class Truth:
     """Reference answer on the scale; the lowest where nobody gave one."""
     item: str
     """What the text was made from: a rater errs on an item and its variants together."""
+    unread: str | None = None
+    """Reference answer of an agent's run to who has not read its middle, where it was edited there alone."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +37,15 @@ class TruthKey:
     def of(cls, stimuli: Iterable[Stimulus]) -> TruthKey:
         """The key of single texts; a label goes before the lack of one, where a text stands there twice."""
         single = [stimulus for stimulus in stimuli if len(stimulus.texts) == 1]
+        plain = {s.lineage.parent: s.expectation for s in single if s.kind == ORIGINAL}
         labelled = [s for s in single if isinstance(s.expectation, Label)]
         unlabelled = [s for s in single if not isinstance(s.expectation, Label) and _derived(s)]
         return cls(
-            {name: truth for stimulus in (*unlabelled, *labelled) for name, truth in _entries(stimulus)}
+            {
+                name: replace(truth, unread=_unread(stimulus, plain))
+                for stimulus in (*unlabelled, *labelled)
+                for name, truth in _entries(stimulus)
+            }
         )
 
     def joined(self, other: TruthKey) -> TruthKey:
@@ -83,6 +90,18 @@ def _entries(stimulus: Stimulus) -> Iterator[tuple[str, Truth]]:
     item = stimulus.lineage.parent if _derived(stimulus) else stimulus.id
     for text in dict.fromkeys((respaced(stimulus.texts[0]), stimulus.texts[0])):
         yield text_hash(stimulus.request, text, answers), Truth(label, item)
+
+
+def _unread(stimulus: Stimulus, plain: Mapping[str, Expectation]) -> str | None:
+    """The label of the run as it was, where every message that an edit changed is in its middle third."""
+    before = plain.get(stimulus.lineage.parent)
+    depths = [change.depth for change in stimulus.changes or ()]
+    hidden = bool(depths) and all(MIDDLE[0] <= depth < MIDDLE[1] for depth in depths)
+    return before.value if hidden and isinstance(before, Label) else None
+
+
+MIDDLE = (1 / 3, 2 / 3)
+"""Where the middle third of a run begins and ends."""
 
 
 def _derived(stimulus: Stimulus) -> bool:

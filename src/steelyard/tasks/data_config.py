@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from steelyard.registry import Spec
 from steelyard.tasks.adapters import ADAPTERS, Adapter
 from steelyard.tasks.adapters.adapter import Opener
 from steelyard.tasks.item import Item
+from steelyard.tasks.rubric_list import RubricEntry, crossed
 from steelyard.tasks.scale import Scale
 from steelyard.tasks.sources.columns import Columns
 from steelyard.tasks.sources.filters import Value, keep
@@ -93,18 +94,33 @@ class DataConfig(BaseModel):
         """The items of the study, in the order of the file."""
         return self.parted(folder, scale, seed)[0]
 
-    def parted(self, folder: Path, scale: Scale, seed: int) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
-        """The items of the study and those that were not drawn, each in the order of the file."""
-        items = self.read(folder, scale)
-        chosen = drawn(items, self.sample, seed)
-        names = {item.id for item in chosen}
-        return chosen, tuple(item for item in items if item.id not in names)
+    def parted(
+        self, folder: Path, scale: Scale, seed: int, rubrics: Sequence[RubricEntry] = ()
+    ) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
+        """The items of the study and those that were not drawn, each in the order of the file.
 
-    def read(self, folder: Path, scale: Scale) -> tuple[Item, ...]:
-        """Every item of the file that the filter keeps."""
+        With several rubrics every item is there once for each; rows are drawn before that.
+        """
+        chosen: tuple[Item, ...] = ()
+        others: tuple[Item, ...] = ()
+        for rubric in rubrics or (None,):
+            items = self.read(folder, scale, rubric, several=len(rubrics) > 1)
+            mine = drawn(items, self.sample, seed)
+            names = {item.id for item in mine}
+            rest = [item for item in items if item.id not in names]
+            chosen += mine if rubric is None else crossed(mine, rubric)
+            others += tuple(rest) if rubric is None else crossed(rest, rubric)
+        return chosen, others
+
+    def read(
+        self, folder: Path, scale: Scale, rubric: RubricEntry | None = None, *, several: bool = False
+    ) -> tuple[Item, ...]:
+        """Every item of the file that the filter keeps; with the labels of a rubric, where one is given."""
         if self.adapter is not None:
             return self._adapted(ADAPTERS.build(Spec(self.adapter)), folder)
         table, columns = self._table(folder, read_table), self.columns or Columns()
+        if rubric is not None:
+            columns, scale = _labelled_by(rubric, columns, table, several), rubric.scale or scale
         return items_of(
             table,
             columns,
@@ -128,6 +144,16 @@ class DataConfig(BaseModel):
             second = read_table(folder / self.responses.path, self.responses.format)
             table = join(table, second, self.responses.key)
         return keep(table, self.where) if self.where else table
+
+
+def _labelled_by(rubric: RubricEntry, columns: Columns, table: Table, several: bool) -> Columns:
+    """The map of columns with the labels of one rubric: `LABEL.RUBRIC`, or `LABEL` for the only one."""
+    if columns.label is None:
+        return columns
+    own = f"{columns.label}.{rubric.id}"
+    if several:
+        table.require(own, f"the labels of rubric {rubric.id!r}")
+    return columns.model_copy(update={"label": own}) if own in table.columns else columns
 
 
 def parse_data(body: Mapping[str, Any], where: str) -> DataConfig:

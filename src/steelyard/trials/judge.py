@@ -66,6 +66,8 @@ class Judge:
     """Rubric of this judge, where it differs from the task's."""
     baseline: bool = False
     """True for coin, first, tie and longest, which stand beside every result."""
+    context: int | None = None
+    """Tokens that it can read; runs of agents are shortened to fit. None where that is not known."""
     composition: Composition | None = None
     """What the judge is made of, where it is not asked itself."""
     traits: Mapping[str, bool] = field(default_factory=dict, compare=False)

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
+from steelyard.errors import PermanentError
 from steelyard.identity import content_hash, digest_of, seed_for
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.scale import parse_scale
 from steelyard.tasks.task import Task
+from steelyard.tasks.transcripts.fit import Fitted, fitted
 from steelyard.trials.answer_form import answer_form
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
@@ -18,6 +20,8 @@ from steelyard.trials.wording import Shown, Wording, worded
 
 ORDERS = ("uv", "vu")
 """Canonical content u in slot 1, or v in slot 1."""
+CHARACTERS = 3.0
+"""Characters of a token in a run of an agent at least: JSON and numbers take more tokens than prose."""
 LARGEST_SEED = 2**31
 """Seeds of repeats lie below it: no server takes fewer bits."""
 
@@ -62,15 +66,43 @@ class Trial:
         return tuple(call for member in self.members for call in member.calls)
 
     @cached_property
+    def shortened(self) -> Fitted | None:
+        """The run as it fits what the judge can read; None where nothing is shortened, or nothing fits."""
+        made = self._fitted
+        return made if made is not None and made.cut else None
+
+    @property
+    def overflows(self) -> bool:
+        """True where not even the ends of the run fit what the judge can read."""
+        return self._room is not None and self._fitted is None
+
+    @cached_property
+    def _fitted(self) -> Fitted | None:
+        run, room = self.stimulus.transcript, self._room
+        return None if run is None or room is None else fitted(run, room)
+
+    @cached_property
+    def _room(self) -> int | None:
+        """Characters that are left for a run; None where it is no run, or the judge says no limit."""
+        if self.judge.context is None or self.stimulus.transcript is None:
+            return None
+        tokens = self.judge.context - self.judge.decoding.max_tokens
+        return int(tokens * CHARACTERS) - self._worded(("",)).characters
+
+    @cached_property
     def wording(self) -> Wording:
         """The rendered prompt; empty where the judge is not asked itself."""
         if self.judge.composition is not None:
             return Wording(())
+        return self._worded(self.slot_texts if self.shortened is None else (self.shortened.text,))
+
+    def _worded(self, texts: tuple[str, ...]) -> Wording:
+        """The prompt about these texts."""
         protocol, shown = self.judge.protocols[self.protocol], self.stimulus
         origin = f"{self.judge.name}, {self.protocol} prompt"
         parts = (("system", protocol.system), ("user", protocol.user))
         templates = tuple((role, PromptTemplate(text, origin)) for role, text in parts if text is not None)
-        return worded(templates, self.asked, Shown(shown.request, self.slot_texts, shown.reference or ""))
+        return worded(templates, self.asked, Shown(shown.request, texts, shown.reference or ""))
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -132,7 +164,13 @@ class Trial:
         return again
 
     def presentation(self) -> Presentation:
-        """What the provider receives."""
+        """What the provider receives; a run that can not be read whole or shortened is refused."""
+        if self.overflows:
+            raise PermanentError(
+                "context_overflow",
+                f"judge {self.judge.name}: reads {self.judge.context:,} tokens, and run {self.item!r} does "
+                "not fit them even shortened",
+            )
         protocol = self.judge.protocols[self.protocol]
         return Presentation(
             messages=self.messages,

@@ -13,6 +13,7 @@ from steelyard.stimuli.expectation import Label, Prefers
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.scale import parse_scale
+from steelyard.tasks.transcripts.changes import changed_words
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +115,22 @@ class StimulusColumns:
     def expected(self) -> Floats:
         """The score that a sound judge gives; NaN where nobody has said."""
         return _floats(map(_label, self.stimuli))
+
+    @cached_property
+    def failing(self) -> Floats:
+        """Answer of a failing run of an agent; NaN where the stimulus is no run."""
+        return _floats(None if s.failing is None else float(s.failing) for s in self.stimuli)
+
+    @cached_property
+    def change_depth(self) -> Floats:
+        """Depth of the first message that an edit of a run changed or added; NaN where there is none."""
+        depths = ([c.depth for c in s.changes or () if c.after is not None] for s in self.stimuli)
+        return _floats(min(found, default=None) for found in depths)
+
+    @cached_property
+    def changed_words(self) -> Floats:
+        """Words that an edit of a run changed; NaN where nothing was edited."""
+        return _floats(None if s.changes is None else float(changed_words(s.changes)) for s in self.stimuli)
 
     @cached_property
     def labelled(self) -> Mask:

@@ -17,6 +17,7 @@ from steelyard.datasheet.readings.length import length
 from steelyard.datasheet.readings.natural import natural
 from steelyard.datasheet.readings.reliability import repeatability, robustness
 from steelyard.datasheet.readings.run import cost, failures, volatility
+from steelyard.datasheet.readings.runs import runs
 from steelyard.datasheet.readings.sensitivity import sensitivity, threshold
 from steelyard.datasheet.readings.strata import strata
 from steelyard.datasheet.readings.zero_point import zero_point
@@ -75,6 +76,7 @@ QUESTIONS: dict[str, Callable[[Figures], Answer | None]] = {
     titles.LENIENCY: leniency,
     titles.LENGTH: length,
     titles.STRATA: strata,
+    titles.RUNS: runs,
     titles.ROBUSTNESS: robustness,
     titles.REPEATABILITY: repeatability,
     titles.VOLATILITY: volatility,

@@ -68,8 +68,8 @@ def _provenance(summary: Summary) -> Iterator[str]:
         yield f"- reference: {escape(sheet.reference_told)}"
     for judge in sheet.judges:
         role = "baseline" if judge.baseline else "judge"
-        refused = sheet.refused(judge.name)
-        yield f"- {role} **{escape(judge.name)}**: {escape(judge.made)}{f'; {refused}' if refused else ''}"
+        told = "".join(f"; {caveat}" for caveat in sheet.caveats(judge.name))
+        yield f"- {role} **{escape(judge.name)}**: {escape(judge.made)}{told}"
 
 
 def _verdicts(summary: Summary) -> Iterator[str]:

@@ -166,6 +166,13 @@ FAULTS = (
         (titles.SENSITIVITY, titles.REPEATABILITY),
     ),
     Rule(
+        titles.RUNS,
+        Gravity.IMPRECISE,
+        "Have it name, for each claim of the agent, the message that bears it out before it scores; give it "
+        "less to read at once, or take a stronger model.",
+        (titles.ACCURACY,),
+    ),
+    Rule(
         titles.ROBUSTNESS,
         Gravity.BIASED,
         "Bring texts to one form before they are judged, and say in the rubric that form does not count.",

@@ -91,6 +91,7 @@ KINDS: dict[str, str] = {
 WHOLES: dict[str, str] = {
     "run": "All calls",
     "original": "unchanged items",
+    "runs": "Runs of agents",
     "cost": "Cost",
     "volatility": "Volatility over probes",
     "pooled": "All probes together",

@@ -6,9 +6,10 @@ import math
 from collections.abc import Mapping
 from typing import TypeGuard
 
-from steelyard.datasheet.words.glossary import KINDS, metric_named
+from steelyard.datasheet.words.glossary import KINDS, metric_named, probe_label
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.metric import ShownAs
+from steelyard.stimuli.original import ORIGINAL
 from steelyard.wording import counted, plural
 
 _PAIRWISE = ("vacuum", "ladder", "criterion", "position")
@@ -221,6 +222,12 @@ def _condition_word(key: str, content: str | float) -> str:
             return KINDS.get(text, text.replace("_", " "))
         case "protocol":
             return text
+        case "edit":
+            return "as it is" if text == ORIGINAL else probe_label(text)
+        case "place":
+            return f"edited at the {text}" if text == "end" else f"edited in the {text}"
+        case "size":
+            return f"edited, {text}"
         case _:
             return f"{key.replace('_', ' ')} {text}"
 

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
+from steelyard.datasheet.run_facts import Shortened
 from steelyard.lab.run.budget import cost
 from steelyard.lab.run.planner import Plan
 from steelyard.lab.run.prices import Price, price_of
@@ -39,6 +40,7 @@ def run_facts(plan: Plan, record: Record) -> dict[str, Any]:
         "dollars": _dollars(measured, prices),
         **_uncounted(measured, prices),
         **_refused(measured),
+        **_shortened(plan),
         **_authoring_facts(record.authoring),
     }
 
@@ -73,6 +75,19 @@ def _refused(measured: Measured) -> dict[str, Any]:
             if name in stored.reply.effective and stored.reply.effective[name] is None:
                 refused.setdefault(trial.judge.name, Counter())[name] += 1
     return {"refused": {judge: dict(fields) for judge, fields in refused.items()}} if refused else {}
+
+
+def _shortened(plan: Plan) -> dict[str, Any]:
+    """What was cut from runs of agents, by judge; nothing where every judge could read every run."""
+    limited = [call for call in plan.calls if call.judge.context and call.stimulus.transcript is not None]
+    found = {}
+    for judge in dict.fromkeys(call.judge.name for call in limited):
+        mine = [call.shortened for call in limited if call.judge.name == judge]
+        cut = [made for made in mine if made is not None]
+        if cut:
+            characters, messages = sum(made.cut for made in cut), sum(made.messages for made in cut)
+            found[judge] = asdict(Shortened(len(cut), len(mine), characters, messages))
+    return {"shortened": found} if found else {}
 
 
 def _authoring_facts(cost: AuthoringCost) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from steelyard.errors import (
 )
 from steelyard.lab.run.budget import Budget
 from steelyard.lab.run.endpoints import Endpoints
+from steelyard.lab.run.engine import engine_of
 from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.run.progress import Progress, Silent, Tick
 from steelyard.lab.run.record import Record
@@ -33,6 +34,7 @@ class RunControl:
         self.limits = limits
         self.progress = progress or Silent()
         self.budget = Budget(limits.budget)
+        self.engine = engine_of(limits.engine)
         self.endpoints = Endpoints(limits.concurrency)
         self.budget.spent = spent
         self.sitting = Sitting()

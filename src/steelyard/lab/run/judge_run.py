@@ -18,7 +18,7 @@ from steelyard.lab.run.patience import Patience
 from steelyard.lab.run.pilot import Pilot
 from steelyard.lab.run.prices import price_of
 from steelyard.lab.run.throttle import Throttle, nap
-from steelyard.providers.provider import Immediate, Provider, connect, traits_of
+from steelyard.providers.provider import Immediate, Provider, traits_of
 from steelyard.store.replies import StoredReply
 from steelyard.trials.exchange import Call
 from steelyard.trials.judge import Judge
@@ -78,7 +78,7 @@ class JudgeRun:
         if self._unreadable is not None:
             self.leave(self._unreadable)
             return
-        provider = connect(self.judge)
+        provider = self.control.engine.connect(self.judge)
         try:
             await provider.open()
             throttle = self.control.endpoints.of(self.judge, provider)

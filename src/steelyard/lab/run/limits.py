@@ -31,3 +31,5 @@ class RunLimits:
     """Seconds between two looks at a batch, at most."""
     budget: float | None = None
     """Dollars for the whole study, earlier sittings included."""
+    engine: str = "local"
+    """Where calls are made; see `engine`."""

@@ -158,10 +158,10 @@ def warnings(observations: Observations, folder: Path | None = None) -> Iterator
 
 
 def untaken(datasheet: Datasheet) -> Iterator[str]:
-    """Fields of a request that a server would not take, by judge."""
+    """Judges that were not asked as they were meant to be: what their servers refused, what did not fit."""
     for judge in datasheet.judges:
-        if fields := datasheet.refused(judge.name):
-            yield f"judge {judge.name}: {fields}."
+        for told in datasheet.caveats(judge.name):
+            yield f"judge {judge.name}: {told}."
 
 
 def uncounted(datasheet: Datasheet) -> Iterator[str]:

@@ -39,6 +39,7 @@ class JudgeConfig(ProtocolConfig):
     rubric: str | None = None
     temperature: float | None = 0.0
     max_tokens: int = Field(default=512, gt=0, le=10**9)
+    context: int | None = Field(default=None, ge=256, le=10**9)
     seed: int | None = Field(default=None, ge=-(2**63), lt=2**63)
     protocols: dict[Name, str | dict[str, Any]] = Field(default={})
     extra: dict[str, Any] = Field(default={})
@@ -96,6 +97,7 @@ def parse_judge(
         provider=provider,
         model=model,
         protocols=maker.protocols(config, config.protocols, arms),
+        context=config.context or traits.context,
         decoding=Decoding(config.temperature, config.max_tokens, config.seed, config.extra),
         options=options.stored(),
         rubric=None if config.rubric is None else text_or_file(config.rubric, folder, where),

@@ -30,13 +30,14 @@ from steelyard.lab.study.study_probes import (
     without_idle,
     without_unwritten,
 )
-from steelyard.lab.study.task_config import TaskConfig, failing_answer, parse_task, question
+from steelyard.lab.study.task_config import TaskConfig, failing_answer, parse_task, question, rubrics_of
 from steelyard.probes.probe import POINTWISE, arms_of, form_of
 from steelyard.probes.suites import asks_for_runs, asks_for_scores, expanded, named_probes
 from steelyard.providers.house_judges import DEFAULT_JUDGES, SCORE_JUDGES, baseline_judges
 from steelyard.providers.provider import connect
 from steelyard.tasks.data_config import DataConfig, parse_data
 from steelyard.tasks.item import Item
+from steelyard.tasks.rubric_list import RubricEntry
 from steelyard.tasks.sources.items import empty_strata
 from steelyard.tasks.task import Task
 from steelyard.trials.judge import Judge
@@ -103,8 +104,9 @@ def build_study(
     kit = ProbeKit()
     runs = config.data is None and asks_for_runs(config.probes, kit.build)
     scores = asks_for_scores(config.probes, kit.build)
-    task = question(config.task, config.data, scores=scores, runs=runs)
-    items, undrawn = _items(config, folder, task, runs)
+    rubrics = rubrics_of(config.task, config.data, folder)
+    task = question(config.task, config.data, scores=scores, runs=runs, rubrics=rubrics)
+    items, undrawn = _items(config, folder, task, runs, rubrics)
     of_runs = any(item.transcript is not None for item in items)
     config = _with_defaults(config, task, of_runs)
     scales = {task.scale, *(item.scale or task.scale for item in items)}
@@ -162,13 +164,12 @@ def _writers(config: StudyConfig) -> dict[str, Any] | None:
 
 
 def _items(
-    config: StudyConfig, folder: Path, task: Task, runs: bool
+    config: StudyConfig, folder: Path, task: Task, runs: bool, rubrics: Sequence[RubricEntry]
 ) -> tuple[tuple[Item, ...], tuple[Item, ...]]:
     """What is judged: rows of the user's data, built-in runs or texts, or nothing; then other rows."""
     if config.data is not None:
-        failing = failing_answer(config.task, task.scale)
-        chosen, others = config.data.parted(folder, task.scale, config.seed)
-        return _outcomes(chosen, failing), _outcomes(others, failing)
+        chosen, others = config.data.parted(folder, task.scale, config.seed, rubrics)
+        return _outcomes(chosen, config.task, task), _outcomes(others, config.task, task)
     if runs:
         return runs_draw(config.profile, config.seed), ()
     if form_of(task) == POINTWISE:
@@ -176,18 +177,23 @@ def _items(
     return (), ()
 
 
-def _outcomes(items: Iterable[Item], failing: str) -> tuple[Item, ...]:
+def _outcomes(items: Iterable[Item], given: TaskConfig, task: Task) -> tuple[Item, ...]:
     """Runs of agents with the answer that failing ones get; other items as they are."""
-    return tuple(replace(item, failing=failing) if item.transcript is not None else item for item in items)
+    return tuple(
+        item
+        if item.transcript is None
+        else replace(item, failing=failing_answer(given, item.scale or task.scale))
+        for item in items
+    )
 
 
 def _failing_note(config: StudyConfig, items: Iterable[Item]) -> Iterator[str]:
     """Which answer is taken for a failing run, where nobody has said it of a user's own runs."""
     failing = {item.failing for item in items if item.failing is not None}
     if config.data is not None and config.task.failing is None and failing:
-        [answer] = failing
+        answers = " or ".join(sorted(failing))
         yield (
-            f"a run that scores {answer} is taken for one that breaks the rubric; where another answer says "
+            f"a run that scores {answers} is taken for one that breaks the rubric; where another answer says "
             "so, name it: failing under task, or --failing."
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -13,6 +13,7 @@ from steelyard.errors import ConfigError
 from steelyard.lab.study.pack_study import pack_task
 from steelyard.tasks.agent_pack import AGENT_TASK
 from steelyard.tasks.data_config import DataConfig
+from steelyard.tasks.rubric_list import RubricEntry, read_rubrics
 from steelyard.tasks.scale import Pairwise, Scale, parse_scale, scale_name
 from steelyard.tasks.task import CHECKLIST_TASK, Task
 from steelyard.validation import Expected, checked
@@ -41,6 +42,10 @@ class TaskConfig(BaseModel):
         Expected("binary, pairwise, a range such as 1-6, or {ordinal: [1, 6]}"),
     ] = None
     """`binary`, `pairwise`, a range such as `1-6`, or `{ordinal: [1, 6]}`."""
+    rubrics: str | None = Field(default=None, min_length=1)
+    """A file with several rubrics, by each of which every item is judged, in the place of `rubric`."""
+    target_rubric_ids: list[str] | None = Field(default=None, min_length=1)
+    """Those of them that are used; all where it is not said."""
     failing: int | None = None
     """Answer of an agent's run that breaks the rubric; the lowest where it is not said."""
 
@@ -67,6 +72,19 @@ def parse_task(body: Mapping[str, Any], folder: Path, where: str) -> TaskConfig:
     return task
 
 
+def rubrics_of(given: TaskConfig, data: DataConfig | None, folder: Path) -> tuple[RubricEntry, ...]:
+    """The rubrics by each of which every item is judged; none where the task has one rubric at most."""
+    if given.rubrics is None:
+        if given.target_rubric_ids is not None:
+            raise ConfigError("task.target_rubric_ids: found without rubrics; name the file that holds them.")
+        return ()
+    if data is None:
+        raise ConfigError("task.rubrics: found without data, expected items to judge by them; give data.")
+    if given.rubric is not None:
+        raise ConfigError("task.rubrics: found beside a rubric, expected one of the two; remove one.")
+    return read_rubrics(folder / given.rubrics, given.target_rubric_ids)
+
+
 def read_part(value: str | Path, folder: Path, where: str) -> str:
     """A text as it is where it has several lines or words; else, or with a text ending, the file it names."""
     if isinstance(value, str):
@@ -87,13 +105,21 @@ def read_part(value: str | Path, folder: Path, where: str) -> str:
     return text
 
 
-def question(given: TaskConfig, data: DataConfig | None, *, scores: bool = False, runs: bool = False) -> Task:
+def question(
+    given: TaskConfig,
+    data: DataConfig | None,
+    *,
+    scores: bool = False,
+    runs: bool = False,
+    rubrics: Sequence[RubricEntry] = (),
+) -> Task:
     """The task of a study: what is said goes before what the data or the built-in items bring.
 
     `scores` says that the probes ask for single texts, whether or not a scale is named, `runs` that they ask
-    for runs of agents.
+    for runs of agents; `rubrics` may bring a scale.
     """
-    base = _builtin(given, scores, runs) if data is None else _base(given.parsed_scale(), data)
+    scale = given.parsed_scale() or next((rubric.scale for rubric in rubrics if rubric.scale), None)
+    base = _builtin(given, scores, runs) if data is None else _base(scale, data)
     return replace(
         base, instruction=given.instruction or base.instruction, rubric=given.rubric or base.rubric
     )
@@ -134,7 +160,7 @@ def _builtin(given: TaskConfig, scores: bool, runs: bool) -> Task:
 
 def _of_runs(given: TaskConfig, scale: Scale | None) -> Task:
     """The question of the built-in runs, whose labels rest on its rubric and its scale."""
-    for part in ("instruction", "rubric", "failing"):
+    for part in ("instruction", "rubric", "rubrics", "failing"):
         if getattr(given, part) is not None:
             raise ConfigError(
                 f"task.{part}: found one beside the built-in runs of agents, which have their own; give data "

@@ -47,6 +47,21 @@ class Evidence:
     """The value as it stands there."""
 
 
+def spread(transcript: Transcript) -> list[Evidence]:
+    """At most three tool results that the last words rest on: the first, one near the middle, the last.
+
+    Each with its longest value.
+    """
+    by_place: dict[int, Evidence] = {}
+    for found in sorted(_values(transcript), key=lambda found: (len(found.value), found.value)):
+        by_place[found.place] = found
+    places = sorted(by_place)
+    if len(places) < 3:
+        return [by_place[place] for place in places]
+    middle = min(places[1:-1], key=lambda place: (abs(place - len(transcript.turns) / 2), place))
+    return [by_place[place] for place in (places[0], middle, places[-1])]
+
+
 def decisive(transcript: Transcript) -> Evidence | None:
     """The latest value of one tool result alone that the agent's last words repeat; None without one."""
     return max(

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 
-from steelyard.stimuli.agent_edits.evidence import STATES, Evidence, decisive, reported_state
+from steelyard.stimuli.agent_edits.evidence import STATES, Evidence, reported_state, spread
 from steelyard.stimuli.agent_edits.run_edit import RunEdit
 from steelyard.tasks.transcripts.transcript import TEXT, Block, Transcript, Turn
 
 
-def forged_result(transcript: Transcript, rng: Random) -> RunEdit | None:
-    """The run with another value in the tool result on which its last words rest; the words stay."""
-    found = decisive(transcript)
-    if found is not None:
-        return _forged(transcript, found, other_value(found.value, rng))
-    state = reported_state(transcript)
-    if state is None:
-        return None
-    other = STATES[state.value.lower()]
-    return _forged(transcript, state, other.upper() if state.value.isupper() else other)
+def forged_results(transcript: Transcript, rng: Random) -> Iterator[RunEdit]:
+    """The run with another value in a tool result on which its last words rest; the words stay.
+
+    One edit for each of at most three results, early, in the middle and late; where no value can be found,
+    one that turns what a tool reported as done.
+    """
+    values = spread(transcript)
+    yield from (_forged(transcript, found, other_value(found.value, rng)) for found in values)
+    state = None if values else reported_state(transcript)
+    if state is not None:
+        other = STATES[state.value.lower()]
+        yield _forged(transcript, state, other.upper() if state.value.isupper() else other)
 
 
 def other_value(value: str, rng: Random) -> str:

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeAlias
 
 from steelyard.errors import ConfigError, DataError
 from steelyard.registry import Registry, Spec
+from steelyard.tasks.transcripts.render import clipped
 from steelyard.tasks.transcripts.transcript import (
     ASSISTANT,
     REASONING,
@@ -109,16 +110,6 @@ class Clip:
 
     def _clipped(self, block: Block) -> Block:
         return replace(block, text=clipped(block.text, self.characters))
-
-
-def clipped(text: str, characters: int) -> str:
-    """A text whose middle is cut where it has more characters, with a note of how many are missing."""
-    missing = len(text) - characters
-    if missing <= 0:
-        return text
-    head = characters - characters // 2
-    tail = text[len(text) - characters // 2 :] if characters // 2 else ""
-    return f"{text[:head]}[… {missing:,} characters cut …]{tail}"
 
 
 PREPROCESSORS: Registry[Preprocessor] = Registry("preprocessor")

@@ -17,9 +17,9 @@ def rendered(transcript: Transcript) -> str:
     return "\n\n".join(message(number, turn) for number, turn in enumerate(transcript.turns, start=1))
 
 
-def message(number: int, turn: Turn) -> str:
-    """One numbered message."""
-    parts = [*map(_block, turn.blocks), *map(_call, turn.calls)]
+def message(number: int, turn: Turn, arguments: int | None = None) -> str:
+    """One numbered message; arguments of calls in at most so many characters, where a number is given."""
+    parts = [*map(_block, turn.blocks), *(_call(call, arguments) for call in turn.calls)]
     if turn.error is not None:
         parts.append(f"[error] {turn.error}")
     return "\n".join([f"[{number:03d}] {_head(turn)}", *(parts or [_NO_WORDS])])
@@ -47,7 +47,18 @@ def _described(block: Block) -> str:
     return f" {str(name)[:80]}" if name else ""
 
 
-def _call(call: ToolCall) -> str:
-    arguments = json.dumps(call.arguments, ensure_ascii=False, sort_keys=False)
+def clipped(text: str, characters: int) -> str:
+    """A text whose middle is cut where it has more characters, with a note of how many are missing."""
+    missing = len(text) - characters
+    if missing <= 0:
+        return text
+    head = characters - characters // 2
+    tail = text[len(text) - characters // 2 :] if characters // 2 else ""
+    return f"{text[:head]}[… {missing:,} characters cut …]{tail}"
+
+
+def _call(call: ToolCall, most: int | None = None) -> str:
+    whole = json.dumps(call.arguments, ensure_ascii=False)
+    arguments = whole if most is None else clipped(whole, most)
     fault = f" [arguments: {call.fault}]" if call.fault else ""
     return f"[tool call {call.id}] {call.function} {arguments}{fault}"

@@ -32,6 +32,7 @@ FIGURES: Registry[Figure | None] = Registry(
         "instrument": f"{_HERE}.instrument:instrument",
         "heat-accuracy": f"{_HERE}.heatmap:accuracy",
         "heat-invariance": f"{_HERE}.heatmap:invariance",
+        "runs": f"{_HERE}.runs:runs",
         "strata": f"{_HERE}.strata:strata",
         "cost": f"{_HERE}.cost_curve:cost_curve",
         "correlated": f"{_HERE}.correlated:correlated",

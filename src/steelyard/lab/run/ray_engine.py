@@ -1,0 +1,194 @@
+"""Calls by workers of a Ray cluster: one a node, which hold the connections; the driver holds all else.
+
+What is planned, paid, paused, read and kept stays with the driver. A call that is lost with its worker is a
+call that failed in passing: it is made again, by another worker, and nothing but what was in flight is paid
+twice. Replies come back one by one, so a slow one keeps no other from the disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, ClassVar
+
+from steelyard.errors import ConfigError, SteelyardError, TransientError, UnreachableError
+from steelyard.providers.provider import Addressed, Provider, connect, traits_of
+from steelyard.providers.traits import Traits
+from steelyard.trials.judge import Judge
+from steelyard.trials.presentation import Presentation
+from steelyard.trials.reply import Reply
+
+SHARD = 64
+"""Calls that travel to a worker together, at most: a message costs about the same for one and for many."""
+
+Outcome = Reply | SteelyardError
+
+
+class Worker:
+    """What runs on a node: a provider of its own."""
+
+    def __init__(self, judge: Judge) -> None:
+        """Connect; nothing is sent yet."""
+        self._provider = connect(judge)
+        self._open = asyncio.Lock()
+        self._ready = False
+
+    async def answer(self, asked: Sequence[Presentation]) -> AsyncIterator[tuple[int, Outcome]]:
+        """Replies and errors with their places, as they come."""
+        await self._prepare()
+        tasks = [asyncio.create_task(self._one(place, each)) for place, each in enumerate(asked)]
+        for done in asyncio.as_completed(tasks):
+            yield await done
+
+    async def _prepare(self) -> None:
+        async with self._open:
+            if not self._ready:
+                await self._provider.open()
+                self._ready = True
+
+    async def _one(self, place: int, presentation: Presentation) -> tuple[int, Outcome]:
+        try:
+            return place, await self._provider.ask(presentation)
+        except SteelyardError as error:
+            return place, error
+
+
+class RayEngine:
+    """Judges that wait for a server, or need every core, are asked from the nodes; all others from here."""
+
+    def __init__(self, address: str | None) -> None:
+        """The cluster at an address, or where Ray itself looks for one."""
+        self._address = address
+
+    def connect(self, judge: Judge) -> Provider:
+        """The provider of a judge: a proxy of its workers, or itself."""
+        own = connect(judge)
+        if isinstance(own, Addressed) or traits_of(judge.address).in_turn:
+            return _proxy(judge, own, self._address)
+        return own
+
+
+class RemoteProvider:
+    """Hands calls to the workers of one judge."""
+
+    traits: ClassVar[Traits] = Traits()
+
+    def __init__(self, judge: Judge, own: Provider, address: str | None) -> None:
+        """`own` is the judge's provider as it would be here; it is never opened."""
+        self._judge = judge
+        self.concurrency = own.concurrency
+        self._address = address
+        self._workers: list[Any] = []
+        self._waiting: list[tuple[Presentation, asyncio.Future[Reply]]] = []
+        self._shards: set[asyncio.Task[None]] = set()
+        self._turn = 0
+
+    async def open(self) -> None:
+        """Find the cluster and place a worker on each of its nodes."""
+        ray = await asyncio.to_thread(_cluster, self._address)
+        nodes = [node for node in ray.nodes() if node["Alive"]]
+        remote = ray.remote(num_cpus=0, max_restarts=-1, max_concurrency=4096)(Worker)
+        self._workers = [
+            remote.options(scheduling_strategy="SPREAD").remote(self._judge) for _ in range(len(nodes))
+        ]
+
+    async def close(self) -> None:
+        """End the workers."""
+        for shard in self._shards:
+            shard.cancel()
+        if self._workers:
+            import ray
+
+            for worker in self._workers:
+                ray.kill(worker)
+            self._workers = []
+
+    async def ask(self, presentation: Presentation) -> Reply:
+        """Make one attempt, together with those that are made at the same moment."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Reply] = loop.create_future()
+        self._waiting.append((presentation, future))
+        if len(self._waiting) == 1:
+            loop.call_soon(self._send)
+        return await future
+
+    def _send(self) -> None:
+        """What has gathered goes out, to the workers in turn."""
+        gathered, self._waiting = self._waiting, []
+        each = max(1, min(SHARD, -(-len(gathered) // len(self._workers))))
+        for start in range(0, len(gathered), each):
+            worker = self._workers[self._turn % len(self._workers)]
+            self._turn += 1
+            shard = asyncio.create_task(self._travel(worker, gathered[start : start + each]))
+            self._shards.add(shard)
+            shard.add_done_callback(self._shards.discard)
+
+    async def _travel(self, worker: Any, calls: Sequence[tuple[Presentation, asyncio.Future[Reply]]]) -> None:
+        lost: Exception | None = None
+        try:
+            stream = worker.answer.options(num_returns="streaming").remote([asked for asked, _ in calls])
+            async for reference in stream:
+                place, outcome = await reference
+                _settle(calls[place][1], outcome)
+        except Exception as error:  # a worker, a node or the cluster is gone, or the provider cannot open
+            lost = error
+        for _, future in calls:
+            _settle(future, _loss(self._judge, lost))
+
+
+class AddressedRemote(RemoteProvider):
+    """Workers of a judge at an address, whose limits it shares with other judges there."""
+
+    def __init__(self, judge: Judge, own: Provider, address: str | None) -> None:
+        """`own` knows the address."""
+        super().__init__(judge, own, address)
+        assert isinstance(own, Addressed)
+        self.endpoint = own.endpoint
+
+
+def _proxy(judge: Judge, own: Provider, address: str | None) -> Provider:
+    kind = AddressedRemote if isinstance(own, Addressed) else RemoteProvider
+    return kind(judge, own, address)
+
+
+def _settle(future: asyncio.Future[Reply], outcome: Outcome) -> None:
+    """Hand an outcome to who waits for it, if somebody still does."""
+    if future.done():
+        return
+    if isinstance(outcome, Reply):
+        future.set_result(outcome)
+    else:
+        future.set_exception(outcome)
+
+
+def _loss(judge: Judge, error: Exception | None) -> SteelyardError:
+    """The error of calls whose worker sent no outcome; what a provider raised on opening is its own."""
+    cause = getattr(error, "cause", None)
+    if isinstance(cause, SteelyardError):
+        return cause
+    told = type(error).__name__ if error is not None else "no outcome"
+    return TransientError("worker_lost", f"judge {judge.name}: its worker was lost ({told}); try again.")
+
+
+def _cluster(address: str | None) -> Any:
+    """The running Ray, started or joined at the first call."""
+    try:
+        import ray
+    except ImportError as error:
+        raise ConfigError(
+            "engine: ray is not installed; run pip install 'steelyard[ray]', or use --engine local."
+        ) from error
+    if not ray.is_initialized():
+        try:
+            ray.init(
+                address=address, include_dashboard=False, logging_level=logging.ERROR, log_to_driver=False
+            )
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            where = address or "this machine"
+            reason = " ".join(str(error).split())[:200]
+            raise UnreachableError(
+                f"engine: no Ray cluster at {where} ({reason}); start one with ray start --head, or correct "
+                "the address."
+            ) from error
+    return ray

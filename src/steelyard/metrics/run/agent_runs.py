@@ -1,0 +1,174 @@
+"""Runs of agents over a whole run of the laboratory: what a judge lets pass, and what it fails for nothing.
+
+Every labelled run counts, as it is or edited. A score on the half of the scale that the failing answer ends
+fails the run. Edits that break a run are told apart by what was done, by how many words it changed and by
+where in the run it stands: a judge that does not read the middle passes what is broken there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from steelyard.arrays import Floats, Mask, Words
+from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.heading import NO_CALLS, Heading
+from steelyard.metrics.metric import LOW, Limit, Metric
+from steelyard.metrics.run.strata import MOST
+from steelyard.metrics.scores.columns import Scores, collect_scores
+from steelyard.metrics.scores.shares import NO_LABELS, score_tally, share
+from steelyard.verdicts.observations import Observations
+
+PROBE = "runs"
+"""Where the figures stand: they are no probe's."""
+ERROR_RATE = Metric(
+    "error_rate",
+    "error rate",
+    "Labelled runs of agents, as they are or edited, whose verdict is not the expected one.",
+    direction=LOW,
+)
+MISSED_FAILURES = Metric(
+    "missed_failure_rate",
+    "missed failures",
+    "Runs of agents that should fail, as they are or edited, and that the judge passes; on edits that break "
+    "a run, the false negative rate of the published harness.",
+    plain="passes runs that should fail",
+    limit=Limit(0.2),
+)
+FALSE_ALARMS = Metric(
+    "false_alarm_rate",
+    "false alarms",
+    "Runs of agents that should pass, as they are or edited, and that the judge fails; the false positive "
+    "rate of the published harness.",
+    plain="fails runs that should pass",
+    limit=Limit(0.2),
+)
+METRICS = (ERROR_RATE, MISSED_FAILURES, FALSE_ALARMS)
+
+THIRDS = ("beginning", "middle", "end")
+"""Thirds of a run's messages."""
+SIZES = ((5, "1 to 5 words"), (30, "6 to 30 words"), (float("inf"), "more than 30 words"))
+"""Most words of an edit to what such edits are called."""
+NONE_SUCH = {MISSED_FAILURES: "no labelled run should fail", FALSE_ALARMS: "no labelled run should pass"}
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Calls on runs of agents, with what is known of each run."""
+
+    scores: Scores
+    """One row per call."""
+    failing: Floats
+    """Answer of a failing run, for each call."""
+    edit: Words
+    """Probe that made the run; `original` for a run as it is."""
+    depth: Floats
+    """Where the first message that an edit changed or added stands, 0 to 1; NaN where there is none."""
+    words: Floats
+    """Words that an edit changed; NaN for a run as it is."""
+
+    @classmethod
+    def of(cls, observations: Observations) -> Runs:
+        """The calls on runs of agents among these."""
+        shown = observations.shown
+        scores = collect_scores(observations.showing(~np.isnan(shown.failing)))
+        places = {name: row for row, name in enumerate(shown.ids.tolist())}
+        rows = np.array([places[name] for name in scores.stimuli], dtype=np.int64)[scores.stimulus]
+        columns = shown.failing[rows], shown.probe[rows], shown.change_depth[rows], shown.changed_words[rows]
+        return cls(scores, *columns)
+
+    def where(self, mask: Mask) -> Runs:
+        """The calls that the mask keeps."""
+        columns = self.failing[mask], self.edit[mask], self.depth[mask], self.words[mask]
+        return Runs(self.scores.where(mask), *columns)
+
+    def fails(self, answers: Floats) -> Mask:
+        """Answers on the failing half of the scale."""
+        span = self.scores.high - self.scores.low
+        return np.asarray(np.abs(answers - self.failing) < span / 2)
+
+    @property
+    def should_fail(self) -> Mask:
+        """Runs whose reference says that they fail."""
+        return self.scores.labelled & self.fails(self.scores.expected)
+
+    @property
+    def should_pass(self) -> Mask:
+        """Runs whose reference says that they pass."""
+        return self.scores.labelled & ~self.fails(self.scores.expected)
+
+    @property
+    def broken(self) -> Mask:
+        """Edited runs that should fail, made from runs that did not fail already."""
+        failing = np.unique(self.scores.item[self.should_fail & self.scores.original])
+        return self.should_fail & ~np.isnan(self.words) & ~np.isin(self.scores.item, failing)
+
+    @property
+    def failed(self) -> Mask:
+        """Calls that fail the run."""
+        return self.scores.decided & self.fails(self.scores.score.astype(np.float64))
+
+
+def run_estimates(judge: str, observations: Observations, seed: int) -> list[Estimate]:
+    """The figures under the base protocol; nothing where no run of an agent was judged."""
+    rows = observations.among(protocol="base")
+    if not np.any(~np.isnan(rows.shown.failing[rows.stimulus])):
+        return []
+    runs = Runs.of(rows)
+    heading = Heading.under(judge, PROBE, "base", seed)
+    return [_errors(heading, runs), *_rates(heading, runs), *_parts(heading, runs)]
+
+
+def _errors(heading: Heading, runs: Runs) -> Estimate:
+    rows = runs.scores.where(runs.scores.labelled)
+    tally = score_tally(rows, rows.decided & ~rows.right, rows.readable)
+    return share(heading, ERROR_RATE, rows, tally, reason=None if len(rows) else NO_LABELS)
+
+
+def _rates(heading: Heading, runs: Runs) -> list[Estimate]:
+    """Missed failures and false alarms; undefined where no run is of the kind."""
+    missed = _rate(heading, MISSED_FAILURES, runs.where(runs.should_fail), failed=False)
+    return [missed, _rate(heading, FALSE_ALARMS, runs.where(runs.should_pass), failed=True)]
+
+
+def _rate(heading: Heading, metric: Metric, runs: Runs, *, failed: bool) -> Estimate:
+    rows = runs.scores
+    events = rows.decided & (runs.failed == failed)
+    tally = score_tally(rows, events, rows.readable)
+    return share(heading, metric, rows, tally, reason=None if len(rows) else NONE_SUCH.get(metric, NO_CALLS))
+
+
+def _parts(heading: Heading, runs: Runs) -> Iterator[Estimate]:
+    """The two rates by what was done to the run and by stratum, then missed failures by place and by size."""
+    yield from _defined(_of_each(heading, "edit", runs, runs.edit))
+    if 2 <= len(np.unique(runs.scores.stratum)) <= MOST:
+        yield from _defined(_of_each(heading, "stratum", runs, runs.scores.stratum))
+    broken = runs.where(runs.broken)
+    for name, mask in (*_thirds(broken.depth), *_sizes(broken.words)):
+        if mask.any():
+            key = "place" if name in THIRDS else "size"
+            yield _rate(heading.within(**{key: name}), MISSED_FAILURES, broken.where(mask), failed=False)
+
+
+def _of_each(heading: Heading, key: str, runs: Runs, names: Words) -> Iterator[Estimate]:
+    for name in dict.fromkeys(sorted(set(names.tolist()))):
+        yield from _rates(heading.within(**{key: name}), runs.where(names == name))
+
+
+def _defined(estimates: Iterable[Estimate]) -> Iterator[Estimate]:
+    """Parts that have a figure, or lost theirs to failed calls."""
+    return (e for e in estimates if e.value is not None or any(e.excluded.values()))
+
+
+def _thirds(depth: Floats) -> Iterator[tuple[str, Mask]]:
+    for number, name in enumerate(THIRDS):
+        yield name, np.asarray(np.minimum(np.floor(depth * 3), 2) == number)
+
+
+def _sizes(words: Floats) -> Iterator[tuple[str, Mask]]:
+    least = 0.0
+    for most, name in SIZES:
+        yield name, np.asarray((least < words) & (words <= most))
+        least = most

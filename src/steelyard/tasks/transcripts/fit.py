@@ -1,0 +1,113 @@
+"""A transcript shortened to what a judge can read, every cut stated in its place and at the head.
+
+Long tool results are shortened first, then everything else that is long, from the middle of each text; where
+that does not do, whole messages are left out of the middle of the run. The first and the last message stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from steelyard.tasks.transcripts.render import clipped, message, rendered
+from steelyard.tasks.transcripts.transcript import TOOL, Transcript, Turn
+from steelyard.wording import counted
+
+SHORTEST = 200
+"""Characters that a text keeps before whole messages are left out."""
+_HEAD = 160
+"""Characters that are kept free for the sentence at the head."""
+_GAP = "\n\n"
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A rendering that fits."""
+
+    text: str
+    """What the judge reads."""
+    cut: int = 0
+    """Characters of the whole rendering that are missing."""
+    messages: int = 0
+    """Messages that were left out."""
+
+
+def fitted(transcript: Transcript, characters: int) -> Fitted | None:
+    """The rendering in at most so many characters; None where not even its ends fit."""
+    whole = rendered(transcript)
+    if len(whole) <= characters:
+        return Fitted(whole)
+    room = characters - _HEAD
+    longest = max(len(whole), SHORTEST)
+    for shorten in (_shortened_tools, _shortened):
+        if _length(shorten(transcript, SHORTEST)) <= room:
+            return _told(shorten(transcript, _largest(shorten, transcript, room, longest)), whole, 0)
+    return _without_middle(_shortened(transcript, SHORTEST), whole, room)
+
+
+def _shortened_tools(transcript: Transcript, cap: int) -> list[str]:
+    """Messages whose tool results have at most so many characters."""
+    return [
+        message(number, _capped(turn, cap) if turn.role == TOOL else turn)
+        for number, turn in enumerate(transcript.turns, start=1)
+    ]
+
+
+def _shortened(transcript: Transcript, cap: int) -> list[str]:
+    """Messages none of whose texts has more characters, tool results at their shortest."""
+    return [
+        message(number, _capped(turn, SHORTEST if turn.role == TOOL else cap), arguments=cap)
+        for number, turn in enumerate(transcript.turns, start=1)
+    ]
+
+
+def _capped(turn: Turn, cap: int) -> Turn:
+    return replace(turn, blocks=tuple(replace(b, text=clipped(b.text, cap)) for b in turn.blocks))
+
+
+def _largest(
+    shorten: Callable[[Transcript, int], list[str]], transcript: Transcript, room: int, most: int
+) -> int:
+    """The largest cap that fits, where the shortest does."""
+    low, high = SHORTEST, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        fits = _length(shorten(transcript, middle)) <= room
+        low, high = (middle, high) if fits else (low, middle - 1)
+    return low
+
+
+def _without_middle(messages: list[str], whole: str, room: int) -> Fitted | None:
+    """The messages at both ends, as many as fit, and a line that says which are left out."""
+    total = len(messages)
+    head, tail = 1, 1
+    if total < 2 or _length([messages[0], _left_out(2, total - 1), messages[-1]]) > room:
+        return None
+    while head + tail < total:
+        # The end tells more of a run than its beginning, so it goes first.
+        grown = (head, tail + 1) if tail <= head else (head + 1, tail)
+        if _length(_ends(messages, *grown)) > room:
+            break
+        head, tail = grown
+    return _told(_ends(messages, head, tail), whole, total - head - tail)
+
+
+def _ends(messages: list[str], head: int, tail: int) -> list[str]:
+    left = [] if head + tail == len(messages) else [_left_out(head + 1, len(messages) - tail)]
+    return [*messages[:head], *left, *messages[len(messages) - tail :]]
+
+
+def _left_out(first: int, last: int) -> str:
+    return f"[… messages {first} to {last} cut …]"
+
+
+def _told(messages: list[str], whole: str, left_out: int) -> Fitted:
+    text = _GAP.join(messages)
+    cut = max(1, len(whole) - len(text))
+    also = f", {counted(left_out, 'whole message')} among them" if left_out else ""
+    head = f"(This transcript is shortened: {cut:,} characters are cut{also}; every cut is marked.)"
+    return Fitted(f"{head}{_GAP}{text}", cut, left_out)
+
+
+def _length(messages: list[str]) -> int:
+    return sum(map(len, messages)) + len(_GAP) * (len(messages) - 1)

@@ -1,0 +1,121 @@
+"""Workers of a real cluster of two nodes: the same figures, and a lost node costs what was in flight."""
+
+from __future__ import annotations
+
+import importlib.util
+import pickle
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from servers import Answer, Received, ScriptedServer, says
+from steelyard.errors import ConfigError, PermanentError, TransientError
+from steelyard.lab.folder.run_folder import RunFolder
+from steelyard.lab.measure import measure
+from steelyard.lab.run.engine import Local, engine_of
+from steelyard.lab.run.limits import RunLimits
+from steelyard.lab.run.ray_engine import RayEngine, RemoteProvider
+from steelyard.lab.study.study import Study
+from steelyard.lab.study.study_file import build_study, load_config
+from steelyard.providers.planted import Planted
+
+CONCURRENCY = 8
+needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed")
+
+
+def study(url: str, *more: str, **overrides: Any) -> Study:
+    judges = [f"openai/m?base_url={url}&reader=choice", *more]
+    return build_study(load_config(None, {"judges": judges, "profile": "quick", **overrides}), Path())
+
+
+@pytest.mark.parametrize("name", ["", "moon", "local:9", "Ray"])
+def test_an_engine_that_is_none(name: str) -> None:
+    with pytest.raises(ConfigError, match="expected 'local', 'ray' or 'ray:ADDRESS'"):
+        engine_of(name)
+
+
+def test_only_judges_that_wait_or_need_cores_travel() -> None:
+    judges = study("http://127.0.0.1:9/v1", "planted/tie", "embedded/smollm2-135m").judges
+    connected = [engine_of("ray").connect(judge) for judge in judges[:3]]
+    assert [type(each).__mro__[1].__name__ for each in connected[:1]] == [RemoteProvider.__name__]
+    assert isinstance(connected[1], Planted)
+    assert isinstance(connected[2], RemoteProvider)
+    assert isinstance(engine_of("ray:10.0.0.1:6379"), RayEngine)
+    assert isinstance(engine_of("local"), Local)
+
+
+def test_an_error_is_itself_after_a_journey() -> None:
+    limited = TransientError("rate_limited", "slow down", status=429, retry_after=3.5)
+    refused = PermanentError("bad_request", "no")
+    for error in (limited, refused):
+        again = pickle.loads(pickle.dumps(error))
+        assert type(again) is type(error)
+        assert (str(again), again.__dict__) == (str(error), error.__dict__)
+
+
+class TwoNodes:
+    """A cluster in processes of this machine."""
+
+    def __init__(self, cluster: Any, second: Any) -> None:
+        self._cluster = cluster
+        self._second = second
+        self.gone = threading.Event()
+
+    def lose_the_second(self) -> None:
+        """Kill a node with everything on it."""
+        self._cluster.remove_node(self._second, allow_graceful=False)
+        self.gone.set()
+
+
+@pytest.fixture
+def nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[TwoNodes]:
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    import ray
+    from ray.cluster_utils import Cluster
+
+    size = {"num_cpus": 1, "object_store_memory": 80_000_000}
+    cluster = Cluster(initialize_head=True, head_node_args={**size, "include_dashboard": False})
+    second = cluster.add_node(**size)
+    monkeypatch.setenv("RAY_ADDRESS", cluster.address)
+    try:
+        yield TwoNodes(cluster, second)
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+
+
+@needs_ray
+def test_a_lost_node_costs_nothing_but_what_was_in_flight(nodes: TwoNodes, tmp_path: Path) -> None:
+    asked: Counter[str] = Counter()
+    lock = threading.Lock()
+
+    def script(request: Received) -> Answer:
+        with lock:
+            asked[request.headers["idempotency-key"]] += 1
+            number = asked.total()
+        if number == 20:
+            threading.Thread(target=nodes.lose_the_second).start()
+        if number == 40:
+            nodes.gone.wait(60)
+        return says("1" if "a" in request.user[-9:] else "2")
+
+    with ScriptedServer(script) as server:
+        wanted = study(server.url, replicates=2)
+        far = RunFolder(tmp_path / "far")
+        done = measure(wanted, far, RunLimits(concurrency=CONCURRENCY, attempts=9, engine="ray"))
+        assert nodes.gone.is_set()
+        again = sum(number - 1 for number in asked.values())
+        near = measure(wanted, RunFolder(tmp_path / "near"), RunLimits(concurrency=CONCURRENCY))
+    assert done.errors == ()
+    assert not done.sitting.failed
+    assert again <= CONCURRENCY
+    with far.store(read_only=True) as store:
+        assert store.verify() == []
+    sheets = [each.require().to_json() for each in (done, near)]
+    for sheet in sheets:
+        del sheet["run"]
+    assert sheets[0]["judges"] == sheets[1]["judges"]
