@@ -21,7 +21,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "report": ("steelyard report run", "steelyard report run --full", "steelyard report run --format md"),
     "view": ("steelyard view run", "steelyard view before after"),
     "show": ("steelyard show run", "steelyard show run --outcome flip -n 2"),
-    "compare": ("steelyard compare run:planted/probit run:planted/coin", "steelyard compare before after"),
+    "compare": ("steelyard compare run:planted/probit run:coin", "steelyard compare before after"),
     "overall": ("steelyard overall first second",),
     "gate": ("steelyard gate run --policy policy.yaml",),
     "import": ("steelyard import verdicts.jsonl --out imported",),
