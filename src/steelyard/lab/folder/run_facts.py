@@ -70,7 +70,7 @@ def _uncounted(measured: Measured, prices: Mapping[str, Price | None]) -> dict[s
 
 
 def _counted(used: list[Usage]) -> dict[str, int]:
-    """Tokens of the cache and of thoughts, which are among the others, and calls in batches, where any are."""
+    """Tokens of cache and thoughts, which are among the others, and calls in batches, where there are any."""
     counts = {
         "cached_tokens": sum(usage.cached_tokens for usage in used),
         "cache_write_tokens": sum(usage.cache_write_tokens for usage in used),
