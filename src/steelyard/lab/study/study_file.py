@@ -38,7 +38,7 @@ from steelyard.providers.provider import connect
 from steelyard.tasks.data_config import DataConfig, parse_data
 from steelyard.tasks.item import Item
 from steelyard.tasks.rubric_list import RubricEntry
-from steelyard.tasks.sources.items import empty_strata
+from steelyard.tasks.sources.items import empty_strata, empty_texts
 from steelyard.tasks.task import Task
 from steelyard.trials.judge import Judge
 from steelyard.validation import Expected, checked
@@ -65,10 +65,10 @@ class StudyConfig(BaseModel):
     review: bool = False
 
 
-def load_config(path: Path | None, overrides: Mapping[str, Any]) -> StudyConfig:
-    """Read a study file (or none) and lay the command line's options over it."""
+def load_config(path: Path | None, overrides: Mapping[str, Any], source: str = "command line") -> StudyConfig:
+    """Read a study file (or none) and lay options over it; `source` names these in messages."""
     body = {} if path is None else read_yaml(path)
-    where, folder = ("command line", Path()) if path is None else (str(path), path.parent)
+    where, folder = (source, Path()) if path is None else (str(path), path.parent)
     body = {**body, **overrides, **_laid_over(body, overrides, where)}
     if "data" in body:
         body["data"] = parse_data(body["data"], where)
@@ -136,7 +136,11 @@ def build_study(
         task,
         items,
         undrawn=undrawn,
-        notes=(*empty_strata(items, undrawn), *_failing_note(config, items)),
+        notes=(
+            *empty_strata(items, undrawn),
+            *(empty_texts(items, config.data.columns) if config.data and config.data.columns else ()),
+            *_failing_note(config, items),
+        ),
         source=None if config.data is None else data_source(config.data, folder),
         reference=_reference(config),
         writers=_writers(config),
