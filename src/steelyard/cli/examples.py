@@ -25,6 +25,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "overall": ("steelyard overall first second",),
     "gate": ("steelyard gate run --policy policy.yaml",),
     "import": ("steelyard import verdicts.jsonl --out imported",),
+    "export": ("steelyard export run --inspect",),
     "selftest": ("steelyard selftest",),
     "serve-planted": ("steelyard serve-planted planted/probit --port 8765",),
     "probes": ("steelyard probes", "steelyard probes ladder typos"),
