@@ -14,6 +14,7 @@ from planted_pairs import PLANTED, STANDARD, covered, simulate, unprofiled, vect
 from scores import call
 from steelyard.lab.selftest import TOLERANCES
 from steelyard.metrics.findings import FLAGGED
+from steelyard.metrics.heading import Heading
 from steelyard.metrics.instrument.cluster_spread import allowance
 from steelyard.metrics.instrument.detection import detection, limit_of_detection
 from steelyard.metrics.instrument.likelihood import NAMES
@@ -27,16 +28,17 @@ from steelyard.metrics.instrument.resolution_ratio import (
     ratio_word,
 )
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.run.unchanged import unchanged_estimates
+from steelyard.metrics.run.unchanged import leaning_estimates
+from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.stats.clusters import wilson_cluster, wilson_strict
 from steelyard.metrics.stats.intervals import wilson
 from steelyard.providers.planted_model import Parameters
-from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
 
 pytestmark = pytest.mark.calibrate
 
 RUNS, FEW, LEANS = 300, 100, 200
+HEADING = Heading.under("j", "original", "base", 7)
 JUDGES = {
     "selftest": PLANTED,
     "keen": replace(PLANTED, resolution=1.4, position_bias=-0.3, surface_sensitivity=0.5),
@@ -176,15 +178,16 @@ def test_random_errors_are_seldom_called_a_lean(accuracy: float, items: int, pas
         labels = (generator.random(items) < passing).astype(int)
         right = generator.random(items) < accuracy
         words = generator.integers(5, 60, items)
-        rows = [
-            _with_words(call(f"i{n:03d}", int(label if hit else 1 - label), int(label)), int(length))
-            for n, (label, hit, length) in enumerate(zip(labels, right, words, strict=True))
-        ]
-        figures = unchanged_estimates("j", Observations.of(rows), 7)
+        answers = np.where(right, labels, 1 - labels)
+        scores = collect_scores(
+            Observations.of(
+                [
+                    call(f"i{n:03d}", int(answer), int(label))
+                    for n, (answer, label) in enumerate(zip(answers, labels, strict=True))
+                ]
+            )
+        )
+        figures = leaning_estimates(HEADING, scores, words)
         flagged += any(e.finding == FLAGGED for e in figures if e.metric in ("leniency", "length_gap"))
     print(f"right in {accuracy}, {items} items, {passing} pass: {flagged / LEANS:.3f}")
     assert flagged / LEANS <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / LEANS)
-
-
-def _with_words(row: Observation, length: int) -> Observation:
-    return replace(row, stimulus=replace(row.stimulus, texts=(" ".join(["word"] * length),)))

@@ -305,3 +305,12 @@ def test_a_reference_that_cannot_be_read_costs_eight_calls_once(command: Command
     assert first.code == again.code == 1
     assert "data.reference: judge a: left after the first 8 replies" in again.err
     assert "correct the judge and run again" in again.err
+
+
+def test_prose_that_no_reader_reads_may_be_read_by_its_first_token(command: Command, tmp_path: Path) -> None:
+    """A small model that keeps to no form still leans to one of the answers."""
+    prose = says("The first answer gives the capital and the second one gives a river, so it depends.")
+    with ScriptedServer(lambda _: prose) as server:
+        judge = f"openai/m?base_url={server.url}&reader=choice"
+        done = command("measure", "-j", judge, "-p", "vacuum", "--out", "run", *FAST)
+    assert "where the server gives log-probabilities try reader: logprob" in done.err

@@ -74,7 +74,7 @@ def provider_of(name: str) -> HttpProvider:
 
 
 @pytest.mark.parametrize("name", VENDORS)
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(data=st.data(), value=ANYTHING)
 def test_a_spoilt_part_makes_a_sound_reply_or_a_garbled_one(
     name: str, data: st.DataObject, value: Any
@@ -108,7 +108,7 @@ REFUSAL = {
 }
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(
     place=st.sampled_from(sorted(paths(REFUSAL), key=str)),
     value=ANYTHING,

@@ -15,7 +15,7 @@ from steelyard.tasks.scale import Pairwise
 from steelyard.trials.reply import Reply
 from steelyard.verdicts.readers import READERS
 from steelyard.verdicts.verdict import Unreadable
-from vendors import KEY, VENDORS, Vendor, ask, error_of, reply_of, shown
+from vendors import ANTHROPIC, BEDROCK, GOOGLE, KEY, VENDORS, Vendor, ask, error_of, reply_of, shown
 
 every_vendor = pytest.mark.parametrize("vendor", VENDORS.values(), ids=VENDORS)
 
@@ -52,6 +52,18 @@ def test_a_call_carries_the_key_in_one_header_and_both_messages(vendor: Vendor) 
 @every_vendor
 def test_an_empty_reply_is_no_grade(vendor: Vendor) -> None:
     assert read(reply_of(vendor, vendor.says(None))) == "empty"
+
+
+CUT = {"anthropic": "max_tokens", "google": "MAX_TOKENS", "bedrock": "max_tokens"}
+BLOCKED = {"anthropic": "refusal", "google": "SAFETY", "bedrock": "guardrail_intervened"}
+
+
+@every_vendor
+def test_stop_reasons_are_verdict_classes(vendor: Vendor) -> None:
+    """Even a whole answer is none where the vendor says that it was blocked."""
+    assert read(reply_of(vendor, vendor.says('{"winn', CUT.get(vendor.name, "length")))) == "truncated"
+    blocked = vendor.says('{"winner": "1"}', BLOCKED.get(vendor.name, "content_filter"))
+    assert read(reply_of(vendor, blocked)) == "refusal"
 
 
 @every_vendor
@@ -135,7 +147,7 @@ def test_no_key_is_told_by_the_name_of_its_variable(vendor: Vendor, monkeypatch:
 # From the command line
 
 
-@every_vendor
+@pytest.mark.parametrize("vendor", [ANTHROPIC, GOOGLE, BEDROCK], ids=lambda vendor: vendor.name)
 def test_measure_from_the_command_line_and_the_key_is_nowhere(
     vendor: Vendor, command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

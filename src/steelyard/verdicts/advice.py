@@ -55,6 +55,10 @@ _CURES = {
 """What to do about a reason, where another reader does not help."""
 
 
+LOGPROB = "logprob"
+"""The reader of what a model would have said first."""
+
+
 @dataclass(frozen=True)
 class _Attempt:
     """Another way to read, and how a study file says it."""
@@ -81,7 +85,17 @@ def cure(reader: Spec, scale: Scale, replies: Sequence[Reply]) -> str:
         return f"try {best.words}, which reads {most} of {len(replies)}"
     reasons = Counter(_reason(reader, scale, reply) for reply in replies)
     reason = reasons.most_common(1)[0][0]
-    return _CURES.get(reason) or _own_words(scale, replies) or "correct the prompt or the reader"
+    return _CURES.get(reason) or _own_words(scale, replies) or _otherwise(reader)
+
+
+def _otherwise(reader: Spec) -> str:
+    """What is left for replies that no reader reads: a small model may still lean to an answer."""
+    if reader.name == LOGPROB:
+        return "correct the prompt or the reader"
+    return (
+        "correct the prompt, or where the server gives log-probabilities try reader: logprob, which reads a "
+        "model that keeps to no form"
+    )
 
 
 def quoted(text: str) -> str:

@@ -52,7 +52,7 @@ class StudyConfig(BaseModel):
     name: Annotated[str, Expected("letters, digits, dots, dashes and underscores, no path")] = Field(
         default="catalogue", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
     )
-    seed: int = 7
+    seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] = 7
     profile: Literal["quick", "standard", "full"] = "quick"
     replicates: int = Field(default=1, ge=1, le=1000)
     judges: list[str | dict[str, Any]] = Field(default=list(DEFAULT_JUDGES), min_length=1)
@@ -173,7 +173,8 @@ def _items(
     """What is judged: rows of the user's data, built-in runs or texts, or nothing; then other rows."""
     if config.data is not None:
         chosen, others = config.data.parted(folder, task.scale, config.seed, rubrics)
-        return _outcomes(chosen, config.task, task), _outcomes(others, config.task, task)
+        failing = _failing(config)
+        return _outcomes(chosen, failing, task), _outcomes(others, failing, task)
     if runs:
         return runs_draw(config.profile, config.seed), ()
     if form_of(task) == POINTWISE:
@@ -181,7 +182,13 @@ def _items(
     return (), ()
 
 
-def _outcomes(items: Iterable[Item], given: TaskConfig, task: Task) -> tuple[Item, ...]:
+def _failing(config: StudyConfig) -> int | None:
+    """The answer of a failing run, where the study or its adapter says it."""
+    stated = config.task.failing
+    return stated if stated is not None or config.data is None else config.data.failing()
+
+
+def _outcomes(items: Iterable[Item], given: int | None, task: Task) -> tuple[Item, ...]:
     """Runs of agents with the answer that failing ones get; other items as they are."""
     return tuple(
         item
@@ -194,7 +201,7 @@ def _outcomes(items: Iterable[Item], given: TaskConfig, task: Task) -> tuple[Ite
 def _failing_note(config: StudyConfig, items: Iterable[Item]) -> Iterator[str]:
     """Which answer is taken for a failing run, where nobody has said it of a user's own runs."""
     failing = {item.failing for item in items if item.failing is not None}
-    if config.data is not None and config.task.failing is None and failing:
+    if config.data is not None and _failing(config) is None and failing:
         answers = " or ".join(sorted(failing))
         yield (
             f"a run that scores {answers} is taken for one that breaks the rubric; where another answer says "
