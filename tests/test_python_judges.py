@@ -338,6 +338,41 @@ def test_plan_counts_what_measure_then_asks(here: Path) -> None:
     assert steelyard.plan("planted/coin", probes=["vacuum"]).dollars == 0.0
 
 
+def test_limits_may_be_a_mapping(here: Path) -> None:
+    calls = []
+
+    def failing(request: str, first: str, second: str) -> str:
+        calls.append(request)
+        raise KeyError("x")
+
+    with pytest.raises(steelyard.SteelyardError):
+        steelyard.measure(failing, probes=["vacuum"], limits={"attempts": 1, "concurrency": 1, "hopeless": 2})
+    assert 0 < len(calls) <= 12
+    assert RunLimits.of({"budget": 2}) == RunLimits(budget=2.0)
+    assert RunLimits.of(RunLimits(attempts=2)) == RunLimits.of({"attempts": 2})
+    assert RunLimits.of(None) == RunLimits()
+
+
+@pytest.mark.parametrize(
+    ("limits", "told"),
+    [
+        ({"atempts": 1}, "limits: unknown key 'atempts' (did you mean 'attempts'?)"),
+        ({"attempts": 0}, "limits: attempts: found 0, expected a number from 1 on"),
+        ({"budget": "much"}, "limits: budget: found 'much', expected a number"),
+        (3, "limits: found 3, expected a mapping"),
+    ],
+)
+def test_what_is_no_limit_is_told(here: Path, limits: object, told: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        steelyard.measure("planted/tie", probes=["vacuum"], limits=limits)
+    assert str(caught.value).startswith(told)
+
+
+def test_a_seed_that_no_judge_can_have_is_told(here: Path) -> None:
+    with pytest.raises(ConfigError, match=r"arguments: seed: found 10.*, expected a number below 92233"):
+        steelyard.plan("planted/tie", seed=10**30)
+
+
 def test_load_and_report_give_the_datasheet_again(here: Path) -> None:
     sheet = steelyard.measure("planted/coin", probes=["vacuum"])
     assert steelyard.load(sheet.folder) == sheet

@@ -64,7 +64,7 @@ def measure(
     *judges: JudgeLike,
     study: Place | None = None,
     out: Place | None = None,
-    limits: RunLimits | None = None,
+    limits: RunLimits | Mapping[str, Any] | None = None,
     **overrides: Any,
 ) -> NotebookSheet:
     """Measure judges and return the datasheet; keywords are those of a study file (profile, seed, probes, …).
@@ -74,7 +74,7 @@ def measure(
     and every reply is kept.
     """
     built, folder, commission = _opened(judges, study, out, overrides)
-    within = limits or RunLimits()
+    within = RunLimits.of(limits)
     built = referenced(built, folder, within)
     if commission is not None:
         built, authored = commission.fulfilled(built, folder, within)

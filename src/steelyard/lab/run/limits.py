@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from steelyard.validation import checked
 
 
 @dataclass(frozen=True)
@@ -33,3 +39,24 @@ class RunLimits:
     """Dollars for the whole study, earlier sittings included."""
     engine: str = "local"
     """Where calls are made; see `engine`."""
+
+    @classmethod
+    def of(cls, given: RunLimits | Mapping[str, Any] | None) -> RunLimits:
+        """The limits themselves, or from a mapping; what is not named there stays as it is by default."""
+        if isinstance(given, RunLimits):
+            return given
+        named = dict(given) if isinstance(given, Mapping) else {} if given is None else given
+        return cls(**checked(_model(), named, "limits").model_dump())
+
+
+def _model() -> type[BaseModel]:
+    """What a mapping of limits may hold: whole numbers from 1 on, times and money from 0 on."""
+    least = {int: 1, float: 0, float | None: 0}
+    hints = get_type_hints(RunLimits)
+    allowed: dict[str, Any] = {}
+    for each in fields(RunLimits):
+        kind = hints[each.name]
+        bound = Annotated[kind, Field(ge=least[kind])] if kind in least else kind
+        allowed[each.name] = (bound, each.default)
+    config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+    return create_model("Limits", __config__=config, **allowed)

@@ -52,7 +52,7 @@ class StudyConfig(BaseModel):
     name: Annotated[str, Expected("letters, digits, dots, dashes and underscores, no path")] = Field(
         default="catalogue", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
     )
-    seed: int = 7
+    seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] = 7
     profile: Literal["quick", "standard", "full"] = "quick"
     replicates: int = Field(default=1, ge=1, le=1000)
     judges: list[str | dict[str, Any]] = Field(default=list(DEFAULT_JUDGES), min_length=1)
