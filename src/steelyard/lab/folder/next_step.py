@@ -144,7 +144,8 @@ class _Path:
         given = [value for option, value in pairwise(words) if option == "-j"]
         if not given and not list(_arguments(words)):
             given = [judge.name for judge in judges]  # those of a command that names none
-        return {judge.name: text for judge, text in zip(judges, given, strict=True)} if given else {}
+        alike = len(given) == len(judges)
+        return {judge.name: text for judge, text in zip(judges, given, strict=True)} if alike else {}
 
     def _resumed(self, verdict: Verdict, purpose: str, calls: int | None) -> Verdict:
         """The same command, which asks only what has no reply."""
