@@ -74,8 +74,8 @@ class LabelBench:
             kept = Draw(tuple(noted["items"]), noted["odds"], noted["of"], noted["seed"])
             if size is not None and size != len(kept.items):
                 raise ConfigError(
-                    f"--draw {size}: a draw of {counted(len(kept.items), 'item')} was made here before, and a "
-                    "second one would change their odds; leave it out, or remove labels.db."
+                    f"--draw {size}: a draw of {counted(len(kept.items), 'item')} was made here before; a "
+                    "second one would change their odds: leave it out, or remove labels.db."
                 )
             return kept
         names = sorted(self._items)
