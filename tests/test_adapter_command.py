@@ -110,7 +110,7 @@ def test_fortress_has_a_second_file_and_no_labels(command: Command, tmp_path: Pa
     assert "r.jsonl has changed since this study was frozen" in done.err
 
 
-def test_agentharm_has_nothing_to_judge_yet(command: Command, tmp_path: Path) -> None:
+def test_a_list_of_behaviours_has_nothing_to_judge(command: Command, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(
         json.dumps([{"id": "1-1", "id_original": "1", "category": "x", "prompt": "y"}])
     )

@@ -149,7 +149,7 @@ def test_persuade(tmp_path: Path) -> None:
         load("persuade", outside)
 
 
-def test_agentharm_lists_behaviours_and_says_that_transcripts_come_later(tmp_path: Path) -> None:
+def test_agentharm_lists_behaviours_and_asks_for_a_log(tmp_path: Path) -> None:
     row = {"id": "1-1", "id_original": "1", "name": "x", "category": "Fraud", "prompt": "Do it."}
     path = tmp_path / "a.json"
     path.write_text(json.dumps({"canary": "x", "behaviors": [row, {**row, "id": "1-2"}]}))
@@ -161,7 +161,7 @@ def test_agentharm_lists_behaviours_and_says_that_transcripts_come_later(tmp_pat
         ("1-2", "1", "Fraud", ()),
     ]
     with pytest.raises(
-        DataError, match=r"a\.json: AgentHarm is judged on transcripts of agents, which this version"
+        DataError, match=r"a\.json: AgentHarm is judged on transcripts of agents, and this list"
     ):
         load("agentharm", path)
 

@@ -65,6 +65,8 @@ def test_the_same_rows_as_one_by_one_at_half_the_price(model: str, command: Comm
     assert own == [r for r in batch.rows if r["judge"] == model and "cost" not in r["metric"]]
     assert json.loads(online.out)["run"]["latency_ms"]["p50"] > 0
     once, half = (json.loads(done.out)["run"] for done in (online, batch))
+    assert "batched_calls" not in once
+    assert half["batched_calls"] == sum(script.handed_in.values())
     share = (8 + 0.5 * sum(script.handed_in.values())) / once["calls"]
     assert half["dollars"] == pytest.approx(once["dollars"] * share, rel=1e-3)
 

@@ -268,16 +268,7 @@ def test_the_printed_selftest_keeps_its_meaning_where_there_is_no_unicode() -> N
     assert "?" not in plain.replace(plain.splitlines()[1], "")
 
 
-# What is not built yet
-
-
-@pytest.mark.parametrize("name", ["export"])
-def test_a_later_command_says_so(steelyard, name: str) -> None:
-    done = steelyard(name, "run", "--policy", "p.yaml")
-    assert done.returncode == 2
-    assert done.stderr.startswith(f"steelyard: `{name}` is not built yet; ")
-    assert "available commands: measure, plan, generate, review" in done.stderr
-    assert_one_sentence(done.stderr)
+# Engines
 
 
 @pytest.mark.parametrize("name", ["moon", "local:here", ""])

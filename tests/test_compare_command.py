@@ -186,7 +186,8 @@ def test_a_damaged_store(steelyard, tmp_path: Path) -> None:
 def test_a_page_that_cannot_be_written(steelyard, imported) -> None:
     imported("a", lines("x", "1 1"))
     imported("b", lines("y", "1 1"))
-    assert "cannot be written" in sentence(steelyard("compare", "a", "b", "--html", "no/such/page.html"), 1)
+    told = sentence(steelyard("compare", "a", "b", "--html", "no/such/page.html"), 1)
+    assert "cannot be written (No such file or directory); make the folder no/such first." in told
 
 
 def test_folders_win_over_colons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,6 +78,7 @@ SCORES = {"name": "scores", "judges": ["planted/rater"], "task": {"scale": "bina
 FOLDERS = {
     **dict.fromkeys(("A", "B", "DIR", "BEFORE", "AFTER"), HOUSE),
     "runs/study": TWO,
+    "runs/agents": {"name": "agents", "judges": ["planted/rater"], "probes": ["forged_result"]},
     **dict.fromkeys(("runs/harmbench", "runs/persuade", "runs/graded"), SCORES),
 }
 """Run folders that a page may name to what was measured in them; HOUSE where none is said."""

@@ -563,6 +563,10 @@ def test_a_file_comes_before_a_shipped_policy_of_its_name(
     ("given", "sentence"),
     [
         ("severe", "severe: cannot be read .*; name a policy file, or smoke, default, strict"),
+        (
+            None,
+            "policy: found NoneType, expected a file, a mapping of rules, or one of smoke, default, strict",
+        ),
         ({}, "policy: no rule found"),
         ({"valid_for": "3d"}, "policy: no rule found"),
         ({"dark_current": 0.1}, "policy: dark_current: found 0.1, expected limits"),

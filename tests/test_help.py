@@ -72,6 +72,7 @@ def prepare(name: str, command: Command, folder: Path) -> None:
             ("run", pairs),
             *((out, ("measure", "-j", "planted/tie", "-p", "vacuum")) for out in ("before", "after")),
         ],
+        "export": [("run", ("measure", "-j", "planted/rater", "-p", "forged_result"))],
         "overall": [
             (out, ("measure", "-j", "planted/rater", "-p", "typos", "--scale", "binary", "--seed", seed))
             for out, seed in (("first", 7), ("second", 8))

@@ -184,3 +184,15 @@ def test_a_json_file_that_is_no_log_still_needs_columns(tmp_path: Path) -> None:
     (tmp_path / "rows.json").write_text('[{"a": "x"}]', "utf-8")
     with pytest.raises(Exception, match="response is not mapped"):
         items_of(tmp_path / "rows.json")
+
+
+@needs_logs
+def test_the_adapter_of_agentharm_reads_its_log() -> None:
+    items = items_of(AGENTHARM, adapter="agentharm", preprocess=["drop_reasoning"])
+    assert len(items) == 16
+    assert set(Counter(item.stratum for item in items).values()) == {2}
+    assert {_run(item).removals[0].preprocessor for item in items} == {"drop_reasoning"}
+    assert (
+        sum(len(turn.blocks) for item in items for turn in _run(item).turns if turn.role == "assistant") == 16
+    )
+    assert DataConfig.model_validate({"path": "x.eval", "adapter": "agentharm"}).failing() == 1

@@ -142,6 +142,7 @@ def complaint_of(given: str | dict[str, Any]) -> str:
         ('{model: "openai/a\\nb"}', ", expected no control characters; correct it"),
         ('{model: "openai/a\\x9b"}', ", expected no control characters; correct it"),
         ('{model: openai/x, name: "a\\tb"}', ", expected no control characters; correct it"),
+        ('{model: openai/x, name: "  "}', ", expected a name with letters or digits; correct it"),
         ("{model: openai/x, name: " + "n" * 81 + "}", "expected at most 80 characters"),
         ("{model: openai/x, name: 2024-01-01}", "name: found datetime.date(2024, 1, 1), expected text"),
         ("{name: nameless}", "no key 'model' found, expected provider/model such as openai/gpt-4o; add it"),

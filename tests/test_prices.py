@@ -184,6 +184,8 @@ def test_what_came_from_the_cache_is_billed_as_such(
         calls = len(server.requests)
     assert done.code == 0, done.err
     run = json.loads(done.out)["run"]
+    assert run["cached_tokens"] == 300 * calls
+    assert "reasoning_tokens" not in run
     assert run["dollars"] == pytest.approx(calls * (100 * 2.5 + 300 * 1.25 + 10 * 10) * 1e-6, abs=1e-6)
 
 

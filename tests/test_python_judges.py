@@ -6,6 +6,7 @@ import asyncio
 import functools
 import inspect
 import threading
+from html import escape
 from pathlib import Path
 from textwrap import dedent
 
@@ -350,11 +351,16 @@ def test_load_and_report_give_the_datasheet_again(here: Path) -> None:
 def test_compare_and_gate_as_functions(here: Path) -> None:
     sheet = steelyard.measure("planted/coin", "planted/first", probes=["vacuum"], profile="standard")
     sides = [f"{sheet.folder}:{name}" for name in ("planted/coin", "planted/first")]
-    rows = steelyard.compare(*sides).rows
-    assert {row.metric for row in rows} >= {"dark_current"}
+    comparison = steelyard.compare(*sides)
+    assert {row.metric for row in comparison.rows} >= {"dark_current"}
+    assert repr(comparison).startswith("<Comparison, planted/first against planted/coin: ")
+    assert all(f"<p>{escape(sentence)}</p>" in comparison._repr_html_() for sentence in comparison.answer())
     Path("policy.yaml").write_text("dark_current: {max: 0.1}\n")
     ruling = steelyard.gate(sheet.folder, "policy.yaml", judges=("planted/coin",))
     assert ruling.result == "FAIL"
+    assert repr(ruling) == "<Ruling on planted/coin: FAIL, 1 check>"
+    assert "<td>FAIL</td><td>planted/coin</td>" in ruling._repr_html_()
+    assert steelyard.gate(sheet.folder, "policy.yaml", judges="planted/coin") == ruling
     assert (sheet.folder / "certificate.json").exists()
 
 
@@ -369,6 +375,11 @@ def test_a_notebook_shows_a_sheet_in_a_line_a_table_and_a_frame(here: Path) -> N
     sheet = steelyard.measure({"model": always_first, "name": "<b>first</b>"}, probes=["vacuum"])
     assert repr(sheet).startswith("<NotebookSheet of <b>first</b>: ")
     assert len(repr(sheet)) < 120
+    assert repr(sheet.verdict) == f"<Verdict on <b>first</b>: {sheet.verdict.word}>"
+    first, *facts, so, after = str(sheet.verdict).split("\n  ")
+    assert (first, so) == (f"<b>first</b>: {sheet.verdict.word}", f"so: {sheet.verdict.so}")
+    assert facts == [fact.sentence for fact in sheet.verdict.facts]
+    assert after == f"next: {sheet.verdict.next}"
     table = sheet._repr_html_()
     assert "&lt;b&gt;first&lt;/b&gt;" in table
     assert "<b>first</b>" not in table

@@ -105,6 +105,17 @@ def test_no_cell_of_a_users_text_is_a_formula(text: str) -> None:
     assert line["item"] == line["judge"] == text  # the line keeps the name that joins with stimuli.jsonl
 
 
+@pytest.mark.parametrize(
+    ("name", "prefix"),
+    [("+11", ""), ("-5", ""), ("@alice", ""), ("=A1", ""), ("=cmd|' /C calc'!A0", "'"), ("@SUM(A1)", "'")],
+)
+def test_the_id_joins_with_the_stimuli_unless_it_is_a_trap(name: str, prefix: str) -> None:
+    observation = call(name, 1, 1)
+    named = replace(observation.stimulus, id=f"{name}/format_invariance_1/0")
+    (row,) = cells_of(results(replace(observation, stimulus=named)))
+    assert row["id"] == f"{prefix}{named.id}"
+
+
 def test_a_negative_number_stays_a_number() -> None:
     observation = call("a", 1, 1)
     stimulus = replace(observation.stimulus, stratum="-3.5")
@@ -181,7 +192,7 @@ def test_imported_verdicts_have_results_too(command: Command, tmp_path: Path) ->
     (tmp_path / "calls.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert command("import", "calls.jsonl", "--out", "run").code == 0
     told = [(row["id"], row["winner"], row["right"]) for row in rows_of(tmp_path / "run")]
-    assert told == [("'=p", "u", "true"), ("'=p", "v", "false")]
+    assert told == [("=p", "u", "true"), ("=p", "v", "false")]
 
 
 def test_without_pyarrow_there_is_no_parquet_and_doctor_says_so(

@@ -29,7 +29,7 @@ from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise
 from steelyard.tasks.sources.columns import Columns, parse_columns
 from steelyard.tasks.sources.encoding import encoding_of
-from steelyard.tasks.sources.items import load_items
+from steelyard.tasks.sources.items import empty_texts, load_items
 from steelyard.tasks.sources.labels import LabelMap
 from steelyard.tasks.sources.read import Format, read_table
 from steelyard.tasks.sources.sampling import PerStratum, draw
@@ -243,6 +243,18 @@ def test_one_broken_byte_does_not_turn_a_utf8_file_into_another(tmp_path: Path) 
     path.write_bytes("key,answer\na,naïve façade\nb,ü".encode()[:-1] + b",")
     with pytest.raises(DataError, match=r"begins as utf-8 and is damaged at byte 30; save it as UTF-8"):
         load(path, Columns(response="answer"))
+
+
+def test_a_column_that_holds_no_texts_is_told() -> None:
+    items = [Item(str(n), "q", ("" if n < 3 else "a", " \n" if n < 2 else "b"), str(n)) for n in range(4)]
+    pair = Columns(request="q", response_1="left", response_2="right")
+    cure = "where another column was meant, correct the map of columns."
+    assert list(empty_texts(items, pair)) == [
+        f"column 'left', used for response_1, is empty in 3 of 4 rows; {cure}",
+        f"column 'right', used for response_2, is empty in 2 of 4 rows; {cure}",
+    ]
+    assert list(empty_texts(items[1:], Columns(response_2="right"))) == []
+    assert list(empty_texts([Item("1", "", ("a",), "1")], Columns(response="a", label="ok"))) == []
 
 
 def test_rows_are_numbered_where_no_id_is_mapped(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from steelyard.cli.sheet import full_option, print_page, print_sheet
 from steelyard.wording import counted
 
 if TYPE_CHECKING:
-    from steelyard.lab.recorded.mapped_columns import MappedTable
+    from steelyard.lab.recorded.lines import RecordedForm
 
 
 TABLES = (".csv", ".tsv", ".tab", ".xlsx", ".xlsm", ".parquet", ".pq")
@@ -33,8 +33,8 @@ TABLES = (".csv", ".tsv", ".tab", ".xlsx", ".xlsm", ".parquet", ".pq")
     help="Folder to write: the calls in one format, and the datasheet.",
 )
 @option("--columns", metavar="PART=COLUMN,…", help="Columns of a table: item, score, expected, judge, ….")
-@option("--judge", metavar="NAME", help="Judge of a table that has no column for it.")
-@option("--scale", metavar="SCALE", help="Scale of scores in a table, such as binary or 1-6.")
+@option("--judge", metavar="NAME", help="Judge of a table that has no column for it; scorer of a log.")
+@option("--scale", metavar="SCALE", help="Scale of scores in a table or log, such as binary or 1-6.")
 @option("--name", metavar="TEXT", help="Name of the datasheet; that of the first file unless given.")
 @option("--seed", type=int, default=7, metavar="N", help="Seed of the bootstrap.")
 @full_option
@@ -55,6 +55,9 @@ def import_command(
     Reads JSONL: one line per call, or one line per pair as LLMBar and PandaLM publish their verdicts. Pairs
     shown in one order only are reported and not decomposed. With --columns also a table (CSV, TSV, Excel,
     Parquet, JSON) with columns of its own.
+
+    Also Inspect logs (.eval, .json): every scorer is a judge, its first value the verdict; what a person
+    changed it to is the reference. Epochs are runs of their own, not repeats.
     """
     from steelyard.lab.folder.run_folder import RunFolder
     from steelyard.lab.import_verdicts import ImportFolder, import_verdicts
@@ -77,16 +80,19 @@ def import_command(
 
 def _table(
     columns: str | None, judge: str | None, scale: str | None, files: tuple[Path, ...]
-) -> MappedTable | None:
-    """How tables are read, where the files are some; what belongs to tables alone is refused elsewhere."""
+) -> RecordedForm | None:
+    """How tables and logs are read, where the files are some; what belongs to them is refused elsewhere."""
     from steelyard.errors import ConfigError
+    from steelyard.lab.recorded.inspect_scores import InspectScores, holds_log
     from steelyard.lab.recorded.mapped_columns import MappedTable, parse_recorded_columns
 
     if columns is not None:
         return MappedTable(parse_recorded_columns(columns), judge, scale)
+    if any(map(holds_log, files)):
+        return InspectScores(judge, scale)
     for name, value in (("judge", judge), ("scale", scale)):
         if value is not None:
-            raise ConfigError(f"--{name}: belongs to tables; add --columns, or leave it out.")
+            raise ConfigError(f"--{name}: belongs to tables and logs; add --columns, or leave it out.")
     if files[0].suffix.lower() in TABLES:
         raise ConfigError(
             f"{files[0]}: a table needs a map of its columns; add for example "

@@ -27,15 +27,13 @@ COMMANDS = {
     "overall": "steelyard.cli.overall:overall",
     "gate": "steelyard.cli.gate:gate",
     "import": "steelyard.cli.import_verdicts:import_command",
+    "export": "steelyard.cli.export:export",
     "selftest": "steelyard.cli.selftest:selftest",
     "serve-planted": "steelyard.cli.serve_planted:serve_planted",
     "probes": "steelyard.cli.lists:probes",
     "judges": "steelyard.cli.lists:judges",
     "doctor": "steelyard.cli.doctor:doctor",
 }
-
-LATER_COMMANDS = ("export",)
-"""Commands of the contract that are not built yet."""
 
 
 class LazyGroup(click.Group):
@@ -49,10 +47,6 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import on demand."""
         del ctx
-        if cmd_name in LATER_COMMANDS:
-            raise ConfigError(
-                f"`{cmd_name}` is not built yet; use one of the available commands: {', '.join(COMMANDS)}."
-            )
         if cmd_name not in COMMANDS:
             return None
         module, _, attribute = COMMANDS[cmd_name].partition(":")

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from steelyard.lab.study.study import Study
 
 
+MOST_ITEMS = 1_000_000_000
+"""Items beyond this number are no plan."""
+
+
 @click.command(short_help="Say what a measurement will cost; spends nothing.")
 @study_options
 @option("--by-probe", is_flag=True, help="One row per judge and probe, not per judge.")
@@ -28,7 +32,9 @@ if TYPE_CHECKING:
     metavar="DIR",
     help="Smallest difference that the judges of a run show.",
 )
-@option("--items", type=whole(2), default=500, metavar="N", help="Items of each system, for --rank.")
+@option(
+    "--items", type=whole(2, MOST_ITEMS), default=500, metavar="N", help="Items of each system, for --rank."
+)
 @option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
 def plan(by_probe: bool, rank: Path | None, items: int, as_json: bool, **options: Any) -> None:
     """Say what a measurement will take: calls, tokens, dollars, time. Spends nothing.
@@ -39,6 +45,8 @@ def plan(by_probe: bool, rank: Path | None, items: int, as_json: bool, **options
     """
     labels = options["labels"]
     if labels is not None and "=" not in labels:
+        if rank is not None:
+            raise click.UsageError("--labels and --rank are two questions; ask one at a time")
         print_labels(labels, as_json)
         return
     if rank is not None:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 @option("--reviewer", metavar="NAME", help="Name that decisions carry [yours on this machine].")
 @option("--reviewers", type=whole(1), metavar="N", help="Reviewers that each text needs [1].")
 @option("--blind", is_flag=True, help="Hide the validator's opinion and other reviewers.")
+@option("--label", is_flag=True, help="Have people label the items of a run, blind to its judges.")
+@option("--draw", type=whole(1), metavar="N", help="Items to draw for --label, with recorded odds [all].")
 @option("--status", is_flag=True, help="Print how far the review is, and open nothing.")
 @option(
     "--export",
@@ -47,6 +49,8 @@ def review(
     reviewer: str | None,
     reviewers: int | None,
     blind: bool,
+    label: bool,
+    draw: int | None,
     status: bool,
     export: Path | None,
     taken: Path | None,
@@ -62,6 +66,11 @@ def review(
     the terminal once nothing waits, or with Ctrl-C, after which the same command goes on. --status is for
     scripts: it ends with 0 where nothing waits, and with 1 otherwise.
     """
+    if draw is not None and not label:
+        raise ConfigError("--draw: belongs to --label; add that, or leave it out.")
+    if label:
+        _label(folder, draw, reviewer, host, port, allow_remote=allow_remote, browser=not no_browser)
+        return
     if status:
         sys.exit(_print_status(folder, reviewers, as_json))
     if export is not None or taken is not None:
@@ -93,6 +102,32 @@ def review(
 
     server.serve(pages.app(), ready)
     click.echo(status_of(bench).sentence)
+    bench.close()
+
+
+def _label(
+    folder: Path,
+    draw: int | None,
+    reviewer: str | None,
+    host: str,
+    port: int,
+    *,
+    allow_remote: bool,
+    browser: bool,
+) -> None:
+    from steelyard.cli.browse import announce, own_name
+    from steelyard.lab.review.labelling import LabelBench
+    from steelyard.web.review.label_app import LabelPages
+    from steelyard.web.server import Server, require_loopback
+
+    require_loopback(host, remote=allow_remote)
+    bench = LabelBench(folder, size=draw)
+    server = Server(host, port)
+    pages = LabelPages(bench, reviewer or own_name())
+    server.serve(pages.app(), lambda url: announce(f"Labelling {shown(folder)}", url, browser=browser))
+    click.echo(f"Labels: {shown(bench.write())}")
+    if bench.agreement().shared:
+        click.echo(bench.agreement().sentence)
     bench.close()
 
 

@@ -72,7 +72,10 @@ class Results:
     def csv(self) -> Iterator[str]:
         """The text of `results.csv`, in parts."""
         yield ",".join(self.columns) + "\n"
-        cells = [[_cell(value) for value in column.values] for column in self.columns.values()]
+        cells = [
+            [_cell(value, joined=name == "id") for value in column.values]
+            for name, column in self.columns.items()
+        ]
         for rows in self._rows(cells):
             yield "".join(f"{','.join(row)}\n" for row in rows)
 
@@ -177,15 +180,21 @@ def _numbered(numbers: Ints) -> Column:
 _FORMULA = re.compile(r"[=+\-@\t\r]")
 _QUOTED = re.compile(r'[",\r\n]')
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
+_ACTIVE = re.compile(r"[(|!\t\r]")
+"""What a formula needs to call a function, a program or another sheet."""
 
 
-def _cell(value: Value) -> str:
-    """A cell that no spreadsheet takes for a formula: an apostrophe stands before what would be one."""
+def _cell(value: Value, *, joined: bool = False) -> str:
+    """A cell that no spreadsheet takes for a formula: an apostrophe stands before what would be one.
+
+    What other files are `joined` by stays as it is, unless it could do more than be wrong.
+    """
     if value is None or value == "":
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
     text = str(value).encode("utf-8", "backslashreplace").decode()
-    if _FORMULA.match(text) and not _NUMBER.fullmatch(text):
+    harmless = _NUMBER.fullmatch(text) or (joined and not _ACTIVE.search(text))
+    if _FORMULA.match(text) and not harmless:
         text = f"'{text}"
     return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text

@@ -50,7 +50,7 @@ class Fact:
         return from_body(cls, body, where)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verdict:
     """What may be said of a judge, and what to do about it."""
 
@@ -70,6 +70,14 @@ class Verdict:
     """Calls that the command makes."""
     dollars: float | None = None
     """What these cost; None where no price is known."""
+
+    def __repr__(self) -> str:
+        return f"<Verdict on {self.judge}: {self.word}>"
+
+    def __str__(self) -> str:
+        follows = (("so: ", self.so), ("next: ", self.next))
+        lines = [*(fact.sentence for fact in self.facts), *(f"{how}{what}" for how, what in follows if what)]
+        return "\n  ".join([f"{self.judge}: {self.word}", *lines])
 
     def to_json(self) -> dict[str, Any]:
         """One entry under `verdicts` in `datasheet.json`."""

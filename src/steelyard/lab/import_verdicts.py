@@ -21,8 +21,7 @@ from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.folder.whole_file import write_text
 from steelyard.lab.recorded.call_table import CallTable
 from steelyard.lab.recorded.fragments import read_table
-from steelyard.lab.recorded.lines import read_lines
-from steelyard.lab.recorded.mapped_columns import MappedTable
+from steelyard.lab.recorded.lines import RecordedForm, read_lines
 from steelyard.lab.recorded.observations import checked
 from steelyard.lab.recorded.score_lines import holds_scores, read_scores
 from steelyard.lab.recorded.score_table import ScoreTable
@@ -127,11 +126,11 @@ class ImportFolder:
 
 
 def import_verdicts(
-    paths: Sequence[Path], name: str | None = None, seed: int = SEED, table: MappedTable | None = None
+    paths: Sequence[Path], name: str | None = None, seed: int = SEED, table: RecordedForm | None = None
 ) -> Imported:
     """Read recorded verdicts and build their datasheet; no call is made.
 
-    `table` says how to read files that are tables with columns of their own.
+    `table` says how to read files that are tables with columns of their own, or Inspect logs.
     """
     recorded = read_recorded(paths, table)
     calls, observations = recorded.calls, recorded.observations
@@ -166,13 +165,14 @@ class Recorded:
     """What a user should know of how the lines were read."""
 
 
-def read_recorded(paths: Sequence[Path], table: MappedTable | None = None) -> Recorded:
+def read_recorded(paths: Sequence[Path], table: RecordedForm | None = None) -> Recorded:
     """The calls of one or several files; `table` says how to read those that are tables."""
     lines = read_lines if table is None else table.lines
     if table.scores if table else holds_scores(paths[0]):
         scored, remarks = read_scores(paths, lines)
         scores = ScoreTable(scored)
-        return Recorded(scores, scores.observations(), scores.probes(), remarks)
+        beside = () if table is None else tuple(table.remarks)
+        return Recorded(scores, scores.observations(), scores.probes(), (*beside, *remarks))
     calls = read_table(paths) if table is None else None
     if calls is None:
         calls = CallTable.of(checked(call for path in paths for call in read_calls(path, lines)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -118,7 +118,7 @@ def compare(first: Place, second: Place, margin: float = MARGIN) -> ComparisonSh
 def gate(
     folder: Place,
     policy: PolicyLike = "default",
-    judges: tuple[str, ...] = (),
+    judges: str | Sequence[str] = (),
     reference: Place | None = None,
     margin: float = MARGIN,
 ) -> Ruling:
@@ -127,7 +127,8 @@ def gate(
     `policy` is a file, a mapping of rules, or one that is shipped: smoke, default, strict.
     """
     earlier = None if reference is None else Path(reference)
-    ruling, _ = gate_folder(Path(folder), policy, datetime.now(UTC), judges, earlier, margin)
+    named = [judges] if isinstance(judges, str) else judges
+    ruling, _ = gate_folder(Path(folder), policy, datetime.now(UTC), named, earlier, margin)
     return ruling
 
 
@@ -137,7 +138,7 @@ def _opened(
     """The study that the arguments describe, its folder, and who writes for it."""
     path = None if study is None else Path(study)
     named = {"judges": [_written(judge) for judge in judges]} if judges else {}
-    config = load_config(path, {**overrides, **named})
+    config = load_config(path, {**overrides, **named}, "arguments")
     built = build_study(config, Path() if path is None else path.parent)
     folder = RunFolder(Path(out)) if out else RunFolder.default(built)
     return built, folder, commission_of(config)

@@ -26,10 +26,17 @@ def _one_line(text: str) -> str:
     return text
 
 
+def _visible(text: str) -> str:
+    """Refuse a name that nobody sees."""
+    if not text.strip():
+        raise PydanticCustomError("blank", "a name with letters or digits")
+    return text
+
+
 Line = Annotated[str, AfterValidator(_one_line)]
 """Text that can stand in a table."""
 
-Name = Annotated[str, Field(min_length=1, max_length=80), AfterValidator(_one_line)]
+Name = Annotated[str, Field(min_length=1, max_length=80), AfterValidator(_one_line), AfterValidator(_visible)]
 """What something is called in a table."""
 
 

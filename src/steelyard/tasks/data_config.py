@@ -90,6 +90,10 @@ class DataConfig(BaseModel):
         """The adapter's question, where there is one; else the study file says what is asked."""
         return None if self.adapter is None else ADAPTERS.build(Spec(self.adapter)).task
 
+    def failing(self) -> int | None:
+        """The answer of a failing run that an adapter brings; None where nobody says it."""
+        return None if self.adapter is None else ADAPTERS.build(Spec(self.adapter)).failing
+
     def load(self, folder: Path, scale: Scale, seed: int) -> tuple[Item, ...]:
         """The items of the study, in the order of the file."""
         return self.parted(folder, scale, seed)[0]
@@ -131,11 +135,12 @@ class DataConfig(BaseModel):
         )
 
     def _adapted(self, adapter: Adapter, folder: Path) -> tuple[Item, ...]:
-        if adapter.pending is not None:
+        table = self._table(folder, adapter.opener)
+        if adapter.pending is not None and not table.parts:
             raise DataError(f"{folder / self.path}: {adapter.pending}")
         if self.labels is not None:
             adapter = replace(adapter, labels=self.labels)
-        return adapter.items(self._table(folder, adapter.opener), self.columns, self.stratify)
+        return adapter.items(table, self.columns, self.stratify, Preparation.of(self.preprocess or ()))
 
     def _table(self, folder: Path, opener: Opener) -> Table:
         """The rows that are left after joining and filtering."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, replace
+from html import escape
 from typing import Any
 
 from steelyard.datasheet.comparison.answer import Answer, main_first
@@ -37,7 +38,7 @@ class Side:
     """`Partial: 183 of 660 calls` where some of the judge's calls were never asked."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ComparisonSheet:
     """Everything a comparison shows."""
 
@@ -74,6 +75,15 @@ class ComparisonSheet:
             "together": {"p": self.p, "differs": None if self.p is None else self.p <= ALPHA},
             "comparisons": [row.to_json() for row in self.rows],
         }
+
+    def __repr__(self) -> str:
+        return f"<Comparison, {self.title}: {counted(len(self.defined), 'figure')}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the answer, then what all figures together say."""
+        shown = self.shown()
+        said = "".join(f"<p>{escape(sentence)}</p>" for sentence in (*shown.answer(), shown.sentence()))
+        return f"<h4>{escape(shown.title)}</h4>{said}"
 
     def dumps(self) -> str:
         """The comparison as text, one spelling per content."""

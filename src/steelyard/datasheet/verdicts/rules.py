@@ -156,7 +156,7 @@ FAULTS = (
     Rule(
         titles.LENIENCY,
         Gravity.BIASED,
-        "Say in the rubric what fails, with an example, or correct the share of passes by its error rates.",
+        "Say in the rubric what earns which answer, with examples, or correct means and shares by its bias.",
         (titles.ZERO_POINT, titles.ACCURACY),
     ),
     Rule(

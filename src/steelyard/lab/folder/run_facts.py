@@ -15,6 +15,7 @@ from steelyard.lab.run.prices import Price, price_of
 from steelyard.lab.run.record import Record
 from steelyard.lab.run.spending import AuthoringCost
 from steelyard.store.replies import StoredReply
+from steelyard.trials.reply import Usage
 from steelyard.trials.trial import Trial
 
 REFUSABLE = ("temperature", "seed", "logprobs")
@@ -37,6 +38,7 @@ def run_facts(plan: Plan, record: Record) -> dict[str, Any]:
         "calls": len(measured),
         "input_tokens": sum(stored.reply.usage.input_tokens for _, stored in measured),
         "output_tokens": sum(stored.reply.usage.output_tokens for _, stored in measured),
+        **_counted([stored.reply.usage for _, stored in measured]),
         "dollars": _dollars(measured, prices),
         **_uncounted(measured, prices),
         **_refused(measured),
@@ -65,6 +67,17 @@ def _uncounted(measured: Measured, prices: Mapping[str, Price | None]) -> dict[s
         if estimated and cost(prices[trial.judge.name], trial, reply) > 0:
             uncounted[trial.judge.name] += 1
     return {"uncounted": dict(uncounted)} if uncounted else {}
+
+
+def _counted(used: list[Usage]) -> dict[str, int]:
+    """Tokens of cache and thoughts, which are among the others, and calls in batches, where there are any."""
+    counts = {
+        "cached_tokens": sum(usage.cached_tokens for usage in used),
+        "cache_write_tokens": sum(usage.cache_write_tokens for usage in used),
+        "reasoning_tokens": sum(usage.reasoning_tokens for usage in used),
+        "batched_calls": sum(usage.batched for usage in used),
+    }
+    return {name: count for name, count in counts.items() if count}
 
 
 def _refused(measured: Measured) -> dict[str, Any]:

@@ -30,12 +30,13 @@ def whole_file(path: Path) -> Iterator[Path]:
         beside.replace(path)
     except OSError as error:
         beside.unlink(missing_ok=True)
-        raise StoreError(
-            f"{path}: cannot be written ({error.strerror}); free some space, then run again."
-        ) from error
+        raise unwritable(path, error, "make it writable, or write elsewhere, then run again") from error
 
 
-def unwritable(path: Path, error: OSError) -> StoreError:
-    """The sentence about a folder that takes no files."""
-    cure = "free some space, then run again" if error.errno in _NO_ROOM else "choose another --out"
+def unwritable(path: Path, error: OSError, cure: str = "choose another --out") -> StoreError:
+    """The sentence about a file or folder that cannot be written; `cure` helps where there is room."""
+    if error.errno in _NO_ROOM:
+        cure = "free some space, then run again"
+    elif error.errno == errno.ENOENT:
+        cure = f"make the folder {path.parent} first"
     return StoreError(f"{path}: cannot be written ({error.strerror}); {cure}.")

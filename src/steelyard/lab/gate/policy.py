@@ -87,6 +87,11 @@ def find_policy(given: PolicyLike) -> Policy:
     """A policy from a file, by the name of one that is shipped, or from a mapping; a file comes first."""
     if isinstance(given, Mapping):
         return _parsed(given, "policy")
+    if not isinstance(given, (str, Path)):
+        raise ConfigError(
+            f"policy: found {type(given).__name__}, expected a file, a mapping of rules, or one of "
+            f"{', '.join(SHIPPED)}."
+        )
     path = Path(given)
     if path.exists() or str(given) not in SHIPPED:
         return load_policy(path)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from html import escape
 from math import inf
 from typing import Any
 
@@ -16,12 +17,14 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.readings.more_data import more_data
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named, probe_title
+from steelyard.datasheet.words.visible import visible
 from steelyard.errors import ConfigError
 from steelyard.lab.gate.calls_missing import calls_missing
 from steelyard.lab.gate.policy import Policy, PolicyRule
 from steelyard.lab.gate.selection import select, unmatched
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.pairs.uneven_slots import slot_doubt
+from steelyard.wording import counted
 
 PASS, FAIL, INCONCLUSIVE = "PASS", "FAIL", "INCONCLUSIVE"
 ORDER = (FAIL, INCONCLUSIVE, PASS)
@@ -71,7 +74,7 @@ class Check:
         return dict(vars(self))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Ruling:
     """Every check of every judge."""
 
@@ -83,6 +86,18 @@ class Ruling:
     """In the order of the policy, judge by judge; drift last."""
     notes: tuple[str, ...] = field(default=())
     """What else should be known."""
+
+    def __repr__(self) -> str:
+        return f"<Ruling on {', '.join(self.judges)}: {self.result}, {counted(len(self.checks), 'check')}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the result, then every check, the worst first."""
+        cells = [
+            (check.result, check.judge, check.rule, check.found, check.reason)
+            for check in sorted(self.checks, key=lambda check: ORDER.index(check.result))
+        ]
+        rows = "".join(f"<tr>{''.join(f'<td>{escape(visible(c))}</td>' for c in row)}</tr>" for row in cells)
+        return f"<p><b>{self.result}</b></p><table>{rows}</table>"
 
     @property
     def result(self) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel
 
@@ -16,6 +16,21 @@ Line = TypeVar("Line", bound=BaseModel)
 Body = dict[str, Any]
 Lines = Callable[[Path], Iterator[tuple[str, Body]]]
 """A file to its lines as objects, each with where it stands."""
+
+
+class RecordedForm(Protocol):
+    """How files are read that are no JSONL of recorded verdicts: tables, or logs."""
+
+    @property
+    def scores(self) -> bool:
+        """True where single texts were scored, False where pairs were compared."""
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        """What was left out, in sentences, once the lines are read."""
+
+    def lines(self, path: Path) -> Iterator[tuple[str, Body]]:
+        """The file as lines of recorded verdicts, each with where it stands."""
 
 
 def read_lines(path: Path) -> Iterator[tuple[str, Body]]:

@@ -101,6 +101,11 @@ class MappedTable:
         """True where single texts were scored."""
         return self.columns.score is not None
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Nothing of a table is left out unsaid."""
+        return ()
+
     def lines(self, path: Path) -> Iterator[tuple[str, Body]]:
         """Every row as the line that would say the same, with where it stands."""
         if self.scale is not None:

@@ -61,7 +61,8 @@ class Roles:
 
     def cautions(self, judges: Iterable[Judge]) -> Iterator[str]:
         """What a reader of the figures should know of who wrote and who confirmed."""
-        if self.validator.address == self.author.address:
+        author, validator = _served(self.author), _served(self.validator)
+        if validator == author:
             yield (
                 f"validator: {self.validator.address} confirms what it has written itself; "
                 "name another model to have it checked."
@@ -73,8 +74,8 @@ class Roles:
                 "name another model to have it checked."
             )
         for judge in judges:
-            if judge.address in (self.author.address, self.validator.address):
-                role = "wrote" if judge.address == self.author.address else "confirmed"
+            if _served(judge) in (author, validator):
+                role = "wrote" if _served(judge) == author else "confirmed"
                 yield (
                     f"judge {judge.name}: is measured on texts that {judge.address} {role}, and may find "
                     "what it expects; name other models as author and validator."
@@ -166,3 +167,8 @@ def _settings(model: Judge) -> dict[str, Any]:
         "seed": decoding.seed,
         **({"extra": dict(decoding.extra)} if decoding.extra else {}),
     }
+
+
+def _served(model: Judge) -> tuple[str, object]:
+    """Who answers: a model, and the server where one is named; one name may stand for two models."""
+    return model.address, model.options.get("base_url")

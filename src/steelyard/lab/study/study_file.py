@@ -38,7 +38,7 @@ from steelyard.providers.provider import connect
 from steelyard.tasks.data_config import DataConfig, parse_data
 from steelyard.tasks.item import Item
 from steelyard.tasks.rubric_list import RubricEntry
-from steelyard.tasks.sources.items import empty_strata
+from steelyard.tasks.sources.items import empty_strata, empty_texts
 from steelyard.tasks.task import Task
 from steelyard.trials.judge import Judge
 from steelyard.validation import Expected, checked
@@ -65,10 +65,10 @@ class StudyConfig(BaseModel):
     review: bool = False
 
 
-def load_config(path: Path | None, overrides: Mapping[str, Any]) -> StudyConfig:
-    """Read a study file (or none) and lay the command line's options over it."""
+def load_config(path: Path | None, overrides: Mapping[str, Any], source: str = "command line") -> StudyConfig:
+    """Read a study file (or none) and lay options over it; `source` names these in messages."""
     body = {} if path is None else read_yaml(path)
-    where, folder = ("command line", Path()) if path is None else (str(path), path.parent)
+    where, folder = (source, Path()) if path is None else (str(path), path.parent)
     body = {**body, **overrides, **_laid_over(body, overrides, where)}
     if "data" in body:
         body["data"] = parse_data(body["data"], where)
@@ -136,7 +136,11 @@ def build_study(
         task,
         items,
         undrawn=undrawn,
-        notes=(*empty_strata(items, undrawn), *_failing_note(config, items)),
+        notes=(
+            *empty_strata(items, undrawn),
+            *(empty_texts(items, config.data.columns) if config.data and config.data.columns else ()),
+            *_failing_note(config, items),
+        ),
         source=None if config.data is None else data_source(config.data, folder),
         reference=_reference(config),
         writers=_writers(config),
@@ -169,7 +173,8 @@ def _items(
     """What is judged: rows of the user's data, built-in runs or texts, or nothing; then other rows."""
     if config.data is not None:
         chosen, others = config.data.parted(folder, task.scale, config.seed, rubrics)
-        return _outcomes(chosen, config.task, task), _outcomes(others, config.task, task)
+        failing = _failing(config)
+        return _outcomes(chosen, failing, task), _outcomes(others, failing, task)
     if runs:
         return runs_draw(config.profile, config.seed), ()
     if form_of(task) == POINTWISE:
@@ -177,7 +182,13 @@ def _items(
     return (), ()
 
 
-def _outcomes(items: Iterable[Item], given: TaskConfig, task: Task) -> tuple[Item, ...]:
+def _failing(config: StudyConfig) -> int | None:
+    """The answer of a failing run, where the study or its adapter says it."""
+    stated = config.task.failing
+    return stated if stated is not None or config.data is None else config.data.failing()
+
+
+def _outcomes(items: Iterable[Item], given: int | None, task: Task) -> tuple[Item, ...]:
     """Runs of agents with the answer that failing ones get; other items as they are."""
     return tuple(
         item
@@ -190,7 +201,7 @@ def _outcomes(items: Iterable[Item], given: TaskConfig, task: Task) -> tuple[Ite
 def _failing_note(config: StudyConfig, items: Iterable[Item]) -> Iterator[str]:
     """Which answer is taken for a failing run, where nobody has said it of a user's own runs."""
     failing = {item.failing for item in items if item.failing is not None}
-    if config.data is not None and config.task.failing is None and failing:
+    if config.data is not None and _failing(config) is None and failing:
         answers = " or ".join(sorted(failing))
         yield (
             f"a run that scores {answers} is taken for one that breaks the rubric; where another answer says "

@@ -174,10 +174,10 @@ def _of_runs(given: TaskConfig, scale: Scale | None) -> Task:
     return AGENT_TASK
 
 
-def failing_answer(given: TaskConfig, scale: Scale) -> str:
+def failing_answer(given: int | None, scale: Scale) -> str:
     """The answer that a failing run gets: as said, else the lowest of the scale."""
     low, high = scale.answers[0], scale.answers[-1]
-    answer = low if given.failing is None else str(given.failing)
+    answer = low if given is None else str(given)
     if answer not in (low, high):
         raise ConfigError(
             f"task.failing: found {answer}, expected {low} or {high}, an end of the scale "

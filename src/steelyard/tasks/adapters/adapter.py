@@ -16,6 +16,7 @@ from steelyard.tasks.sources.labels import Labels
 from steelyard.tasks.sources.read import Format, read_table
 from steelyard.tasks.sources.table import Record, Table
 from steelyard.tasks.task import Task
+from steelyard.tasks.transcripts.preprocess import Preparation
 
 Opener = Callable[[Path, Format | None], Table]
 Reader = Callable[[Table], tuple[Item, ...]]
@@ -56,12 +57,20 @@ class Adapter:
     note: str | None = None
     """What a user must know, in one or two sentences."""
     pending: str | None = None
-    """Why its items cannot be judged yet, where that is so."""
+    """Why items of its usual file cannot be judged, where that is so; those of a log of agents can."""
+    failing: int | None = None
+    """Answer of an agent's run that breaks its rubric; the lowest where it says none."""
 
     def items(
-        self, table: Table, columns: Columns | None = None, stratify: str | None = None
+        self,
+        table: Table,
+        columns: Columns | None = None,
+        stratify: str | None = None,
+        preparation: Preparation = Preparation(),  # noqa: B008 - frozen
     ) -> tuple[Item, ...]:
         """Every item of the file; parts that the user maps go before the adapter's own."""
+        if table.parts:
+            return self._of_log(table, columns or Columns(), stratify, preparation)
         if self.reader is not None:
             if columns is not None or stratify is not None:
                 raise ConfigError(
@@ -76,6 +85,20 @@ class Adapter:
             self.task.scale,
             labels=self.labels,
             stratify=stratify or _first(self.stratify, table),
+        )
+
+    def _of_log(
+        self, table: Table, columns: Columns, stratify: str | None, preparation: Preparation
+    ) -> tuple[Item, ...]:
+        """Runs of a log of agents, in the clusters and strata of the benchmark where the log tells them."""
+        own = _first(self.columns.get("cluster", ()), table)
+        return items_of(
+            table,
+            columns.over({} if own is None else {"cluster": own}),
+            self.task.scale,
+            labels=self.labels,
+            stratify=stratify or _first(self.stratify, table),
+            preparation=preparation,
         )
 
     def resolve(self, table: Table, columns: Columns | None = None) -> Columns:

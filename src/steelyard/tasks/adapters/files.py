@@ -55,6 +55,7 @@ class AdapterFile(BaseModel):
     reader: str | None = None
     note: str | None = None
     pending: str | None = None
+    failing: int | None = None
 
 
 def read_adapter(name: str) -> Adapter:
@@ -78,6 +79,7 @@ def read_adapter(name: str) -> Adapter:
         reader=None if body.reader is None else _READERS[body.reader],
         note=body.note,
         pending=body.pending,
+        failing=body.failing,
     )
 
 

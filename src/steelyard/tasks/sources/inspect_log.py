@@ -76,11 +76,21 @@ def transcript_of_sample(sample: Any, log: Any, where: str) -> Transcript:
         id=str(sample.id),
         turns=turns_of(messages, where),
         epoch=sample.epoch,
-        scores=tuple(_score(name, score) for name, score in sorted((sample.scores or {}).items())),
+        scores=transcript_scores(sample),
         metadata=json_value(sample.metadata or {}),
         model=log.eval.model,
         task=log.eval.task,
     )
+
+
+def transcript_scores(sample: Any) -> tuple[RunScore, ...]:
+    """What was said of a sample, sorted by scorer."""
+    return tuple(_score(name, score) for name, score in sorted((sample.scores or {}).items()))
+
+
+def valued(score: Any) -> tuple[bool, ...]:
+    """Whether each step of a score's history gives a value; an edit may change its explanation alone."""
+    return tuple(edit.value != _UNCHANGED for edit in score.history) or (True,)
 
 
 def _row(sample: Any, log: Any, path: Path, several: bool) -> tuple[str, dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,17 @@ from steelyard.tasks.transcripts.json_values import json_value
 from steelyard.tasks.transcripts.preprocess import Preparation
 from steelyard.tasks.transcripts.render import rendered
 from steelyard.tasks.transcripts.transcript import Transcript
+from steelyard.wording import counted
 
 _NAMED = 5
 """Strata that a sentence names."""
+TEXTS: dict[str, Callable[[Item], str]] = {
+    "request": lambda item: item.request,
+    "response": lambda item: item.responses[0],
+    "response_1": lambda item: item.responses[0],
+    "response_2": lambda item: item.responses[1],
+}
+"""Parts that a judge reads, and where an item has them."""
 
 
 def load_items(
@@ -57,6 +65,18 @@ def empty_strata(chosen: Iterable[Item], others: Iterable[Item]) -> Iterator[str
             f"sample: no item was drawn from {len(missing)} of {len(held | set(missing))} strata "
             f"({named}{more}); draw more, or say {{per_stratum: N}}."
         )
+
+
+def empty_texts(items: Sequence[Item], columns: Columns) -> Iterator[str]:
+    """Columns of texts that are empty in half of the rows or more: where one is, another was often meant."""
+    for part, column in columns.used():
+        place = TEXTS.get(part)
+        empty = 0 if place is None else sum(not place(item).strip() for item in items)
+        if empty and 2 * empty >= len(items):
+            yield (
+                f"column {column!r}, used for {part}, is empty in {empty:,} of {counted(len(items), 'row')}; "
+                "where another column was meant, correct the map of columns."
+            )
 
 
 def items_of(

@@ -6,7 +6,6 @@ import json
 from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict, dataclass
 from typing import Any
-from urllib.parse import quote, unquote
 
 import anyio
 from starlette.applications import Starlette
@@ -15,7 +14,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from steelyard.errors import SteelyardError
 from steelyard.lab.review.bench import Bench, RefusedError, Verdict
 from steelyard.lab.review.lines import lines
 from steelyard.lab.review.outcome import DISPUTED
@@ -26,11 +24,9 @@ from steelyard.web.faults import FAULTS
 from steelyard.web.pages import asset, page
 from steelyard.web.refusal import refusal, refused
 from steelyard.web.review.queue import REFUSED, Filters, Progress, Row, following, rows_of, seen_by
+from steelyard.web.review.requests import json_route, named, reviewer_of, text_of
 from steelyard.web.review.turns import shown_turns
 
-REVIEWER = "steelyard-reviewer"
-"""Cookie with the name that decisions carry."""
-NAME_LIMIT = 80
 LOOK = 0.4
 """Seconds between two looks for what others have done."""
 
@@ -78,11 +74,11 @@ class ReviewPages:
                 Route("/queue", self.queue_part),
                 Route("/item", self.item_part),
                 Route("/events", self.events),
-                Route("/decide", _json(self.decide), methods=["POST"]),
-                Route("/draft", _json(self.draft), methods=["POST"]),
-                Route("/undo", _json(self.undo), methods=["POST"]),
-                Route("/finish", _json(self.finish), methods=["POST"]),
-                Route("/reviewer", _json(self.name), methods=["POST"]),
+                Route("/decide", json_route(self.decide), methods=["POST"]),
+                Route("/draft", json_route(self.draft), methods=["POST"]),
+                Route("/undo", json_route(self.undo), methods=["POST"]),
+                Route("/finish", json_route(self.finish), methods=["POST"]),
+                Route("/reviewer", json_route(named), methods=["POST"]),
                 Route("/static/{name}", asset),
             ],
             exception_handlers=dict(FAULTS),
@@ -173,7 +169,7 @@ class ReviewPages:
 
     def reviewer(self, request: Request) -> str:
         """Who looks at the page."""
-        return unquote(request.cookies.get(REVIEWER, ""))[:NAME_LIMIT].strip() or self._reviewer
+        return reviewer_of(request, self._reviewer)
 
     # What the page sends
 
@@ -185,11 +181,11 @@ class ReviewPages:
         reviewer = self.reviewer(request)
         verdict = Verdict(
             decision=str(body.get("decision")),
-            text=_text(body, "text"),
-            label=_text(body, "label"),
+            text=text_of(body, "text"),
+            label=text_of(body, "label"),
             turns=_turns(body.get("turns")),
-            reason=(_text(body, "reason") or "")[:2000],
-            note=(_text(body, "note") or "")[:10000],
+            reason=(text_of(body, "reason") or "")[:2000],
+            note=(text_of(body, "note") or "")[:10000],
             final=body.get("final") is True,
         )
         seen = body.get("seen")
@@ -221,7 +217,7 @@ class ReviewPages:
         name = str(body.get("item"))
         if name not in self.bench.items():
             return refused(404, "there is no such stimulus: load the page again.")
-        kept = {key: _text(body, key) or "" for key in ("text", "label", "reason", "note")}
+        kept = {key: text_of(body, key) or "" for key in ("text", "label", "reason", "note")}
         turns = {place: asdict(edit) for place, edit in _turns(body.get("turns")).items()}
         kept["turns"] = json.dumps(turns) if turns else ""
         self.bench.log.save_draft(name, self.reviewer(request), kept)
@@ -247,16 +243,6 @@ class ReviewPages:
             self._finished()
         return JSONResponse({"version": fresh.version, "hash": fresh.hash})
 
-    def name(self, request: Request, body: dict[str, Any]) -> Response:
-        """Set the name that decisions carry."""
-        del request
-        name = " ".join(str(body.get("name", "")).split())[:NAME_LIMIT]
-        if not name.isprintable() or not name:
-            return refused(422, "a name needs letters.")
-        answer = JSONResponse({"name": name})
-        answer.set_cookie(REVIEWER, quote(name), httponly=True, samesite="strict", max_age=31_536_000)
-        return answer
-
     # What others do
 
     async def events(self, request: Request) -> Response:
@@ -274,27 +260,6 @@ class ReviewPages:
             await anyio.sleep(LOOK)
 
 
-Handler = Callable[[Request, dict[str, Any]], Response]
-
-
-def _json(handler: Handler) -> Callable[[Request], Any]:
-    """A route that takes a JSON object; what goes wrong is told in a sentence."""
-
-    async def endpoint(request: Request) -> Response:
-        try:
-            body = json.loads(await request.body())
-        except (ValueError, UnicodeError):
-            body = None
-        if not isinstance(body, dict):
-            return refused(400, "expected a JSON object.")
-        try:
-            return await run_in_threadpool(handler, request, body)
-        except SteelyardError as error:
-            return refused(500, str(error))
-
-    return endpoint
-
-
 def _turns(given: Any) -> dict[int, TurnEdit]:
     """What was typed at the messages of a run; what is no such thing is left out."""
     if not isinstance(given, dict):
@@ -305,12 +270,6 @@ def _turns(given: Any) -> dict[int, TurnEdit]:
             arguments = typed.get("arguments")
             told = arguments if isinstance(arguments, dict) else {}
             edits[int(place)] = TurnEdit(
-                _text(typed, "text"), {str(name): str(value) for name, value in told.items()}
+                text_of(typed, "text"), {str(name): str(value) for name, value in told.items()}
             )
     return edits
-
-
-def _text(body: dict[str, Any], key: str) -> str | None:
-    """A text of the body; other kinds are none. Browsers send line breaks of their own."""
-    value = body.get(key)
-    return value.replace("\r\n", "\n") if isinstance(value, str) else None

@@ -37,8 +37,17 @@ PAGE_SIZE = 50
 class ViewPages:
     """Routes of the viewer over some folders."""
 
-    def __init__(self, folders: Sequence[Path]) -> None:
+    def __init__(
+        self,
+        folders: Sequence[Path],
+        links: type[Links] = Links,
+        page_size: int = PAGE_SIZE,
+        *,
+        still: bool = False,
+    ) -> None:
+        """`still` makes pages that nobody answers: no filters, no progress."""
         self.runs = [ViewedRun(folder) for folder in folders]
+        self._links, self._page_size, self._still = links, page_size, still
 
     def app(self) -> Starlette:
         """The application."""
@@ -62,27 +71,27 @@ class ViewPages:
         number = request.path_params["run"]
         if number >= len(self.runs):
             raise ConfigError(f"there is no run {number} here: go back to the overview.")
-        return self.runs[number], Links(number)
+        return self.runs[number], self._links(number)
 
     # Pages
 
     def overview(self, request: Request) -> Response:
         """Every run with its judges and their verdicts."""
-        runs = [(run, Links(number), _sheet(run)) for number, run in enumerate(self.runs)]
+        runs = [(run, self._links(number), _sheet(run)) for number, run in enumerate(self.runs)]
         judges = [
             (f"{number}:{judge.name}", f"{judge.name} ({run.path.name})")
             for number, (run, _, sheet) in enumerate(runs)
             if sheet is not None
             for judge in sheet.judges
         ]
-        return page(request, "view_overview.html.j2", runs=runs, judges=judges)
+        return page(request, "view_overview.html.j2", runs=runs, judges=judges, still=self._still)
 
     def sheet(self, request: Request) -> Response:
         """The datasheet, each number a link to its calls."""
         run, links = self._run(request)
         sheet = run.sheet
         if sheet is None:
-            return page(request, "view_running.html.j2", run=run, links=links, **_far(run))
+            return page(request, "view_running.html.j2", run=run, links=links, still=self._still, **_far(run))
         text = html.render(
             sheet,
             calls_of=lambda estimate: links.behind(estimate, metric_named(estimate.metric)),
@@ -98,14 +107,15 @@ class ViewPages:
         loaded, wanted = run.load(), CallFilter.of(request.query_params)
         keep = passing(run, loaded, wanted)
         rows = loaded.index.rows(keep, wanted.outcome)
-        last = max(1, math.ceil(len(rows) / PAGE_SIZE))
+        last = max(1, math.ceil(len(rows) / self._page_size))
         number = min(max(1, _whole(request.query_params.get("page"))), last)
-        chosen = rows[(number - 1) * PAGE_SIZE : number * PAGE_SIZE].tolist()
+        chosen = rows[(number - 1) * self._page_size : number * self._page_size].tolist()
         return page(
             request,
             "view_calls.html.j2",
             run=run,
             links=links,
+            still=self._still,
             wanted=wanted,
             index=loaded.index,
             counts=loaded.index.counts(keep),
@@ -141,6 +151,7 @@ class ViewPages:
             "view_call.html.j2",
             run=run,
             links=links,
+            still=self._still,
             call=detail,
             label_word=label_word,
             before=twins[place - 1] if place else None,
@@ -167,6 +178,7 @@ class ViewPages:
             "view_stimulus.html.j2",
             run=run,
             links=links,
+            still=self._still,
             shown_stimulus=shown,
             arms=arms,
             family=family,
@@ -179,7 +191,9 @@ class ViewPages:
         if not run.ready:
             return self._opening(request, run)
         index = run.load().index
-        return page(request, "view_map.html.j2", run=run, links=links, table=accuracy_map(index))
+        return page(
+            request, "view_map.html.j2", run=run, links=links, still=self._still, table=accuracy_map(index)
+        )
 
     def compare(self, request: Request) -> Response:
         """Two judges on shared stimuli, with a forest plot."""
@@ -196,7 +210,7 @@ class ViewPages:
     def _opening(self, request: Request, run: ViewedRun) -> Response:
         """A page that comes back by itself while a run is opened."""
         run.open()
-        return page(request, "view_opening.html.j2", run=run)
+        return page(request, "view_opening.html.j2", run=run, still=self._still)
 
     # What scripts and people download
 

@@ -31,8 +31,9 @@ class Links:
         """Calls behind a figure."""
         return self.calls(CallFilter.behind(estimate, metric.behind))
 
-    def call(self, name: str) -> str:
-        """One call."""
+    def call(self, name: str, stimulus: str) -> str:
+        """One call on a stimulus."""
+        del stimulus
         return f"/run/{self.run}/call/{name}"
 
     def stimulus(self, name: str) -> str:
@@ -53,3 +54,20 @@ class Links:
     def progress(self) -> str:
         """How far a run is that goes on."""
         return f"/run/{self.run}/progress"
+
+
+class StillLinks(Links):
+    """Addresses of pages that are written as files: fewer lists, and a call stands on its stimulus' page."""
+
+    def behind(self, estimate: Estimate, metric: Metric) -> str:
+        """Calls of the judge on the probe; a file for every condition would be too many."""
+        return self.calls(CallFilter(judge=estimate.judge, probe=estimate.probe, outcome=metric.behind))
+
+    def call(self, name: str, stimulus: str) -> str:
+        """The call on the page of its stimulus."""
+        return f"{self.stimulus(stimulus)}#call-{name}"
+
+    def file(self, name: str, wanted: CallFilter | None = None) -> str:
+        """Downloads are of everything."""
+        del wanted
+        return super().file(name)

@@ -1,0 +1,1 @@
+"""To Inspect and back: stimuli as logs, a judge as a scorer."""

@@ -1,0 +1,212 @@
+"""A run folder's stimuli as Inspect logs: one for each probe, edits marked, verdicts as scores."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from steelyard.errors import ConfigError, StoreError
+from steelyard.identity import content_hash, short_hash
+from steelyard.lab.folder.evidence import Evidence
+from steelyard.lab.folder.frozen_run import load_plan
+from steelyard.lab.folder.run_folder import RunFolder
+from steelyard.lab.inspect_logs.messages import MARK, chat_messages, require_inspect
+from steelyard.lab.run.record import Record
+from steelyard.stimuli.expectation import Label
+from steelyard.stimuli.stimulus import Stimulus
+from steelyard.stimuli.stimulus_set import StimulusSet
+from steelyard.tasks.transcripts.transcript import ASSISTANT, TEXT, USER, Block, Turn
+from steelyard.verdicts.call_answers import reason_of
+from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.verdict import Abstained, Decided, Unreadable
+
+UNSCORED = {Abstained: "refusal", Unreadable: "invalid_response_format"}
+"""What Inspect calls a score that is none; everything else is a grader that failed."""
+NO_MODEL = "none/none"
+"""Model of a log whose runs do not say theirs."""
+_UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
+
+Scores = dict[str, dict[str, Any]]
+"""Id of a stimulus to its scores by scorer."""
+
+
+@dataclass(frozen=True)
+class ExportedLog:
+    """One log that was written."""
+
+    path: Path
+    """The file."""
+    probe: str
+    """Whose stimuli it holds."""
+    samples: int
+    """How many there are."""
+    scores: int
+    """Verdicts among them."""
+
+
+def export_inspect(folder: Path, out: Path, created: datetime | None = None) -> list[ExportedLog]:
+    """Write the stimuli of a folder that may be judged as logs, one for each probe."""
+    require_inspect("export --inspect")
+    run = RunFolder(folder)
+    if not run.stimuli.exists():
+        raise ConfigError(f"{run.stimuli}: no such file; name a folder that was measured or generated.")
+    shown = [each for each in StimulusSet.read(run.stimuli) if each.judged and len(each.texts) == 1]
+    if not shown:
+        raise ConfigError(
+            f"{run.stimuli}: holds no single text or run that may be judged, and pairs are no runs; "
+            "name another folder."
+        )
+    scores = _scores(run)
+    probes: dict[str, list[Stimulus]] = {}
+    for stimulus in shown:
+        probes.setdefault(stimulus.probe, []).append(stimulus)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"{out}: cannot be written ({error.strerror}); choose another --out.") from error
+    moment = created or datetime.now(UTC)
+    return [_write(out, probe, stimuli, scores, moment) for probe, stimuli in sorted(probes.items())]
+
+
+def _scores(run: RunFolder) -> Scores:
+    """Every verdict of the folder, by stimulus and scorer; none where nothing was judged yet."""
+    if not (run.study.exists() and run.database.exists()):
+        return {}
+    plan = load_plan(run)
+    scores: Scores = {}
+    with run.store(read_only=True) as store:
+        evidence = Evidence.of_run(plan, Record(store, plan.study.reference))
+        for seen in evidence.observations:
+            if len(seen.stimulus.texts) == 1:
+                words = evidence.raw(seen)
+                named = scores.setdefault(seen.stimulus.id, {})
+                named[_scorer(seen)] = _score(seen, words.reply or words.message)
+    return scores
+
+
+def _scorer(seen: Observation) -> str:
+    """The judge, with its protocol and repeat where they are not the first."""
+    protocol = "" if seen.protocol == "base" else f", {seen.protocol}"
+    repeat = f", repeat {seen.replicate + 1}" if seen.replicate else ""
+    return f"{seen.judge}{protocol}{repeat}"
+
+
+def _score(seen: Observation, words: str | None) -> Any:
+    from inspect_ai.scorer import Score
+
+    if isinstance(seen.verdict, Decided):
+        return Score(value=int(seen.verdict.value), answer=seen.verdict.value, explanation=words)
+    reason = UNSCORED.get(type(seen.verdict), "grader_failed")
+    told = {MARK: {"reason": reason_of(seen.verdict)}}
+    return Score(value=float("nan"), explanation=words, reason=reason, metadata=told)
+
+
+def _write(
+    out: Path, probe: str, stimuli: Sequence[Stimulus], scores: Scores, created: datetime
+) -> ExportedLog:
+    from inspect_ai.log import write_eval_log
+
+    path = out / f"{_UNSAFE.sub('-', probe)}.eval"
+    log = _log(probe, stimuli, scores, created)
+    try:
+        write_eval_log(log, str(path), format="eval")
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be written ({error.strerror}); choose another --out.") from error
+    return ExportedLog(path, probe, len(stimuli), sum(len(scores.get(each.id, ())) for each in stimuli))
+
+
+def _log(probe: str, stimuli: Sequence[Stimulus], scores: Scores, created: datetime) -> Any:
+    from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalResults, EvalSpec
+
+    identity = short_hash(content_hash([probe, [each.hash for each in stimuli]]))
+    samples = [_sample(each, scores.get(each.id, {})) for each in stimuli]
+    models = {each.transcript.model for each in stimuli if each.transcript is not None}
+    model = models.pop() if len(models) == 1 else None
+    spec = EvalSpec(
+        eval_id=identity,
+        run_id=identity,
+        task_id=identity,
+        created=created.isoformat(timespec="seconds"),
+        task=probe,
+        dataset=EvalDataset(name=probe, samples=len(samples), sample_ids=[sample.id for sample in samples]),
+        model=model or NO_MODEL,
+        config=EvalConfig(epochs=1),
+    )
+    results = EvalResults(
+        total_samples=len(samples), completed_samples=len(samples), scores=_results(samples)
+    )
+    return EvalLog(status="success", eval=spec, results=results, samples=samples)
+
+
+def _results(samples: Iterable[Any]) -> list[Any]:
+    """The mean score of every scorer, as a log has it; what is unscored does not count."""
+    from inspect_ai.log import EvalMetric, EvalScore
+
+    values: dict[str, list[Any]] = {}
+    for sample in samples:
+        for name, score in (sample.scores or {}).items():
+            values.setdefault(name, []).append(score.value)
+    rows = []
+    for name, every in sorted(values.items()):
+        known = [value for value in every if value == value]
+        mean = {"mean": EvalMetric(name="mean", value=sum(known) / len(known))} if known else {}
+        counts = {"scored_samples": len(known), "unscored_samples": len(every) - len(known)}
+        rows.append(EvalScore(name=name, scorer=name, metrics=mean, **counts))
+    return rows
+
+
+def _sample(stimulus: Stimulus, scores: Mapping[str, Any]) -> Any:
+    from inspect_ai.log import EvalSample
+    from inspect_ai.model import ModelOutput
+
+    turns = stimulus.transcript.turns if stimulus.transcript is not None else _spoken(stimulus)
+    messages = chat_messages(turns, [c.after for c in stimulus.changes or () if c.after is not None])
+    last = next((m for m in reversed(messages) if m.role == ASSISTANT), None)
+    output = ModelOutput() if last is None else ModelOutput.from_message(last)
+    return EvalSample(
+        id=stimulus.id,
+        epoch=1,
+        input=stimulus.request,
+        target=stimulus.expectation.value if isinstance(stimulus.expectation, Label) else "",
+        messages=messages,
+        output=output,
+        scores=dict(sorted(scores.items())),
+        metadata=_metadata(stimulus),
+    )
+
+
+def _spoken(stimulus: Stimulus) -> tuple[Turn, ...]:
+    """A single text as the shortest run there is."""
+    asked = (Turn(USER, (Block(TEXT, stimulus.request),)),) if stimulus.request else ()
+    return (*asked, Turn(ASSISTANT, (Block(TEXT, stimulus.texts[0]),)))
+
+
+def _metadata(stimulus: Stimulus) -> dict[str, Any]:
+    """What the run brings itself, and under a key of its own what Steelyard knows of it."""
+    own = {} if stimulus.transcript is None else stimulus.transcript.metadata
+    lineage = stimulus.lineage
+    expected = stimulus.expectation.value if isinstance(stimulus.expectation, Label) else None
+    known = {
+        "stimulus": stimulus.id,
+        "hash": stimulus.hash,
+        "probe": stimulus.probe,
+        "kind": stimulus.kind,
+        "item": lineage.parent,
+        "edit": lineage.edit,
+        "author": lineage.author,
+        "validation": lineage.validation,
+        "review": lineage.review,
+        "expected": expected,
+        "failing": stimulus.failing,
+        "scale": stimulus.scale,
+        "cluster": stimulus.cluster,
+        "stratum": stimulus.stratum,
+        "level": stimulus.level,
+        "rubric": stimulus.rubric,
+        "changes": None if stimulus.changes is None else [change.to_json() for change in stimulus.changes],
+    }
+    return {**own, MARK: {key: value for key, value in known.items() if value is not None}}

@@ -1,0 +1,103 @@
+"""Messages of a run as Inspect has them: the inverse of how its logs are read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from steelyard.errors import ConfigError
+from steelyard.tasks.transcripts.transcript import ASSISTANT, REASONING, SYSTEM, TEXT, TOOL, USER, Block, Turn
+
+MARK = "steelyard"
+"""Key of the metadata that Steelyard writes, of samples and of messages."""
+
+
+def require_inspect(wanted: str) -> None:
+    """Refuse in one sentence where `inspect_ai` is not installed."""
+    try:
+        import inspect_ai  # noqa: F401
+    except ImportError as error:
+        raise ConfigError(
+            f"{wanted}: needs inspect_ai, which is not installed; run pip install 'steelyard[inspect]'."
+        ) from error
+
+
+def chat_messages(turns: Collection[Turn], edited: Collection[Turn] = ()) -> list[Any]:
+    """The messages, each with an id; those that an edit made say so in their metadata."""
+    return [
+        _message(turn, turn.id or f"message-{number}", {MARK: {"edited": True}} if turn in edited else None)
+        for number, turn in enumerate(turns, start=1)
+    ]
+
+
+def _message(turn: Turn, name: str, metadata: dict[str, Any] | None) -> Any:
+    from inspect_ai.model import (
+        ChatMessageAssistant,
+        ChatMessageSystem,
+        ChatMessageTool,
+        ChatMessageUser,
+    )
+
+    plain = {SYSTEM: ChatMessageSystem, USER: ChatMessageUser}
+    common: dict[str, Any] = {"id": name, "content": _content(turn), "metadata": metadata}
+    if turn.role == TOOL:
+        return ChatMessageTool(
+            **common, tool_call_id=turn.call, function=turn.function, error=_error(turn.error)
+        )
+    if turn.role == ASSISTANT:
+        return ChatMessageAssistant(**common, tool_calls=_calls(turn) or None, model=turn.model)
+    return plain[turn.role](**common)
+
+
+def _content(turn: Turn) -> Any:
+    """A lone text as it is, everything else as a list of blocks."""
+    if not turn.blocks:
+        return ""
+    lone = turn.blocks[0]
+    if len(turn.blocks) == 1 and lone.kind == TEXT and lone.body is None:
+        return lone.text
+    return [_block(block) for block in turn.blocks]
+
+
+def _block(block: Block) -> Any:
+    from inspect_ai.model import ContentReasoning, ContentText
+
+    body = dict(block.body or {})
+    if block.kind == TEXT:
+        return _fitting(ContentText, {**body, "text": block.text}) or ContentText(text=block.text)
+    if block.kind == REASONING:
+        words = {} if body.get("redacted") and "reasoning" in body else {"reasoning": block.text}
+        return _fitting(ContentReasoning, {**body, **words}) or ContentReasoning(reasoning=block.text)
+    return _other(block) or ContentText(text=f"[{block.kind.replace('_', ' ')}]")
+
+
+def _other(block: Block) -> Any:
+    """A block that is no words, where Inspect knows its form; None where it does not."""
+    from inspect_ai import model
+
+    kind = "".join(part.capitalize() for part in block.kind.split("_"))
+    known = getattr(model, f"Content{kind}", None)
+    return None if known is None else _fitting(known, dict(block.body or {}))
+
+
+def _fitting(kind: Any, body: dict[str, Any]) -> Any:
+    """A block of this kind; None where the body is not of its form."""
+    try:
+        return kind(**{key: value for key, value in body.items() if key in kind.model_fields})
+    except ValueError:
+        return None
+
+
+def _calls(turn: Turn) -> list[Any]:
+    from inspect_ai.tool import ToolCall
+
+    return [
+        ToolCall(id=call.id, function=call.function, arguments=call.arguments, parse_error=call.fault)
+        for call in turn.calls
+    ]
+
+
+def _error(message: str | None) -> Any:
+    from inspect_ai.tool import ToolCallError
+
+    return None if message is None else ToolCallError(type="unknown", message=message)

@@ -1,0 +1,87 @@
+"""The pages on which people label items: one item, its answers, nothing of any judge."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from steelyard.lab.review.labelling import LabelBench, answer_words
+from steelyard.web.faults import FAULTS
+from steelyard.web.pages import asset, page
+from steelyard.web.refusal import refused
+from steelyard.web.review.requests import json_route, named, reviewer_of, text_of
+
+
+class LabelPages:
+    """Routes of the labelling bench."""
+
+    def __init__(self, bench: LabelBench, annotator: str) -> None:
+        self.bench, self._annotator = bench, annotator
+
+    def app(self) -> Starlette:
+        """The application."""
+        return Starlette(
+            routes=[
+                Route("/", self.whole),
+                Route("/label", json_route(self.label), methods=["POST"]),
+                Route("/undo", json_route(self.undo), methods=["POST"]),
+                Route("/reviewer", json_route(named), methods=["POST"]),
+                Route("/labels.jsonl", self.labels),
+                Route("/static/{name}", asset),
+            ],
+            exception_handlers=dict(FAULTS),
+        )
+
+    def whole(self, request: Request) -> Response:
+        """The next item of an annotator, or the end."""
+        who = reviewer_of(request, self._annotator)
+        bench = self.bench
+        waiting = bench.waiting(who)
+        wanted = request.query_params.get("item", "")
+        item = bench.item(wanted) or (bench.item(waiting[0]) if waiting else None)
+        return page(
+            request,
+            "label.html.j2",
+            who=who,
+            item=item,
+            texts=() if item is None else bench.shown_texts(who, item),
+            answers=[] if item is None else answer_words(bench.answers(item)),
+            task=bench.task,
+            done=len(bench.draw.items) - len(waiting),
+            total=len(bench.draw.items),
+            draw=bench.draw,
+            folder=str(bench.folder.path),
+        )
+
+    def label(self, request: Request, body: dict[str, Any]) -> Response:
+        """Keep a label; the answer comes when it is on disk."""
+        item = self.bench.item(str(body.get("item")))
+        answer = text_of(body, "answer")
+        if item is None:
+            return refused(404, "there is no such item: load the page again.")
+        if answer is not None and answer not in self.bench.answers(item):
+            return refused(
+                422, f"no answer {answer!r}: expected one of {', '.join(self.bench.answers(item))}."
+            )
+        who = reviewer_of(request, self._annotator)
+        self.bench.label(item.id, who, answer, (text_of(body, "note") or "")[:10000])
+        return JSONResponse({"left": len(self.bench.waiting(who))})
+
+    def undo(self, request: Request, body: dict[str, Any]) -> Response:
+        """Take the last label back."""
+        del body
+        last = self.bench.undo(reviewer_of(request, self._annotator))
+        if last is None:
+            return refused(422, "there is nothing of yours to take back.")
+        return JSONResponse({"item": last})
+
+    def labels(self, request: Request) -> Response:
+        """The annotator's own labels: those of others would be no second opinion any more."""
+        who = reviewer_of(request, self._annotator)
+        own = [line for line in self.bench.lines() if f'"annotator": "{who}"' in line]
+        headers = {"content-disposition": 'attachment; filename="labels.jsonl"'}
+        return Response("".join(own), media_type="application/jsonl", headers=headers)

@@ -1,0 +1,62 @@
+"""What the pages of a bench send: JSON objects, and the name of who sends them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote, unquote
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from steelyard.errors import SteelyardError
+from steelyard.web.refusal import refused
+
+REVIEWER = "steelyard-reviewer"
+"""Cookie with the name that decisions carry."""
+NAME_LIMIT = 80
+"""Signs of a name, at most."""
+
+Handler = Callable[[Request, dict[str, Any]], Response]
+
+
+def json_route(handler: Handler) -> Callable[[Request], Any]:
+    """A route that takes a JSON object; what goes wrong is told in a sentence."""
+
+    async def endpoint(request: Request) -> Response:
+        try:
+            body = json.loads(await request.body())
+        except (ValueError, UnicodeError):
+            body = None
+        if not isinstance(body, dict):
+            return refused(400, "expected a JSON object.")
+        try:
+            return await run_in_threadpool(handler, request, body)
+        except SteelyardError as error:
+            return refused(500, str(error))
+
+    return endpoint
+
+
+def reviewer_of(request: Request, otherwise: str) -> str:
+    """Who looks at the page."""
+    return unquote(request.cookies.get(REVIEWER, ""))[:NAME_LIMIT].strip() or otherwise
+
+
+def named(request: Request, body: dict[str, Any]) -> Response:
+    """Set the name that decisions carry."""
+    del request
+    name = " ".join(str(body.get("name", "")).split())[:NAME_LIMIT]
+    if not name.isprintable() or not name:
+        return refused(422, "a name needs letters.")
+    answer = JSONResponse({"name": name})
+    answer.set_cookie(REVIEWER, quote(name), httponly=True, samesite="strict", max_age=31_536_000)
+    return answer
+
+
+def text_of(body: dict[str, Any], key: str) -> str | None:
+    """A text of the body; other kinds are none. Browsers send line breaks of their own."""
+    value = body.get(key)
+    return value.replace("\r\n", "\n") if isinstance(value, str) else None

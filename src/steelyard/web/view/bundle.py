@@ -1,0 +1,137 @@
+"""The viewer as files that any web server can serve: every page is fetched once, and its links follow."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import html
+import re
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
+
+from starlette.types import ASGIApp, Message
+
+from steelyard.errors import ConfigError
+from steelyard.lab.folder.whole_file import unwritable
+from steelyard.web.pages import ASSETS, asset_text
+from steelyard.web.view.app import ViewPages
+from steelyard.web.view.links import StillLinks
+
+PAGE_SIZE = 500
+"""Calls on a page that nobody can filter."""
+_LINK = re.compile(r'\b(href|src)="(/[^"]*)"')
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """An answer of the viewer."""
+
+    status: int
+    """As HTTP has it."""
+    body: bytes
+    """What was sent."""
+
+
+def write_bundle(folders: Sequence[Path], out: Path) -> int:
+    """Write every page that can be reached from the overview; return how many."""
+    if out.exists() and any(out.iterdir()):
+        raise ConfigError(f"{out}: is not empty, expected a new folder for the bundle; name another.")
+    pages = ViewPages(folders, links=StillLinks, page_size=PAGE_SIZE, still=True)
+    for run in pages.runs:
+        run.load()
+    try:
+        (out / "pages").mkdir(parents=True, exist_ok=True)
+        (out / "static").mkdir(exist_ok=True)
+        for name in ASSETS:
+            (out / "static" / name).write_text(asset_text(name), encoding="utf-8")
+        return asyncio.run(_crawl(pages.app(), out))
+    except OSError as error:
+        raise unwritable(out, error) from error
+
+
+async def _crawl(app: ASGIApp, out: Path) -> int:
+    waiting, known = deque(["/"]), {"/"}
+    written = 0
+    while waiting:
+        address = waiting.popleft()
+        fetched = await _fetch(app, address)
+        if fetched.status != 200:
+            continue
+        body = fetched.body
+        if place_of(address).endswith(".html"):
+            text = body.decode("utf-8")
+            for link in _links(text):
+                if link not in known and not link.startswith("/static/"):
+                    known.add(link)
+                    waiting.append(link)
+            body = _relinked(text, depth=place_of(address).count("/")).encode("utf-8")
+        (out / place_of(address)).write_bytes(body)
+        written += 1
+    return written
+
+
+def place_of(address: str) -> str:
+    """The file of an address: short names for what people look for, hashes for the rest."""
+    if address.startswith("/static/"):
+        return address[1:]
+    if address == "/":
+        return "index.html"
+    if found := re.fullmatch(r"/run/(\d+)/", address):
+        return f"run-{found[1]}.html"
+    if found := re.fullmatch(r"/run/(\d+)/files/([\w.]+)", address):
+        return f"run-{found[1]}-{found[2]}"
+    return f"pages/{hashlib.sha256(address.encode()).hexdigest()[:16]}.html"
+
+
+def _links(text: str) -> list[str]:
+    return [html.unescape(link).partition("#")[0] for _, link in _LINK.findall(text)]
+
+
+def _relinked(text: str, depth: int) -> str:
+    def relative(match: re.Match[str]) -> str:
+        address, mark, anchor = html.unescape(match[2]).partition("#")
+        return f'{match[1]}="{html.escape("../" * depth + place_of(address) + mark + anchor)}"'
+
+    return _LINK.sub(relative, text)
+
+
+async def _fetch(app: ASGIApp, address: str) -> Fetched:
+    """One request to the application itself, without a socket."""
+    path, _, query = address.partition("?")
+    scope = {
+        "type": "http",
+        "http_version": "1.1",
+        "method": "GET",
+        "scheme": "http",
+        "path": unquote(path),
+        "raw_path": path.encode(),
+        "query_string": query.encode(),
+        "headers": [(b"host", b"bundle")],
+        "server": ("bundle", 80),
+        "client": ("bundle", 0),
+        "root_path": "",
+    }
+    status, parts = 500, bytearray()
+
+    asked = False
+
+    async def receive() -> Message:
+        """The request, and then nothing: nobody goes away before the answer is complete."""
+        nonlocal asked
+        if asked:
+            await asyncio.Event().wait()
+        asked = True
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        nonlocal status
+        if message["type"] == "http.response.start":
+            status = message["status"]
+        elif message["type"] == "http.response.body":
+            parts.extend(message.get("body", b""))
+
+    await app(scope, receive, send)
+    return Fetched(status, bytes(parts))

@@ -1,0 +1,156 @@
+"""Stimuli as Inspect logs: read back by Inspect without a warning, edits marked, verdicts kept."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_runs import stock_sample, write_log
+from commands import Command
+from steelyard.errors import ConfigError
+from steelyard.lab.inspect_logs.export import export_inspect
+from steelyard.lab.inspect_logs.messages import chat_messages
+from steelyard.stimuli.stimulus import Stimulus
+from steelyard.tasks.agent_pack import agent_pack
+from steelyard.tasks.sources.inspect_log import transcript_of_sample
+from steelyard.tasks.transcripts.chat import turns_of
+from steelyard.tasks.transcripts.transcript import ASSISTANT, REASONING, TEXT, TOOL, Block, ToolCall, Turn
+
+inspect_log = pytest.importorskip("inspect_ai.log")
+
+LOGS = Path(__file__).parents[2] / "shared" / "data" / "inspect_logs"
+
+
+def strictly_read(path: Path) -> Any:
+    """The log by Inspect's reader; a warning is an error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return inspect_log.read_eval_log(str(path), resolve_attachments=True)
+
+
+def said(turns: Iterable[Turn]) -> list[Any]:
+    """What messages hold, without their ids and what a provider adds to blocks."""
+    return [
+        (t.role, [(b.kind, b.text) for b in t.blocks], t.calls, t.call, t.function, t.error) for t in turns
+    ]
+
+
+def stimuli(folder: Path) -> dict[str, Stimulus]:
+    lines = (folder / "stimuli.jsonl").read_text().splitlines()
+    return {each.id: each for each in (Stimulus.from_json(json.loads(line)) for line in lines)}
+
+
+@pytest.fixture
+def measured(tmp_path: Path, command: Command) -> Path:
+    """A run of judges on the built-in transcripts."""
+    probes = ("-p", "forged_result", "-p", "evidence_deletion")
+    done = command("measure", *probes, "-j", "planted/rater?noise=0", "--out", "run")
+    assert done.code == 0, done.err
+    return tmp_path / "run"
+
+
+def test_a_run_goes_to_inspect_and_back(measured: Path, command: Command, caplog: Any) -> None:
+    done = command("export", "run", "--inspect")
+    assert done.code == 0, done.err
+    made = stimuli(measured)
+    logs = {path.stem: strictly_read(path) for path in (measured / "inspect").glob("*.eval")}
+    assert set(logs) == {each.probe for each in made.values()} >= {"forged_result", "original"}
+    assert not caplog.records
+    for name, log in logs.items():
+        assert f"{name}.eval: {len(log.samples)} sample" in done.out
+        assert log.status == "success"
+        assert log.eval.task == name
+        for sample in log.samples:
+            stimulus = made.pop(sample.id)
+            assert stimulus.transcript is not None
+            assert said(transcript_of_sample(sample, log, "").turns) == said(stimulus.transcript.turns)
+            told = sample.metadata["steelyard"]
+            assert (told["probe"], told["edit"]) == (stimulus.probe, stimulus.lineage.edit)
+            assert told["hash"] == stimulus.hash
+            assert sample.metadata["category"] == stimulus.transcript.metadata["category"]
+            marked = [m for m in sample.messages if (m.metadata or {}).get("steelyard", {}).get("edited")]
+            assert len(marked) == sum(c.after is not None for c in stimulus.changes or ())
+            score = sample.scores["planted/rater"]
+            assert str(score.value) == score.answer
+    assert not made
+
+
+def test_verdicts_that_are_none_are_unscored(tmp_path: Path, command: Command) -> None:
+    rows = [{"q": "Sky?", "a": "Blue.", "y": 1}, {"q": "Sea?", "a": "Red.", "y": 0}]
+    (tmp_path / "texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    code = "def judge(request, response):\n    return 'hm' if 'Sky' in request else 1\n"
+    (tmp_path / "silent.py").write_text(code)
+    (tmp_path / "rubric.md").write_text("Be right.")
+    asked = ("--data", "texts.jsonl", "--columns", "request=q,response=a,label=y", "--scale", "binary")
+    rest = ("--rubric", "rubric.md", "-p", "stochastic_stability", "-j", "python/silent:judge", "--no-pilot")
+    done = command("measure", *asked, *rest, "--out", "run")
+    assert (tmp_path / "run" / "run.db").exists(), done.err
+    (log,) = export_inspect(tmp_path / "run", tmp_path / "logs")
+    read = strictly_read(log.path)
+    assert [[m.role for m in sample.messages] for sample in read.samples] == [["user", "assistant"]] * 2
+    values = {s.id: s.scores["python/silent:judge"] for s in read.samples}
+    lost = [score for score in values.values() if math.isnan(score.value)]
+    assert [score.reason for score in lost] == ["invalid_response_format"]
+    (result,) = [r for r in read.results.scores if r.name == "python/silent:judge"]
+    assert (result.scored_samples, result.unscored_samples) == (1, 1)
+    assert result.metrics["mean"].value == 1.0
+
+
+def test_every_kind_of_block_is_kept_or_named() -> None:
+    turns = (
+        Turn(ASSISTANT, (Block(REASONING, "", {"reasoning": "x9", "redacted": True}), Block(TEXT, "Look."))),
+        Turn(ASSISTANT, (Block(TEXT, "a"), Block("image", "", {"image": "data:image/png;base64,AA=="}))),
+        Turn(ASSISTANT, (Block("document", "", {"strange": 1}), Block("tool_use", "", {}))),
+        Turn(ASSISTANT, (), (ToolCall("c", "f", {"arguments": "{"}, "not valid JSON"),)),
+        Turn(TOOL, (), call="c", function="f", error="timed out"),
+    )
+    first, image, strange, call, result = chat_messages(turns)
+    assert (first.content[0].redacted, first.content[0].reasoning) == (True, "x9")
+    assert image.content[1].image.startswith("data:")
+    assert [block.text for block in strange.content] == ["[document]", "[tool use]"]
+    assert call.tool_calls[0].parse_error == "not valid JSON"
+    assert result.error.message == "timed out"
+    again = turns_of([message.model_dump(exclude_none=True) for message in (first, image, call, result)], "")
+    assert [turn.calls for turn in again][2] == turns[3].calls
+
+
+def test_the_pack_survives_the_way_there_and_back() -> None:
+    for run in agent_pack():
+        messages = [m.model_dump(exclude_none=True) for m in chat_messages(run.transcript.turns)]
+        assert said(turns_of(messages, "")) == said(run.transcript.turns)
+
+
+@pytest.mark.skipif(not LOGS.exists(), reason="the logs of others are not at hand")
+def test_a_log_of_others_keeps_its_messages() -> None:
+    log = inspect_log.read_eval_log(str(LOGS / "agentharm.eval"), resolve_attachments=True)
+    for sample in log.samples:
+        turns = transcript_of_sample(sample, log, "").turns
+        again = turns_of([m.model_dump(exclude_none=True) for m in chat_messages(turns)], "")
+        assert [turn.to_json() for turn in again] == [turn.to_json() for turn in turns]
+
+
+def test_folders_without_runs_are_refused(tmp_path: Path, command: Command) -> None:
+    with pytest.raises(ConfigError, match="no such file"):
+        export_inspect(tmp_path, tmp_path / "logs")
+    assert command("measure", "-p", "vacuum", "-j", "planted/coin", "--out", "pairs").code == 0
+    done = command("export", "pairs", "--inspect")
+    assert done.code == 2
+    assert "pairs are no runs" in done.err
+    assert "add --inspect" in command("export", "pairs").err
+
+
+def test_generated_stimuli_go_out_before_anybody_judges(tmp_path: Path, command: Command) -> None:
+    write_log(tmp_path / "own.eval", [stock_sample(n) for n in range(2)])
+    (tmp_path / "rubric.md").write_text("Be right.")
+    given = ("--data", "own.eval", "--scale", "binary", "--rubric", "rubric.md", "-p", "truncated_tail")
+    assert command("measure", *given, "-j", "planted/rater", "--out", "run").code == 0
+    (tmp_path / "run" / "run.db").rename(tmp_path / "gone.db")
+    logs = export_inspect(tmp_path / "run", tmp_path / "logs")
+    assert {log.probe: log.scores for log in logs} == {"original": 0, "truncated_tail": 0}
+    assert strictly_read(logs[0].path).eval.model == "mockllm/model"

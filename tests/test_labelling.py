@@ -1,0 +1,174 @@
+"""People label items of a run: drawn with known odds, blind, each in an own order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from authoring_server import TASK, items
+from benches import Client, serving
+from browsers import chromium, complaints, opened
+from commands import Command
+from steelyard.errors import ConfigError
+from steelyard.lab.review.labelling import LabelBench
+from steelyard.lab.review.stimuli_file import write_stimuli
+from steelyard.stimuli.expectation import Prefers
+from steelyard.stimuli.natural import NATURAL
+from steelyard.stimuli.original import original_of
+from steelyard.stimuli.stimulus import Stimulus
+from steelyard.web.review.label_app import LabelPages
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+
+def folder_of(path: Path, count: int = 10, *, pairs: bool = False) -> Path:
+    path.mkdir()
+    made = [original_of(item, TASK) for item in items(count)]
+    if pairs:
+        made = [_paired(each) for each in made]
+    write_stimuli(path / "stimuli.jsonl", made)
+    return path
+
+
+def _paired(item: Stimulus) -> Stimulus:
+    texts = (f"{item.id} left", f"{item.id} right")
+    return replace(item, kind=NATURAL, texts=texts, expectation=Prefers("u"), scale=None)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[LabelBench]:
+    bench = LabelBench(folder_of(tmp_path / "run"), size=4)
+    yield bench
+    bench.close()
+
+
+def labels(bench: LabelBench) -> list[dict[str, object]]:
+    return [json.loads(line) for line in bench.lines()]
+
+
+def test_a_draw_has_known_odds_and_stays(bench: LabelBench) -> None:
+    assert len(bench.draw.items) == len(set(bench.draw.items)) == 4
+    assert (bench.draw.odds, bench.draw.of) == (0.4, 10)
+    again = LabelBench(bench.folder.path)
+    assert again.draw == bench.draw
+    again.close()
+    with pytest.raises(ConfigError, match="4 items were drawn here before"):
+        LabelBench(bench.folder.path, size=5)
+
+
+def test_each_annotator_has_an_own_order_that_stays(bench: LabelBench) -> None:
+    orders = {who: bench.order(who) for who in ("Ada", "Grace", "Edsger", "Barbara")}
+    assert all(sorted(order) == list(bench.draw.items) for order in orders.values())
+    assert len({tuple(order) for order in orders.values()}) > 1
+    assert bench.order("Ada") == orders["Ada"]
+
+
+def test_labels_are_lines_with_annotator_and_odds(bench: LabelBench) -> None:
+    first, second, *_ = bench.order("Ada")
+    bench.label(first, "Ada", "1", "sure")
+    bench.label(second, "Ada", None)
+    assert len(bench.waiting("Ada")) == 2
+    (line,) = labels(bench)
+    assert {key: line[key] for key in ("stimulus", "annotator", "label", "note", "odds", "drawn_of")} == {
+        "stimulus": first,
+        "annotator": "Ada",
+        "label": "1",
+        "note": "sure",
+        "odds": 0.4,
+        "drawn_of": 10,
+    }
+    assert bench.undo("Ada") == second
+    assert bench.undo("Ada") == first
+    assert bench.undo("Ada") is None
+    assert labels(bench) == []
+
+
+def test_agreement_of_annotators(bench: LabelBench) -> None:
+    for n, name in enumerate(bench.draw.items):
+        bench.label(name, "Ada", str(n % 2))
+        bench.label(name, "Grace", str(n % 2))
+    found = bench.agreement()
+    assert (found.shared, found.alpha, found.pairs[0].kappa) == (4, 1.0, 1.0)
+
+
+def test_slots_of_a_pair_are_kept_as_contents(tmp_path: Path) -> None:
+    bench = LabelBench(folder_of(tmp_path / "run", pairs=True))
+    seen = set()
+    for name in bench.order("Ada"):
+        item = bench.item(name)
+        assert item is not None
+        first = bench.shown_texts("Ada", item)[0]
+        bench.label(name, "Ada", "1")
+        expected = "u" if first == item.texts[0] else "v"
+        assert bench.said()[name]["Ada"].label == expected
+        seen.add(expected)
+    assert seen == {"u", "v"}  # chance decides which text stands first
+    bench.label(bench.draw.items[0], "Grace", "tie")
+    assert bench.said()[bench.draw.items[0]]["Grace"].label == "tie"
+    bench.close()
+
+
+def test_the_page_tells_nothing_of_labels_or_judges(bench: LabelBench) -> None:
+    with serving(lambda _: LabelPages(bench, "Ada").app()) as server:
+        client = Client.of(server)
+        page = client.get("/").text
+        assert "0 of 4" in page
+        assert "drawn of 10" in page
+        first = bench.order("Ada")[0]
+        assert client.post("/label", {"item": first, "answer": "7"}).status == 422
+        assert client.post("/label", {"item": "sky-99/original", "answer": "1"}).status == 404
+        assert client.post("/label", {"item": first, "answer": "1"}).body == {"left": 3}
+        assert len(client.get("/labels.jsonl").text.splitlines()) == 1
+        bench.label(first, "Grace", "0")
+        assert "Grace" not in client.get("/labels.jsonl").text
+        assert client.post("/undo", {}).body == {"item": first}
+        assert client.get("/label").status == 405
+
+
+@pytest.mark.parametrize("lines", [None, "", '{"id": "x"}\n'])
+def test_a_folder_without_items_is_refused(tmp_path: Path, lines: str | None) -> None:
+    if lines is not None:
+        (tmp_path / "stimuli.jsonl").write_text(lines)
+    with pytest.raises(Exception, match=r"name another|restore"):
+        LabelBench(tmp_path)
+
+
+def test_the_command_refuses_a_draw_without_labelling(command: Command, tmp_path: Path) -> None:
+    folder_of(tmp_path / "run")
+    done = command("review", "run", "--draw", "3")
+    assert done.code == 2
+    assert "--draw: belongs to --label" in done.err
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.mark.browser
+def test_keys_label_skip_and_undo_in_a_browser(browser: Browser, bench: LabelBench) -> None:
+    with (
+        serving(lambda _: LabelPages(bench, "Ada").app()) as server,
+        opened(browser, server.access.url(), bypass_csp=True) as page,
+    ):
+        page.locator("#pane").wait_for()
+        assert complaints(page) == []
+        page.keyboard.press("1")
+        page.locator("text=1 of 4").wait_for()
+        page.keyboard.press("s")
+        page.locator("text=2 of 4").wait_for()
+        page.keyboard.press("u")
+        page.locator("text=1 of 4").wait_for()
+        for done in (2, 3):
+            page.keyboard.press("0")
+            page.locator(f"text={done} of 4").wait_for()
+        page.keyboard.press("0")
+        page.locator("text=All done").wait_for()
+    assert [line["label"] for line in labels(bench)].count("0") == 3

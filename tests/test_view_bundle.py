@@ -1,0 +1,79 @@
+"""The viewer as files: every link leads to a file, numbers to replies, without a server of ours."""
+
+from __future__ import annotations
+
+import html
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from steelyard.errors import ConfigError
+from steelyard.web.view.bundle import place_of, write_bundle
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bundle")
+    script = [
+        sys.executable,
+        "-m",
+        "steelyard",
+        "measure",
+        "-j",
+        "planted/first",
+        "-j",
+        "planted/coin?name=toss",
+    ]
+    subprocess.run([*script, "-p", "vacuum", "--out", "run"], check=True, capture_output=True, cwd=folder)
+    assert write_bundle([folder / "run"], folder / "out") > 20
+    return folder / "out"
+
+
+def links(page: Path) -> list[Path]:
+    found = re.findall(r'\b(?:href|src)="([^"#][^"]*)"', page.read_text(encoding="utf-8"))
+    inner = [
+        html.unescape(link).partition("#")[0] for link in found if not link.startswith(("data:", "http"))
+    ]
+    return [(page.parent / link).resolve() for link in inner if link]
+
+
+def test_every_link_leads_to_a_file(bundle: Path) -> None:
+    pages = sorted(bundle.rglob("*.html"))
+    assert bundle / "index.html" in pages
+    for page in pages:
+        for target in links(page):
+            assert target.is_file(), (page, target)
+            assert target.is_relative_to(bundle.resolve())
+
+
+def test_a_number_leads_to_its_replies_in_two_links(bundle: Path) -> None:
+    sheet = (bundle / "run-0.html").read_text(encoding="utf-8")
+    number = next(link for link in re.findall(r'class="behind" href="([^"]+)"', sheet))
+    listed = (bundle / html.unescape(number)).read_text(encoding="utf-8")
+    call = html.unescape(re.findall(r'<th scope="row"><a href="([^"]+)"', listed)[0])
+    place, _, anchor = call.partition("#")
+    page = (bundle / "pages" / place).resolve().read_text(encoding="utf-8")
+    assert f'id="{anchor}"' in page
+    assert "winner" in page
+    assert "Prompt, as it was sent" in page
+
+
+def test_nothing_asks_for_an_answer(bundle: Path) -> None:
+    for page in bundle.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        assert 'method="get"' not in text
+        assert "data-progress" not in text
+    assert (bundle / "run-0-datasheet.json").exists() or (bundle / "run-0-calls.csv").exists()
+
+
+def test_a_folder_with_something_in_it_is_not_written_over(bundle: Path) -> None:
+    with pytest.raises(ConfigError, match="is not empty"):
+        write_bundle([bundle], bundle)
+
+
+@pytest.mark.parametrize("address", ["/run/0/stimulus?id=..%2F..%2Fetc", "/../../x", "/run/0/files/../../x"])
+def test_no_address_leads_out_of_the_folder(address: str) -> None:
+    assert ".." not in place_of(address)
