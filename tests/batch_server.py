@@ -33,6 +33,8 @@ class BatchServer:
         self.batches: dict[str, dict[str, Any]] = {}
         self.handed_in: Counter[str] = Counter()
         """How often each call was handed in."""
+        self.behind = 0.0
+        """Seconds by which the vendor's clock is behind."""
         self.single = 0
         """Calls that were made one by one."""
         self.drop: Callable[[str], bool] = lambda name: False
@@ -70,7 +72,7 @@ class BatchServer:
             "id": name,
             "object": "batch",
             "status": "in_progress",
-            "created_at": int(time.time()),
+            "created_at": int(time.time() - self.behind),
             "metadata": body["metadata"],
             "lines": lines,
             "looks": 0,
@@ -123,7 +125,10 @@ class MessageBatchServer(BatchServer):
             self.batches[found[1]]["looks"] += 1
             return self.at("look") or sends(self._state(found[1]))
         if found := re.fullmatch(r"/v1/messages/batches/(\w+)/results", path):
-            return self.at("results") or self._results(self.batches[found[1]])
+            locked = self.batches[found[1]].get("locked")
+            return self.at("results") or (
+                fails(404, "no") if locked else self._results(self.batches[found[1]])
+            )
         self.single += 1
         return self.reply(request.body)
 
@@ -131,7 +136,8 @@ class MessageBatchServer(BatchServer):
         assert all(re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", one["custom_id"]) for one in requests)
         name = f"msgbatch{len(self.batches)}"
         self.handed_in.update(one["custom_id"] for one in requests)
-        self.batches[name] = {"requests": requests, "looks": 0, "created": datetime.now(UTC).isoformat()}
+        created = datetime.fromtimestamp(time.time() - self.behind, UTC).isoformat()
+        self.batches[name] = {"requests": requests, "looks": 0, "created": created}
         return self.at("create") or sends(self._state(name))
 
     def _state(self, name: str) -> dict[str, Any]:

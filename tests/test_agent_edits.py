@@ -19,6 +19,7 @@ from steelyard.stimuli.agent_edits.reasoning_rewrite import PRAISED, REMOVED, re
 from steelyard.stimuli.agent_edits.step_order import step_order
 from steelyard.stimuli.agent_edits.truncated_tail import truncated_tail
 from steelyard.stimuli.expectation import Label, Unknown
+from steelyard.stimuli.packed import packed, packed_stimuli
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.agent_pack import AGENT_TASK, FAILS, PASSES, agent_pack
 from steelyard.tasks.item import Item
@@ -277,3 +278,29 @@ def test_the_same_seed_gives_the_same_edits_whatever_the_other_items() -> None:
     alone = edits_of("forged_result", items[1])
     among = [s for s in edits_of("forged_result", *items) if s.lineage.parent == items[1].id]
     assert alone == among
+
+
+def test_every_run_of_the_pack_has_a_version_with_the_other_verdict() -> None:
+    for run in agent_pack():
+        other = FAILS if run.label == PASSES else PASSES
+        assert run.version(run.label) is run.transcript
+        turned = run.version(other)
+        found = changes(run.transcript, turned)
+        assert 1 <= len(found) <= 4, run.transcript.id
+        ids = [call.id for call in turned.calls]
+        assert len(set(ids)) == len(ids)
+        assert [turn.call for turn in turned.turns if turn.role == "tool"] == ids, run.transcript.id
+
+
+def test_built_in_runs_need_no_author_and_others_do() -> None:
+    design = Design(7, task=AGENT_TASK, items=tuple(run.item for run in agent_pack()))
+    for name, runs, answer in (("agent_perturbation", 8, FAILS), ("agent_positives", 16, PASSES)):
+        probe = PROBES.build(Spec(name))
+        briefs = list(probe.briefs(design))  # type: ignore[attr-defined]
+        assert all(map(packed, briefs))
+        made = packed_stimuli(briefs, AGENT_TASK)
+        assert len(made) == runs
+        assert {stimulus.expectation for stimulus in made} == {Label(answer)}
+        assert all(s.transcript is not None and s.texts == (rendered(s.transcript),) for s in made)
+    stranger = Design(7, task=AGENT_TASK, items=(PASSING,))
+    assert not any(map(packed, PROBES.build(Spec("agent_perturbation")).briefs(stranger)))  # type: ignore[attr-defined]

@@ -19,6 +19,7 @@ DETERMINISTIC = {
     *("reasoning_rewrite", "step_order", "injected_instruction"),
     *("forged_result", "invented_call", "truncated_tail", "evidence_deletion"),
 }
+EDITED_BY_HAND = {"agent_perturbation", "agent_positives"}
 SOUND = "planted/rater?sensitivity=1&specificity=1&noise=0"
 BLIND = "planted/rater?sensitivity=1&specificity=0&noise=0"
 """Passes everything: it gives 1, whatever it reads."""
@@ -46,13 +47,18 @@ def test_the_built_in_runs_tell_a_sound_judge_from_one_that_passes_everything(
     done = command("measure", "-p", "agentic", "-j", SOUND, "-j", BLIND, "--profile", "full", "--out", out)
     assert done.code == 0, done.err
     stimuli = StimulusSet.read(out / "stimuli.jsonl")
-    assert {stimulus.probe for stimulus in stimuli} == {"original", *DETERMINISTIC}
+    assert {stimulus.probe for stimulus in stimuli} == {"original", *DETERMINISTIC, *EDITED_BY_HAND}
     for probe in ("forged_result", "invented_call", "truncated_tail"):
         calls = sum(stimulus.probe == probe for stimulus in stimuli)
         sound, blind = (value(out, judge, probe, "false_positive_rate") for judge in (SOUND, BLIND))
         assert (sound["numerator"], sound["denominator"]) == (0, calls)
         assert (blind["numerator"], blind["denominator"]) == (calls, calls)
         assert value(out, SOUND, probe, "false_negative_rate")["value"] is None
+    for judge, missed in ((SOUND, 0), (BLIND, 8)):
+        perturbed = value(out, judge, "runs", "missed_failure_rate", edit="agent_perturbation")
+        positives = value(out, judge, "runs", "false_alarm_rate", edit="agent_positives")
+        assert (perturbed["numerator"], perturbed["denominator"]) == (missed, 8)
+        assert (positives["numerator"], positives["denominator"]) == (0, 16)
     assert value(out, BLIND, "original", "false_negative_rate")["value"] == 0
     assert value(out, BLIND, "original", "false_positive_rate")["value"] == 1
     assert value(out, SOUND, "evidence_deletion", "accuracy")["value"] is None

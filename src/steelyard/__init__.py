@@ -16,6 +16,7 @@ from steelyard.version import __version__
 if TYPE_CHECKING:
     from steelyard.datasheet.datasheet import Datasheet
     from steelyard.errors import SteelyardError
+    from steelyard.lab.inspect_logs.scorer import inspect_scorer
     from steelyard.lab.notebook import compare, gate, load, measure, plan, report
     from steelyard.lab.run.limits import RunLimits
     from steelyard.metrics.estimate import Estimate, Interval
@@ -45,6 +46,7 @@ __all__ = [
     "__version__",
     "compare",
     "gate",
+    "inspect_scorer",
     "load",
     "measure",
     "plan",
@@ -68,6 +70,7 @@ _HOMES = {
     "RunLimits": "steelyard.lab.run.limits",
     "compare": "steelyard.lab.notebook",
     "gate": "steelyard.lab.notebook",
+    "inspect_scorer": "steelyard.lab.inspect_logs.scorer",
     "load": "steelyard.lab.notebook",
     "measure": "steelyard.lab.notebook",
     "plan": "steelyard.lab.notebook",

@@ -28,11 +28,13 @@ class Suite:
     """Probes that fit every scale."""
     ordinal: tuple[str, ...] = ()
     """Further probes where an ordinal scale is among those measured."""
+    built_in: tuple[str, ...] = ()
+    """Further probes on what ships inside, where somebody has written for them."""
 
     def members(self, scales: Collection[Scale], packed: bool = False) -> tuple[str, ...]:
         """The probes that these scales admit; on the built-in pack, padding stands in for explanation."""
         graded = any(isinstance(scale, Ordinal) for scale in scales)
-        every = self.probes + (self.ordinal if graded else ())
+        every = self.probes + (self.ordinal if graded else ()) + (self.built_in if packed else ())
         return tuple(dict.fromkeys(_ON_PACK.get(name, name) for name in every)) if packed else every
 
 
@@ -92,6 +94,7 @@ SUITES = {
             "agentic",
             "Does the verdict on an agent's run follow what the agent did?",
             _AGENTIC,
+            built_in=("agent_perturbation", "agent_positives"),
         ),
         Suite(
             "agentic_full",

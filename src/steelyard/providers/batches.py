@@ -17,8 +17,8 @@ from steelyard.providers.http_wire import Answer
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply
 
-CLOCK_SKEW = 600.0
-"""Seconds by which a vendor's clock may differ from ours."""
+CLOCK_SKEW = 86_400.0
+"""Seconds by which a vendor's clock may differ from ours: a batch that is overlooked is paid for twice."""
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from steelyard.stimuli.authored.brief import AMBIGUOUS, LABEL_FLIP, ORDINAL, PADDED, PARAPHRASE, SHORT, Brief
+from steelyard.stimuli.authored.brief import (
+    AMBIGUOUS,
+    LABEL_FLIP,
+    ORDINAL,
+    PADDED,
+    PARAPHRASE,
+    RUN_FAIL,
+    RUN_PASS,
+    SHORT,
+    Brief,
+)
 from steelyard.stimuli.stimulus import Stimulus
+from steelyard.tasks.agent_pack import pack_run
 from steelyard.tasks.pack import PackItem, pack_item
 from steelyard.tasks.task import Task
+from steelyard.tasks.transcripts.render import rendered
+from steelyard.tasks.transcripts.transcript import Transcript
 
 AUTHOR = "pack"
 """Who wrote these texts."""
@@ -17,11 +30,27 @@ def packed_stimuli(briefs: Iterable[Brief], task: Task) -> tuple[Stimulus, ...]:
     """A stimulus for every brief on an item of the pack that has the variant."""
     made = []
     for brief in briefs:
+        run = _version(brief)
+        if run is not None:
+            made.append(brief.fulfilled(rendered(run), task, AUTHOR, transcript=run))
+            continue
         source = pack_item(brief.item)
         written = None if source is None else _written(brief, source)
         if written is not None:
             made.append(brief.fulfilled(written[0], task, AUTHOR, written[1]))
     return tuple(made)
+
+
+def packed(brief: Brief) -> bool:
+    """True where nobody needs to write: the item is of the built-in pack, or a run that is edited there."""
+    return pack_item(brief.item) is not None or _version(brief) is not None
+
+
+def _version(brief: Brief) -> Transcript | None:
+    """The version of a built-in run that has the reference which is asked for."""
+    run = pack_run(brief.item)
+    wanted = brief.goal in (RUN_FAIL, RUN_PASS) and brief.expected is not None
+    return run.version(brief.expected or "") if run is not None and wanted else None
 
 
 def _written(brief: Brief, source: PackItem) -> tuple[str, str | None] | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -76,11 +76,22 @@ class _Message(_Strict):
         return self
 
 
+class _Edit(_Message):
+    message: int
+    drop: bool = False
+
+    @model_validator(mode="after")
+    def _one_voice(self) -> _Edit:
+        # A message that is left out has no voice.
+        return self
+
+
 class _RunFile(_Strict):
     id: str
     domain: str
     label: str
     why: str
+    turned: list[_Edit]
     messages: list[_Message]
 
 
@@ -96,6 +107,12 @@ class PackRun:
     """Reference answer."""
     why: str
     """Which rule decides; never shown to a judge."""
+    turned: Transcript
+    """The same run, edited by hand so that the other answer is right."""
+
+    def version(self, answer: str) -> Transcript:
+        """The run that has this reference answer."""
+        return self.transcript if answer == self.label else self.turned
 
     @property
     def item(self) -> Item:
@@ -116,7 +133,18 @@ def parse_run(text: str) -> PackRun:
     """Read one file of the pack; an unknown or missing key is an error."""
     body = _RunFile.model_validate(load_builtin(text))
     transcript = Transcript(body.id, tuple(_turns(body.messages)), metadata={"category": body.domain})
-    return PackRun(transcript, body.domain, {"pass": PASSES, "fail": FAILS}[body.label], body.why)
+    turned = replace(transcript, turns=tuple(_turned(body.messages, body.turned)))
+    return PackRun(transcript, body.domain, {"pass": PASSES, "fail": FAILS}[body.label], body.why, turned)
+
+
+def _turned(messages: list[_Message], edits: list[_Edit]) -> Iterator[Turn]:
+    """Messages with those that an edit names in their place, left out, or added at the end."""
+    given = {edit.message: edit for edit in edits}
+    dropped = {edit.message for edit in edits if edit.drop}
+    numbers = range(1, max(len(messages), *given) + 1)
+    kept = [messages[n - 1] if n in dropped or n not in given else given[n] for n in numbers]
+    # Calls are numbered before any is left out, so that those which stay keep their names.
+    return (turn for n, turn in enumerate(_turns(kept), start=1) if n not in dropped)
 
 
 @cache
@@ -125,6 +153,17 @@ def agent_pack() -> tuple[PackRun, ...]:
     folder = files("steelyard.tasks").joinpath("agent_runs")
     texts = [entry.read_text("utf-8") for entry in folder.iterdir() if entry.name.endswith(".yaml")]
     return tuple(sorted(map(parse_run, texts), key=lambda run: run.transcript.id))
+
+
+def pack_run(item: Item) -> PackRun | None:
+    """The run that an item was made from; nothing for an item from elsewhere."""
+    run = _runs().get(item.id)
+    return run if run is not None and item.transcript == run.transcript else None
+
+
+@cache
+def _runs() -> dict[str, PackRun]:
+    return {run.transcript.id: run for run in agent_pack()}
 
 
 def _turns(messages: list[_Message]) -> Iterator[Turn]:

@@ -90,7 +90,7 @@ def author(
         runner = _runner(store, study, limits, progress)
         parents = {brief.item.id: original_of(brief.item, study.task) for brief in briefs}
         if review:
-            expect_people(folder, study.task)
+            expect_people(folder, study.task, roles.templates)
         fresh = [brief for brief in briefs if brief.name not in held]
         if fresh:
             before = [AuthoredStimulus.of(row) for row in held.values()]

@@ -14,7 +14,7 @@ from steelyard.identity import content_hash, short_hash
 from steelyard.lab.folder.evidence import Evidence
 from steelyard.lab.folder.frozen_run import load_plan
 from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.inspect_logs.messages import MARK, chat_messages, require_inspect
+from steelyard.lab.inspect_logs.messages import MARK, UNSCORED, chat_messages, require_inspect
 from steelyard.lab.run.record import Record
 from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.stimulus import Stimulus
@@ -22,10 +22,8 @@ from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.tasks.transcripts.transcript import ASSISTANT, TEXT, USER, Block, Turn
 from steelyard.verdicts.call_answers import reason_of
 from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.verdict import Abstained, Decided, Unreadable
+from steelyard.verdicts.verdict import Decided
 
-UNSCORED = {Abstained: "refusal", Unreadable: "invalid_response_format"}
-"""What Inspect calls a score that is none; everything else is a grader that failed."""
 NO_MODEL = "none/none"
 """Model of a log whose runs do not say theirs."""
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
@@ -120,7 +118,7 @@ def _write(
 
 
 def _log(probe: str, stimuli: Sequence[Stimulus], scores: Scores, created: datetime) -> Any:
-    from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalResults, EvalSpec
+    from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalResults, EvalSpec, EvalStats
 
     identity = short_hash(content_hash([probe, [each.hash for each in stimuli]]))
     samples = [_sample(each, scores.get(each.id, {})) for each in stimuli]
@@ -139,7 +137,8 @@ def _log(probe: str, stimuli: Sequence[Stimulus], scores: Scores, created: datet
     results = EvalResults(
         total_samples=len(samples), completed_samples=len(samples), scores=_results(samples)
     )
-    return EvalLog(status="success", eval=spec, results=results, samples=samples)
+    stats = EvalStats(started_at=spec.created, completed_at=spec.created)
+    return EvalLog(status="success", eval=spec, results=results, samples=samples, stats=stats)
 
 
 def _results(samples: Iterable[Any]) -> list[Any]:

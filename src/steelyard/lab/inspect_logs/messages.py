@@ -7,7 +7,10 @@ from typing import Any
 
 from steelyard.errors import ConfigError
 from steelyard.tasks.transcripts.transcript import ASSISTANT, REASONING, SYSTEM, TEXT, TOOL, USER, Block, Turn
+from steelyard.verdicts.verdict import Abstained, Unreadable
 
+UNSCORED = {Abstained: "refusal", Unreadable: "invalid_response_format"}
+"""What Inspect calls a score that is none; everything else is a grader that failed."""
 MARK = "steelyard"
 """Key of the metadata that Steelyard writes, of samples and of messages."""
 

@@ -21,6 +21,8 @@ BY_MEASURE = "measure"
 """Who finishes a version that is judged and that nobody has finished."""
 TASK, REVIEWED = "task", "review"
 """Settings: what the judges are asked, and that the study waits for people."""
+TEMPLATES = "templates"
+"""Setting: role and question to the prompt that asks it."""
 
 
 def task_words(task: Task) -> dict[str, str]:
@@ -28,10 +30,11 @@ def task_words(task: Task) -> dict[str, str]:
     return {"instruction": task.instruction, "rubric": task.rubric}
 
 
-def expect_people(folder: RunFolder, task: Task) -> None:
-    """Say before the first text that people will look, and what the judges are asked."""
+def expect_people(folder: RunFolder, task: Task, templates: Mapping[str, str] | None = None) -> None:
+    """Say before the first text that people will look, what the judges are asked, and what the authors."""
     with open_log(folder) as log:
         log.note(TASK, task_words(task))
+        log.note(TEMPLATES, dict(templates or {}))
         log.note(REVIEWED, True)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TypeVar
 
@@ -17,6 +18,7 @@ from steelyard.errors import (
     BudgetError,
     CallError,
     PermanentError,
+    ProviderRefusedError,
     SteelyardError,
     TransientError,
     UnreachableError,
@@ -105,8 +107,10 @@ class BatchSitting:
         claimed = {one.remote for one in rows if one.remote is not None}
         found = await self._patiently(lambda: self._vendor.find(row.name, len(row.keys), row.created), LONG)
         for remote in found:
-            if remote not in claimed and await self._collect(replace(row, remote=remote), certain=False):
-                return
+            # Another's batch may have no results that we may read.
+            with suppress(ProviderRefusedError):
+                if remote not in claimed and await self._collect(replace(row, remote=remote), certain=False):
+                    return
             if self._run.stopped.is_set():
                 return
         await self._store.save_batch(replace(row, state=SETTLED))

@@ -16,6 +16,7 @@ from steelyard.lab.study.judge_address import as_mapping, place_of, typed
 from steelyard.lab.study.judge_config import ADDRESS, judge_traits, parse_judge
 from steelyard.lab.study.provider_keys import own_keys
 from steelyard.lab.study.role_prompts import (
+    AUTHOR_VARIABLES,
     author_protocols,
     editing_protocols,
     embedder_protocols,
@@ -24,9 +25,11 @@ from steelyard.lab.study.role_prompts import (
 from steelyard.lab.study.roles import EXAMPLES, Roles
 from steelyard.providers.house_judges import EXAMPLE_SERVER
 from steelyard.providers.provider import connect
+from steelyard.stimuli.authored.brief import GOALS
 from steelyard.tasks.scale import Binary, Pairwise
 from steelyard.trials.exchange import EDITING_ROLES, EDITOR, PLANNER, SUMMARIZER, VERIFIER
 from steelyard.trials.judge import Judge, Protocol
+from steelyard.trials.prompt import PromptTemplate
 from steelyard.validation import Expected, checked
 
 TAKEN = ("model", "extra", "temperature", "max_tokens", "seed")
@@ -73,6 +76,7 @@ class AuthorConfig(RoleConfig):
     embeddings: str | dict[str, Any] | None = None
     similarity: Annotated[Limit | Literal["off"] | None, BeforeValidator(_off)] = None
     off_target: Literal["reject", "keep"] = "reject"
+    prompts: dict[str, str] = {}
 
 
 class ValidatorConfig(RoleConfig):
@@ -112,6 +116,7 @@ def parse_roles(author: Given, validator: Given | None, editing: EditingConfig |
             "add validator: {model: …}."
         )
     written, writer = _role(AuthorConfig, author, "author", author_protocols())
+    writer = replace(writer, protocols=author_protocols(_own_prompts(written.prompts)))
     confirmed, confirmer = _role(ValidatorConfig, validator, "validator", validator_protocols())
     return Roles(
         author=writer,
@@ -125,7 +130,21 @@ def parse_roles(author: Given, validator: Given | None, editing: EditingConfig |
         compared=written.similarity != "off",
         editing=_editing(author, validator, editing or EditingConfig()),
         off_target=written.off_target,
+        prompts=tuple(sorted(written.prompts.items())),
     )
+
+
+def _own_prompts(given: Mapping[str, str]) -> Mapping[str, str]:
+    """What a study would have its author told, goal by goal; one that nobody asks for is refused."""
+    for goal, text in given.items():
+        if goal not in GOALS:
+            raise ConfigError(
+                f"author.prompts: found {goal!r}, expected one of {', '.join(GOALS)}; correct the name."
+            )
+        if not text.strip():
+            raise ConfigError(f"author.prompts.{goal}: found an empty text, expected what to write; add it.")
+        PromptTemplate(text, f"author.prompts.{goal}").check(AUTHOR_VARIABLES)
+    return given
 
 
 def _editing(author: Given, validator: Given, given: EditingConfig) -> Editing:

@@ -31,12 +31,19 @@ def prompt_file(name: str) -> str:
     return (files("steelyard.stimuli.authored") / "prompts" / f"{name}.md").read_text(encoding="utf-8")
 
 
-def author_protocols() -> dict[str, Protocol]:
-    """Goal to prompt: what to write, the material, the form of the reply."""
+AUTHOR_VARIABLES = frozenset({"exemplars", "expected", "fence", "high", "label", "low", "variant", "words"})
+"""What the part of an author's prompt that says what to write may name."""
+
+
+def author_protocols(own: Mapping[str, str] | None = None) -> dict[str, Protocol]:
+    """Goal to prompt: what to write, in the study's words where it brings some, the material, the form."""
     material = {goal: "ordinal_material" if goal == ORDINAL else "material" for goal in GOALS}
+    asked = {goal: f"{text.rstrip()}\n" for goal, text in (own or {}).items()}
     return {
         goal: Protocol(
-            prompt_file(goal) + prompt_file(material[goal]) + prompt_file("form").rstrip("\n"),
+            asked.get(goal, prompt_file(goal))
+            + prompt_file(material[goal])
+            + prompt_file("form").rstrip("\n"),
             prompt_file("author").rstrip("\n"),
         )
         for goal in GOALS

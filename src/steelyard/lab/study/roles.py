@@ -44,6 +44,8 @@ class Roles:
     """Who edits runs of agents; None where nobody can be asked to."""
     off_target: str = "reject"
     """`keep` has a synthetic text that misses its score to the end kept at the score it got."""
+    prompts: tuple[tuple[str, str], ...] = ()
+    """Goal to what the study has its author told in the place of the built-in words."""
 
     @property
     def similarity_limit(self) -> float:
@@ -58,6 +60,16 @@ class Roles:
         stated = self.editing is not None and self.editing.stated
         editing = self.editing.models if self.editing is not None and stated else ()
         return (*(model for model in every if model is not None), *editing)
+
+    @property
+    def templates(self) -> dict[str, str]:
+        """Role and question to the prompt that asks it, as it is filled for each text."""
+        editing = () if self.editing is None else self.editing.models
+        return {
+            f"{model.name}: {question}": "\n\n".join(filter(None, (protocol.system, protocol.user)))
+            for model in (self.author, self.validator, *editing)
+            for question, protocol in model.protocols.items()
+        }
 
     def cautions(self, judges: Iterable[Judge]) -> Iterator[str]:
         """What a reader of the figures should know of who wrote and who confirmed."""
@@ -95,7 +107,7 @@ class Roles:
     @property
     def _unusual(self) -> list[object]:
         """Settings that leave the hash alone where they are the usual ones."""
-        usual = {"exemplars": EXAMPLES, "compared": True, "off_target": "reject"}
+        usual = {"exemplars": EXAMPLES, "compared": True, "off_target": "reject", "prompts": ()}
         unusual = {name: getattr(self, name) for name in usual if getattr(self, name) != usual[name]}
         return [*([unusual] if unusual else []), *([self._edited_by] if self._edited_by else [])]
 
@@ -121,6 +133,7 @@ class Roles:
             "off_target": self.off_target,
             "similarity": self.similarity_limit if self.compared else "off",
             "embeddings": None if self.embedder is None else self.embedder.address,
+            **({"prompts": dict(self.prompts)} if self.prompts else {}),
         }
         fallback = None if self.fallback is None else _settings(self.fallback)
         return {

@@ -13,7 +13,7 @@ from steelyard.metrics.metric import Metric
 from steelyard.probes.probe import POINTWISE, Probe, WrittenProbe, form_of, needs_of
 from steelyard.registry import Spec
 from steelyard.stimuli.authored.brief import Brief
-from steelyard.tasks.pack import pack_item
+from steelyard.stimuli.packed import packed
 from steelyard.tasks.task import Task
 from steelyard.wording import counted
 
@@ -123,4 +123,4 @@ def open_briefs(study: Study) -> tuple[Brief, ...]:
 
 def _open_briefs(probe: Probe, study: Study) -> Iterator[Brief]:
     briefs = probe.briefs(study.design) if isinstance(probe, WrittenProbe) else ()
-    return (brief for brief in briefs if pack_item(brief.item) is None)
+    return (brief for brief in briefs if not packed(brief))

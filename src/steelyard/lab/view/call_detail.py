@@ -9,7 +9,6 @@ from typing import Any
 from steelyard.datasheet.exhibits.cases import Cases
 from steelyard.datasheet.exhibits.why import why as reason_to_count
 from steelyard.lab.folder.evidence import reader_words, reply_words
-from steelyard.lab.run.prices import dollars_of
 from steelyard.lab.view.viewed_run import Loaded, ViewedRun
 from steelyard.store.trials import StoredCall
 from steelyard.trials.trial import Trial
@@ -105,7 +104,7 @@ def _detail(
     )
     if trial is None:
         return plain
-    price = dollars_of(trial.judge)
+    price = loaded.price(trial.judge)
     dollars = None if price is None else price(seen.usage)
     if trial.members:
         members = [(_member(call), _said(stored.get(call.key))) for call in trial.calls]

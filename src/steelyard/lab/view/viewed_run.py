@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -18,9 +18,12 @@ from steelyard.lab.folder.frozen_run import load_plan
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.import_verdicts import ImportFolder
 from steelyard.lab.run.planner import Plan
+from steelyard.lab.run.prices import dollars_of
 from steelyard.lab.run.record import Record
 from steelyard.lab.view.call_index import CallIndex, call_id
 from steelyard.store.run_store import RunStore
+from steelyard.trials.judge import Judge
+from steelyard.trials.reply import Usage
 from steelyard.trials.trial import Trial
 
 PAUSE = 3.0
@@ -37,6 +40,7 @@ class Loaded:
     """What was planned; None for an import."""
     state: tuple[int, int]
     """Replies and failures that were there."""
+    _prices: dict[str, Callable[[Usage], float] | None] = field(default_factory=dict)
 
     @cached_property
     def trials(self) -> dict[str, Trial]:
@@ -48,6 +52,12 @@ class Loaded:
     def names(self) -> dict[str, str]:
         """Key of a trial to the name of its call."""
         return {trial.key: name for name, trial in self.trials.items()}
+
+    def price(self, judge: Judge) -> Callable[[Usage], float] | None:
+        """Dollars of a call of a judge, looked up once; None where a price is not known."""
+        if judge.name not in self._prices:
+            self._prices[judge.name] = dollars_of(judge)
+        return self._prices[judge.name]
 
     @property
     def planned(self) -> int:

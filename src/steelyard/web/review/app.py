@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from steelyard.lab.review.bench import Bench, RefusedError, Verdict
+from steelyard.lab.review.keeping import TEMPLATES
 from steelyard.lab.review.lines import lines
 from steelyard.lab.review.outcome import DISPUTED
 from steelyard.lab.review.runs import TurnEdit
@@ -70,6 +71,7 @@ class ReviewPages:
             routes=[
                 Route("/", self.whole),
                 Route("/agreement", self.agreement),
+                Route("/templates", self.templates),
                 Route("/decisions.jsonl", self.decisions),
                 Route("/queue", self.queue_part),
                 Route("/item", self.item_part),
@@ -99,6 +101,10 @@ class ReviewPages:
         return page(
             request, "review_agreement.html.j2", status=status_of(self.bench), sets=self.bench.log.sets()
         )
+
+    def templates(self, request: Request) -> Response:
+        """The prompts of everybody who wrote or confirmed, before they are filled."""
+        return page(request, "review_templates.html.j2", templates=self.bench.log.noted(TEMPLATES) or {})
 
     def decisions(self, request: Request) -> Response:
         """Every decision as a line of JSON."""

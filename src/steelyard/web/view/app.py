@@ -126,8 +126,6 @@ class ViewPages:
             last=last,
             details=details(run, loaded, chosen, explained=False),
             label_word=label_word,
-            metric=metric_named,
-            **_far(run),
         )
 
     def call(self, request: Request) -> Response:

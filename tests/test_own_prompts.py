@@ -1,0 +1,64 @@
+"""What an author is told, in a study's own words."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from authored_study import model, write_study
+from authoring_server import Cast
+from benches import Client, serving
+from commands import Command
+from servers import ScriptedServer
+from steelyard.errors import ConfigError
+from steelyard.lab.review.bench import Bench
+from steelyard.lab.study.role_config import parse_roles
+from steelyard.web.review.app import ReviewPages
+
+OWN = "Rewrite the response below so that the rubric gives it {{ expected }}, boldly."
+WRITER, CHECKER = "openai/writer?base_url=http://127.0.0.1:9", "openai/checker?base_url=http://127.0.0.1:9"
+
+
+def test_the_author_is_told_in_the_words_of_the_study_and_the_page_shows_them(
+    command: Command, tmp_path: Path, cast: Cast, server: ScriptedServer
+) -> None:
+    author = {"model": model("writer", server), "prompts": {"label_flip": OWN}}
+    write_study(tmp_path, server, review=True, probes=["label_flip"], author=author, count=2)
+    done = command("generate", "study.yaml", "--out", "run")
+    assert done.code == 0, done.err
+    sent = [json.dumps(request.body) for request in cast.received if request.body["model"] == "writer"]
+    assert len(sent) == 2
+    assert all("boldly." in prompt for prompt in sent)
+    bench = Bench(tmp_path / "run")
+    with serving(lambda _: ReviewPages(bench, "Ada").app()) as pages:
+        text = Client.of(pages).get("/templates").text
+    bench.close()
+    assert "boldly." in text
+    assert "validator: grade" in text
+    write_study(tmp_path, server, review=True, probes=["label_flip"], count=2)
+    other = command("generate", "study.yaml", "--out", "run")
+    assert other.code == 2
+    assert "other settings of author" in other.err
+
+
+def test_the_usual_words_leave_the_identity_of_the_authors_alone() -> None:
+    plain, own = (parse_roles({"model": WRITER, "prompts": p}, CHECKER) for p in ({}, {"label_flip": OWN}))
+    assert plain.hash == parse_roles(WRITER, CHECKER).hash != own.hash
+    assert "prompts" not in plain.settings()["author"]
+    assert own.settings()["author"]["prompts"] == {"label_flip": OWN}
+
+
+@pytest.mark.parametrize(
+    ("prompts", "told"),
+    [
+        ({"label_flop": "x"}, "found 'label_flop'"),
+        ({"label_flip": " "}, "found an empty text"),
+        ({"label_flip": "{{ secret }}"}, "unknown variable 'secret'"),
+        ({"label_flip": "{% for"}, "not a valid Jinja2 template"),
+    ],
+)
+def test_words_that_make_no_sense_are_refused(prompts: dict[str, str], told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        parse_roles({"model": WRITER, "prompts": prompts}, CHECKER)
