@@ -92,6 +92,8 @@ def test_shares_have_no_sign_and_money_is_no_share() -> None:
         "self_agreement": (0.9, "min"),
         "fleiss_kappa": (0.6, "min"),
         "icc": (0.75, "min"),
+        "missed_failure_rate": (0.2, "max"),
+        "false_alarm_rate": (0.2, "max"),
     }
 
 

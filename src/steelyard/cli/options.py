@@ -111,7 +111,7 @@ STUDY_OPTIONS: tuple[Decorator, ...] = (
         type=whole(1),
         default=16,
         metavar="N",
-        help="Calls in flight per server, or per judge without one.",
+        help="Calls in flight per server, or judge without one.",
     ),
     option("--timeout", type=amount(zero=False), default=120.0, metavar="SECONDS", help="Time for one call."),
     option("--attempts", type=whole(1), default=6, metavar="N", help="Tries per trial."),
@@ -127,7 +127,7 @@ STUDY_OPTIONS: tuple[Decorator, ...] = (
         type=engine,
         default="local",
         metavar="NAME",
-        help="Where calls are made: local, or ray[:ADDRESS] for the workers of a cluster.",
+        help="Who makes the calls: local, or ray[:ADDRESS].",
     ),
 )
 
@@ -137,7 +137,7 @@ DATA_OPTIONS: tuple[Decorator, ...] = (
         "--data",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="Your items: CSV, TSV, JSONL, JSON, Parquet, XLSX, Inspect log.",
+        help="Items: CSV, TSV, JSONL, JSON, Parquet, XLSX, Inspect log.",
     ),
     option(
         "--columns",
@@ -153,7 +153,7 @@ DATA_OPTIONS: tuple[Decorator, ...] = (
         "--preprocess",
         multiple=True,
         metavar="NAME",
-        help="What to take out of agents' runs: drop_system, …; may be repeated.",
+        help="Taken out of agents' runs: drop_system, …; repeatable.",
     ),
     option("--failing", type=int, metavar="N", help="Score of an agent's run that fails [the lowest]."),
     option(

@@ -118,7 +118,7 @@ def _write(
 
 
 def _log(probe: str, stimuli: Sequence[Stimulus], scores: Scores, created: datetime) -> Any:
-    from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalResults, EvalSpec
+    from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalResults, EvalSpec, EvalStats
 
     identity = short_hash(content_hash([probe, [each.hash for each in stimuli]]))
     samples = [_sample(each, scores.get(each.id, {})) for each in stimuli]
@@ -137,7 +137,8 @@ def _log(probe: str, stimuli: Sequence[Stimulus], scores: Scores, created: datet
     results = EvalResults(
         total_samples=len(samples), completed_samples=len(samples), scores=_results(samples)
     )
-    return EvalLog(status="success", eval=spec, results=results, samples=samples)
+    stats = EvalStats(started_at=spec.created, completed_at=spec.created)
+    return EvalLog(status="success", eval=spec, results=results, samples=samples, stats=stats)
 
 
 def _results(samples: Iterable[Any]) -> list[Any]:

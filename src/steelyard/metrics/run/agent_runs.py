@@ -27,6 +27,7 @@ ERROR_RATE = Metric(
     "error_rate",
     "error rate",
     "Labelled runs of agents, as they are or edited, whose verdict is not the expected one.",
+    plain="wrong on agents' runs",
     direction=LOW,
 )
 MISSED_FAILURES = Metric(
@@ -35,7 +36,7 @@ MISSED_FAILURES = Metric(
     "Runs of agents that should fail, as they are or edited, and that the judge passes; on edits that break "
     "a run, the false negative rate of the published harness.",
     plain="passes runs that should fail",
-    limit=Limit(0.2),
+    limit=Limit(0.2, probes=(PROBE,)),
 )
 FALSE_ALARMS = Metric(
     "false_alarm_rate",
@@ -43,7 +44,7 @@ FALSE_ALARMS = Metric(
     "Runs of agents that should pass, as they are or edited, and that the judge fails; the false positive "
     "rate of the published harness.",
     plain="fails runs that should pass",
-    limit=Limit(0.2),
+    limit=Limit(0.2, probes=(PROBE,)),
 )
 METRICS = (ERROR_RATE, MISSED_FAILURES, FALSE_ALARMS)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import reprlib
 import warnings
 import zipfile
 from collections.abc import Callable
@@ -69,7 +70,7 @@ def _cells(book: Any) -> tuple[list[tuple[Any, ...]], dict[tuple[int, int], str]
         )
         for column, cell in enumerate(row):
             if cell.data_type == "f":
-                formulas[number, column] = repr(getattr(cell.value, "text", cell.value))
+                formulas[number, column] = reprlib.repr(getattr(cell.value, "text", cell.value))
     return rows, formulas
 
 
