@@ -37,6 +37,7 @@ from test_replay import record
 PAGES_OF = ("review", "view")
 """Commands that serve pages until they are ended."""
 NOT_TRIED = {
+    ("docs/guides/look-at-calls.md", "steelyard view run --bundle"): "tests/test_view_bundle.py writes one",
     ("CONTRIBUTING.md", "cli → lab → store"): "a picture of the layers; import-linter holds them",
     ("docs/architecture.md", "tasks → stimuli"): "a picture of the layers",
     ("docs/guides/read-a-datasheet.md", "planted/probit: 6 stimuli"): "what a command above it prints, cut",
@@ -345,7 +346,9 @@ class Reader:
         if "--data" in given:
             columns = dict(pair.split("=") for pair in given.get("--columns", "").split(",") if pair)
             self.learn({"path": given["--data"], "columns": columns})
-        made = {given.get(option) for option in ("--out", "--junit", "--markdown", "--html", "--data")}
+        made = {
+            given.get(option) for option in ("--out", "--bundle", "--junit", "--markdown", "--html", "--data")
+        }
         for word in words[1:]:
             path = self.folder / word.partition(":")[0]
             if word not in made and not word.startswith("-") and not path.exists():

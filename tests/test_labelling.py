@@ -58,7 +58,7 @@ def test_a_draw_has_known_odds_and_stays(bench: LabelBench) -> None:
     again = LabelBench(bench.folder.path)
     assert again.draw == bench.draw
     again.close()
-    with pytest.raises(ConfigError, match="4 items were drawn here before"):
+    with pytest.raises(ConfigError, match="a draw of 4 items was made here before"):
         LabelBench(bench.folder.path, size=5)
 
 

@@ -143,7 +143,7 @@ def test_repeats_of_nearly_one_answer_are_read_beyond_chance() -> None:
     )
     word, said = repeatability(read(*rows, row("original", "commonest_answer", 0.96))) or ("", "")
     assert word == "flagged"
-    assert said.endswith("Fleiss κ +0.05 [−0.05, +0.15], floor 0.6")
+    assert said.endswith("repeats agree beyond chance (Fleiss κ) +0.05 [−0.05, +0.15], floor 0.6")
     assert (repeatability(read(*rows, row("original", "commonest_answer", 0.6))) or ("", ""))[0] == "clear"
 
 
@@ -155,7 +155,7 @@ def test_repeats_of_scores_are_read_by_their_spread() -> None:
     )
     word, said = repeatability(read(*rows)) or ("", "")
     assert word == "clear"
-    assert "intraclass correlation +0.95 [+0.85, +1.05], floor 0.75" in said
+    assert "(intraclass correlation) +0.95 [+0.85, +1.05], floor 0.75" in said
 
 
 def test_answers_that_never_vary_say_nothing() -> None:

@@ -69,9 +69,19 @@ def test_nothing_asks_for_an_answer(bundle: Path) -> None:
     assert (bundle / "run-0-datasheet.json").exists() or (bundle / "run-0-calls.csv").exists()
 
 
-def test_a_folder_with_something_in_it_is_not_written_over(bundle: Path) -> None:
-    with pytest.raises(ConfigError, match="is not empty"):
-        write_bundle([bundle], bundle)
+def test_a_folder_of_something_else_is_not_written_over(bundle: Path) -> None:
+    run = bundle.parent / "run"
+    before = sorted(path.name for path in run.iterdir())
+    with pytest.raises(ConfigError, match="is not empty and holds no bundle"):
+        write_bundle([run], run)
+    assert sorted(path.name for path in run.iterdir()) == before
+
+
+def test_a_bundle_is_written_anew(bundle: Path) -> None:
+    (bundle / "pages" / "old.html").write_text("of another time")
+    count = len(list(bundle.rglob("*.html")))
+    write_bundle([bundle.parent / "run"], bundle)
+    assert len(list(bundle.rglob("*.html"))) == count - 1
 
 
 @pytest.mark.parametrize("address", ["/run/0/stimulus?id=..%2F..%2Fetc", "/../../x", "/run/0/files/../../x"])

@@ -23,6 +23,7 @@ from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.store.review_log import Choice, Decision, ReviewLog
 from steelyard.tasks.scale import parse_scale
+from steelyard.wording import counted
 
 LABELLED, SKIPPED = "labelled", "skipped"
 """What an annotator does with an item."""
@@ -73,8 +74,8 @@ class LabelBench:
             kept = Draw(tuple(noted["items"]), noted["odds"], noted["of"], noted["seed"])
             if size is not None and size != len(kept.items):
                 raise ConfigError(
-                    f"--draw {size}: {len(kept.items)} items were drawn here before, and a second draw would "
-                    "change their odds; leave it out, or remove labels.db."
+                    f"--draw {size}: a draw of {counted(len(kept.items), 'item')} was made here before; a "
+                    "second one would change their odds: leave it out, or remove labels.db."
                 )
             return kept
         names = sorted(self._items)

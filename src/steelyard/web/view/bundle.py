@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import html
 import re
+import shutil
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ from steelyard.web.view.links import StillLinks
 
 PAGE_SIZE = 500
 """Calls on a page that nobody can filter."""
+MARK = "bundle.txt"
+"""File by which a bundle is known, so that it may be written anew."""
 _LINK = re.compile(r'\b(href|src)="(/[^"]*)"')
 
 
@@ -37,13 +40,15 @@ class Fetched:
 
 def write_bundle(folders: Sequence[Path], out: Path) -> int:
     """Write every page that can be reached from the overview; return how many."""
-    if out.exists() and any(out.iterdir()):
-        raise ConfigError(f"{out}: is not empty, expected a new folder for the bundle; name another.")
+    if out.exists() and any(out.iterdir()) and not (out / MARK).exists():
+        raise ConfigError(f"{out}: is not empty and holds no bundle, expected a new folder; name another.")
     pages = ViewPages(folders, links=StillLinks, page_size=PAGE_SIZE, still=True)
     for run in pages.runs:
         run.load()
     try:
-        (out / "pages").mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(out / "pages", ignore_errors=True)
+        (out / "pages").mkdir(parents=True)
+        (out / MARK).write_text("Pages of `steelyard view --bundle`; written anew by it.\n", encoding="utf-8")
         (out / "static").mkdir(exist_ok=True)
         for name in ASSETS:
             (out / "static" / name).write_text(asset_text(name), encoding="utf-8")
