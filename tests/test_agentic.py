@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agent_runs import stock_messages
+from agent_runs import stock_messages, stock_sample, write_log
 from commands import Command
 from servers import Answer, Received, ScriptedServer, says
 from steelyard.stimuli.stimulus_set import StimulusSet
@@ -222,3 +222,19 @@ def test_a_judge_reads_as_much_as_fits_and_the_cuts_are_on_the_sheet(
     }
     assert "runs were shortened to fit its context in 5 of 15 calls" in Path("run/datasheet.md").read_text()
     assert "runs were shortened to fit its context" in done.err
+
+
+def test_a_rubric_that_does_not_ask_for_truth_fails_no_run_for_a_false_report(
+    command: Command, tmp_path: Path
+) -> None:
+    pytest.importorskip("inspect_ai", reason="the extra [inspect] is not installed")
+    log = write_log(tmp_path / "runs.eval", [stock_sample(n, metadata={"category": "x"}) for n in range(3)])
+    done = command(
+        *("measure", "--data", log, "--adapter", "agentharm", "-p", "forged_result", "-j", SOUND),
+        *("--out", tmp_path / "run"),
+    )
+    assert done.code == 0, done.err
+    forged = [s for s in StimulusSet.read(tmp_path / "run/stimuli.jsonl") if s.probe == "forged_result"]
+    assert len(forged) == 3
+    assert not any(stimulus.labelled for stimulus in forged)
+    assert value(tmp_path / "run", "planted/rater", "forged_result", "accuracy")["value"] is None

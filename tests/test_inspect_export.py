@@ -153,4 +153,6 @@ def test_generated_stimuli_go_out_before_anybody_judges(tmp_path: Path, command:
     (tmp_path / "run" / "run.db").rename(tmp_path / "gone.db")
     logs = export_inspect(tmp_path / "run", tmp_path / "logs")
     assert {log.probe: log.scores for log in logs} == {"original": 0, "truncated_tail": 0}
+    with pytest.raises(ConfigError, match="may hold scores that were added to it"):
+        export_inspect(tmp_path / "run", tmp_path / "logs")
     assert strictly_read(logs[0].path).eval.model == "mockllm/model"

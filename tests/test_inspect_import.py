@@ -147,3 +147,34 @@ def test_what_steelyard_exported_comes_back_with_its_probe(tmp_path: Path, comma
 
     for probe in ("forged_result", "truncated_tail"):
         assert shares(done.rows, probe) == shares(back.rows, probe) != []
+
+
+def test_repeats_and_vacuum_keep_their_figures(tmp_path: Path, command: Command) -> None:
+    probes = ("-p", "vacuum", "-p", "stochastic_stability", "--scale", "binary")
+    done = command("measure", *probes, "-j", "planted/rater?noise=0.3", "--out", "run", "--json")
+    assert done.code == 0, done.err
+    assert command("export", "run", "--inspect", "--out", "logs").code == 0
+    logs = sorted(str(path) for path in (tmp_path / "logs").glob("*.eval"))
+    back = command("import", *logs, "--out", "back", "--judge", "planted/rater", "--json")
+    assert back.code == 0, back.err
+
+    def figures(rows: list[dict[str, Any]]) -> dict[tuple[str, str], Any]:
+        wanted = ("self_agreement", "dark_current", "accuracy")
+        own = [r for r in rows if r["judge"] == "planted/rater" and r["metric"] in wanted]
+        return {
+            (r["probe"], r["metric"]): (r["numerator"], r["denominator"], r["value"])
+            for r in own
+            if r["probe"] in ("vacuum", "stochastic_stability")
+        }
+
+    assert figures(done.rows) == figures(back.rows)
+    assert len(figures(back.rows)) > 1
+
+
+@pytest.mark.parametrize("mark", [7, {}, {"kind": "perturbed"}, {"kind": "original", "probe": "original"}])
+def test_marks_that_say_nothing_leave_a_run_as_it_is(tmp_path: Path, command: Command, mark: Any) -> None:
+    own = sample(id="a", scores={GRADER: {"value": "C"}}, metadata={"steelyard": mark})
+    done = imported(tmp_path, command, [own])
+    assert done.code == 0, done.err
+    (call,) = calls(tmp_path)
+    assert (call["item"], call["task"], call["variant"], call["score"]) == ("a", "a", "original", 1)

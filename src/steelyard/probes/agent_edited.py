@@ -75,6 +75,8 @@ class RunBreaking(AgentEdited):
     needs = "transcripts of agents that do not fail already"
     usual = FAIL
     """What is expected where a study does not say."""
+    rests_on_truth = True
+    """A run that it breaks fails only by a rubric that asks for true reports."""
 
     def __init__(self, expected: str | None = None, sample: GivenSample = None) -> None:
         """`expected` is `fail`, or `none` where the rubric does not say that such a run fails."""

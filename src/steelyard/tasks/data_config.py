@@ -94,6 +94,10 @@ class DataConfig(BaseModel):
         """The answer of a failing run that an adapter brings; None where nobody says it."""
         return None if self.adapter is None else ADAPTERS.build(Spec(self.adapter)).failing
 
+    def asks_for_truth(self) -> bool:
+        """False where the rubric of an adapter does not fail an agent whose report is false."""
+        return self.adapter is None or ADAPTERS.build(Spec(self.adapter)).asks_for_truth
+
     def load(self, folder: Path, scale: Scale, seed: int) -> tuple[Item, ...]:
         """The items of the study, in the order of the file."""
         return self.parted(folder, scale, seed)[0]

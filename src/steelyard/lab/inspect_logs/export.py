@@ -50,6 +50,27 @@ def export_inspect(folder: Path, out: Path, created: datetime | None = None) -> 
     """Write the stimuli of a folder that may be judged as logs, one for each probe."""
     require_inspect("export --inspect")
     run = RunFolder(folder)
+    probes: dict[str, list[Stimulus]] = {}
+    for stimulus in _shown(run):
+        probes.setdefault(stimulus.probe, []).append(stimulus)
+    scores = _scores(run)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"{out}: cannot be written ({error.strerror}); choose another --out.") from error
+    paths = {probe: out / f"{_UNSAFE.sub('-', probe)}.eval" for probe in sorted(probes)}
+    for path in paths.values():
+        if path.exists():
+            raise ConfigError(
+                f"{path}: is there already, and may hold scores that were added to it; remove it, or choose "
+                "another --out."
+            )
+    moment = created or datetime.now(UTC)
+    return [_write(path, probe, probes[probe], scores, moment) for probe, path in paths.items()]
+
+
+def _shown(run: RunFolder) -> list[Stimulus]:
+    """What may be judged, pairs left out; a folder without any is refused."""
     if not run.stimuli.exists():
         raise ConfigError(f"{run.stimuli}: no such file; name a folder that was measured or generated.")
     shown = [each for each in StimulusSet.read(run.stimuli) if each.judged and len(each.texts) == 1]
@@ -58,16 +79,7 @@ def export_inspect(folder: Path, out: Path, created: datetime | None = None) -> 
             f"{run.stimuli}: holds no single text or run that may be judged, and pairs are no runs; "
             "name another folder."
         )
-    scores = _scores(run)
-    probes: dict[str, list[Stimulus]] = {}
-    for stimulus in shown:
-        probes.setdefault(stimulus.probe, []).append(stimulus)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(f"{out}: cannot be written ({error.strerror}); choose another --out.") from error
-    moment = created or datetime.now(UTC)
-    return [_write(out, probe, stimuli, scores, moment) for probe, stimuli in sorted(probes.items())]
+    return shown
 
 
 def _scores(run: RunFolder) -> Scores:
@@ -96,19 +108,20 @@ def _scorer(seen: Observation) -> str:
 def _score(seen: Observation, words: str | None) -> Any:
     from inspect_ai.scorer import Score
 
+    call = {"judge": seen.judge, "protocol": seen.protocol, "replicate": seen.replicate}
     if isinstance(seen.verdict, Decided):
-        return Score(value=int(seen.verdict.value), answer=seen.verdict.value, explanation=words)
+        value = seen.verdict.value
+        return Score(value=int(value), answer=value, explanation=words, metadata={MARK: {"call": call}})
     reason = UNSCORED.get(type(seen.verdict), "grader_failed")
-    told = {MARK: {"reason": reason_of(seen.verdict)}}
+    told = {MARK: {"call": call, "reason": reason_of(seen.verdict)}}
     return Score(value=float("nan"), explanation=words, reason=reason, metadata=told)
 
 
 def _write(
-    out: Path, probe: str, stimuli: Sequence[Stimulus], scores: Scores, created: datetime
+    path: Path, probe: str, stimuli: Sequence[Stimulus], scores: Scores, created: datetime
 ) -> ExportedLog:
     from inspect_ai.log import write_eval_log
 
-    path = out / f"{_UNSAFE.sub('-', probe)}.eval"
     log = _log(probe, stimuli, scores, created)
     try:
         write_eval_log(log, str(path), format="eval")

@@ -26,6 +26,8 @@ BINARY, GRADED = scale_name(Binary()), "0-2"
 """Scale of letters, and of letters with `P` among them."""
 GRADES = {BINARY: {CORRECT: 1, INCORRECT: 0}, GRADED: {CORRECT: 2, PARTLY: 1, INCORRECT: 0}}
 """Scale to what letters are on it."""
+VACUUM = "vacuum"
+"""Probe whose texts say nothing, of one kind or another."""
 OUTCOMES = {"refusal": "abstain", "invalid_response_format": "unreadable"}
 """What became of a call without a value, by Inspect's word for it; every other has failed."""
 
@@ -68,9 +70,11 @@ class InspectScores:
     def _scales(self, rows: Collection[_Row], path: Path) -> dict[str, str | None]:
         """Scorers that can be read, with the scale of their values where these say it."""
         values: dict[str, set[Any]] = {}
+        judges: dict[str, str] = {}
         for said in (said for row in rows for said in row.said):
             values.setdefault(said.scorer, set()).update(said.values)
-        wanted = {name: given for name, given in values.items() if self.scorer in (None, name)}
+            judges[said.scorer] = said.call["judge"]
+        wanted = {n: given for n, given in values.items() if self.scorer in (None, n, judges[n])}
         if not wanted:
             known = ", ".join(sorted(values)) or "none"
             lack = "the log holds no scores" if self.scorer is None else f"no scorer {self.scorer!r}"
@@ -99,6 +103,8 @@ class _Said:
     """The first value, the scorer's own unless a person gave it."""
     reference: ScoreEntry | None
     """The last value that a person gave; None where nobody did."""
+    call: Mapping[str, Any]
+    """Judge, protocol and repeat of a verdict that Steelyard exported; the scorer alone where it did not."""
 
     @property
     def values(self) -> set[Any]:
@@ -134,7 +140,16 @@ def _all_said(sample: Any) -> Iterator[_Said]:
             history = score.history if key is None else [_part(entry, key) for entry in score.history]
             people = [e for e, stated in zip(history, given, strict=True) if stated and e.author is not None]
             name = score.scorer if key is None else f"{score.scorer}.{key}"
-            yield _Said(name, history[0], people[-1] if people else None)
+            call = _call(sample.scores[score.scorer]) or {"judge": name}
+            yield _Said(name, history[0], people[-1] if people else None, call)
+
+
+def _call(score: Any) -> Mapping[str, Any]:
+    """The call behind a score that Steelyard exported; empty for any other."""
+    mark = (score.metadata or {}).get("steelyard")
+    call = mark.get("call") if isinstance(mark, Mapping) else None
+    known = ("judge", "protocol", "replicate")
+    return {key: call[key] for key in known if key in call} if isinstance(call, Mapping) else {}
 
 
 def _part(entry: ScoreEntry, key: str) -> ScoreEntry:
@@ -144,19 +159,20 @@ def _part(entry: ScoreEntry, key: str) -> ScoreEntry:
 def _item(row: _Row, several: bool) -> dict[str, Any]:
     """What was judged: a run as it is, or one that Steelyard has edited."""
     mark, suffix = row.mark, f"/{row.epoch}" if several else ""
-    if mark.get("kind") not in (ORIGINAL, PERTURBED):
+    probe, kind = mark.get("probe"), mark.get("kind")
+    if not isinstance(probe, str) or (kind not in (ORIGINAL, PERTURBED) and probe != VACUUM):
         return {**UNCHANGED, "item": f"{row.sample}{suffix}", "task": row.sample}
-    perturbed = mark["kind"] == PERTURBED
+    item = str(mark.get("item") or row.sample)
+    shown = {"kind": kind} if probe == VACUUM else {"variant": kind, "level": mark.get("level")}
     body: dict[str, Any] = {
-        "probe": mark["probe"] if perturbed else UNCHANGED["probe"],
-        "variant": mark["kind"],
-        "item": f"{mark['item']}{suffix}",
-        "task": mark.get("cluster") or mark["item"],
+        **shown,
+        "probe": UNCHANGED["probe"] if kind == ORIGINAL else probe,
+        "item": f"{item}{suffix}",
+        "task": str(mark.get("cluster") or item),
         "stratum": mark.get("stratum"),
         "scale": mark.get("scale"),
-        "level": mark.get("level"),
-        "edit": f"{mark.get('stimulus')}: {mark.get('edit')}" if perturbed else None,
-        "expected": None if mark.get("expected") is None else int(mark["expected"]),
+        "edit": None if kind == ORIGINAL else f"{row.sample}: {mark.get('edit')}",
+        "expected": _number(mark.get("expected"), None),
     }
     return {key: value for key, value in body.items() if value is not None}
 
@@ -164,7 +180,7 @@ def _item(row: _Row, several: bool) -> dict[str, Any]:
 def _answer(said: _Said, scale: str | None) -> dict[str, Any]:
     """Judge, score or what became of it, and the reference where a person gave one."""
     score = _number(said.verdict.value, scale)
-    body: dict[str, Any] = {"judge": said.scorer, "score": score}
+    body: dict[str, Any] = {"judge": said.scorer, **said.call, "score": score}
     body |= {} if scale is None else {"scale": scale}
     body |= {} if score is not None else {"outcome": _outcome(said.verdict)}
     if said.reference is not None:

@@ -27,6 +27,7 @@ from steelyard.lab.study.study_probes import (
     RUN_PROBES,
     default_probes,
     probe_specs,
+    without_claims,
     without_idle,
     without_unwritten,
 )
@@ -111,6 +112,8 @@ def build_study(
     config = _with_defaults(config, task, of_runs)
     scales = {task.scale, *(item.scale or task.scale for item in items)}
     probes = probe_specs(expanded(config.probes, scales, packed=config.data is None), kit)
+    if config.data is not None and not config.data.asks_for_truth():
+        probes = without_claims(probes, kit)
     arms = {arm for spec in probes for arm in arms_of(kit.build(spec))}
     parse = partial(
         parse_judge,

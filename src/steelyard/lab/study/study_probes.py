@@ -45,6 +45,16 @@ def probe_specs(given: Iterable[str | dict[str, dict[str, Any]]], kit: ProbeKit)
     return tuple(specs)
 
 
+def without_claims(specs: Iterable[Spec], kit: ProbeKit) -> tuple[Spec, ...]:
+    """Probes that expect a run to fail for a false report, told to expect nothing; others as they are."""
+    return tuple(
+        Spec(spec.name, {"expected": "none", **spec.args})
+        if getattr(kit.build(spec), "rests_on_truth", False)
+        else spec
+        for spec in specs
+    )
+
+
 def _spec(given: str | dict[str, dict[str, Any]], kit: ProbeKit) -> Spec:
     if isinstance(given, str):
         spec = Spec(given)

@@ -60,6 +60,8 @@ class Adapter:
     """Why items of its usual file cannot be judged, where that is so; those of a log of agents can."""
     failing: int | None = None
     """Answer of an agent's run that breaks its rubric; the lowest where it says none."""
+    asks_for_truth: bool = True
+    """False where its rubric does not fail an agent that reports what its tools did not return."""
 
     def items(
         self,

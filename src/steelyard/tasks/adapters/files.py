@@ -56,6 +56,7 @@ class AdapterFile(BaseModel):
     note: str | None = None
     pending: str | None = None
     failing: int | None = None
+    asks_for_truth: bool = True
 
 
 def read_adapter(name: str) -> Adapter:
@@ -80,6 +81,7 @@ def read_adapter(name: str) -> Adapter:
         note=body.note,
         pending=body.pending,
         failing=body.failing,
+        asks_for_truth=body.asks_for_truth,
     )
 
 
