@@ -79,7 +79,7 @@ def details(
     with run.store() as store:
         stored = {} if store is None else store.calls(wanted)
     return [
-        _detail(loaded, row, name, seen, trial, stored, why=_why(loaded, row) if explained else "")
+        _detail(loaded, row, name, seen, trial, stored, why=reason_of_count(loaded, row) if explained else "")
         for row, name, seen, trial in zip(rows, names, index.taken(rows), trials, strict=True)
     ]
 
@@ -127,7 +127,7 @@ def _said(stored: StoredCall | None) -> str:
     return reply_words(stored.reply.reply)
 
 
-def _why(loaded: Loaded, row: int) -> str:
+def reason_of_count(loaded: Loaded, row: int) -> str:
     """Why the call counts so, in the words of an exhibit of its group."""
     calls = loaded.index.calls
     mine = calls.of_judge(calls.judges[int(calls.judge[row])])

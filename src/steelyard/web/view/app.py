@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from steelyard.datasheet.render.html.document import page_policy
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.errors import ConfigError, SteelyardError
 from steelyard.lab.compare import Target, compare_targets
-from steelyard.lab.view.call_detail import call_detail, details
+from steelyard.lab.view.call_detail import call_detail, details, reason_of_count
 from steelyard.lab.view.call_filter import CallFilter
 from steelyard.lab.view.viewed_run import ViewedRun
 from steelyard.stimuli.expectation import label_word
@@ -165,12 +166,13 @@ class ViewPages:
         rows = loaded.index.of_stimulus(name).tolist()
         if not rows:
             return refusal(404, "There is no such stimulus in this run.")
-        told = details(run, loaded, rows)
+        told = details(run, loaded, rows, explained=False)
         shown = told[0].observation.stimulus
         family = [s for s in loaded.index.calls.stimuli_seen if s.lineage.parent == shown.lineage.parent]
         arms: dict[tuple[str, str], list[Any]] = {}
-        for each in told:
-            arms.setdefault((each.observation.judge, each.observation.protocol), []).append(each)
+        for row, each in zip(rows, told, strict=True):
+            arm = arms.setdefault((each.observation.judge, each.observation.protocol), [])
+            arm.append(each if arm else replace(each, why=reason_of_count(loaded, row)))
         return page(
             request,
             "view_stimulus.html.j2",
