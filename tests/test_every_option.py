@@ -192,6 +192,7 @@ WRONG: dict[str, tuple[Any, ...]] = {
     ),
     "author": (3, [], {"model": 3}, {"colour": "red"}),
     "validator": (3, [], {"model": 3}, {"colour": "red"}),
+    "editing": (3, "x", [], {"colour": 1}, {"steps": 0}, {"planner": 3}),
     "review": (3, "yes", [], None),
 }
 

@@ -166,5 +166,8 @@ def test_options_of_transport_decide_nothing_but_the_address() -> None:
     assert {"base_url"} == TRANSPORT_OPTIONS - PASSING_OPTIONS
     assert PASSING_OPTIONS < TRANSPORT_OPTIONS
     assert json.dumps(sorted(TRANSPORT_OPTIONS)) == json.dumps(
-        ["api_key_env", "base_url", "input_price", "output_price", "path", "timeout"]
+        [
+            *("api_key_env", "base_url", "input_price", "output_price", "path", "requests_per_minute"),
+            *("timeout", "tokens_per_minute"),
+        ]
     )

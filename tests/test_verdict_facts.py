@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -156,18 +156,21 @@ def test_a_slot_preference_without_limits_decides_nothing() -> None:
     assert slot_decides(of(replace(whole, group=EQUALS))) is False
 
 
-@pytest.mark.parametrize(
-    ("metric", "says"), [("unreadable_rate", mostly_unreadable), ("failed_rate", mostly_failed)]
-)
-def test_most_calls_are_lost_where_the_flag_and_the_interval_say_so(
-    metric: str, says: Callable[[Figures], bool]
-) -> None:
-    lost = rate("J", "run", metric, {}, 90, 120, finding="flagged")
-    assert says(of(lost)) is True
-    assert says(of(replace(lost, finding="underpowered"))) is False
-    assert says(of(replace(lost, intervals=()))) is False
-    assert says(of(rate("J", "run", metric, {}, 62, 120, finding="flagged"))) is False
-    assert says(of()) is False
+def test_most_replies_are_unreadable_where_the_flag_and_the_interval_say_so() -> None:
+    lost = rate("J", "run", "unreadable_rate", {}, 90, 120, finding="flagged")
+    assert mostly_unreadable(of(lost)) is True
+    assert mostly_unreadable(of(replace(lost, finding="underpowered"))) is False
+    assert mostly_unreadable(of(replace(lost, intervals=()))) is False
+    assert mostly_unreadable(of(rate("J", "run", "unreadable_rate", {}, 62, 120, finding="flagged"))) is False
+    assert mostly_unreadable(of()) is False
+
+
+def test_most_calls_failed_by_their_count_alone() -> None:
+    """Nobody is blamed, so nothing has to be shown: what is lost is lost."""
+    for failed, said in ((61, True), (60, False), (0, False)):
+        lost = rate("J", "run", "failed_rate", {}, failed, 120, finding="underpowered")
+        assert mostly_failed(of(lost)) is said
+    assert mostly_failed(of()) is False
 
 
 def gained(probe: str, metric: str, finding: str | None) -> Estimate:
@@ -198,8 +201,8 @@ def test_the_zero_point_of_pairs_and_of_single_texts() -> None:
     assert told(titles.ZERO_POINT, nothing) == (
         "gives texts without content more than the lowest score in 30 of 40 calls"
     )
-    step = share("ladder", "target_sensitivity", 1, 40, {**BASE, "delta": 1})
-    assert told(titles.ZERO_POINT, nothing, step) == (
+    same = share("vacuum", "dark_current", 10, 10, {**BASE, "kind": "identical"})
+    assert told(titles.ZERO_POINT, nothing, same) == (
         "prefers one of two texts that do not differ in 30 of 40 calls"
     )
 
@@ -239,7 +242,8 @@ def test_accuracy_beside_the_rule_that_reads_nothing() -> None:
     right = share("original", "accuracy", 20, 40)
     start = "gives the reference answer in 20 of 40 calls, 0.50 [0.33, 0.67]"
     assert told(titles.ACCURACY, right) == start
-    for finding, words in (("clear", "better than"), ("flagged", "not shown to beat")):
+    words_of = (("clear", "better than"), ("underpowered", "not shown to beat"), ("flagged", "worse than"))
+    for finding, words in words_of:
         gain = gained("original", "accuracy_gain", finding)
         assert told(titles.ACCURACY, right, gain) == f"{start}, {words} always yes"
 

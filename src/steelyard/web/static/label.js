@@ -56,3 +56,4 @@ document.addEventListener("keydown", (event) => {
   else if (event.key === "s") label(null);
   else if (event.key === "u") undo();
 });
+document.documentElement.dataset.ready = "";
