@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.exhibits import told
 from steelyard.datasheet.render.exhibited import exhibited
+from steelyard.datasheet.render.html.cures import cures
 from steelyard.datasheet.render.html.document import document
 from steelyard.datasheet.render.html.figures.catalogue import figures
 from steelyard.datasheet.sections.confusion import QUESTION as CONFUSION_QUESTION
@@ -48,6 +49,7 @@ def render(
         folds=folds(summary),
         labels=short_names([judge.name for judge in sheet.judges]),
         remedies=remedy_tables(summary),
+        cures=cures(sheet.verdicts),
         remedy_brief=remedy_brief,
         remedies_question=QUESTION,
         remedies_measure=MEASURE,
