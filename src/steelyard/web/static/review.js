@@ -164,8 +164,8 @@ async function decide(decision, more = {}) {
   tell(`${body.item}: ${answer.kept}. u takes it back.`);
   if (answer.next && answer.next !== body.item) await open(answer.next);
   else await open(body.item, { push: false });
+  content.focus({ preventScroll: true }); // at once: whoever has begun to type keeps the keyboard
   await refreshQueue();
-  content.focus({ preventScroll: true });
 }
 
 // Somebody was faster: load what they did, and put back what was typed here.
