@@ -18,13 +18,19 @@ PATIENCE = 20_000
 SERIOUS = ("serious", "critical")
 
 
+def installed() -> str:
+    """The browser's program; a test without one is skipped with the reason."""
+    place = next(filter(None, map(shutil.which, NAMES)), None)
+    if place is None:
+        pytest.skip("no chromium on this machine: install it to run the browser tests")
+    return place
+
+
 @contextmanager
 def chromium() -> Iterator[Browser]:
     """The browser of this machine; a test without one is skipped with the reason."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: make setup")
-    place = next(filter(None, map(shutil.which, NAMES)), None)
-    if place is None:
-        pytest.skip("no chromium on this machine: install it to run the browser tests")
+    place = installed()
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=place, args=["--no-sandbox", "--disable-gpu"])
         yield browser

@@ -110,7 +110,7 @@ def sheet_of(judges: Sequence[str]) -> Datasheet:
     )
 
 
-def test_the_best_trio_of_the_published_table_is_no_better_than_its_best_judge() -> None:
+def test_trios_of_error_sets_chosen_to_fit_give_the_published_rows() -> None:
     votes = ballots({name: collect_scores(published(name)) for name in PUBLISHED}, TIE)
     heading = Heading.under("panel", "jury", "base", 7)
     rows = {}

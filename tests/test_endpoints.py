@@ -74,6 +74,13 @@ def test_tokens_by_hand() -> None:
     assert pace.wait(1, 100.0) == 0
 
 
+def test_a_server_that_counts_no_tokens_gives_none_back() -> None:
+    pace = Pace(tokens=6000)
+    pace.wait(250, 0.0)
+    pace.used(expected=250, tokens=0)
+    assert pace.wait(1, 0.0) == 2.5
+
+
 def test_the_slower_of_two_allowances_decides() -> None:
     pace = Pace(requests=60, tokens=600)
     assert pace.wait(5, 0.0) == 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import shutil
 import subprocess
 from base64 import b64encode
 from dataclasses import replace
@@ -17,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from browsers import installed
 from example_datasheet import (
     FAILING,
     NO_FIT,
@@ -248,10 +248,7 @@ def test_spread_keeps_the_order_and_the_frame(heights: list[float]) -> None:
 
 @pytest.fixture(scope="module")
 def chromium() -> str:
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if found is None:
-        pytest.skip("no chromium on this machine: install it to run the browser tests")
-    return found
+    return installed()
 
 
 def browse(chromium: str, folder: Path, *options: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import pickle
 import threading
@@ -18,10 +19,13 @@ from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.measure import measure
 from steelyard.lab.run.engine import Local, engine_of
 from steelyard.lab.run.limits import RunLimits
-from steelyard.lab.run.ray_engine import RayEngine, RemoteProvider
+from steelyard.lab.run.planner import make_plan
+from steelyard.lab.run.ray_engine import RayEngine, RemoteProvider, Worker
 from steelyard.lab.study.study import Study
 from steelyard.lab.study.study_file import build_study, load_config
 from steelyard.providers.planted import Planted
+from steelyard.trials.presentation import Presentation
+from steelyard.trials.reply import Reply
 
 CONCURRENCY = 8
 needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed")
@@ -55,6 +59,31 @@ def test_an_error_is_itself_after_a_journey() -> None:
         again = pickle.loads(pickle.dumps(error))
         assert type(again) is type(error)
         assert (str(again), again.__dict__) == (str(error), error.__dict__)
+
+
+def test_a_call_that_breaks_its_provider_costs_no_other_of_its_shard(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each call of a shard has an outcome of its own, so that none that is paid for is made again."""
+    judge = study("http://127.0.0.1:9/v1", "planted/tie").judges[1]
+    trials = [t for t in make_plan(study("http://127.0.0.1:9/v1", "planted/tie")).trials if t.judge == judge]
+    asked = [trial.presentation() for trial in trials[:5]]
+    usual = Planted.ask
+
+    async def ask(self: Planted, presentation: Presentation) -> Reply:
+        if presentation is asked[2]:
+            raise ZeroDivisionError("a fault of the provider")
+        return await usual(self, presentation)
+
+    monkeypatch.setattr(Planted, "ask", ask)
+
+    async def outcomes() -> dict[int, Any]:
+        return {place: outcome async for place, outcome in Worker(judge).answer(asked)}
+
+    answered = asyncio.run(outcomes())
+    assert sorted(answered) == [0, 1, 2, 3, 4]
+    broken = answered.pop(2)
+    assert isinstance(broken, PermanentError)
+    assert broken.reason == "internal_error"
+    assert all(isinstance(outcome, Reply) for outcome in answered.values())
 
 
 class TwoNodes:

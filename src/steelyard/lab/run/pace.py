@@ -52,8 +52,8 @@ class Pace:
         return max(by_requests, by_tokens)
 
     def used(self, expected: float, tokens: float) -> None:
-        """A call took other than the expected number of tokens."""
-        if self._tokens is not None:
+        """A call took other than the expected number of tokens; 0 where its server counts none."""
+        if self._tokens is not None and tokens:
             self._tokens.give_back(expected - tokens)
 
 

@@ -12,7 +12,13 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, ClassVar
 
-from steelyard.errors import ConfigError, SteelyardError, TransientError, UnreachableError
+from steelyard.errors import (
+    ConfigError,
+    PermanentError,
+    SteelyardError,
+    TransientError,
+    UnreachableError,
+)
 from steelyard.providers.provider import Addressed, Provider, connect, traits_of
 from steelyard.providers.traits import Traits
 from steelyard.trials.judge import Judge
@@ -52,6 +58,8 @@ class Worker:
             return place, await self._provider.ask(presentation)
         except SteelyardError as error:
             return place, error
+        except Exception as error:  # this call's alone: the others of its shard may be paid for by now
+            return place, PermanentError("internal_error", f"{type(error).__name__}: {error}")
 
 
 class RayEngine:
