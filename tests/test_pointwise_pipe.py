@@ -137,7 +137,7 @@ def test_kill_9_repeats_only_what_was_in_flight(tmp_path: Path, environment: dic
     with ScriptedServer(teller) as server:
         process = start(server)
         for _ in range(4):
-            assert teller.hanging.acquire(timeout=60)
+            assert teller.hanging.acquire(timeout=240)
         os.kill(process.pid, signal.SIGKILL)
         process.communicate()
         teller.patience = None
