@@ -19,7 +19,7 @@ from servers import Answer, Received, ScriptedServer, fails, hang, says
 from steelyard.lab.run.planner import make_plan
 from steelyard.lab.study.pack_study import pack_task
 from steelyard.lab.study.study_file import build_study, load_config
-from steelyard.providers.embedded_prompts import EMBEDDED_SCORE_PROMPT
+from steelyard.providers.embedded.prompts import EMBEDDED_SCORE_PROMPT
 from steelyard.tasks.scale import Ordinal
 from steelyard.trials.judge import Judge, Protocol
 from steelyard.trials.trial import Trial
