@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from servers import Answer, Received, ScriptedServer, cut, drop, fails, hang, says, sends, wins
 from steelyard.errors import CallError, ConfigError, PermanentError, ProviderRefusedError, TransientError
 from steelyard.identity import canonical_json
-from steelyard.providers.chat_completions import OPENAI, ChatCompletions
-from steelyard.providers.chat_reply import read_reply
-from steelyard.providers.chat_servers import SERVERS as NAMED
-from steelyard.providers.chat_servers import OpenAI
-from steelyard.providers.http_endpoint import Endpoint
-from steelyard.providers.http_errors import RATE_LIMIT_HEADERS, retry_after
-from steelyard.providers.http_wire import LARGEST_REPLY
+from steelyard.providers.chat.completions import OPENAI, ChatCompletions
+from steelyard.providers.chat.reply import read_reply
+from steelyard.providers.chat.servers import SERVERS as NAMED
+from steelyard.providers.chat.servers import OpenAI
 from steelyard.providers.provider import Provider, connect
+from steelyard.providers.wire.endpoint import Endpoint
+from steelyard.providers.wire.errors import RATE_LIMIT_HEADERS, retry_after
+from steelyard.providers.wire.wire import LARGEST_REPLY
 from steelyard.tasks.scale import Pairwise
 from steelyard.trials.builtin_prompts import PAIRWISE_SYSTEM, PAIRWISE_USER
 from steelyard.trials.judge import Judge, Protocol

@@ -8,8 +8,8 @@ import pytest
 
 from servers import Answer, Received, ScriptedServer, sends
 from steelyard.errors import PermanentError, ProviderRefusedError, TransientError
-from steelyard.providers.google import GOOGLE as SERVER
-from steelyard.providers.http_endpoint import Endpoint
+from steelyard.providers.vendors.google import GOOGLE as SERVER
+from steelyard.providers.wire.endpoint import Endpoint
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply, Usage
 from vendors import GOOGLE, KEY, PROTOCOLS, ask, error_of, reply_of, sent_to, shown

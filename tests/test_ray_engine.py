@@ -23,7 +23,7 @@ from steelyard.lab.run.planner import make_plan
 from steelyard.lab.run.ray_engine import RayEngine, RemoteProvider, Worker
 from steelyard.lab.study.study import Study
 from steelyard.lab.study.study_file import build_study, load_config
-from steelyard.providers.planted import Planted
+from steelyard.providers.planted.planted import Planted
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply
 

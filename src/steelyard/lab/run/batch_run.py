@@ -12,7 +12,7 @@ from steelyard.lab.run.batch_sitting import BatchSitting
 from steelyard.lab.run.judge_run import JudgeRun
 from steelyard.lab.run.throttle import Throttle
 from steelyard.lab.study.study import Study
-from steelyard.providers.batches import Batching, call_id
+from steelyard.providers.batch.batches import Batching, call_id
 from steelyard.providers.provider import Provider, traits_of
 from steelyard.store.batches import SETTLED
 from steelyard.trials.exchange import Call

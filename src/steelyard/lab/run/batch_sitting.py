@@ -27,8 +27,8 @@ from steelyard.identity import content_hash
 from steelyard.lab.run.budget import cost, dearest
 from steelyard.lab.run.judge_run import JudgeRun
 from steelyard.lab.run.throttle import nap
-from steelyard.providers.batches import Batches, Batching, Handed, Result
-from steelyard.providers.dialect import Dialect
+from steelyard.providers.batch.batches import Batches, Batching, Handed, Result
+from steelyard.providers.wire.dialect import Dialect
 from steelyard.store.batches import SETTLED, SUBMITTED, StoredBatch
 from steelyard.trials.exchange import Call
 from steelyard.wording import counted

@@ -1,0 +1,246 @@
+"""One judge's connection over HTTP: a session, one attempt per call, an exception for whatever goes wrong.
+
+A provider brings the address, the header that carries its key, and how its bodies are spelled. Timeouts,
+broken connections, certificates, proxies, sizes, encodings, and a key that is quoted back are minded here.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import aiohttp
+from yarl import URL
+
+from steelyard.errors import TransientError, UnreachableError
+from steelyard.providers.wire.endpoint import Endpoint
+from steelyard.providers.wire.errors import excerpt, failure, is_filtered, parse_error, sent_at
+from steelyard.trials.reply import Reply
+from steelyard.version import __version__
+
+LARGEST_REPLY = 4_000_000
+"""Bytes; no verdict is longer, and a server gone wild must not fill the memory."""
+
+ENCODINGS = frozenset(("", "identity", "gzip", "x-gzip", "deflate"))
+"""Content encodings that are asked for, and none."""
+NOT_ASKED_FOR = "a content encoding that was not asked for"
+
+_SHORTEST_SECRET = 8
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back from one attempt, unread."""
+
+    status: int
+    """Status of the reply."""
+    headers: Mapping[str, str]
+    """Its headers, by names in lower case."""
+    text: str
+    """Its body, without the key."""
+    latency_ms: float
+    """Time from the request to the end of the body."""
+
+    @cached_property
+    def body(self) -> Any:
+        """What the text holds, read once."""
+        return json.loads(self.text)
+
+
+class Wire:
+    """Posts JSON bodies to an endpoint."""
+
+    def __init__(self, endpoint: Endpoint, where: str, protocol: str) -> None:
+        """`where` begins every message; `protocol` names what a body should have been."""
+        self.endpoint = endpoint
+        """Where it leads."""
+        self.where = where
+        """The judge and its address, for messages."""
+        self._protocol = protocol
+        self._secrets: tuple[str, ...] = ()
+        self._sign: Callable[[URL, bytes], Mapping[str, str]] | None = None
+        self._session: aiohttp.ClientSession | None = None
+
+    async def open(self, header: str = "Authorization", before: str = "Bearer ", **headers: str) -> None:
+        """Find the key and make the session; the key goes into one header, after a word or by itself."""
+        key = self.endpoint.key(self.where)
+        carried = {header: f"{before}{key}"} if key else {}
+        self._open({n.replace("_", "-"): v for n, v in headers.items()} | carried, (key,))
+
+    async def open_signed(
+        self, sign: Callable[[URL, bytes], Mapping[str, str]], secrets: tuple[str, ...]
+    ) -> None:
+        """Make a session whose requests are signed one by one; secrets are struck out of what comes back."""
+        self._sign = sign
+        self._open({}, secrets)
+
+    def _open(self, headers: Mapping[str, str], secrets: tuple[str, ...]) -> None:
+        self._secrets = tuple(secret for secret in secrets if len(secret) >= _SHORTEST_SECRET)
+        sent = {"Content-Type": "application/json", "User-Agent": f"steelyard/{__version__}"}
+        # The runner limits concurrency: a second limit here would count waiting as latency.
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0),
+            headers=sent | {"Accept-Encoding": "gzip, deflate"} | dict(headers),
+            timeout=aiohttp.ClientTimeout(total=self.endpoint.timeout),
+            trust_env=not self.endpoint.local,
+        )
+
+    async def close(self) -> None:
+        """Close every connection."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def post(self, address: URL, body: Mapping[str, Any], trial: str = "") -> Answer:
+        """Make one attempt; a reply of any status is an answer, everything else is raised."""
+        data = json.dumps(body).encode()
+        headers = {"Idempotency-Key": trial} if trial else {}
+        signed = dict(self._sign(address, data) if self._sign else {})
+        started = time.perf_counter()
+        async with self._response("POST", address, data=data, headers=headers | signed) as response:
+            text = self._scrubbed(await self._text(response))
+            received = {name.lower(): value for name, value in response.headers.items()}
+            return Answer(response.status, received, text, 1000 * (time.perf_counter() - started))
+
+    async def send(self, body: Mapping[str, Any], *parts: str) -> dict[str, Any]:
+        """Post a body that is no call of a judge; the object that answers it."""
+        return self._object(await self.post(self.endpoint.at(*parts), body))
+
+    async def fetch(self, *parts: str, **query: str) -> dict[str, Any]:
+        """The object at an address."""
+        address = self.endpoint.at(*parts).update_query(query)
+        async with self._response("GET", address) as response:
+            text = self._scrubbed(await self._text(response))
+            return self._object(Answer(response.status, dict(response.headers), text, 0.0))
+
+    async def upload(self, part: str, fields: Mapping[str, str], name: str, data: bytes) -> dict[str, Any]:
+        """Post a file with the fields that go with it; the object that answers it."""
+        form = aiohttp.FormData(dict(fields))
+        form.add_field("file", data, filename=name, content_type="application/jsonl")
+        body = form()
+        kind = {"Content-Type": str(body.headers["Content-Type"])}
+        async with self._response("POST", self.endpoint.at(part), data=body, headers=kind) as response:
+            text = self._scrubbed(await self._text(response))
+            return self._object(Answer(response.status, dict(response.headers), text, 0.0))
+
+    async def lines(self, *parts: str) -> AsyncIterator[str]:
+        """The lines at an address, however many, as they come."""
+        async with self._response("GET", self.endpoint.at(*parts)) as response:
+            if response.status != 200:
+                text = self._scrubbed(await self._text(response))
+                self.refused(Answer(response.status, dict(response.headers), text, 0.0))
+            rest = b""
+            async for chunk in response.content.iter_any():
+                *whole, rest = (rest + chunk).split(b"\n")
+                for line in whole:
+                    if line.strip():
+                        yield self._scrubbed(line.decode("utf-8", "replace"))
+                if len(rest) > LARGEST_REPLY:
+                    raise self.garbled(f"a line of more than {LARGEST_REPLY} bytes")
+            if rest.strip():
+                yield self._scrubbed(rest.decode("utf-8", "replace"))
+
+    def named(self, body: Mapping[str, Any]) -> str:
+        """The name that a server gives to what it was sent."""
+        name = body.get("id")
+        if not isinstance(name, str) or not name:
+            raise self.garbled("no id")
+        return name
+
+    def _object(self, answer: Answer) -> dict[str, Any]:
+        if answer.status not in (200, 201):
+            self.refused(answer)
+        return self.parsed(answer)
+
+    @asynccontextmanager
+    async def _response(
+        self, method: str, address: URL, **sent: Any
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """One attempt, whose body is read by the caller; whatever breaks is raised as an error of ours."""
+        if self._session is None:
+            raise RuntimeError("open() must come before ask()")
+        try:
+            async with self._session.request(method, address, allow_redirects=False, **sent) as response:
+                self._check_encoding(response.headers.get("Content-Encoding", ""))
+                yield response
+        except (TimeoutError, aiohttp.ClientError, OSError) as error:
+            raise self._broken(error) from error
+
+    def parsed(self, answer: Answer) -> dict[str, Any]:
+        """The JSON object of a body."""
+        if not answer.text.strip():
+            raise self.garbled("an empty body")
+        try:
+            body = answer.body
+        except (ValueError, RecursionError) as error:
+            raise self.garbled(f"{excerpt(answer.text)!r}") from error
+        if not isinstance(body, dict):
+            raise self.garbled(f"{excerpt(answer.text)!r}")
+        return body
+
+    def refused(self, answer: Answer) -> Reply:
+        """A filtered prompt is a reply of the judge; every other refusal is raised."""
+        error = parse_error(answer.text)
+        if is_filtered(answer.status, error):
+            return Reply(error.message, finish="filter", latency_ms=answer.latency_ms)
+        moment = sent_at(answer.headers, time.time())
+        raise failure(answer.status, error, answer.headers, self.where, moment)
+
+    def garbled(self, finding: str) -> TransientError:
+        """The error for a reply that is not what the protocol says."""
+        return garbled(self.where, finding, self._protocol)
+
+    def _check_encoding(self, encoding: str) -> None:
+        if encoding.strip().lower() not in ENCODINGS:
+            raise self.garbled(f"{NOT_ASKED_FOR} ({excerpt(encoding)})")
+
+    async def _text(self, response: aiohttp.ClientResponse) -> str:
+        data = bytearray()
+        async for chunk in response.content.iter_any():
+            data += chunk
+            if len(data) > LARGEST_REPLY:
+                raise self.garbled(f"more than {LARGEST_REPLY} bytes")
+        return data.decode("utf-8", "replace").removeprefix("\ufeff")
+
+    def _scrubbed(self, text: str) -> str:
+        """A server may quote our key back; it must reach neither a message nor the store."""
+        for secret in self._secrets:
+            # JSON may spell a slash in two ways.
+            text = text.replace(secret, "[key]").replace(secret.replace("/", "\\/"), "[key]")
+        return text
+
+    def _broken(self, error: Exception) -> TransientError | UnreachableError:
+        """The error for an exchange that came to no whole reply; a certificate gets no better by waiting."""
+        cause = self._scrubbed(excerpt(str(error) or type(error).__name__, 200))
+        if isinstance(error, aiohttp.ClientConnectorCertificateError):
+            complaint = getattr(error.certificate_error, "verify_message", cause)
+            return UnreachableError(
+                f"{self.where}: its certificate is not accepted ({complaint}); renew it, or name a file with "
+                "the authority that signed it in SSL_CERT_FILE."
+            )
+        if isinstance(error, TimeoutError):
+            limit = self.endpoint.timeout
+            spell = "in time" if limit is None else f"within {limit:g} s"
+            return TransientError("timeout", f"{self.where}: no reply {spell}; raise timeout or try again.")
+        if isinstance(error, aiohttp.ClientConnectorError):
+            return TransientError(
+                "unreachable", f"{self.where}: no connection ({cause}); is the server running?"
+            )
+        if isinstance(error, (aiohttp.ClientPayloadError, aiohttp.ClientResponseError)):
+            broken = NOT_ASKED_FOR if "content-encoding" in str(error).lower() else "a broken reply"
+            return self.garbled(f"{broken} ({cause})")
+        return TransientError(
+            "connection_dropped", f"{self.where}: the connection broke ({cause}); try again."
+        )
+
+
+def garbled(where: str, finding: str, protocol: str) -> TransientError:
+    """The error for a reply that is not what its protocol says."""
+    return TransientError(
+        "garbled_reply", f"{where}: found {finding}, expected a {protocol} JSON object; try again."
+    )
