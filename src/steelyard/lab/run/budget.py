@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from steelyard.errors import BudgetError, ConfigError
@@ -19,15 +18,27 @@ CHARACTERS_PER_TOKEN = 3
 """Fewer than in English prose: a reservation must not be too small."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Hold:
-    """Money set aside for one call."""
+    """Money set aside for one call while it is made: the most that it can cost."""
 
     budget: Budget
     price: Price | None
     call: Call
     spent: float = 0.0
     """What the call cost, once it is known."""
+    most: float = 0.0
+    """What is set aside."""
+
+    async def __aenter__(self) -> Hold:
+        if self.budget.limit is not None:
+            self.most = dearest(self.price, self.call)
+            await self.budget.hold(self.most, self.budget.limit)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self.budget.limit is not None:
+            await self.budget.free(self.most)
 
     def spend(self, reply: Reply) -> None:
         """Count what the reply cost."""
@@ -49,27 +60,26 @@ class Budget:
         self.spent += dollars
         return dollars
 
-    @asynccontextmanager
-    async def reserved(self, price: Price | None, call: Call) -> AsyncIterator[Hold]:
+    def reserved(self, price: Price | None, call: Call) -> Hold:
         """Hold the most a call can cost while it is made; wait for calls in flight where that makes room."""
-        if self.limit is None:
-            yield Hold(self, price, call)
-            return
-        most = dearest(price, call)
+        return Hold(self, price, call)
+
+    async def hold(self, most: float, limit: float) -> None:
+        """Set money aside, once there is room for it."""
         async with self._freed:
-            while most > 0 and self.spent + self._held + most > self.limit:
+            while most > 0 and self.spent + self._held + most > limit:
                 if not self._held:
-                    raise BudgetError(f"the budget of ${self.limit:g} is reached")
+                    raise BudgetError(f"the budget of ${limit:g} is reached")
                 await self._freed.wait()
             self._held += most
-        try:
-            yield Hold(self, price, call)
-        finally:
-            async with self._freed:
-                self._held = max(0.0, self._held - most)
-                if self._held < 1e-12:
-                    self._held = 0.0
-                self._freed.notify_all()
+
+    async def free(self, most: float) -> None:
+        """Give back what was set aside."""
+        async with self._freed:
+            self._held = max(0.0, self._held - most)
+            if self._held < 1e-12:
+                self._held = 0.0
+            self._freed.notify_all()
 
 
 def check_prices(judges: Iterable[Judge], limits: RunLimits) -> None:
@@ -111,7 +121,8 @@ def spent(price: Price | None, reply: Reply, characters: int) -> float:
     usage = reply.usage
     answered = usage.output_tokens or len(reply.text) // CHARACTERS_PER_TOKEN
     asked = usage.input_tokens or characters // CHARACTERS_PER_TOKEN
-    return price.of(replace(usage, input_tokens=asked, output_tokens=answered))
+    counted = asked == usage.input_tokens and answered == usage.output_tokens
+    return price.of(usage if counted else replace(usage, input_tokens=asked, output_tokens=answered))
 
 
 def _room(judge: Judge) -> int:

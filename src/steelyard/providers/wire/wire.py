@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import aiohttp
@@ -44,6 +45,11 @@ class Answer:
     """Its body, without the key."""
     latency_ms: float
     """Time from the request to the end of the body."""
+
+    @cached_property
+    def body(self) -> Any:
+        """What the text holds, read once."""
+        return json.loads(self.text)
 
 
 class Wire:
@@ -170,7 +176,7 @@ class Wire:
         if not answer.text.strip():
             raise self.garbled("an empty body")
         try:
-            body = json.loads(answer.text)
+            body = answer.body
         except (ValueError, RecursionError) as error:
             raise self.garbled(f"{excerpt(answer.text)!r}") from error
         if not isinstance(body, dict):
