@@ -31,6 +31,8 @@ def reply_body(reply: Reply) -> str:
     """What is hashed and kept, as canonical JSON; the latency has a column of its own."""
     body: dict[str, Any] = plain(reply)
     del body["latency_ms"]
+    if reply.usage.billed is None:
+        del body["usage"]["billed"]
     return canonical_text(body)
 
 

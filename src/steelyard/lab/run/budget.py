@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
@@ -41,6 +41,7 @@ class Budget:
         self.limit = limit
         self.spent = 0.0
         self._held = 0.0
+        self._owed = 0.0
         self._freed = asyncio.Condition()
 
     def pay(self, price: Price | None, call: Call, reply: Reply) -> float:
@@ -55,21 +56,55 @@ class Budget:
         if self.limit is None:
             yield Hold(self, price, call)
             return
-        most = dearest(price, call)
+        async with self.room([dearest(price, call)]):
+            yield Hold(self, price, call)
+
+    @asynccontextmanager
+    async def room(self, each: Sequence[float]) -> AsyncIterator[int]:
+        """Hold the most that the first of several calls can cost: of as many as there is room for.
+
+        Where there is room for none, calls in flight are waited for, which may turn out cheap.
+        """
+        if self.limit is None:
+            yield len(each)
+            return
         async with self._freed:
-            while most > 0 and self.spent + self._held + most > self.limit:
+            while not (many := self._fitting(each, self.limit - self.spent - self._owed - self._held)):
                 if not self._held:
                     raise BudgetError(f"the budget of ${self.limit:g} is reached")
                 await self._freed.wait()
+            most = sum(each[:many])
             self._held += most
         try:
-            yield Hold(self, price, call)
+            yield many
         finally:
-            async with self._freed:
-                self._held = max(0.0, self._held - most)
-                if self._held < 1e-12:
-                    self._held = 0.0
-                self._freed.notify_all()
+            await self.release(most)
+
+    def hold(self, most: float) -> None:
+        """Set aside what calls that are out already can cost, whether there is room or not."""
+        self._held += most
+
+    def owe(self, most: float) -> None:
+        """Count what calls that stay out after this sitting can cost; nobody waits for it."""
+        self._owed += most
+
+    async def release(self, most: float) -> None:
+        """Give back what was set aside; who waits for room looks again."""
+        async with self._freed:
+            self._held = max(0.0, self._held - most)
+            if self._held < 1e-12:
+                self._held = 0.0
+            self._freed.notify_all()
+
+    @staticmethod
+    def _fitting(each: Sequence[float], left: float) -> int:
+        """How many calls, from the first on, cost no more than is left; what costs nothing always fits."""
+        many = 0
+        for most in each:
+            if most > 0 and most > left:
+                break
+            many, left = many + 1, left - most
+        return many
 
 
 def check_prices(judges: Iterable[Judge], limits: RunLimits) -> None:
@@ -99,6 +134,11 @@ def dearest(price: Price | None, call: Call) -> float:
     return price.dollars(letters // CHARACTERS_PER_TOKEN, call.decoding.max_tokens + _room(call.judge))
 
 
+def dearest_in_batch(price: Price | None, call: Call) -> float:
+    """The most that a call can cost when it is handed in with others."""
+    return dearest(price, call) * (1.0 if price is None else price.batch)
+
+
 def cost(price: Price | None, call: Call, reply: Reply) -> float:
     """Dollars for one reply."""
     return spent(price, reply, call.characters)
@@ -107,7 +147,7 @@ def cost(price: Price | None, call: Call, reply: Reply) -> float:
 def spent(price: Price | None, reply: Reply, characters: int) -> float:
     """Dollars for a reply to a prompt of so many characters; tokens that no server counted are estimated."""
     if price is None:
-        return 0.0
+        return reply.usage.billed or 0.0
     usage = reply.usage
     answered = usage.output_tokens or len(reply.text) // CHARACTERS_PER_TOKEN
     asked = usage.input_tokens or characters // CHARACTERS_PER_TOKEN

@@ -45,6 +45,11 @@ class Answer:
     latency_ms: float
     """Time from the request to the end of the body."""
 
+    @property
+    def succeeded(self) -> bool:
+        """Whether the body is what was asked for, or should be."""
+        return 200 <= self.status < 300
+
 
 class Wire:
     """Posts JSON bodies to an endpoint."""
@@ -147,7 +152,7 @@ class Wire:
         return name
 
     def _object(self, answer: Answer) -> dict[str, Any]:
-        if answer.status not in (200, 201):
+        if not answer.succeeded:
             self.refused(answer)
         return self.parsed(answer)
 
@@ -169,6 +174,8 @@ class Wire:
         """The JSON object of a body."""
         if not answer.text.strip():
             raise self.garbled("an empty body")
+        if answer.text.lstrip()[:1] == "<":
+            raise self.garbled(f"a page ({excerpt(answer.text)!r}), which base_url leads to")
         try:
             body = json.loads(answer.text)
         except (ValueError, RecursionError) as error:
