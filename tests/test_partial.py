@@ -71,7 +71,7 @@ def test_ctrl_c_finishes_what_is_in_flight_and_leaves_a_sheet_that_says_partial(
         served.append(request.headers["idempotency-key"])
         if len(served) > 20:
             waiting.release()
-            release.wait(30)
+            release.wait(240)
         return wins("tie")
 
     with ScriptedServer(script) as server:

@@ -24,7 +24,7 @@ from steelyard.tasks.scale import Ordinal
 from steelyard.trials.judge import Judge, Protocol
 from steelyard.trials.trial import Trial
 
-FAST = ("--attempts", 2, "--backoff", 0.01, "--timeout", 1, "--concurrency", 4)
+FAST = ("--attempts", 2, "--backoff", 0.01, "--timeout", 60, "--concurrency", 4)
 CALLS = 20
 """Calls of the quick vacuum probe on single texts."""
 

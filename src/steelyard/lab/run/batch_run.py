@@ -55,7 +55,7 @@ class BatchRun(JudgeRun):
         """What was out has been paid for, but for what is left to another sitting."""
         out, self._out = self._out, 0.0
         self.control.budget.owe(left)
-        await self.control.budget.release(out)
+        await self.control.budget.free(out)
 
     def _unsettled(self) -> list[StoredBatch]:
         return [row for row in self.control.store.batches(self.judge.name) if row.state != SETTLED]

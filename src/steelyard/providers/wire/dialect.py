@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from steelyard.providers.wire.errors import ErrorBody
 
@@ -31,6 +32,11 @@ class Dialect:
     steps: Mapping[str, int] = field(default_factory=dict)
     """How many forms of a field were refused, by its name; absent where none was."""
 
+    @cached_property
+    def canonical(self) -> tuple[tuple[str, int], ...]:
+        """The same for dialects that know the same."""
+        return tuple(sorted(self.steps.items()))
+
     @classmethod
     def without(cls, names: Collection[str]) -> Dialect:
         """Where the first forms of these fields are known to be refused."""
@@ -42,6 +48,8 @@ class Dialect:
 
     def merged(self, other: Dialect) -> Dialect:
         """What both have learnt: calls in flight at the same time learn apart."""
+        if other is self:
+            return self
         names = {*self.steps, *other.steps}
         return Dialect({name: max(self.steps.get(name, 0), other.steps.get(name, 0)) for name in names})
 

@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from yarl import URL
@@ -69,7 +70,7 @@ class Endpoint:
 
     def at(self, *parts: str) -> URL:
         """The address of a call, such as `chat/completions`; a query such as an API version is kept."""
-        return self.base_url.joinpath(*parts).with_query(self.base_url.query)
+        return _joined(self.base_url, parts)
 
     @property
     def place(self) -> str:
@@ -94,6 +95,11 @@ class Endpoint:
                 f"{where}: {self.key_variable} holds characters that no key has; copy the key again."
             )
         return key
+
+
+@lru_cache(maxsize=64)
+def _joined(base: URL, parts: tuple[str, ...]) -> URL:
+    return base.joinpath(*parts).with_query(base.query)
 
 
 def _url(text: Any, where: str) -> URL:

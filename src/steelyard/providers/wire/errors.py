@@ -177,7 +177,7 @@ def excerpt(text: str, length: int = 80) -> str:
 
 def printable(text: str) -> str:
     """Replace half surrogate pairs, which no file or database can hold."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _seconds(text: str) -> float | None:

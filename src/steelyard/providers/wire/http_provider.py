@@ -26,6 +26,9 @@ from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply
 
+REMEMBERED = 1024
+"""Manners of asking that are kept at hand; one for each seed of a repeat."""
+
 
 class HttpProvider(ABC):
     """One judge's connection to a server."""
@@ -57,6 +60,8 @@ class HttpProvider(ABC):
         self._dialect = Dialect.without(quirks_of(judge.model).refuses)
         """What is known, and what was learnt from refusals that an answer followed."""
         self._answered = False
+        self._sent: dict[object, dict[str, tuple[str, Any]]] = {}
+        self._effective: dict[object, dict[str, Any]] = {}
 
     @classmethod
     def located(cls, judge: Judge) -> Server:
@@ -99,7 +104,7 @@ class HttpProvider(ABC):
             if answer.succeeded:
                 reply = self.received(answer)
                 self._dialect, self._answered = self._dialect.merged(dialect), True
-                in_force = self.effective(presentation, dialect)
+                in_force = self._in_force(presentation, dialect)
                 return replace(reply, effective=in_force, latency_ms=answer.latency_ms)
             learnt = self._objection(answer, dialect, presentation)
             if learnt is None:
@@ -116,7 +121,7 @@ class HttpProvider(ABC):
             reply = self.received(answer)
             self._dialect, self._answered = self._dialect.merged(dialect), True
             usage = replace(reply.usage, batched=True)
-            return replace(reply, effective=self.effective(presentation, dialect), usage=usage)
+            return replace(reply, effective=self._in_force(presentation, dialect), usage=usage)
         learnt = self._objection(answer, dialect, presentation)
         if learnt is None:
             return self.wire.refused(answer)
@@ -146,12 +151,27 @@ class HttpProvider(ABC):
         return {n: value for n, value in asked.items() if value is not None and n not in decoding.extra}
 
     def sent(self, presentation: Presentation, dialect: Dialect) -> dict[str, tuple[str, Any]]:
-        """The fields that are really sent: form and value of each, by its name."""
+        """The fields that are really sent: form and value of each, by its name; worked out once a manner."""
+        manner = _manner(presentation, dialect)
+        if manner not in self._sent:
+            if len(self._sent) >= REMEMBERED:
+                self._sent.clear()
+                self._effective.clear()
+            self._sent[manner] = self._spelled(presentation, dialect)
+        return self._sent[manner]
+
+    def _spelled(self, presentation: Presentation, dialect: Dialect) -> dict[str, tuple[str, Any]]:
         wanted = self.wanted(presentation)
         if not self.cools_thoughts and (wanted.get("effort") or wanted.get("thinking_tokens")):
             wanted.pop("temperature", None)
         forms = {each.name: dialect.form(each) for each in self.fields if each.name in wanted}
         return {name: (form, wanted[name]) for name, form in forms.items() if form is not None}
+
+    def _in_force(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
+        manner = _manner(presentation, dialect)
+        if manner not in self._effective:
+            self._effective[manner] = self.effective(presentation, dialect)
+        return self._effective[manner]
 
     def effective(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
         """The parameters in force instead of ours; None stands for the server's own choice."""
@@ -198,3 +218,9 @@ class HttpProvider(ABC):
             f"the server does not take {field.name}={value} ({error.message}); change the judge's key "
             f"{field.name!r}, or remove it."
         )
+
+
+def _manner(presentation: Presentation, dialect: Dialect) -> object:
+    """All that decides about a request beside its messages; calls of one manner are many."""
+    shown = len(presentation.slots.texts)
+    return presentation.wants, presentation.answers, shown, presentation.decoding.canonical, dialect.canonical

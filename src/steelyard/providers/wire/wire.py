@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import aiohttp
@@ -49,6 +50,11 @@ class Answer:
     def succeeded(self) -> bool:
         """Whether the body is what was asked for, or should be."""
         return 200 <= self.status < 300
+
+    @cached_property
+    def body(self) -> Any:
+        """What the text holds, read once."""
+        return json.loads(self.text)
 
 
 class Wire:
@@ -177,7 +183,7 @@ class Wire:
         if answer.text.lstrip()[:1] == "<":
             raise self.garbled(f"a page ({excerpt(answer.text)!r}), which base_url leads to")
         try:
-            body = json.loads(answer.text)
+            body = answer.body
         except (ValueError, RecursionError) as error:
             raise self.garbled(f"{excerpt(answer.text)!r}") from error
         if not isinstance(body, dict):
