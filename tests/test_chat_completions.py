@@ -99,6 +99,23 @@ def failure_of(*answers: Answer, **options: Any) -> CallError | ProviderRefusedE
 # What is sent
 
 
+def test_a_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> Reply:
+        async with ScriptedServer(wins("1")) as proxy:
+            monkeypatch.setenv("http_proxy", proxy.url.removesuffix("/v1"))
+            provider = ChatCompletions(judge(base_url="http://judge.example/v1"))
+            await provider.open()
+            try:
+                return await provider.ask(shown())
+            finally:
+                await provider.close()
+                assert [request.path for request in proxy.requests] == [
+                    "http://judge.example/v1/chat/completions"
+                ]
+
+    assert asyncio.run(run()).text == '{"winner": "1"}'
+
+
 def test_the_request() -> None:
     server = ScriptedServer(wins("1"))
     ask(server, shown(seed=7, extra={"top_p": 0.5}))

@@ -6,13 +6,16 @@ broken connections, certificates, proxies, sizes, encodings, and a key that is q
 
 from __future__ import annotations
 
+import asyncio
 import json
+import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 from yarl import URL
@@ -20,6 +23,7 @@ from yarl import URL
 from steelyard.errors import TransientError, UnreachableError
 from steelyard.providers.wire.endpoint import Endpoint
 from steelyard.providers.wire.errors import excerpt, failure, is_filtered, parse_error, sent_at
+from steelyard.providers.wire.lines import BrokenReplyError, Lines, LongReplyError, NoLineError, unpacked
 from steelyard.trials.reply import Reply
 from steelyard.version import __version__
 
@@ -70,6 +74,7 @@ class Wire:
         self._secrets: tuple[str, ...] = ()
         self._sign: Callable[[URL, bytes], Mapping[str, str]] | None = None
         self._session: aiohttp.ClientSession | None = None
+        self._lines: Lines | None = None
 
     async def open(self, header: str = "Authorization", before: str = "Bearer ", **headers: str) -> None:
         """Find the key and make the session; the key goes into one header, after a word or by itself."""
@@ -87,16 +92,22 @@ class Wire:
     def _open(self, headers: Mapping[str, str], secrets: tuple[str, ...]) -> None:
         self._secrets = tuple(secret for secret in secrets if len(secret) >= _SHORTEST_SECRET)
         sent = {"Content-Type": "application/json", "User-Agent": f"steelyard/{__version__}"}
+        sent |= {"Accept-Encoding": "gzip, deflate"} | dict(headers)
         # The runner limits concurrency: a second limit here would count waiting as latency.
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0),
-            headers=sent | {"Accept-Encoding": "gzip, deflate"} | dict(headers),
+            headers=sent,
             timeout=aiohttp.ClientTimeout(total=self.endpoint.timeout),
             trust_env=not self.endpoint.local,
         )
+        if self.endpoint.local or not _behind_proxy(self.endpoint.base_url):
+            self._lines = Lines({"Accept": "*/*"} | sent, LARGEST_REPLY)
 
     async def close(self) -> None:
         """Close every connection."""
+        if self._lines is not None:
+            await self._lines.close()
+            self._lines = None
         if self._session is not None:
             await self._session.close()
             self._session = None
@@ -107,10 +118,28 @@ class Wire:
         headers = {"Idempotency-Key": trial} if trial else {}
         signed = dict(self._sign(address, data) if self._sign else {})
         started = time.perf_counter()
-        async with self._response("POST", address, data=data, headers=headers | signed) as response:
-            text = self._scrubbed(await self._text(response))
-            received = {name.lower(): value for name, value in response.headers.items()}
-            return Answer(response.status, received, text, 1000 * (time.perf_counter() - started))
+        status, received, text = await self._posted(address, data, headers | signed)
+        return Answer(status, received, self._scrubbed(text), 1000 * (time.perf_counter() - started))
+
+    async def _posted(
+        self, address: URL, data: bytes, headers: Mapping[str, str]
+    ) -> tuple[int, Mapping[str, str], str]:
+        """Status, headers and text of the reply: over a line of ours, or by way of a proxy."""
+        if self._lines is None:
+            async with self._response("POST", address, data=data, headers=headers) as response:
+                received = {name.lower(): value for name, value in response.headers.items()}
+                return response.status, received, await self._text(response)
+        try:
+            async with asyncio.timeout(self.endpoint.timeout):
+                reply = await self._lines.post(address, headers, data)
+            encoding = reply.headers.get("content-encoding", "")
+            self._check_encoding(encoding)
+            body = unpacked(reply.data, encoding.strip().lower(), LARGEST_REPLY)
+        except LongReplyError as error:
+            raise self.garbled(f"more than {LARGEST_REPLY} bytes") from error
+        except (TimeoutError, OSError, BrokenReplyError) as error:
+            raise self._broken(error) from error
+        return reply.status, reply.headers, _decoded(body)
 
     async def send(self, body: Mapping[str, Any], *parts: str) -> dict[str, Any]:
         """Post a body that is no call of a judge; the object that answers it."""
@@ -212,7 +241,7 @@ class Wire:
             data += chunk
             if len(data) > LARGEST_REPLY:
                 raise self.garbled(f"more than {LARGEST_REPLY} bytes")
-        return data.decode("utf-8", "replace").removeprefix("\ufeff")
+        return _decoded(data)
 
     def _scrubbed(self, text: str) -> str:
         """A server may quote our key back; it must reach neither a message nor the store."""
@@ -224,8 +253,9 @@ class Wire:
     def _broken(self, error: Exception) -> TransientError | UnreachableError:
         """The error for an exchange that came to no whole reply; a certificate gets no better by waiting."""
         cause = self._scrubbed(excerpt(str(error) or type(error).__name__, 200))
-        if isinstance(error, aiohttp.ClientConnectorCertificateError):
-            complaint = getattr(error.certificate_error, "verify_message", cause)
+        certificate = getattr(error, "certificate_error", error)
+        if isinstance(certificate, ssl.CertificateError):
+            complaint = getattr(certificate, "verify_message", cause)
             return UnreachableError(
                 f"{self.where}: its certificate is not accepted ({complaint}); renew it, or name a file with "
                 "the authority that signed it in SSL_CERT_FILE."
@@ -234,16 +264,26 @@ class Wire:
             limit = self.endpoint.timeout
             spell = "in time" if limit is None else f"within {limit:g} s"
             return TransientError("timeout", f"{self.where}: no reply {spell}; raise timeout or try again.")
-        if isinstance(error, aiohttp.ClientConnectorError):
+        if isinstance(error, (aiohttp.ClientConnectorError, NoLineError)):
             return TransientError(
                 "unreachable", f"{self.where}: no connection ({cause}); is the server running?"
             )
-        if isinstance(error, (aiohttp.ClientPayloadError, aiohttp.ClientResponseError)):
+        if isinstance(error, (aiohttp.ClientPayloadError, aiohttp.ClientResponseError, BrokenReplyError)):
             broken = NOT_ASKED_FOR if "content-encoding" in str(error).lower() else "a broken reply"
             return self.garbled(f"{broken} ({cause})")
         return TransientError(
             "connection_dropped", f"{self.where}: the connection broke ({cause}); try again."
         )
+
+
+def _decoded(data: bytes | bytearray) -> str:
+    return data.decode("utf-8", "replace").removeprefix("\ufeff")
+
+
+def _behind_proxy(address: URL) -> bool:
+    """The environment names a proxy for this address."""
+    host = address.host or ""
+    return address.scheme in getproxies() and not proxy_bypass(f"{host}:{address.port}")
 
 
 def garbled(where: str, finding: str, protocol: str) -> TransientError:
