@@ -76,6 +76,7 @@ def test_thinking_is_a_field_of_the_model(model: str, options: dict[str, Any], o
         ("max_tokens", "length"),
         ("guardrail_intervened", "filter"),
         ("content_filtered", "filter"),
+        ("refusal", "refusal"),
     ],
 )
 def test_stop_reasons(stop: str, finish: str) -> None:

@@ -37,6 +37,8 @@ def reply_body(reply: Reply) -> str:
         "effective": plain(reply.effective),
     }
     del body["latency_ms"]
+    if reply.usage.billed is None:
+        del body["usage"]["billed"]
     return canonical_text(body)
 
 

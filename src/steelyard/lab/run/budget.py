@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from steelyard.errors import BudgetError, ConfigError
@@ -33,7 +34,7 @@ class Hold:
     async def __aenter__(self) -> Hold:
         if self.budget.limit is not None:
             self.most = dearest(self.price, self.call)
-            await self.budget.hold(self.most, self.budget.limit)
+            await self.budget.take([self.most], self.budget.limit)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -52,6 +53,7 @@ class Budget:
         self.limit = limit
         self.spent = 0.0
         self._held = 0.0
+        self._owed = 0.0
         self._freed = asyncio.Condition()
 
     def pay(self, price: Price | None, call: Call, reply: Reply) -> float:
@@ -64,14 +66,38 @@ class Budget:
         """Hold the most a call can cost while it is made; wait for calls in flight where that makes room."""
         return Hold(self, price, call)
 
-    async def hold(self, most: float, limit: float) -> None:
-        """Set money aside, once there is room for it."""
+    async def take(self, each: Sequence[float], limit: float) -> int:
+        """Set the most that the first of several calls can cost aside, of as many as there is room for.
+
+        Where there is room for none, calls in flight are waited for, which may turn out cheap.
+        """
         async with self._freed:
-            while most > 0 and self.spent + self._held + most > limit:
+            while not (many := _fitting(each, limit - self.spent - self._owed - self._held)):
                 if not self._held:
                     raise BudgetError(f"the budget of ${limit:g} is reached")
                 await self._freed.wait()
-            self._held += most
+            self._held += sum(each[:many])
+        return many
+
+    @asynccontextmanager
+    async def room(self, each: Sequence[float]) -> AsyncIterator[int]:
+        """How many of several calls may be made together; what they can cost is held meanwhile."""
+        if self.limit is None:
+            yield len(each)
+            return
+        many = await self.take(each, self.limit)
+        try:
+            yield many
+        finally:
+            await self.free(sum(each[:many]))
+
+    def hold(self, most: float) -> None:
+        """Set aside what calls that are out already can cost, whether there is room or not."""
+        self._held += most
+
+    def owe(self, most: float) -> None:
+        """Count what calls that stay out after this sitting can cost; nobody waits for it."""
+        self._owed += most
 
     async def free(self, most: float) -> None:
         """Give back what was set aside."""
@@ -80,6 +106,16 @@ class Budget:
             if self._held < 1e-12:
                 self._held = 0.0
             self._freed.notify_all()
+
+
+def _fitting(each: Sequence[float], left: float) -> int:
+    """How many calls, from the first on, cost no more than is left; what costs nothing always fits."""
+    many = 0
+    for most in each:
+        if most > 0 and most > left:
+            break
+        many, left = many + 1, left - most
+    return many
 
 
 def check_prices(judges: Iterable[Judge], limits: RunLimits) -> None:
@@ -109,6 +145,11 @@ def dearest(price: Price | None, call: Call) -> float:
     return price.dollars(letters // CHARACTERS_PER_TOKEN, call.decoding.max_tokens + _room(call.judge))
 
 
+def dearest_in_batch(price: Price | None, call: Call) -> float:
+    """The most that a call can cost when it is handed in with others."""
+    return dearest(price, call) * (1.0 if price is None else price.batch)
+
+
 def cost(price: Price | None, call: Call, reply: Reply) -> float:
     """Dollars for one reply."""
     return spent(price, reply, call.characters)
@@ -117,7 +158,7 @@ def cost(price: Price | None, call: Call, reply: Reply) -> float:
 def spent(price: Price | None, reply: Reply, characters: int) -> float:
     """Dollars for a reply to a prompt of so many characters; tokens that no server counted are estimated."""
     if price is None:
-        return 0.0
+        return reply.usage.billed or 0.0
     usage = reply.usage
     answered = usage.output_tokens or len(reply.text) // CHARACTERS_PER_TOKEN
     asked = usage.input_tokens or characters // CHARACTERS_PER_TOKEN

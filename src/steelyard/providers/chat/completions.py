@@ -68,7 +68,7 @@ class ChatCompletions(HttpProvider):
         """The vector of the one text that is shown."""
         body = embedding_body(self.judge.model, presentation)
         answer = await self.wire.post(self.wire.endpoint.at("embeddings"), body, presentation.trial)
-        if answer.status != 200:
+        if not answer.succeeded:
             return self.wire.refused(answer)
         vector = read_embedding(self.wire.parsed(answer), self.wire.where)
         return replace(vector, latency_ms=answer.latency_ms)

@@ -18,7 +18,18 @@ PROTOCOL = "chat-completions"
 _OPENED, _CLOSED = "<think>", "</think>"
 """Marks around thoughts, as open models write them."""
 
-_FINISH = {"length": "length", "max_tokens": "length", "content_filter": "filter", "refusal": "refusal"}
+_FINISH = {
+    "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",
+    "content_filter": "filter",
+    "refusal": "refusal",
+}
+_BROKEN_OFF = frozenset(("error", "abort", "insufficient_system_resource"))
+"""Reasons of an end that is the server's fault: what it had written by then is no answer."""
+
+_DEAREST_CALL = 10_000.0
+"""Dollars; a larger bill for one call is a mistake of the server."""
 
 
 def read_reply(body: dict[str, Any], where: str) -> Reply:
@@ -58,7 +69,7 @@ def _read(body: dict[str, Any], where: str) -> Reply:
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
         raise garbled(where, f"no choices in {excerpt(json.dumps(body))!r}")
-    if choice.get("finish_reason") == "error":
+    if choice.get("finish_reason") in _BROKEN_OFF:
         raise TransientError("server_error", f"{where}: the server broke off with an error; try again.")
     refusal = message.get("refusal")
     text = _spoken(_content(message.get("content"), where))
@@ -68,9 +79,13 @@ def _read(body: dict[str, Any], where: str) -> Reply:
 
 
 def _spoken(text: str) -> str:
-    """The answer after thoughts that a server leaves in the text; unfinished ones stay, and are no answer."""
+    """The answer after thoughts that a server leaves in the text; unfinished ones stay, and are no answer.
+
+    A template that ends with the opening mark leaves it out of the reply; there the closing one ends a line.
+    """
     thoughts, closed, answer = text.lstrip().partition(_CLOSED)
-    return answer if closed and thoughts.startswith(_OPENED) else text
+    prefilled = _OPENED not in thoughts and answer.startswith("\n")
+    return answer if closed and (prefilled or thoughts.startswith(_OPENED)) else text
 
 
 def _first(choices: list[Any]) -> Any:
@@ -110,7 +125,18 @@ def _usage(usage: Any) -> Usage:
     # Some servers leave hidden reasoning out of the completion; the total gives it away.
     if reasoning and count(fields, "total_tokens") == given + made + reasoning:
         made += reasoning
-    return Usage(given, made, cached or count(fields, "prompt_cache_hit_tokens"), reasoning)
+    cached = cached or count(fields, "prompt_cache_hit_tokens")
+    return Usage(given, made, cached, reasoning, billed=_billed(fields))
+
+
+def _billed(usage: dict[str, Any]) -> float | None:
+    """What a gateway says it charged; with a key of the user's own, the vendor behind it charges beside."""
+    cost, details = finite(usage.get("cost")), usage.get("cost_details")
+    if cost is None or not 0 <= cost <= _DEAREST_CALL:
+        return None
+    upstream = details.get("upstream_inference_cost") if isinstance(details, dict) else None
+    beside = finite(upstream) if usage.get("is_byok") is True else None
+    return cost + (beside if beside is not None and 0 <= beside <= _DEAREST_CALL else 0.0)
 
 
 def _logprobs(logprobs: Any) -> dict[str, float] | None:

@@ -42,6 +42,7 @@ _FINISH = {
     "model_context_window_exceeded": "length",
     "guardrail_intervened": "filter",
     "content_filtered": "filter",
+    "refusal": "refusal",
 }
 
 _OUTPUT_FORMAT = ("outputConfig", r"output_config(?!\.effort)", "textFormat", "[Ss]chema")

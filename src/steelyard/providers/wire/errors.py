@@ -10,7 +10,13 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from steelyard.errors import PermanentError, ProviderRefusedError, SteelyardError, TransientError
+from steelyard.errors import (
+    PermanentError,
+    ProviderRefusedError,
+    SteelyardError,
+    TransientError,
+    UnreachableError,
+)
 
 _OVERFLOW = re.compile(
     r"context[ _](length|window|size|limit)|maximum context|max_tokens must be at least 1"
@@ -29,6 +35,9 @@ _NO_CREDIT = re.compile(
     r"|credit balance is too low|reached your specified \w* ?usage limits",
     re.I,
 )
+
+_DAILY = re.compile(r"PerDay|\bper day\b", re.I)
+"""Allowances of a day; a wait that is told beside the name of one is that of another allowance."""
 
 RATE_LIMIT_HEADERS = ("retry-after", "x-ratelimit-reset", "x-ratelimit-reset-requests")
 """Where a 429 says how long to wait; with other statuses a reset says nothing about the failure."""
@@ -82,11 +91,18 @@ def error_in(body: Any) -> ErrorBody | None:
     details = inner.get("details")
     about = [one for one in (details if isinstance(details, list) else [details]) if isinstance(one, dict)]
     reasons = [one.get(name) for one in about for name in ("error_code", "reason")]
-    named = (inner.get("code"), inner.get("type"), *reasons)
+    named = (inner.get("code"), inner.get("type"), *reasons, *_quotas(about))
     code = " ".join(str(name) for name in named if name)
     wait = next((str(one["retryDelay"]) for one in about if one.get("retryDelay")), "")
     status = inner.get("code") if type(inner.get("code")) is int else None
     return ErrorBody(excerpt(str(message), 300), code, str(inner.get("param") or ""), status, wait)
+
+
+def _quotas(details: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """Names of the allowances that were used up, where a server lists them."""
+    listed = [one.get("violations") for one in details]
+    every = [each for violations in listed if isinstance(violations, list) for each in violations]
+    return [each.get("quotaId") for each in every if isinstance(each, dict)]
 
 
 def is_filtered(status: int, error: ErrorBody) -> bool:
@@ -101,7 +117,10 @@ def failure(
     answer = f"{where}: the server answered {status}" + (f" ({error.message})" if error.message else "")
     if status == 401 or status == 403 or (status == 400 and error.says(_WRONG_KEY)):
         return ProviderRefusedError(f"{answer}; check the key, and that it may use this model.")
-    if status == 402 or (status in (400, 429) and error.says(_NO_CREDIT)):
+    wait = retry_after(headers, now, RATE_LIMIT_HEADERS if status == 429 else ("retry-after",))
+    if status == 429 and _spent_for_today(error, wait):
+        return UnreachableError(f"{answer}; the day's allowance is used up, raise it or go on tomorrow")
+    if status == 402 or (status in (400, 429) and error.says(_NO_CREDIT) and not error.wait):
         return ProviderRefusedError(
             f"{answer}; the account has no credit left, top it up or use another key."
         )
@@ -110,14 +129,19 @@ def failure(
     if 300 <= status < 400:
         return ProviderRefusedError(f"{answer}, a redirect; set base_url to the final address.")
     if status == 429:
-        wait = retry_after(headers, now, RATE_LIMIT_HEADERS) or _seconds(error.wait)
-        return TransientError("rate_limited", f"{answer}; slow down.", status=status, retry_after=wait)
+        told = wait or _seconds(error.wait)
+        return TransientError("rate_limited", f"{answer}; slow down.", status=status, retry_after=told)
     if status in (408, 409, 424, 425) or status >= 500:
-        wait = retry_after(headers, now)
         return TransientError("server_error", f"{answer}; try again.", status=status, retry_after=wait)
     if status == 413 or error.says(_OVERFLOW):
         return PermanentError("context_overflow", f"{answer}; the prompt is too long.", status=status)
     return PermanentError("bad_request", f"{answer}; correct the request.", status=status)
+
+
+def _spent_for_today(error: ErrorBody, wait: float | None) -> bool:
+    """Whether nothing is to be had before tomorrow: by the allowance's name, or in words without a wait."""
+    said = _DAILY.search(error.message) is not None and wait is None and not error.wait
+    return said or _DAILY.search(error.code) is not None
 
 
 def retry_after(

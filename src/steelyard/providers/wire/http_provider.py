@@ -101,7 +101,7 @@ class HttpProvider(ABC):
             answer = await self.wire.post(
                 self.address(), self.request(presentation, dialect), presentation.trial
             )
-            if answer.status == 200:
+            if answer.succeeded:
                 reply = self.received(answer)
                 self._dialect, self._answered = self._dialect.merged(dialect), True
                 in_force = self._in_force(presentation, dialect)
@@ -117,7 +117,7 @@ class HttpProvider(ABC):
 
     def delivered(self, presentation: Presentation, answer: Answer, dialect: Dialect) -> Reply | None:
         """What came of a call that was handed in with others; None where it has to be put otherwise."""
-        if answer.status == 200:
+        if answer.succeeded:
             reply = self.received(answer)
             self._dialect, self._answered = self._dialect.merged(dialect), True
             usage = replace(reply.usage, batched=True)

@@ -61,6 +61,11 @@ class Answer:
     latency_ms: float
     """Time from the request to the end of the body."""
 
+    @property
+    def succeeded(self) -> bool:
+        """Whether the body is what was asked for, or should be."""
+        return 200 <= self.status < 300
+
     @cached_property
     def body(self) -> Any:
         """What the text holds, read once."""
@@ -195,7 +200,7 @@ class Wire:
         return name
 
     def _object(self, answer: Answer) -> dict[str, Any]:
-        if answer.status not in (200, 201):
+        if not answer.succeeded:
             self.refused(answer)
         return self.parsed(answer)
 
@@ -223,6 +228,8 @@ class Wire:
         """The JSON object of a body."""
         if not answer.text.strip():
             raise self.garbled("an empty body")
+        if answer.text.lstrip()[:1] == "<":
+            raise self.garbled(f"a page ({excerpt(answer.text)!r}), which base_url leads to")
         try:
             body = answer.body
         except (ValueError, RecursionError) as error:
