@@ -270,6 +270,9 @@ def _place(names: tuple[str, ...], name: str) -> int:
 
 def coded(values: Sequence[Value]) -> tuple[tuple[Value, ...], Ints]:
     """The distinct values, sorted as they are written, and the place of each value among them."""
-    known = sorted(set(values), key=str)
+    # One object stands in many rows, and is cheaper to tell by its identity than by its content.
+    objects = {id(value): value for value in values}
+    known = sorted(set(objects.values()), key=str)
     place = {value: index for index, value in enumerate(known)}
-    return tuple(known), np.array([place[value] for value in values], dtype=np.int64)
+    places = {number: place[value] for number, value in objects.items()}
+    return tuple(known), np.array([places[id(value)] for value in values], dtype=np.int64)
