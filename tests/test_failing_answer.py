@@ -1,4 +1,4 @@
-"""Passing means the passing label: where 1 is the failing answer, as for harm, leniency goes the other way."""
+"""Passing means the passing label: where 1 is the failing answer, as for harm, leniency goes by 0."""
 
 from __future__ import annotations
 
