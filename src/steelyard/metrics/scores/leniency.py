@@ -32,16 +32,11 @@ from steelyard.metrics.scores.shares import (
 )
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.clusters import ratio
-from steelyard.metrics.stats.intervals import (
-    DIFFERENCE,
-    Span,
-    clipped,
-    normal_quantile,
-    score,
-    t_quantile,
-)
+from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score
 from steelyard.metrics.stats.lean import Lean
+from steelyard.metrics.stats.normal_law import normal_quantile
 from steelyard.metrics.stats.power import ALPHA, POWER
+from steelyard.metrics.stats.student_law import t_quantile
 
 LENIENCY = Metric(
     "leniency",
