@@ -17,9 +17,9 @@ from pathlib import Path
 
 from steelyard.lab.run.planner import make_plan
 from steelyard.lab.study.study_file import StudyConfig, build_study
-from steelyard.providers.embedded_chat import DEFAULT_SYSTEM
+from steelyard.providers.embedded.chat import DEFAULT_SYSTEM
+from steelyard.providers.embedded.weights import ensure_weights
 from steelyard.providers.provider import connect
-from steelyard.providers.weights import ensure_weights
 from steelyard.trials.trial import Trial
 
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from steelyard.providers.provider import PROVIDERS, provider_traits
-from steelyard.providers.quirks import TABLE
-from steelyard.providers.thinking import ROOM
+from steelyard.providers.wire.quirks import TABLE
+from steelyard.providers.wire.thinking import ROOM
 
 TABLES = re.compile(r"(?P<begin><!-- table: (?P<name>\w+) -->)\n.*?(?P<end><!-- end of table -->)", re.DOTALL)
 

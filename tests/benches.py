@@ -126,7 +126,7 @@ class Client:
 
     def ask(self, method: str, path: str, body: Any, headers: Mapping[str, str]) -> Answer:
         """Headers are written with underscores; an empty one is left out."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
         named = {name.replace("_", "-"): value for name, value in {**self.more, **headers}.items()}
         if self.cookie:
             named.setdefault("cookie", self.cookie)

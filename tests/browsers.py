@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-PATIENCE = 20_000
+PATIENCE = 90_000
 """Milliseconds that a busy machine may take for what a page is waited for."""
 SERIOUS = ("serious", "critical")
 

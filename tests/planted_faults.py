@@ -23,7 +23,7 @@ from steelyard.lab.study.study_file import build_study, load_config
 from steelyard.metrics.faults import Faults
 from steelyard.metrics.run.losses import loss_estimates
 from steelyard.probes.probe import Showing
-from steelyard.providers.planted import Planted
+from steelyard.providers.planted.planted import Planted
 from steelyard.tasks.scale import parse_scale
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding, Presentation, Slots

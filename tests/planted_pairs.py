@@ -11,7 +11,7 @@ from steelyard.metrics.instrument.fit import best_fit, fit
 from steelyard.metrics.instrument.likelihood import NAMES, answer_rates, patterns_of, rows_of
 from steelyard.metrics.instrument.model import InstrumentFit
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.providers.planted_model import Parameters
+from steelyard.providers.planted.model import Parameters
 from strategies import make, stack
 
 STANDARD = {0: 60, 1: 50, 2: 40, 3: 30, 4: 20, 5: 10}

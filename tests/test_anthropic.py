@@ -8,8 +8,8 @@ import pytest
 
 from servers import ScriptedServer
 from steelyard.errors import PermanentError, ProviderRefusedError
-from steelyard.providers.anthropic import ANTHROPIC as SERVER
-from steelyard.providers.http_endpoint import Endpoint
+from steelyard.providers.vendors.anthropic import ANTHROPIC as SERVER
+from steelyard.providers.wire.endpoint import Endpoint
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply, Usage
 from vendors import ANTHROPIC, KEY, PROTOCOLS, ask, error_of, reply_of, sent_to, shown

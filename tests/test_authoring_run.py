@@ -97,7 +97,7 @@ def test_kill_9_repeats_only_what_was_in_flight(
             cast.patience = asked
             process = start(tmp_path, environment, "killed")
             for _ in range(CONCURRENCY):
-                assert cast.hanging.acquire(timeout=60)
+                assert cast.hanging.acquire(timeout=240)
             os.kill(process.pid, signal.SIGKILL)
             process.wait()
             assert not (tmp_path / "killed" / "stimuli.jsonl").exists()

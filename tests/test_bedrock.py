@@ -11,12 +11,12 @@ from yarl import URL
 
 from servers import Answer, Received, ScriptedServer, sends
 from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError, TransientError
-from steelyard.providers.chat_servers import SERVERS
-from steelyard.providers.dialect import Dialect
-from steelyard.providers.known_servers import KNOWN_SERVERS
+from steelyard.providers.chat.known_servers import KNOWN_SERVERS
+from steelyard.providers.chat.servers import SERVERS
 from steelyard.providers.provider import connect
-from steelyard.providers.quirks import quirks_of
-from steelyard.providers.signature import Signer
+from steelyard.providers.vendors.signature import Signer
+from steelyard.providers.wire.dialect import Dialect
+from steelyard.providers.wire.quirks import quirks_of
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply, Usage
 from vendors import AZURE, BEDROCK, KEY, MISTRAL, PROTOCOLS, Vendor, ask, error_of, reply_of, sent_to, shown
@@ -76,6 +76,7 @@ def test_thinking_is_a_field_of_the_model(model: str, options: dict[str, Any], o
         ("max_tokens", "length"),
         ("guardrail_intervened", "filter"),
         ("content_filtered", "filter"),
+        ("refusal", "refusal"),
     ],
 )
 def test_stop_reasons(stop: str, finish: str) -> None:

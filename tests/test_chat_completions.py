@@ -14,16 +14,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from servers import Answer, Received, ScriptedServer, cut, drop, fails, hang, says, sends, wins
-from steelyard.errors import CallError, ConfigError, PermanentError, ProviderRefusedError, TransientError
+from steelyard.errors import (
+    CallError,
+    ConfigError,
+    PermanentError,
+    ProviderRefusedError,
+    TransientError,
+    UnreachableError,
+)
 from steelyard.identity import canonical_json
-from steelyard.providers.chat_completions import OPENAI, ChatCompletions
-from steelyard.providers.chat_reply import read_reply
-from steelyard.providers.chat_servers import SERVERS as NAMED
-from steelyard.providers.chat_servers import OpenAI
-from steelyard.providers.http_endpoint import Endpoint
-from steelyard.providers.http_errors import RATE_LIMIT_HEADERS, retry_after
-from steelyard.providers.http_wire import LARGEST_REPLY
+from steelyard.providers.chat.completions import OPENAI, ChatCompletions
+from steelyard.providers.chat.reply import read_reply
+from steelyard.providers.chat.servers import SERVERS as NAMED
+from steelyard.providers.chat.servers import OpenAI
 from steelyard.providers.provider import Provider, connect
+from steelyard.providers.wire.endpoint import Endpoint
+from steelyard.providers.wire.errors import RATE_LIMIT_HEADERS, retry_after
+from steelyard.providers.wire.wire import LARGEST_REPLY
 from steelyard.tasks.scale import Pairwise
 from steelyard.trials.builtin_prompts import PAIRWISE_SYSTEM, PAIRWISE_USER
 from steelyard.trials.judge import Judge, Protocol
@@ -80,16 +87,33 @@ def reply_to(answer: Answer, presentation: Presentation | None = None) -> Reply:
     return outcome
 
 
-def failure_of(*answers: Answer, **options: Any) -> CallError | ProviderRefusedError:
+def failure_of(*answers: Answer, **options: Any) -> CallError | ProviderRefusedError | UnreachableError:
     server = ScriptedServer(*answers)
     (outcome,) = ask(server, shown(), **options)
-    assert isinstance(outcome, (CallError, ProviderRefusedError)), outcome
+    assert isinstance(outcome, (CallError, ProviderRefusedError, UnreachableError)), outcome
     assert KEY not in str(outcome)
     assert len(server.requests) == 1
     return outcome
 
 
 # What is sent
+
+
+def test_a_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> Reply:
+        async with ScriptedServer(wins("1")) as proxy:
+            monkeypatch.setenv("http_proxy", proxy.url.removesuffix("/v1"))
+            provider = ChatCompletions(judge(base_url="http://judge.example/v1"))
+            await provider.open()
+            try:
+                return await provider.ask(shown())
+            finally:
+                await provider.close()
+                assert [request.path for request in proxy.requests] == [
+                    "http://judge.example/v1/chat/completions"
+                ]
+
+    assert asyncio.run(run()).text == '{"winner": "1"}'
 
 
 def test_the_request() -> None:
@@ -195,6 +219,8 @@ def test_the_reply() -> None:
     [
         ('<think>maybe {"winner": "1"}</think>\n{"winner": "2"}', '\n{"winner": "2"}'),
         ('\n<think></think>{"winner": "2"}', '{"winner": "2"}'),
+        # A template may hold the opening mark already.
+        ('First {"winner": "1"}? No.\n</think>\n\n{"winner": "2"}', '\n\n{"winner": "2"}'),
         # Thoughts that were cut are no answer, and quoted marks are no thoughts.
         ('<think>maybe {"winner": "1"}', '<think>maybe {"winner": "1"}'),
         ('{"reason": "says </think>", "winner": "2"}', '{"reason": "says </think>", "winner": "2"}'),
@@ -230,10 +256,45 @@ def test_broken_usage_counts_nothing(usage: Any) -> None:
     assert reply_to(says("1", usage=usage)).usage == Usage()
 
 
+def test_any_status_of_success_is_one() -> None:
+    assert reply_to(replace(wins("1"), status=201)).text == '{"winner": "1"}'
+
+
+def test_a_page_in_place_of_a_reply_leads_to_the_address() -> None:
+    error = failure_of(sends("<!doctype html><title>Sign in</title>"))
+    assert "found a page ('<!doctype html><title>Sign in</title>'), which base_url leads to" in str(error)
+
+
+def test_a_day_that_is_used_up_leaves_the_judge() -> None:
+    error = failure_of(fails(429, "Too many tokens per day, please wait before trying again."))
+    assert isinstance(error, UnreachableError)
+
+
+@pytest.mark.parametrize(
+    ("told", "billed"),
+    [
+        ({"cost": 0.00123}, 0.00123),
+        ({"cost": 0}, 0.0),
+        ({"cost": 0.01, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.25}}, 0.26),
+        ({"cost": 0.2, "is_byok": False, "cost_details": {"upstream_inference_cost": 0.2}}, 0.2),
+        ({}, None),
+        ({"cost": None}, None),
+        ({"cost": {"total_cost": 1}}, None),
+        ({"cost": -1}, None),
+        ({"cost": True}, None),
+        ({"cost": 1e300}, None),
+    ],
+)
+def test_a_bill_is_read_where_there_is_one(told: dict[str, Any], billed: float | None) -> None:
+    usage = {"prompt_tokens": 100, "completion_tokens": 5, **told}
+    assert reply_to(says("1", usage=usage)).usage == Usage(100, 5, billed=billed)
+
+
 @pytest.mark.parametrize(
     ("choice", "text", "finish"),
     [
         ({"message": {"content": "1"}, "finish_reason": "length"}, "1", "length"),
+        ({"message": {"content": "1"}, "finish_reason": "model_length"}, "1", "length"),
         ({"message": {"content": "1"}, "finish_reason": "content_filter"}, "1", "filter"),
         ({"message": {"content": "1"}, "finish_reason": "eos"}, "1", "stop"),
         ({"message": {"content": "1"}}, "1", "stop"),
@@ -465,6 +526,11 @@ def test_the_run_is_refused(answer: Answer, sentence: str) -> None:
         (sends(b'{"choices": "' + b"x" * (LARGEST_REPLY + 1) + b'"}'), "garbled_reply"),
         (Answer(200, b"not gzip at all", {"Content-Encoding": "gzip"}), "garbled_reply"),
         (Answer(raw=b"SMTP ready\r\n\r\n"), "garbled_reply"),
+        (Answer(204), "garbled_reply"),
+        (sends("accepted", 202), "garbled_reply"),
+        (says("1", finish="abort"), "server_error"),
+        (says("1", finish="insufficient_system_resource"), "server_error"),
+        (fails(429, "Limit 1000, on requests per day", headers={"Retry-After": "9"}), "rate_limited"),
         (drop(), "connection_dropped"),
     ],
     ids=lambda value: repr(value)[:60],
@@ -523,7 +589,7 @@ def test_an_error_body_of_any_shape_is_a_failure_that_can_be_kept(status: int) -
 
 def test_a_garbled_reply_is_quoted_but_not_at_length() -> None:
     error = failure_of(sends("<html>\n" + "busy " * 1000))
-    assert "found '<html> busy busy" in str(error)
+    assert "found a page ('<html> busy busy" in str(error)
     assert len(str(error)) < 300
 
 

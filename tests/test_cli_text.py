@@ -23,7 +23,7 @@ from steelyard.cli.options import amount, whole
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.visible import spelled, visible
 
-FAST = ("--attempts", 1, "--backoff", 0, "--timeout", 5, "--concurrency", 4)
+FAST = ("--attempts", 1, "--backoff", 0, "--timeout", 60, "--concurrency", 4)
 CLEAR = "\x1b[2J\x1b]0;owned\x07"
 """Clears the screen and renames the window of a terminal that obeys it."""
 PROGRAM = (sys.executable, "-m", "steelyard")

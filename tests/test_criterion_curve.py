@@ -24,9 +24,9 @@ from steelyard.metrics.pairs.criterion import CORRECT, TIES
 from steelyard.metrics.pairs.shift import arm_shift
 from steelyard.probes.criterion import Criterion
 from steelyard.probes.probe import Design
-from steelyard.providers.chat_completions import ChatCompletions
-from steelyard.providers.planted import Planted, expected_rates
-from steelyard.providers.planted_server import start
+from steelyard.providers.chat.completions import ChatCompletions
+from steelyard.providers.planted.planted import Planted, expected_rates
+from steelyard.providers.planted.server import start
 from steelyard.tasks.task import CHECKLIST_TASK
 from steelyard.trials.builtin_prompts import GRADED
 from steelyard.trials.judge import Judge

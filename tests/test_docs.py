@@ -88,6 +88,12 @@ def slug(heading: str) -> str:
 
 
 @each_page
+def test_no_page_holds_two_versions_of_itself(page: Path) -> None:
+    marks = [line for line in read(page).splitlines() if re.match(r"(<{7}|={7}|>{7})( |$)", line)]
+    assert not marks, "a merge was left undecided"
+
+
+@each_page
 def test_relative_links_resolve(page: Path) -> None:
     for target in re.findall(r"\]\(([^)\s]+)\)", without_blocks(read(page))):
         if re.match(r"[a-z]+:", target):

@@ -18,16 +18,16 @@ import pytest
 from numpy.typing import NDArray
 
 from steelyard.errors import PermanentError, ProviderRefusedError, UnreachableError
-from steelyard.providers.embedded import Embedded
-from steelyard.providers.embedded_chat import DEFAULT_SYSTEM, Chat
-from steelyard.providers.embedded_gguf import read_gguf
-from steelyard.providers.embedded_model import LanguageModel, load_model
-from steelyard.providers.embedded_prompts import EMBEDDED_PROMPT, EMBEDDED_STRICT_PROMPT
-from steelyard.providers.embedded_reader import Reader
-from steelyard.providers.embedded_recall import Recall
-from steelyard.providers.embedded_tokens import Tokenizer, split_words
+from steelyard.providers.embedded.chat import DEFAULT_SYSTEM, Chat
+from steelyard.providers.embedded.embedded import Embedded
+from steelyard.providers.embedded.gguf import read_gguf
+from steelyard.providers.embedded.model import LanguageModel, load_model
+from steelyard.providers.embedded.prompts import EMBEDDED_PROMPT, EMBEDDED_STRICT_PROMPT
+from steelyard.providers.embedded.reader import Reader
+from steelyard.providers.embedded.recall import Recall
+from steelyard.providers.embedded.tokens import Tokenizer, split_words
+from steelyard.providers.embedded.weights import ensure_weights
 from steelyard.providers.provider import Provider
-from steelyard.providers.weights import ensure_weights
 from steelyard.stimuli.ladder import prefix_pair
 from steelyard.tasks.checklist import catalogue
 from steelyard.tasks.task import CHECKLIST_TASK

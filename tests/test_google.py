@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from servers import Answer, Received, ScriptedServer, sends
-from steelyard.errors import PermanentError, ProviderRefusedError, TransientError
-from steelyard.providers.google import GOOGLE as SERVER
-from steelyard.providers.http_endpoint import Endpoint
+from steelyard.errors import PermanentError, ProviderRefusedError, TransientError, UnreachableError
+from steelyard.providers.vendors.google import GOOGLE as SERVER
+from steelyard.providers.wire.endpoint import Endpoint
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply, Usage
 from vendors import GOOGLE, KEY, PROTOCOLS, ask, error_of, reply_of, sent_to, shown
@@ -163,6 +163,31 @@ def test_the_wait_stands_in_the_body() -> None:
     error = error_of(GOOGLE, sends(body, 429))
     assert isinstance(error, TransientError)
     assert (error.reason, error.retry_after) == ("rate_limited", 34.5)
+
+
+QUOTA = "You exceeded your current quota, please check your plan and billing details."
+"""What is said of every allowance, of a minute as of a day."""
+
+
+def used_up(*allowances: str) -> Answer:
+    """A refusal that lists the allowances which were used up, and when to come back for the shortest."""
+    failure = {"@type": "…QuotaFailure", "violations": [{"quotaId": name} for name in allowances]}
+    details = [failure, {"@type": "…RetryInfo", "retryDelay": "34.07s"}]
+    return sends({"error": {"code": 429, "message": QUOTA, "details": details}}, 429)
+
+
+def test_an_allowance_of_a_minute_is_waited_for() -> None:
+    error = error_of(GOOGLE, used_up("GenerateRequestsPerMinutePerProjectPerModel-FreeTier"))
+    assert isinstance(error, TransientError)
+    assert (error.reason, error.retry_after) == ("rate_limited", 34.07)
+
+
+def test_an_allowance_of_a_day_is_not() -> None:
+    """The wait that is told beside it is that of another allowance."""
+    per_minute, per_day = "GenerateRequestsPerMinutePerProject", "GenerateRequestsPerDayPerProject-FreeTier"
+    error = error_of(GOOGLE, used_up(per_minute, per_day))
+    assert isinstance(error, UnreachableError)
+    assert str(error).endswith("the day's allowance is used up, raise it or go on tomorrow")
 
 
 def test_an_overlong_prompt() -> None:

@@ -13,8 +13,8 @@ import pytest
 from aiohttp import web
 
 from steelyard.errors import PermanentError, ProviderRefusedError, TransientError
-from steelyard.providers.http_wire import LARGEST_REPLY
 from steelyard.providers.options import TRANSPORT_OPTIONS
+from steelyard.providers.wire.wire import LARGEST_REPLY
 from steelyard.tasks.task import CHECKLIST_TASK
 from steelyard.trials.judge import PASSING_OPTIONS, Judge, Protocol
 from steelyard.trials.presentation import Decoding, Message, Presentation, Slots

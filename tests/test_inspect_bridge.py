@@ -11,8 +11,8 @@ import pytest
 
 from commands import Command
 from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError, TransientError
-from steelyard.providers import inspect_bridge
 from steelyard.providers.provider import connect
+from steelyard.providers.vendors import inspect_bridge
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply, Usage

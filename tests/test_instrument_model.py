@@ -24,8 +24,8 @@ from steelyard.metrics.instrument.model import fit_instrument, sandwich
 from steelyard.metrics.instrument.profile import reaches
 from steelyard.metrics.pairs.answer import Answer
 from steelyard.metrics.pairs.columns import Pairs
-from steelyard.providers.planted_model import Parameters
-from steelyard.providers.planted_rates import expected_pair_rates
+from steelyard.providers.planted.model import Parameters
+from steelyard.providers.planted.rates import expected_pair_rates
 from strategies import interval, make, shuffled, stack, swap_contents, swap_slots
 
 HEADING = Heading("J", "ladder", {"protocol": "base"}, 7)

@@ -17,8 +17,8 @@ from steelyard.lab.run.planner import make_plan
 from steelyard.lab.study.judge_address import DEEPEST
 from steelyard.lab.study.judge_config import parse_judge
 from steelyard.lab.study.study_file import StudyConfig, build_study
-from steelyard.providers.planted_model import Parameters
-from steelyard.providers.planted_traits import STRICT_STEP
+from steelyard.providers.planted.model import Parameters
+from steelyard.providers.planted.traits import STRICT_STEP
 from steelyard.registry import Spec
 from steelyard.tasks.scale import Pairwise
 from steelyard.trials.judge import Judge

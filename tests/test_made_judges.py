@@ -326,7 +326,7 @@ def test_kill_9_and_a_consensus_pays_each_member_call_once(
     with ScriptedServer(teller) as server:
         process = start(tmp_path, environment, server, "killed")
         for _ in range(CONCURRENCY):
-            assert teller.hanging.acquire(timeout=60)
+            assert teller.hanging.acquire(timeout=240)
         os.kill(process.pid, signal.SIGKILL)
         process.communicate()
         teller.patience = None

@@ -71,17 +71,17 @@ def test_ctrl_c_finishes_what_is_in_flight_and_leaves_a_sheet_that_says_partial(
         served.append(request.headers["idempotency-key"])
         if len(served) > 20:
             waiting.release()
-            release.wait(30)
+            release.wait(240)
         return wins("tie")
 
     with ScriptedServer(script) as server:
         process = start(tmp_path, environment, server, "run")
-        assert waiting.acquire(timeout=60)
+        assert waiting.acquire(timeout=240)
         process.send_signal(signal.SIGINT)
         assert process.stderr is not None
         assert "calls in flight are being finished" in process.stderr.readline()
         release.set()
-        output, errors = process.communicate(timeout=60)
+        output, errors = process.communicate(timeout=240)
         asked = len(served)
         assert asked < CALLS
         assert process.returncode == 1
@@ -110,7 +110,7 @@ def killed(tmp_path: Path, environment: dict[str, str]):
         with ScriptedServer(teller) as server:
             process = start(tmp_path, environment, server, "killed")
             for _ in range(CONCURRENCY):
-                assert teller.hanging.acquire(timeout=60)
+                assert teller.hanging.acquire(timeout=240)
             os.kill(process.pid, signal.SIGKILL)
             process.communicate()
         return tmp_path / "killed"

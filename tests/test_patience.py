@@ -26,7 +26,7 @@ from steelyard.registry import Spec
 
 ITEMS = 60
 CONCURRENCY = 16
-LIMITS = RunLimits(concurrency=CONCURRENCY, attempts=3, backoff=0.005, call_timeout=5)
+LIMITS = RunLimits(concurrency=CONCURRENCY, attempts=3, backoff=0.005, call_timeout=60)
 SCORE = says('{"score": 1}')
 
 

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError
-from steelyard.providers.answer_key import builtin_key
-from steelyard.providers.chat_completions import ChatCompletions
-from steelyard.providers.planted import (
+from steelyard.providers.chat.completions import ChatCompletions
+from steelyard.providers.planted.answer_key import builtin_key
+from steelyard.providers.planted.planted import (
     MODELS,
     PAIRWISE_MODELS,
     Parameters,
@@ -24,7 +24,7 @@ from steelyard.providers.planted import (
     expected_rates,
     surface_effect,
 )
-from steelyard.providers.planted_server import serve, start
+from steelyard.providers.planted.server import serve, start
 from steelyard.providers.provider import Provider, connect
 from steelyard.stimuli.expectation import NoPreference
 from steelyard.stimuli.stimulus import Lineage, Stimulus

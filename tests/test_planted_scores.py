@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from steelyard.errors import ConfigError, DataError, PermanentError
 from steelyard.lab.study.judge_config import parse_judge
-from steelyard.providers.chat_completions import ChatCompletions
-from steelyard.providers.house_judges import baseline_judges
-from steelyard.providers.planted import Planted
-from steelyard.providers.planted_rater import RaterParameters, hit_rate, rate
-from steelyard.providers.planted_server import start
+from steelyard.providers.chat.completions import ChatCompletions
+from steelyard.providers.planted.house_judges import baseline_judges
+from steelyard.providers.planted.planted import Planted
+from steelyard.providers.planted.rater import RaterParameters, hit_rate, rate
+from steelyard.providers.planted.server import start
+from steelyard.providers.planted.truth_key import Truth, TruthKey
 from steelyard.providers.provider import Keyed, connect
-from steelyard.providers.truth_key import Truth, TruthKey
 from steelyard.stimuli.original import original_of, perturbed
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.item import Item

@@ -11,9 +11,9 @@ import pytest
 from planted_faults import PAIRS, SCORES, judged_pairs, judged_scores, rates
 from steelyard.datasheet.verdict import NO_FAULT, UNFIT, Verdict
 from steelyard.metrics.stats.lean import Lean
-from steelyard.providers.planted_model import Parameters, decide, length_effect
-from steelyard.providers.planted_rater import LONG, RaterParameters, rate
-from steelyard.providers.truth_key import Truth
+from steelyard.providers.planted.model import Parameters, decide, length_effect
+from steelyard.providers.planted.rater import LONG, RaterParameters, rate
+from steelyard.providers.planted.truth_key import Truth
 
 ANSWERS = ("1", "2", "tie")
 

@@ -19,12 +19,12 @@ from servers import Answer, Received, ScriptedServer, fails, hang, says
 from steelyard.lab.run.planner import make_plan
 from steelyard.lab.study.pack_study import pack_task
 from steelyard.lab.study.study_file import build_study, load_config
-from steelyard.providers.embedded_prompts import EMBEDDED_SCORE_PROMPT
+from steelyard.providers.embedded.prompts import EMBEDDED_SCORE_PROMPT
 from steelyard.tasks.scale import Ordinal
 from steelyard.trials.judge import Judge, Protocol
 from steelyard.trials.trial import Trial
 
-FAST = ("--attempts", 2, "--backoff", 0.01, "--timeout", 1, "--concurrency", 4)
+FAST = ("--attempts", 2, "--backoff", 0.01, "--timeout", 60, "--concurrency", 4)
 CALLS = 20
 """Calls of the quick vacuum probe on single texts."""
 
@@ -137,7 +137,7 @@ def test_kill_9_repeats_only_what_was_in_flight(tmp_path: Path, environment: dic
     with ScriptedServer(teller) as server:
         process = start(server)
         for _ in range(4):
-            assert teller.hanging.acquire(timeout=60)
+            assert teller.hanging.acquire(timeout=240)
         os.kill(process.pid, signal.SIGKILL)
         process.communicate()
         teller.patience = None

@@ -11,9 +11,9 @@ from commands import Command
 from servers import Answer, Received, ScriptedServer, says
 from steelyard.lab.run.budget import dearest
 from steelyard.lab.run.prices import LongPrompt, Price, price_at
-from steelyard.providers.embedded_gguf import read_gguf
-from steelyard.providers.embedded_tokens import Tokenizer
-from steelyard.providers.weights import ensure_weights
+from steelyard.providers.embedded.gguf import read_gguf
+from steelyard.providers.embedded.tokens import Tokenizer
+from steelyard.providers.embedded.weights import ensure_weights
 from steelyard.trials.exchange import Exchange
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding, Message, Slots
@@ -40,6 +40,7 @@ LISTED = Price(
         (Usage(1000, 100, reasoning_tokens=80), 4000 + 2000),
         (Usage(1000, 100, batched=True), 2000 + 1000),
         (Usage(300_000, 10, cached_tokens=100_000), 200_000 * 8 + 100_000 * 0.8 + 300),
+        (Usage(1000, 100, billed=7e-6), 7),
         # A server that says it read more from its cache than there was.
         (Usage(1000, 0, cached_tokens=5000, cache_write_tokens=5000), 400),
     ],
@@ -187,6 +188,23 @@ def test_what_came_from_the_cache_is_billed_as_such(
     assert run["cached_tokens"] == 300 * calls
     assert "reasoning_tokens" not in run
     assert run["dollars"] == pytest.approx(calls * (100 * 2.5 + 300 * 1.25 + 10 * 10) * 1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("model", ["openai/gpt-4o-mini", "nobody/knows-it"])
+def test_a_bill_of_the_gateway_is_what_was_paid(
+    model: str, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the model is on a list or not."""
+    usage = {"prompt_tokens": 400, "completion_tokens": 10, "total_tokens": 410, "cost": 0.0005}
+    monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
+    with ScriptedServer(says('{"winner": "1"}', usage=usage)) as server:
+        judge = f"openrouter/{model}?base_url={server.url}"
+        done = command("measure", "-j", judge, "-p", "vacuum", "--out", "run", "--json")
+        calls = len(server.requests)
+        again = command("report", "run", "--format", "json")
+    assert (done.code, again.code) == (0, 0), done.err
+    assert json.loads(done.out)["run"]["dollars"] == pytest.approx(calls * 0.0005)
+    assert json.loads(again.out)["run"]["dollars"] == pytest.approx(calls * 0.0005)
 
 
 def test_a_plan_names_batches_and_thoughts(command: Command) -> None:

@@ -23,7 +23,7 @@ from steelyard.lab.run.planner import make_plan
 from steelyard.lab.run.ray_engine import RayEngine, RemoteProvider, Worker
 from steelyard.lab.study.study import Study
 from steelyard.lab.study.study_file import build_study, load_config
-from steelyard.providers.planted import Planted
+from steelyard.providers.planted.planted import Planted
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply
 
@@ -129,7 +129,7 @@ def test_a_lost_node_costs_nothing_but_what_was_in_flight(nodes: TwoNodes, tmp_p
         if number == 20:
             threading.Thread(target=nodes.lose_the_second).start()
         if number == 40:
-            nodes.gone.wait(60)
+            nodes.gone.wait(240)
         return says("1" if "a" in request.user[-9:] else "2")
 
     with ScriptedServer(script) as server:

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from commands import Command
-from steelyard.providers.weights import ensure_weights
+from steelyard.providers.embedded.weights import ensure_weights
 
 
 def test_the_built_in_prompt_for_log_probabilities_is_read_on_a_real_model(

@@ -41,7 +41,7 @@ def test_kill_9_resumes_at_the_step(tmp_path: Path, environment: dict[str, str],
             cast.patience = stage
             process = start(tmp_path, environment, "killed")
             for _ in range(CONCURRENCY):
-                assert cast.hanging.acquire(timeout=60)
+                assert cast.hanging.acquire(timeout=240)
             os.kill(process.pid, signal.SIGKILL)
             process.wait()
             assert not (tmp_path / "killed" / "stimuli.jsonl").exists()

@@ -8,7 +8,7 @@ import pytest
 
 from steelyard.errors import DataError
 from steelyard.probes.probe import PROBES, Design, Showing
-from steelyard.providers.answer_key import builtin_key
+from steelyard.providers.planted.answer_key import builtin_key
 from steelyard.stimuli.composition import choose_checklists, compose
 from steelyard.stimuli.expectation import NoPreference, Prefers
 from steelyard.stimuli.stimulus import Stimulus

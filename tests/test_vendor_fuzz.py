@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.errors import SteelyardError, TransientError
-from steelyard.providers.http_provider import HttpProvider
-from steelyard.providers.http_wire import Answer
 from steelyard.providers.provider import connect
+from steelyard.providers.wire.http_provider import HttpProvider
+from steelyard.providers.wire.wire import Answer
 from steelyard.store.replies import reply_body, reply_from
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply

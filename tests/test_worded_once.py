@@ -23,7 +23,7 @@ from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.run.planner import make_plan
 from steelyard.lab.study.study import Study
 from steelyard.lab.study.study_file import build_study, load_config
-from steelyard.providers.planted import Planted
+from steelyard.providers.planted.planted import Planted
 from steelyard.providers.provider import Immediate
 from steelyard.store.rows import PORTIONS, Row, insert
 from steelyard.trials.presentation import Decoding, Message, Presentation

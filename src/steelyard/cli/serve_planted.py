@@ -28,8 +28,8 @@ def serve_planted(judge: str, port: int, key: Path | None, seed: int) -> None:
     from steelyard.errors import ConfigError
     from steelyard.lab.served_key import pack_stimuli
     from steelyard.lab.study.judge_config import parse_judge
-    from steelyard.providers.planted import Planted
-    from steelyard.providers.planted_server import client_address, serve
+    from steelyard.providers.planted.planted import Planted
+    from steelyard.providers.planted.server import client_address, serve
     from steelyard.providers.provider import connect, traits_of
     from steelyard.stimuli.stimulus_set import StimulusSet
     from steelyard.tasks.scale import Binary, Pairwise

@@ -86,10 +86,12 @@ def _matrix(
     judge: str, protocol: str, scale: str, stratum: str | None, labels: Sequence[str], rows: Observations
 ) -> Confusion:
     answers = (*labels, *LOST)
-    words = [label_word(stimulus.expectation) for stimulus in rows.shown.stimuli]
-    label = np.array([_place(labels, word) for word in words], dtype=np.int64)[rows.stimulus]
-    cell = label * len(answers) + _answered(rows, answers)
-    known = (label >= 0) & (_answered(rows, answers) >= 0)
+    numbers, place = np.unique(rows.stimulus, return_inverse=True)
+    words = [label_word(rows.shown.stimuli[number].expectation) for number in numbers.tolist()]
+    label = np.array([_place(labels, word) for word in words], dtype=np.int64)[place]
+    answer = _answered(rows, answers)
+    cell = label * len(answers) + answer
+    known = (label >= 0) & (answer >= 0)
     counts = np.bincount(cell[known], minlength=len(labels) * len(answers)).reshape(len(labels), -1)
     shown = [n for n, name in enumerate(answers) if name in labels or counts[:, n].any()]
     return Confusion(

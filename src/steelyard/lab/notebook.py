@@ -26,7 +26,7 @@ from steelyard.lab.run.planner import PlanRow, make_plan, plan_rows
 from steelyard.lab.study.study import Study
 from steelyard.lab.study.study_file import build_study, load_config
 from steelyard.metrics.findings import MARGIN
-from steelyard.providers.function_code import judge_model
+from steelyard.providers.function.code import judge_model
 from steelyard.wording import counted
 
 JudgeLike: TypeAlias = str | Mapping[str, Any] | Callable[..., Any]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import ClassVar, Protocol, runtime_checkable
 
 from steelyard.errors import ConfigError, SteelyardError
-from steelyard.providers.known_servers import KNOWN_SERVERS
+from steelyard.providers.chat.known_servers import KNOWN_SERVERS
 from steelyard.providers.traits import Example, Traits
 from steelyard.registry import Registry
 from steelyard.stimuli.stimulus import Stimulus
@@ -77,17 +77,17 @@ class Replaying(Protocol):
 PROVIDERS: Registry[Provider] = Registry(
     "provider",
     {
-        "embedded": "steelyard.providers.embedded:Embedded",
-        "openai": "steelyard.providers.chat_servers:OpenAI",
-        "anthropic": "steelyard.providers.anthropic:Anthropic",
-        "google": "steelyard.providers.google:Google",
-        "bedrock": "steelyard.providers.bedrock:Bedrock",
-        "azure": "steelyard.providers.azure:Azure",
-        **{known.name: f"steelyard.providers.chat_servers:{known.name}" for known in KNOWN_SERVERS},
-        "inspect": "steelyard.providers.inspect_bridge:InspectBridge",
-        "python": "steelyard.providers.python_function:PythonFunction",
+        "embedded": "steelyard.providers.embedded.embedded:Embedded",
+        "openai": "steelyard.providers.chat.servers:OpenAI",
+        "anthropic": "steelyard.providers.vendors.anthropic:Anthropic",
+        "google": "steelyard.providers.vendors.google:Google",
+        "bedrock": "steelyard.providers.vendors.bedrock:Bedrock",
+        "azure": "steelyard.providers.chat.azure:Azure",
+        **{known.name: f"steelyard.providers.chat.servers:{known.name}" for known in KNOWN_SERVERS},
+        "inspect": "steelyard.providers.vendors.inspect_bridge:InspectBridge",
+        "python": "steelyard.providers.function.python_function:PythonFunction",
         "recorded": "steelyard.providers.recorded:Recorded",
-        "planted": "steelyard.providers.planted:Planted",
+        "planted": "steelyard.providers.planted.planted:Planted",
     },
 )
 """Factories that take `judge=Judge` and have `traits`, in the order in which they are listed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard.identity import canonical_text, plain
+from steelyard.identity import canonical_text, digest_of, plain
 from steelyard.trials.reply import Reply, Usage
 
 
@@ -29,9 +29,22 @@ class StoredFailure:
 
 def reply_body(reply: Reply) -> str:
     """What is hashed and kept, as canonical JSON; the latency has a column of its own."""
-    body: dict[str, Any] = plain(reply)
+    body = {
+        "type": type(reply).__name__,
+        **vars(reply),
+        "usage": {"type": type(reply.usage).__name__, **vars(reply.usage)},
+        "logprobs": plain(reply.logprobs),
+        "effective": plain(reply.effective),
+    }
     del body["latency_ms"]
+    if reply.usage.billed is None:
+        del body["usage"]["billed"]
     return canonical_text(body)
+
+
+def reply_digest(key: str, body: str) -> str:
+    """Content hash of a call's key and the body of its reply; a key's spelling needs no care."""
+    return digest_of(f'["{key}",{canonical_text(body)}]')
 
 
 def reply_from(body: dict[str, Any], latency_ms: float) -> Reply:

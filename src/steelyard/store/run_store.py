@@ -7,13 +7,12 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from steelyard.identity import content_hash
 from steelyard.store import authoring, batches, plan, trials
 from steelyard.store.authoring import Asked, AuthoredRow, StoredExchange
 from steelyard.store.batches import StoredBatch
 from steelyard.store.connection import connected, snapshot, transaction, usable
 from steelyard.store.plan import PlannedTrial
-from steelyard.store.replies import StoredFailure, StoredReply, reply_body
+from steelyard.store.replies import StoredFailure, StoredReply, reply_body, reply_digest
 from steelyard.store.rows import Row
 from steelyard.store.schema import migrate
 from steelyard.store.trials import StoredCall
@@ -54,7 +53,7 @@ class RunStore:
                 rows.append(trials.prompt_row(call))
                 prompts.add(call.prompt_hash)
             body = reply_body(reply)
-            row = (body, content_hash([call.key, body]), attempts, reply.latency_ms, moment)
+            row = (body, reply_digest(call.key, body), attempts, reply.latency_ms, moment)
             if isinstance(call, Exchange):
                 rows.append(authoring.exchange_row(call, row))
             else:

@@ -16,6 +16,7 @@ from steelyard.store.rows import Row, insert
 
 LARGEST_BATCH = 500
 """Writes of one transaction: a commit costs the same for one and for many."""
+_Answer = tuple[asyncio.Future[None], StoreError | None]
 _Pending = tuple[Sequence[Row], asyncio.Future[None], asyncio.AbstractEventLoop]
 
 
@@ -34,7 +35,7 @@ class Writer:
         loop = asyncio.get_running_loop()
         acknowledged: asyncio.Future[None] = loop.create_future()
         self._queue.put((rows, acknowledged, loop))
-        await asyncio.shield(acknowledged)
+        await acknowledged
 
     def close(self) -> None:
         """Finish writing."""
@@ -57,8 +58,11 @@ class Writer:
         while (first := self._queue.get()) is not None:
             batch = [first, *self._waiting(LARGEST_BATCH - 1)]
             errors = _commit_each(connection, [rows for rows, _, _ in batch])
+            answers: dict[asyncio.AbstractEventLoop, list[_Answer]] = {}
             for (_, acknowledged, loop), error in zip(batch, errors, strict=True):
-                loop.call_soon_threadsafe(_acknowledge, acknowledged, error)
+                answers.setdefault(loop, []).append((acknowledged, error))
+            for loop, mine in answers.items():
+                loop.call_soon_threadsafe(_acknowledge, mine)
         connection.close()
 
     def _waiting(self, most: int) -> list[_Pending]:
@@ -89,10 +93,11 @@ def _commit(connection: sqlite3.Connection, rows: Iterable[Row]) -> StoreError |
     return None
 
 
-def _acknowledge(future: asyncio.Future[None], error: StoreError | None) -> None:
-    if future.done():
-        return
-    if error is None:
-        future.set_result(None)
-    else:
-        future.set_exception(error)
+def _acknowledge(answers: Iterable[_Answer]) -> None:
+    for future, error in answers:
+        if future.done():
+            continue
+        if error is None:
+            future.set_result(None)
+        else:
+            future.set_exception(error)

@@ -23,6 +23,8 @@ class Usage:
     """Tokens of the prompt that were put into the provider's cache, at a price of their own."""
     batched: bool = False
     """Paid at the lower price of calls that are handed in together and answered later."""
+    billed: float | None = None
+    """Dollars that the server says it charged; None where it does not say."""
 
     @property
     def prompt(self) -> Usage:
@@ -58,7 +60,7 @@ class CommonUsage(Usage):
             sum(usage.reasoning_tokens for usage in used),
             sum(usage.cache_write_tokens for usage in used),
             bool(used) and all(usage.batched for usage in used),
-            every,
+            calls=every,
         )
 
     def each(self, judge: str) -> tuple[tuple[str, Usage], ...]:

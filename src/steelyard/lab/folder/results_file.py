@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from steelyard.arrays import Ints
 from steelyard.datasheet.results import Results
 from steelyard.lab.folder.whole_file import whole_file, write_text
 
@@ -12,6 +18,8 @@ CSV, LINES, PARQUET = RESULTS = ("results.csv", "results.jsonl", "results.parque
 """Files of a run item by item."""
 ROWS = 200_000
 """Rows of a row group."""
+MOST = 2**31 - 1
+"""Bytes that pyarrow reads in one step."""
 _TYPES = {"baseline": "bool_", "right": "bool_", "replicate": "int64"}
 """Columns that hold no text, and what they hold."""
 
@@ -50,14 +58,35 @@ def _write_parquet(path: Path, results: Results) -> None:
 
     kinds = {name: getattr(pyarrow, _TYPES.get(name, "string"))() for name in results.columns}
     schema = pyarrow.schema(list(kinds.items()))
-    columns = [
-        (pyarrow.array([_sound(value) for value in column.values], type=kinds[name]), column.codes)
-        for name, column in results.columns.items()
-    ]
+    columns = [(_array(column.values, kinds[name]), column.codes) for name, column in results.columns.items()]
     with whole_file(path) as beside, parquet.ParquetWriter(beside, schema) as writer:
         for start in range(0, len(results), ROWS):
-            arrays = [values.take(pyarrow.array(codes[start : start + ROWS])) for values, codes in columns]
-            writer.write_batch(pyarrow.record_batch(arrays, schema=schema))
+            arrays = [values.take(_numbers(codes[start : start + ROWS])) for values, codes in columns]
+            writer.write_batch(pyarrow.RecordBatch.from_arrays(arrays, schema=schema))
+
+
+def _array(values: Sequence[object], kind: Any) -> Any:
+    """The values as pyarrow's; by way of JSON, since `pyarrow.array` of a list loads pandas where it is."""
+    import pyarrow
+    from pyarrow import json as arrow_json
+
+    if not values:
+        return pyarrow.nulls(0, kind)
+    lines = "\n".join(json.dumps({"value": _sound(value)}) for value in values).encode()
+    table = arrow_json.read_json(
+        pyarrow.BufferReader(lines),
+        arrow_json.ReadOptions(use_threads=False, block_size=min(len(lines) + 1, MOST)),
+        arrow_json.ParseOptions(explicit_schema=pyarrow.schema([("value", kind)])),
+    )
+    return table.column("value").combine_chunks()
+
+
+def _numbers(codes: Ints) -> Any:
+    """Places as pyarrow's numbers."""
+    import pyarrow
+
+    whole = np.ascontiguousarray(codes, dtype=np.int64)
+    return pyarrow.Array.from_buffers(pyarrow.int64(), len(whole), [None, pyarrow.py_buffer(whole)])
 
 
 def _sound(value: object) -> object:

@@ -52,8 +52,8 @@ Measured = list[tuple[Trial, StoredReply]]
 
 
 def _dollars(measured: Measured, prices: Mapping[str, Price | None]) -> float | None:
-    """What all calls cost; None where the price of one is not known."""
-    if any(prices[trial.judge.name] is None for trial, _ in measured):
+    """What all calls cost; None where one has neither a price nor a bill."""
+    if any(prices[t.judge.name] is None and stored.reply.usage.billed is None for t, stored in measured):
         return None
     return round(sum(cost(prices[t.judge.name], t, stored.reply) for t, stored in measured), 6)
 
@@ -64,7 +64,7 @@ def _uncounted(measured: Measured, prices: Mapping[str, Price | None]) -> dict[s
     for trial, stored in measured:
         usage, reply = stored.reply.usage, stored.reply
         estimated = not usage.input_tokens or (not usage.output_tokens and reply.text)
-        if estimated and cost(prices[trial.judge.name], trial, reply) > 0:
+        if estimated and usage.billed is None and cost(prices[trial.judge.name], trial, reply) > 0:
             uncounted[trial.judge.name] += 1
     return {"uncounted": dict(uncounted)} if uncounted else {}
 

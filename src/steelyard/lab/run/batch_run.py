@@ -5,16 +5,19 @@ The pilot is asked call by call: whether a judge can be read should not be learn
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from steelyard.errors import ConfigError
 from steelyard.lab.run.batch_sitting import BatchSitting
-from steelyard.lab.run.judge_run import JudgeRun
+from steelyard.lab.run.budget import dearest_in_batch
+from steelyard.lab.run.control import RunControl
+from steelyard.lab.run.judge_run import Agenda, JudgeRun
 from steelyard.lab.run.throttle import Throttle
 from steelyard.lab.study.study import Study
-from steelyard.providers.batches import Batching, call_id
+from steelyard.providers.batch.batches import Batching, call_id
 from steelyard.providers.provider import Provider, traits_of
-from steelyard.store.batches import SETTLED
+from steelyard.store.batches import SETTLED, StoredBatch
+from steelyard.store.replies import StoredReply
 from steelyard.trials.exchange import Call
 
 FOLDER = "batches"
@@ -33,11 +36,35 @@ class BatchRun(JudgeRun):
     Without the wish for batches it brings in what was handed in before, and asks for the rest one by one.
     """
 
+    def __init__(self, control: RunControl, agenda: Agenda, stored: Mapping[str, StoredReply]) -> None:
+        """What earlier sittings handed in may still cost; it is set aside before any judge starts."""
+        super().__init__(control, agenda, stored)
+        waiting = {key for row in self._unsettled() for key in row.keys}
+        out = (call for call in agenda.trials if call.key not in stored and call_id(call.key) in waiting)
+        self._out = sum(dearest_in_batch(self.price, call) for call in out)
+        control.budget.hold(self._out)
+
+    async def execute(self) -> None:
+        """As one by one; whatever happens, nobody waits for what stays out."""
+        try:
+            await super().execute()
+        finally:
+            await self._brought_in(self._out)
+
+    async def _brought_in(self, left: float) -> None:
+        """What was out has been paid for, but for what is left to another sitting."""
+        out, self._out = self._out, 0.0
+        self.control.budget.owe(left)
+        await self.control.budget.free(out)
+
+    def _unsettled(self) -> list[StoredBatch]:
+        return [row for row in self.control.store.batches(self.judge.name) if row.state != SETTLED]
+
     async def _work(self, provider: Provider, throttle: Throttle, batch: Sequence[Call]) -> None:
         if not isinstance(provider, Batching):
             raise ConfigError(f"judge {self.judge.name}: its provider has no batches; leave --batch out.")
         vendor = provider.batches(self.control.store.path.parent / FOLDER)
-        unsettled = [row for row in self.control.store.batches(self.judge.name) if row.state != SETTLED]
+        unsettled = self._unsettled()
         first = self._pilot.first(batch) if vendor.single and not unsettled else []
         if first and self.limits.batch:
             await super()._work(provider, throttle, first)
@@ -45,6 +72,7 @@ class BatchRun(JudgeRun):
             batch = [call for call in batch if call.key not in asked]
         sitting = BatchSitting(self, provider, vendor, {call_id(call.key): call for call in batch})
         await sitting.collect(unsettled)
+        await self._brought_in(sitting.owed)
         if self.limits.batch:
             await sitting.hand_in()
         elif sitting.open and not self.stopped.is_set():

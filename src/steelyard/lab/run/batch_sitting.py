@@ -15,7 +15,6 @@ from dataclasses import replace
 from typing import TypeVar
 
 from steelyard.errors import (
-    BudgetError,
     CallError,
     PermanentError,
     ProviderRefusedError,
@@ -24,11 +23,11 @@ from steelyard.errors import (
     UnreachableError,
 )
 from steelyard.identity import content_hash
-from steelyard.lab.run.budget import cost, dearest
+from steelyard.lab.run.budget import cost, dearest_in_batch
 from steelyard.lab.run.judge_run import JudgeRun
 from steelyard.lab.run.throttle import nap
-from steelyard.providers.batches import Batches, Batching, Handed, Result
-from steelyard.providers.dialect import Dialect
+from steelyard.providers.batch.batches import Batches, Batching, Handed, Result
+from steelyard.providers.wire.dialect import Dialect
 from steelyard.store.batches import SETTLED, SUBMITTED, StoredBatch
 from steelyard.trials.exchange import Call
 from steelyard.wording import counted
@@ -66,6 +65,13 @@ class BatchSitting:
         """Calls that have neither a reply nor a failure."""
         return list(self._open.values())
 
+    @property
+    def owed(self) -> float:
+        """The most that calls in batches which are still out can cost."""
+        rows = [row for row in self._store.batches(self._run.judge.name) if row.state != SETTLED]
+        out = {key for row in rows for key in row.keys if key in self._open}
+        return sum(dearest_in_batch(self._run.price, self._open[key]) for key in out)
+
     async def collect(self, unsettled: Sequence[StoredBatch]) -> None:
         """Bring in what earlier sittings handed in."""
         await self._side_by_side([self._resumed(row) for row in unsettled])
@@ -73,7 +79,13 @@ class BatchSitting:
     async def hand_in(self) -> None:
         """Go on until every call has a reply or a failure, or the run is stopped."""
         while self._open and not self._run.stopped.is_set():
-            await self._side_by_side([self._handed_in(part) for part in self._parts()])
+            calls = list(self._open.items())
+            most = [dearest_in_batch(self._run.price, call) for _, call in calls]
+            async with self._run.control.budget.room(most) as many:
+                if not self._run.stopped.is_set():
+                    parts = _parted(dict(calls[:many]), self._vendor.largest)
+                    await self._side_by_side([self._handed_in(part) for part in parts])
+                    self._run.control.budget.owe(self.owed)
 
     async def _side_by_side(self, jobs: Sequence[Awaitable[None]]) -> None:
         """A fault of one batch leaves the judge; the others are collected by the next sitting."""
@@ -150,19 +162,6 @@ class BatchSitting:
         await nap(self._run.pause(self._cut, error), self._run.stopped)
         if not self._run.stopped.is_set():
             await self._resumed(row)
-
-    def _parts(self) -> list[dict[str, Call]]:
-        """The open calls in batches that the vendor takes; no more of them than the budget allows."""
-        budget, price = self._run.control.budget, self._run.price
-        held, allowed = budget.spent, dict[str, Call]()
-        for key, call in self._open.items():
-            held += dearest(price, call) * (1.0 if price is None else price.batch)
-            if budget.limit is not None and held > max(budget.limit, budget.spent):
-                break
-            allowed[key] = call
-        if not allowed:
-            raise BudgetError(f"the budget of ${budget.limit:g} is reached")
-        return list(_parted(allowed, self._vendor.largest))
 
     async def _collect(self, row: StoredBatch, *, certain: bool) -> bool:
         """Wait for a batch and keep what came of it; False where it was not ours, or is not there yet."""

@@ -150,6 +150,8 @@ class JudgeRun:
                     # Waiting for one's turn is not waiting for the server.
                     deadline = min(deadline, asyncio.get_running_loop().time() + self.limits.trial_timeout)
                     async with self.control.budget.reserved(self.price, trial) as hold:
+                        if self.stopped.is_set():
+                            return
                         reply = await self._call(provider, trial)
                         hold.spend(reply)
                         throttle.pace.used(expected, reply.usage.input_tokens + reply.usage.output_tokens)

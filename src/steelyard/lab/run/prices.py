@@ -64,7 +64,9 @@ class Price:
         return rate.input * input_tokens + rate.output * output_tokens
 
     def of(self, usage: Usage) -> float:
-        """Cost of one call as it was counted: the cache and a batch have prices of their own."""
+        """Cost of one call: as it was billed, else as it was counted, where cache and batch have prices."""
+        if usage.billed is not None:
+            return usage.billed
         rate = self._rate(usage.input_tokens, 1)
         cached = min(usage.cached_tokens, usage.input_tokens)
         written = min(usage.cache_write_tokens, usage.input_tokens - cached)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
+from dataclasses import dataclass
 
 from steelyard.lab.run.pace import Pace
 
@@ -23,20 +23,15 @@ class Throttle:
         self._resume_at = 0.0
         self._waiting: deque[asyncio.Future[None]] = deque()
 
-    @asynccontextmanager
-    async def place(self, stopped: asyncio.Event, tokens: float = 0.0) -> AsyncIterator[None]:
+    def place(self, stopped: asyncio.Event, tokens: float = 0.0) -> Place:
         """Hold one of the places, when a call of about so many tokens has its turn; at once after a stop."""
-        if not self.pace.unlimited:
-            await nap(self.pace.wait(tokens, asyncio.get_running_loop().time()), stopped)
-        await self._enter(stopped)
-        try:
-            yield
-        finally:
-            self._in_flight -= 1
-            self._wake()
+        return Place(self, stopped, tokens)
 
-    async def _enter(self, stopped: asyncio.Event) -> None:
+    async def enter(self, stopped: asyncio.Event, tokens: float) -> None:
+        """Take a place, which is to be left."""
         loop = asyncio.get_running_loop()
+        if not self.pace.unlimited:
+            await nap(self.pace.wait(tokens, loop.time()), stopped)
         while True:
             if self._resume_at > loop.time():
                 await nap(self._resume_at - loop.time(), stopped)
@@ -45,6 +40,11 @@ class Throttle:
             elif stopped.is_set() or self._resume_at <= loop.time():
                 self._in_flight += 1
                 return
+
+    def leave(self) -> None:
+        """Give a place back."""
+        self._in_flight -= 1
+        self._wake()
 
     @property
     def _places(self) -> int:
@@ -81,6 +81,24 @@ class Throttle:
         self.limit = max(1.0, self.limit / 2)
         if retry_after is not None:
             self._resume_at = max(self._resume_at, asyncio.get_running_loop().time() + retry_after)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place at an endpoint, held while a call is made."""
+
+    throttle: Throttle
+    """Whose place it is."""
+    stopped: asyncio.Event
+    """The sign that nobody is to wait any longer."""
+    tokens: float
+    """What the call is likely to take."""
+
+    async def __aenter__(self) -> None:
+        await self.throttle.enter(self.stopped, self.tokens)
+
+    async def __aexit__(self, *_: object) -> None:
+        self.throttle.leave()
 
 
 async def nap(seconds: float, stopped: asyncio.Event) -> None:

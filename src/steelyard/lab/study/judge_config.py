@@ -17,8 +17,8 @@ from steelyard.lab.study.judge_address import as_mapping, place_of, typed
 from steelyard.lab.study.judge_protocols import ProtocolConfig, ProtocolMaker, text_or_file
 from steelyard.lab.study.made_judges import MadeJudge
 from steelyard.lab.study.provider_keys import own_keys
-from steelyard.providers.house_judges import EXAMPLE_MODEL
 from steelyard.providers.options import Line, Name, Options
+from steelyard.providers.planted.house_judges import EXAMPLE_MODEL
 from steelyard.providers.provider import provider_traits, traits_of
 from steelyard.providers.traits import Traits
 from steelyard.tasks.scale import Pairwise, Scale, scale_name

@@ -23,7 +23,7 @@ from steelyard.lab.study.role_prompts import (
     validator_protocols,
 )
 from steelyard.lab.study.roles import EXAMPLES, Roles
-from steelyard.providers.house_judges import EXAMPLE_SERVER
+from steelyard.providers.planted.house_judges import EXAMPLE_SERVER
 from steelyard.providers.provider import connect
 from steelyard.stimuli.authored.brief import GOALS
 from steelyard.tasks.scale import Binary, Pairwise

@@ -34,7 +34,7 @@ from steelyard.lab.study.study_probes import (
 from steelyard.lab.study.task_config import TaskConfig, failing_answer, parse_task, question, rubrics_of
 from steelyard.probes.probe import POINTWISE, arms_of, form_of
 from steelyard.probes.suites import asks_for_runs, asks_for_scores, expanded, named_probes
-from steelyard.providers.house_judges import DEFAULT_JUDGES, SCORE_JUDGES, baseline_judges
+from steelyard.providers.planted.house_judges import DEFAULT_JUDGES, SCORE_JUDGES, baseline_judges
 from steelyard.providers.provider import connect
 from steelyard.tasks.data_config import DataConfig, parse_data
 from steelyard.tasks.item import Item
@@ -192,10 +192,10 @@ def _failing(config: StudyConfig) -> int | None:
 
 
 def _outcomes(items: Iterable[Item], given: int | None, task: Task) -> tuple[Item, ...]:
-    """Runs of agents with the answer that failing ones get; other items as they are."""
+    """Every item with the answer that says that it fails; of texts only where somebody has said it."""
     return tuple(
         item
-        if item.transcript is None
+        if item.transcript is None and (given is None or len(item.responses) > 1)
         else replace(item, failing=failing_answer(given, item.scale or task.scale))
         for item in items
     )

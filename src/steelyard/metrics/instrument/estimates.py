@@ -22,7 +22,7 @@ from steelyard.metrics.metric import Metric, ShownAs
 from steelyard.metrics.pairs.columns import Pairs, collect
 from steelyard.metrics.pairs.counting import excluded
 from steelyard.metrics.proportions import ONE_CLUSTER, join
-from steelyard.metrics.stats.intervals import t_quantile
+from steelyard.metrics.stats.student_law import t_quantile
 from steelyard.verdicts.observations import Observations
 
 GOODNESS_OF_FIT = Metric(

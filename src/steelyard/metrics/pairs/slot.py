@@ -45,9 +45,11 @@ from steelyard.metrics.stats.clusters import (
     resample,
     wilson_cluster,
 )
-from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, normal_quantile, score, t_quantile
+from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score
+from steelyard.metrics.stats.normal_law import normal_quantile
 from steelyard.metrics.stats.power import ALPHA, first_number
 from steelyard.metrics.stats.significance import CLUSTERS, ENOUGH_CLUSTERS
+from steelyard.metrics.stats.student_law import t_quantile
 from steelyard.metrics.stats.tally import Tally
 from steelyard.metrics.tested import Tested, alone
 

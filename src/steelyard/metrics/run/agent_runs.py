@@ -65,8 +65,6 @@ class Runs:
 
     scores: Scores
     """One row per call."""
-    failing: Floats
-    """Answer of a failing run, for each call."""
     edit: Words
     """Probe that made the run; `original` for a run as it is."""
     depth: Floats
@@ -78,21 +76,19 @@ class Runs:
     def of(cls, observations: Observations) -> Runs:
         """The calls on runs of agents among these."""
         shown = observations.shown
-        scores = collect_scores(observations.showing(~np.isnan(shown.failing)))
+        scores = collect_scores(observations.showing(shown.run))
         places = {name: row for row, name in enumerate(shown.ids.tolist())}
         rows = np.array([places[name] for name in scores.stimuli], dtype=np.int64)[scores.stimulus]
-        columns = shown.failing[rows], shown.probe[rows], shown.change_depth[rows], shown.changed_words[rows]
-        return cls(scores, *columns)
+        return cls(scores, shown.probe[rows], shown.change_depth[rows], shown.changed_words[rows])
 
     def where(self, mask: Mask) -> Runs:
         """The calls that the mask keeps."""
-        columns = self.failing[mask], self.edit[mask], self.depth[mask], self.words[mask]
-        return Runs(self.scores.where(mask), *columns)
+        return Runs(self.scores.where(mask), self.edit[mask], self.depth[mask], self.words[mask])
 
     def fails(self, answers: Floats) -> Mask:
         """Answers on the failing half of the scale."""
         span = self.scores.high - self.scores.low
-        return np.asarray(np.abs(answers - self.failing) < span / 2)
+        return np.asarray(np.abs(answers - self.scores.failing) < span / 2)
 
     @property
     def should_fail(self) -> Mask:
@@ -119,7 +115,7 @@ class Runs:
 def run_estimates(judge: str, observations: Observations, seed: int) -> list[Estimate]:
     """The figures under the base protocol; nothing where no run of an agent was judged."""
     rows = observations.among(protocol="base")
-    if not np.any(~np.isnan(rows.shown.failing[rows.stimulus])):
+    if not np.any(rows.shown.run[rows.stimulus]):
         return []
     runs = Runs.of(rows)
     heading = Heading.under(judge, PROBE, "base", seed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from math import fsum
 
 from steelyard.metrics.basis import EVERY_CALL, Basis, Ends, Items, labelled_items
@@ -26,6 +27,7 @@ from steelyard.metrics.run.cost import (
     unpriced,
 )
 from steelyard.metrics.scores.columns import Scores, collect_scores
+from steelyard.trials.reply import Usage
 from steelyard.verdicts.observations import Observations
 from steelyard.wording import counted
 
@@ -124,13 +126,20 @@ def total_estimates(
     if price is None or why:
         missing = [heading.undefined(metric, why or NO_PRICE) for metric in (*DOLLARS, COST_PER_CALL)]
         return [*([] if why == NO_TOKENS else counted), *missing]
-    paid = (
-        fsum(price(u.prompt) for u in used),
-        # An answer to a long prompt may cost more: it is what the call costs beyond its prompt.
-        fsum(price(u) - price(u.prompt) for u in used),
-    )
+    prompts = [_of_the_prompt(usage, price) for usage in used]
+    # An answer to a long prompt may cost more: it is what the call costs beyond its prompt.
+    paid = (fsum(prompts), fsum(price(u) - prompt for u, prompt in zip(used, prompts, strict=True)))
     each = per_call(heading, scores, dollars_of_rows(scores, observations, price))
     return [*counted, *_sums(heading, scores, DOLLARS, paid), each]
+
+
+def _of_the_prompt(usage: Usage, price: Dollars) -> float:
+    """Dollars for the prompt of a call; a bill is split as the list prices would split it."""
+    prompt = price(usage.prompt)
+    if usage.billed is None:
+        return prompt
+    listed = price(replace(usage, billed=None))
+    return usage.billed * prompt / listed if listed else 0.0
 
 
 def _sums(

@@ -19,7 +19,8 @@ from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.shares import unlabelled
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.clusters import ratio
-from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score, t_quantile
+from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score
+from steelyard.metrics.stats.student_law import t_quantile
 
 ACCURACY_CHANGE = Metric(
     "accuracy_change",

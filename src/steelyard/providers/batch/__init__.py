@@ -1,0 +1,1 @@
+"""Calls handed over by the file or the batch, collected later."""

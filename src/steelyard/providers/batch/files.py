@@ -1,0 +1,66 @@
+"""Batches as files: requests are written, another program answers them, its results are read.
+
+`vllm run-batch` reads and writes the lines of OpenAI's batches ("Offline inference with the OpenAI batch file
+format" in the public documentation of vLLM).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from steelyard.errors import UnreachableError
+from steelyard.providers.batch.batches import Handed, Progress, Result
+from steelyard.providers.batch.openai import request_lines, result_of
+from steelyard.wording import counted
+
+
+class FileBatches:
+    """Batches of one judge in a folder."""
+
+    largest = 50_000
+    single = False
+
+    def __init__(self, folder: Path, where: str, model: str) -> None:
+        """`where` begins every message."""
+        self._folder = folder
+        self._where = where
+        self._model = model
+
+    async def find(self, name: str, size: int, since: float) -> list[str]:
+        """The file of this name, where it was written whole."""
+        del size, since
+        return [name] if self._requests(name).is_file() else []
+
+    async def submit(self, handed: Handed) -> str:
+        """Write the requests, whole or not at all."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        unfinished = self._requests(handed.name).with_suffix(".partial")
+        unfinished.write_bytes(request_lines(handed))
+        unfinished.replace(self._requests(handed.name))
+        return handed.name
+
+    async def progress(self, remote: str) -> Progress:
+        """Ended once there are results; until then somebody has to run the other program."""
+        requests, results = self._requests(remote), self._results(remote)
+        if results.is_file():
+            return Progress(ended=True)
+        with requests.open("rb") as lines:
+            calls = counted(sum(1 for _ in lines), "request")
+        raise UnreachableError(
+            f"{self._where}: {calls} in {requests} wait for an answer; run "
+            f"`vllm run-batch -i {requests} -o {results} --model {self._model}`, then the same command again"
+        )
+
+    async def results(self, remote: str) -> AsyncIterator[Result]:
+        """What the other program wrote, finished or not."""
+        with self._results(remote).open(encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                if line.strip().endswith("}"):
+                    yield result_of(line)
+
+    def _requests(self, name: str) -> Path:
+        return self._folder / f"{name}.jsonl"
+
+    def _results(self, name: str) -> Path:
+        return self._folder / f"{name}.results.jsonl"

@@ -1,0 +1,95 @@
+"""OpenAI's batches: a file of requests is uploaded, a batch made of it, a file of results fetched.
+
+Shapes: "Batch API" and "Files" of the public API reference at platform.openai.com/docs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+from steelyard.providers.batch.batches import CLOCK_SKEW, Handed, Progress, Result, answered, parsed_line
+from steelyard.providers.wire.errors import excerpt
+from steelyard.providers.wire.wire import Wire
+
+ENDPOINT = "/v1/chat/completions"
+MARK = "steelyard"
+"""Key of our name in a batch's metadata."""
+_ENDED = frozenset(("completed", "failed", "expired", "cancelled"))
+
+
+def request_lines(handed: Handed) -> bytes:
+    """The file of requests, which vLLM reads too."""
+    lines = (
+        json.dumps({"custom_id": name, "method": "POST", "url": ENDPOINT, "body": body})
+        for name, body in handed.requests.items()
+    )
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def result_of(line: str) -> Result:
+    """One line of results; a call that was not reached has no response."""
+    body = parsed_line(line)
+    response = body.get("response")
+    if not isinstance(response, dict):
+        return Result(str(body.get("custom_id")), None)
+    return Result(str(body.get("custom_id")), answered(response.get("status_code"), response.get("body")))
+
+
+class OpenAIBatches:
+    """Batches of one judge."""
+
+    largest = 10_000
+    single = True
+
+    def __init__(self, wire: Wire) -> None:
+        """Over the connection of the judge."""
+        self._wire = wire
+
+    async def find(self, name: str, size: int, since: float) -> list[str]:
+        """Batches that carry our name."""
+        del size
+        after = ""
+        while True:
+            body = await self._wire.fetch("batches", limit="100", **({"after": after} if after else {}))
+            page = [one for one in body.get("data") or [] if isinstance(one, dict)]
+            ours = [str(one["id"]) for one in page if (one.get("metadata") or {}).get(MARK) == name]
+            oldest = min((_number(one.get("created_at")) for one in page), default=0.0)
+            if ours or not body.get("has_more") or oldest < since - CLOCK_SKEW:
+                return ours
+            after = str(page[-1]["id"])
+
+    async def submit(self, handed: Handed) -> str:
+        """Upload the requests and make a batch of them."""
+        uploaded = await self._wire.upload(
+            "files", {"purpose": "batch"}, f"{handed.name}.jsonl", request_lines(handed)
+        )
+        batch = {
+            "input_file_id": self._wire.named(uploaded),
+            "endpoint": ENDPOINT,
+            "completion_window": "24h",
+            "metadata": {MARK: handed.name},
+        }
+        return self._wire.named(await self._wire.send(batch, "batches"))
+
+    async def progress(self, remote: str) -> Progress:
+        """How far it is; one that was refused has reasons."""
+        body = await self._wire.fetch("batches", remote)
+        status = str(body.get("status"))
+        reasons = (body.get("errors") or {}).get("data") or [] if status == "failed" else []
+        said = "; ".join(excerpt(str(reason.get("message")), 200) for reason in reasons[:3])
+        refused = (said or "no reason given") if status == "failed" else ""
+        return Progress(status in _ENDED, refused, status == "cancelled")
+
+    async def results(self, remote: str) -> AsyncIterator[Result]:
+        """Answers, then refusals; either file may be missing."""
+        body = await self._wire.fetch("batches", remote)
+        for file in (body.get("output_file_id"), body.get("error_file_id")):
+            if isinstance(file, str) and file:
+                async for line in self._wire.lines("files", file, "content"):
+                    yield result_of(line)
+
+
+def _number(value: Any) -> float:
+    return float(value) if isinstance(value, (int, float)) else 0.0

@@ -1,0 +1,1 @@
+"""Servers that speak chat completions: OpenAI, Azure, and those known by name."""

@@ -1,0 +1,74 @@
+"""Any server that speaks chat completions: OpenAI, vLLM, Ollama, llama.cpp, OpenRouter and others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from yarl import URL
+
+from steelyard.providers.chat.reply import PROTOCOL, read_embedding, read_reply
+from steelyard.providers.chat.request import FIELDS, TOKEN_LIMITS, embedding_body, request_body
+from steelyard.providers.traits import Traits
+from steelyard.providers.wire.dialect import Dialect
+from steelyard.providers.wire.endpoint import Server
+from steelyard.providers.wire.errors import parse_error
+from steelyard.providers.wire.http_provider import HttpProvider
+from steelyard.providers.wire.thinking import ThinkingOptions, thinking_room
+from steelyard.providers.wire.wire import Answer
+from steelyard.trials.presentation import Presentation
+from steelyard.trials.reply import Reply
+
+OPENAI = Server("https://api.openai.com/v1", "OPENAI_API_KEY", "OPENAI_BASE_URL")
+"""The public server, and the variables that are honoured for any other of its kind."""
+
+
+class ChatCompletions(HttpProvider):
+    """One judge's connection to a chat-completions server."""
+
+    server: ClassVar[Server] = OPENAI
+    traits: ClassVar[Traits] = Traits(options=ThinkingOptions, room=thinking_room)
+    """A model behind an address: prompted, paid for, able to write."""
+    protocol = PROTOCOL
+    fields = FIELDS
+
+    def address(self) -> URL:
+        """Where calls go."""
+        return self.wire.endpoint.at("chat", "completions")
+
+    def request(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
+        """The JSON body of one call."""
+        return request_body(self.judge.model, presentation, self.sent(presentation, dialect))
+
+    def read(self, body: dict[str, Any]) -> Reply:
+        """The reply in a parsed body."""
+        return read_reply(body, self.wire.where)
+
+    def effective(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
+        """The parameters in force instead of ours; the token limit under the name it went by."""
+        changed = super().effective(presentation, dialect)
+        form, limit = self.sent(presentation, dialect).get("max_tokens", (TOKEN_LIMITS[0], None))
+        return changed if form == TOKEN_LIMITS[0] else changed | {"max_tokens": None, form: limit}
+
+    async def ask(self, presentation: Presentation) -> Reply:
+        """Make one attempt at one call, for words or for a vector."""
+        if presentation.wants == "embedding":
+            return await self._embed(presentation)
+        return await super().ask(presentation)
+
+    def received(self, answer: Answer) -> Reply:
+        """The reply; some servers report a failure under status 200."""
+        body = self.wire.parsed(answer)
+        error = parse_error(answer.text) if "error" in body and not body.get("choices") else None
+        if error is not None and error.status is not None and 400 <= error.status < 600:
+            return self.wire.refused(replace(answer, status=error.status))
+        return super().received(answer)
+
+    async def _embed(self, presentation: Presentation) -> Reply:
+        """The vector of the one text that is shown."""
+        body = embedding_body(self.judge.model, presentation)
+        answer = await self.wire.post(self.wire.endpoint.at("embeddings"), body, presentation.trial)
+        if not answer.succeeded:
+            return self.wire.refused(answer)
+        vector = read_embedding(self.wire.parsed(answer), self.wire.where)
+        return replace(vector, latency_ms=answer.latency_ms)

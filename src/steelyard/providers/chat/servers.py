@@ -1,0 +1,94 @@
+"""Providers of the chat-completions servers that are known by name."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from pydantic import Field
+
+from steelyard.providers.batch.batches import Batches
+from steelyard.providers.batch.files import FileBatches
+from steelyard.providers.batch.openai import OpenAIBatches
+from steelyard.providers.chat.completions import OPENAI, ChatCompletions
+from steelyard.providers.chat.known_servers import KNOWN_SERVERS, KnownServer
+from steelyard.providers.options import Line
+from steelyard.providers.traits import Example
+from steelyard.providers.wire.dialect import Field as Part
+from steelyard.providers.wire.endpoint import Server
+from steelyard.providers.wire.thinking import ThinkingOptions
+
+
+class OpenAIOptions(ThinkingOptions):
+    """The address may come from the environment; it is part of the judge all the same."""
+
+    base_url: Line | None = Field(default_factory=lambda: os.environ.get(OPENAI.url_variable) or None)
+
+
+class OpenAI(ChatCompletions):
+    """OpenAI, and any server that speaks its chat completions."""
+
+    server = OPENAI
+    traits = replace(
+        ChatCompletions.traits,
+        options=OpenAIOptions,
+        batch=True,
+        batch_price=0.5,
+        environment=(OPENAI.key_variable, OPENAI.url_variable),
+        examples=(
+            Example("openai/NAME", "chat completions; needs OPENAI_API_KEY; OPENAI_BASE_URL is honoured"),
+            Example("openai/NAME?base_url=URL", "any chat-completions server"),
+        ),
+    )
+
+    def batches(self, folder: Path) -> Batches:
+        """By files and batches of the server."""
+        del folder
+        return OpenAIBatches(self.wire)
+
+
+class Filed(ChatCompletions):
+    """A server whose program answers files of calls as well."""
+
+    traits = replace(ChatCompletions.traits, batch=True)
+
+    def batches(self, folder: Path) -> Batches:
+        """By files."""
+        return FileBatches(folder, self.wire.where, self.judge.model)
+
+
+def provider_of(known: KnownServer) -> type[ChatCompletions]:
+    """The provider of one line of the table."""
+    base = Filed if known.filed else ChatCompletions
+    traits = replace(
+        base.traits,
+        free=known.local,
+        prices=known.prices,
+        environment=() if known.local else (known.key_variable,),
+        examples=(Example(f"{known.name}/NAME", known.meaning),),
+    )
+    server = Server(known.url, known.key_variable)
+    members = {"__doc__": f"Models of {known.title}.", "server": server, "traits": traits}
+    return type(known.title.replace(" ", ""), (base,), members | {"fields": _fields(known)})
+
+
+def _fields(known: KnownServer) -> tuple[Part, ...]:
+    """The fields of every server, some under a name of this one's own."""
+    return tuple(
+        replace(part, forms=(name, *part.forms[1:]), refused_as=(name.partition(".")[0],)) if name else part
+        for part in ChatCompletions.fields
+        for name in (known.spelled.get(part.name),)
+    )
+
+
+SERVERS = {known.name: provider_of(known) for known in KNOWN_SERVERS}
+"""By name of the provider."""
+
+
+def __getattr__(name: str) -> type[ChatCompletions]:
+    """A provider of the table by its name, as the registry asks for it."""
+    try:
+        return SERVERS[name]
+    except KeyError:
+        raise AttributeError(name) from None

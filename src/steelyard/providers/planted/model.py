@@ -1,0 +1,126 @@
+"""The instrument model of a planted judge: its parameters, one answer, and what to expect of many.
+
+On the first slot's side, X = resolution · (quality of the first − quality of the second) + position bias
++ surface effect of the pair + length pull · log₂(words of the first / words of the second) + noise. The
+answer is `1` above the tie threshold, `2` below its negative, else a tie; a lapse answers at random.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from steelyard.errors import ConfigError
+from steelyard.identity import rng_for
+from steelyard.providers.planted.answer_key import AnswerKey, builtin_key
+
+OPTION_NAMES = {
+    "s": "resolution",
+    "beta": "position_bias",
+    "tau": "tie_threshold",
+    "sigma": "surface_sensitivity",
+    "lapse": "lapse_rate",
+    "length": "length_pull",
+}
+"""Option of a judge string to parameter."""
+
+_LIMITS = {
+    "s": (-100.0, 100.0),
+    "beta": (-100.0, 100.0),
+    "tau": (0.0, 100.0),
+    "sigma": (0.0, 100.0),
+    "lapse": (0.0, 1.0),
+    "length": (-100.0, 100.0),
+}
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """The true values of a planted judge."""
+
+    resolution: float = 0.8
+    """Shift of the internal signal per unit of quality difference."""
+    position_bias: float = 0.4
+    """Shift in favour of slot 1."""
+    tie_threshold: float = 0.6
+    """Signals within this distance of zero are ties."""
+    surface_sensitivity: float = 0.7
+    """Standard deviation of the effect of a pair's wording."""
+    lapse_rate: float = 0.02
+    """Share of calls answered at random."""
+    length_pull: float = 0.0
+    """Shift in favour of the text that is twice as long as the other."""
+    seed: int = 0
+    """Chooses the surface effects and the noise."""
+
+    def updated(self, options: Mapping[str, Any], where: str, known: tuple[str, ...]) -> Parameters:
+        """A copy with options such as `tau` applied; text is converted, what is not `known` refused."""
+        changes: dict[str, Any] = {}
+        for name, value in options.items():
+            if name not in known:
+                raise ConfigError(f"{where}: unknown option {name!r}; known here: {', '.join(known)}.")
+            if name == "seed":
+                changes["seed"] = option_whole(value, f"{where}: option seed")
+            else:
+                changes[OPTION_NAMES[name]] = option_number(value, *_LIMITS[name], f"{where}: option {name}")
+        return replace(self, **changes)
+
+
+def decide(
+    parameters: Parameters,
+    slots: tuple[str, str],
+    answers: tuple[str, ...],
+    trial: str,
+    key: AnswerKey | None = None,
+) -> str:
+    """The answer to one call; a function of its arguments alone."""
+    chance = rng_for(parameters.seed, "noise", trial)
+    lapses, lapse_answer, noise = chance.random(), chance.random(), chance.gauss(0.0, 1.0)
+    if lapses < parameters.lapse_rate:
+        return answers[int(lapse_answer * len(answers))]
+    key = key or builtin_key()
+    difference = key.quality(slots[0]) - key.quality(slots[1])
+    x = parameters.resolution * difference + parameters.position_bias + noise
+    x += surface_effect(parameters, slots) + length_effect(parameters, slots)
+    if abs(x) <= parameters.tie_threshold and "tie" in answers:
+        return "tie"
+    return "1" if x > 0 else "2"
+
+
+def surface_effect(parameters: Parameters, slots: tuple[str, str]) -> float:
+    """The pair's own effect, in favour of slot 1; it turns with the order, and equal texts have none."""
+    first, second = slots
+    if first == second:
+        return 0.0
+    low, high = sorted(slots)
+    effect = rng_for(parameters.seed, "surface", low, high).gauss(0.0, parameters.surface_sensitivity)
+    return effect if first == low else -effect
+
+
+def length_effect(parameters: Parameters, slots: tuple[str, str]) -> float:
+    """What the lengths of both texts add, in favour of slot 1; each counts a word more, so that none is 0."""
+    first, second = (len(text.split()) + 1 for text in slots)
+    return parameters.length_pull * math.log2(first / second)
+
+
+def option_whole(value: Any, where: str) -> int:
+    """A whole number given as an option."""
+    try:
+        if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
+            raise ValueError
+        return int(value)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{where} is {value!r}, expected a whole number.") from error
+
+
+def option_number(value: Any, low: float, high: float, where: str) -> float:
+    """A number given as an option, within its limits."""
+    try:
+        number = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not low <= number <= high:
+        raise ConfigError(f"{where} is {value!r}, expected a number from {low:g} to {high:g}.")
+    return number

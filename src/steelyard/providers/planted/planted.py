@@ -1,0 +1,176 @@
+"""Judges whose true parameters are known: the laboratory's reference weights.
+
+For pairs, `coin`, `first`, `tie` and `longest` are the baselines that stand beside every result; `probit`
+follows the instrument model with the parameters of its options. For single texts, `constant` and `random`
+are the baselines, and `rater` knows the labels and errs as often as its options say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError
+from steelyard.identity import canonical_json, rng_for
+from steelyard.providers.options import TRANSPORT_OPTIONS
+from steelyard.providers.planted.model import OPTION_NAMES, Parameters, decide, surface_effect
+from steelyard.providers.planted.rater import RaterParameters, rate
+from steelyard.providers.planted.rates import CallRates, PairRates, expected_pair_rates, expected_rates
+from steelyard.providers.planted.traits import PAIRWISE_MODELS, PLANTED, POINTWISE_MODELS
+from steelyard.providers.planted.truth_key import Truth, TruthKey, pack_key
+from steelyard.stimuli.stimulus import Stimulus
+from steelyard.trials.judge import Judge
+from steelyard.trials.presentation import Presentation
+from steelyard.trials.reply import Reply, Usage
+from steelyard.wording import counted
+
+__all__ = [
+    "MODELS",
+    "PAIRWISE_MODELS",
+    "POINTWISE_MODELS",
+    "CallRates",
+    "PairRates",
+    "Parameters",
+    "Planted",
+    "decide",
+    "expected_pair_rates",
+    "expected_rates",
+    "surface_effect",
+]
+
+MODELS = (*PAIRWISE_MODELS, *POINTWISE_MODELS)
+"""Every planted model."""
+
+
+class Planted:
+    """A judge that answers at once, in process, from its own key."""
+
+    traits = PLANTED
+    concurrency = 64
+
+    def __init__(self, judge: Judge) -> None:
+        """Check the model, the options and the settings of every protocol."""
+        if judge.model not in MODELS:
+            raise ProviderRefusedError(
+                f"judge {judge.address}: unknown planted model {judge.model!r}; known: {', '.join(MODELS)}."
+            )
+        self._judge = judge
+        self._seen: dict[str, Parameters] = {}
+        self._key = pack_key() if judge.model == "rater" else TruthKey()
+        self._parameters, self._rater, self._value = _from_options(judge)
+        for protocol in judge.protocols.values():
+            self.parameters(protocol.settings)
+
+    def learn(self, stimuli: Iterable[Stimulus]) -> None:
+        """Take the labels of single texts into the key; they come beside the prompts, never in them."""
+        self._key = self._key.joined(TruthKey.of(stimuli))
+
+    def parameters(self, settings: Mapping[str, Any]) -> Parameters:
+        """The parameters in force under a protocol; judges other than probit have no use for settings."""
+        if self._judge.model != "probit" or not settings:
+            return self._parameters
+        name = canonical_json(dict(settings))
+        if name not in self._seen:
+            where = f"judge {self._judge.address}, protocol settings"
+            self._seen[name] = self._parameters.updated(settings, where, tuple(OPTION_NAMES))
+        return self._seen[name]
+
+    async def open(self) -> None:
+        """Nothing to connect to."""
+
+    async def close(self) -> None:
+        """Nothing to release."""
+
+    async def ask(self, presentation: Presentation) -> Reply:
+        """Answer one call."""
+        return self.reply(presentation)
+
+    def reply(self, presentation: Presentation) -> Reply:
+        """Answer one call, at once."""
+        single = self._judge.model in POINTWISE_MODELS
+        texts = len(presentation.slots.texts)
+        if texts != (1 if single else 2):
+            expected, scale = ("one", "binary or ordinal") if single else ("a pair", "pairwise")
+            raise PermanentError(
+                "bad_request",
+                f"judge {self._judge.address}: found {counted(texts, 'text')}, "
+                f"expected {expected}; use this judge with a {scale} scale.",
+            )
+        if single:
+            text = f'{{"score": {self.score(presentation)}}}'
+        else:
+            text = f'{{"winner": "{self.answer(presentation)}"}}'
+        prompt = sum(len(message.content) for message in presentation.messages)
+        usage = Usage(input_tokens=prompt // 4, output_tokens=len(text) // 4)
+        return Reply(text, usage=usage, served_model=self._judge.address)
+
+    def knows(self, presentation: Presentation) -> bool:
+        """Whether a rater has the text in its key; no other judge needs one."""
+        slots = presentation.slots
+        if self._judge.model != "rater":
+            return True
+        return self._key.truth(slots.request, slots.texts[0], presentation.answers) is not None
+
+    def answer(self, presentation: Presentation) -> str:
+        """The winner this judge names."""
+        first, second = presentation.slots.texts
+        parameters = self.parameters(presentation.settings)
+        match self._judge.model:
+            case "coin":
+                chance = rng_for(parameters.seed, "coin", presentation.trial)
+                return "1" if chance.random() < 0.5 else "2"
+            case "first":
+                return "1"
+            case "tie":
+                return "tie"
+            case "longest":
+                return _longest(first, second)
+            case _:
+                return decide(parameters, (first, second), presentation.answers, presentation.trial)
+
+    def score(self, presentation: Presentation) -> str:
+        """The score this judge gives."""
+        answers = presentation.answers
+        match self._judge.model:
+            case "constant":
+                return self._constant(answers)
+            case "random":
+                return rng_for(self._rater.seed, "random", presentation.trial).choice(answers)
+            case _:
+                request, text = presentation.slots.request, presentation.slots.texts[0]
+                truth = self._key.truth(request, text, answers)
+                if truth is None:
+                    truth = Truth(answers[0], f"{request}\n{text}")
+                return rate(self._rater, truth, answers, presentation.trial, text)
+
+    def _constant(self, answers: tuple[str, ...]) -> str:
+        """The given value, or the middle of the scale, the higher of two."""
+        value = answers[len(answers) // 2] if self._value is None else self._value
+        if value not in answers:
+            raise PermanentError(
+                "bad_request",
+                f"judge {self._judge.address}: value {value} is not on the scale {', '.join(answers)}; "
+                "choose another value.",
+            )
+        return value
+
+
+def _from_options(judge: Judge) -> tuple[Parameters, RaterParameters, str | None]:
+    options = {name: value for name, value in judge.options.items() if name not in TRANSPORT_OPTIONS}
+    where, value = f"judge {judge.address}", None
+    if judge.model == "rater":
+        return Parameters(), RaterParameters().updated(options, where), None
+    if judge.model == "constant" and "value" in options:
+        value = str(options.pop("value"))
+        if not value.isdecimal():
+            raise ConfigError(f"{where}: option value is {value!r}, expected a whole number.")
+    known = (*OPTION_NAMES, "seed") if judge.model == "probit" else ("seed",)
+    parameters = Parameters().updated(options, where, known)
+    return parameters, RaterParameters(seed=parameters.seed), value
+
+
+def _longest(first: str, second: str) -> str:
+    difference = len(first.split()) - len(second.split())
+    if difference == 0:
+        return "tie"
+    return "1" if difference > 0 else "2"

@@ -1,0 +1,162 @@
+"""What the planted judges are, model by model: their options, settings and protocols."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from pydantic import Field
+
+from steelyard.errors import ConfigError
+from steelyard.providers.options import Options, Settings
+from steelyard.providers.planted.model import Parameters
+from steelyard.providers.traits import IN_PROCESS_SECONDS, Example, Traits, prompts
+from steelyard.tasks.scale import Scale, scale_name
+from steelyard.trials.judge import Protocol
+
+STRICT_STEP = 0.6
+"""How much higher the criterion of planted/probit is under the strict protocol, where none is given."""
+
+PROBIT = "planted/probit?s=0.8&beta=0.4&tau=0.6&sigma=0.7&lapse=0.02"
+"""The instrument model with its usual parameters, all of them said."""
+
+
+class Seeded(Options):
+    """Of every planted judge."""
+
+    owner = ""
+
+    seed: int | None = Field(default=None, ge=-(2**63), lt=2**63)
+    """Chooses errors and noise."""
+
+
+class ProbitSettings(Settings):
+    """Parameters of the instrument model under one protocol."""
+
+    owner = "planted/probit"
+
+    s: float | None = None
+    beta: float | None = None
+    tau: float | None = None
+    sigma: float | None = None
+    lapse: float | None = None
+    length: float | None = None
+
+
+class ProbitOptions(Seeded, ProbitSettings):
+    """Parameters of the instrument model."""
+
+    tau_strict: float | None = Field(default=None, exclude=True)
+    """The criterion under the strict protocol."""
+
+
+class RaterOptions(Seeded):
+    """How often a rater is right, and how much of it is noise."""
+
+    owner = "planted/rater"
+
+    sensitivity: float | None = None
+    specificity: float | None = None
+    noise: float | None = None
+    wording: float | None = None
+    length: float | None = None
+    middle: float | None = None
+
+
+class ConstantOptions(Seeded):
+    """What it always answers."""
+
+    owner = "planted/constant"
+
+    value: int | None = None
+
+
+def _base_alone(scale: Scale, options: Any) -> Mapping[str, Protocol]:
+    """No instruction moves a judge that has no criterion."""
+    return {"base": prompts(scale, options)["base"]}
+
+
+def _graded(scale: Scale, options: ProbitOptions) -> Mapping[str, Protocol]:
+    """Every tie instruction, each with its criterion."""
+    base = Parameters().tie_threshold if options.tau is None else options.tau
+    strict = base + STRICT_STEP if options.tau_strict is None else options.tau_strict
+    taus = {"lenient": base / 2, "strict": strict, "strictest": strict + STRICT_STEP}
+    return {
+        name: replace(protocol, settings={"tau": taus[name]}) if name in taus else protocol
+        for name, protocol in prompts(scale, options).items()
+    }
+
+
+def _constant(scale: Scale, options: ConstantOptions) -> Mapping[str, Protocol]:
+    if options.value is not None and str(options.value) not in scale.answers:
+        raise ConfigError(
+            f"value is {options.value}, expected an answer of the scale {scale_name(scale)!r}; correct it."
+        )
+    return _base_alone(scale, options)
+
+
+_ANY = Traits(
+    free=True,
+    prompted=False,
+    writes=False,
+    seconds_per_call=IN_PROCESS_SECONDS,
+    options=Seeded,
+    protocols=_base_alone,
+)
+_OF_PAIRS = replace(_ANY, scores=False)
+_OF_SCORES = replace(_ANY, compares=False)
+
+PLANTED = replace(
+    _ANY,
+    models={
+        "probit": replace(
+            _OF_PAIRS,
+            options=ProbitOptions,
+            settings=ProbitSettings,
+            protocols=_graded,
+            examples=(Example(PROBIT, "a judge with known parameters"),),
+        ),
+        "coin": replace(
+            _OF_PAIRS,
+            examples=(
+                Example("planted/coin", "1 or 2 by chance; also run as a baseline beside every result"),
+            ),
+        ),
+        "first": replace(_OF_PAIRS, examples=(Example("planted/first", "always the first slot; baseline"),)),
+        "tie": replace(_OF_PAIRS, examples=(Example("planted/tie", "always a tie; baseline"),)),
+        "longest": replace(_OF_PAIRS, examples=(Example("planted/longest", "the longer answer; baseline"),)),
+        "rater": replace(
+            _OF_SCORES,
+            knows_labels=True,
+            options=RaterOptions,
+            examples=(
+                Example(
+                    "planted/rater?sensitivity=0.9&specificity=0.8&noise=0.1",
+                    "scores single texts with known rates of error",
+                ),
+            ),
+        ),
+        "constant": replace(
+            _OF_SCORES,
+            options=ConstantOptions,
+            protocols=_constant,
+            examples=(
+                Example(
+                    "planted/constant?value=1",
+                    "always the same score, the middle unless given; baseline for scores",
+                ),
+            ),
+        ),
+        "random": replace(
+            _OF_SCORES,
+            examples=(Example("planted/random", "any score of the scale by chance; baseline for scores"),),
+        ),
+    },
+)
+"""Every planted judge answers at once, for nothing, by the texts and not by the prompt."""
+
+PAIRWISE_MODELS = tuple(sorted(name for name, traits in PLANTED.models.items() if traits.compares))
+"""Planted judges that compare two texts."""
+POINTWISE_MODELS = tuple(sorted(name for name, traits in PLANTED.models.items() if traits.scores))
+"""Planted judges that score one text."""

@@ -1,0 +1,1 @@
+"""Vendors with a dialect of their own, and the bridge to Inspect."""

@@ -1,0 +1,155 @@
+"""Anthropic's messages: Claude by its maker's own protocol.
+
+Shapes: "Messages", "Errors", "Extended thinking", "Effort" and "Structured outputs" of the public API
+reference at platform.claude.com/docs, and the types of the public Python SDK that are generated from it.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field as Default
+from yarl import URL
+
+from steelyard.providers.batch.anthropic import AnthropicBatches
+from steelyard.providers.batch.batches import Batches
+from steelyard.providers.options import Line
+from steelyard.providers.traits import Example, Traits
+from steelyard.providers.wire.dialect import Dialect, Field
+from steelyard.providers.wire.endpoint import Server
+from steelyard.providers.wire.errors import excerpt, printable
+from steelyard.providers.wire.http_provider import HttpProvider
+from steelyard.providers.wire.thinking import ThinkingOptions, thinking_room
+from steelyard.providers.wire.token_count import count
+from steelyard.trials.presentation import Presentation
+from steelyard.trials.reply import Reply, Usage
+
+ANTHROPIC = Server("https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", version="v1")
+"""The public server; its own clients give an address without the version."""
+
+VERSION = "2023-06-01"
+"""Of the protocol, sent with every request."""
+
+_FINISH = {
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "refusal",
+}
+
+_OUTPUT_FORMAT = (
+    r"output_config(?!\.effort)",
+    "output_format",
+    "output format",
+    "structured outputs?",
+    "schema",
+)
+"""How refusals name the form of the answer; the effort stands in the same object."""
+
+
+class AnthropicOptions(ThinkingOptions):
+    """The address may come from the environment; it is part of the judge all the same."""
+
+    base_url: Line | None = Default(default_factory=lambda: os.environ.get(ANTHROPIC.url_variable) or None)
+
+
+class Anthropic(HttpProvider):
+    """Claude, by the messages protocol."""
+
+    server = ANTHROPIC
+    protocol = "messages"
+    cools_thoughts = False
+    traits = Traits(
+        options=AnthropicOptions,
+        room=thinking_room,
+        batch=True,
+        batch_price=0.5,
+        environment=(ANTHROPIC.key_variable, ANTHROPIC.url_variable),
+        examples=(
+            Example("anthropic/NAME", "Claude, by Anthropic's messages; needs ANTHROPIC_API_KEY"),
+            Example("anthropic/NAME?effort=high", "the same, asked to think hard before it answers"),
+        ),
+    )
+    fields = (
+        Field("response_format", ("json_schema", None), _OUTPUT_FORMAT),
+        Field("max_tokens", ("max_tokens",)),
+        Field("temperature", ("temperature", None)),
+        Field("effort", ("effort",), ("effort",)),
+        Field("thinking_tokens", ("budget",), ("thinking", "budget_tokens")),
+        Field("thinking", ("adaptive", None), ("thinking", "adaptive")),
+    )
+
+    async def open(self) -> None:
+        """Find the key and make the session."""
+        await self.wire.open("x-api-key", before="", anthropic_version=VERSION)
+
+    def batches(self, folder: Path) -> Batches:
+        """By message batches."""
+        del folder
+        return AnthropicBatches(self.wire)
+
+    def address(self) -> URL:
+        """Where calls go."""
+        return self.wire.endpoint.at("messages")
+
+    def wanted(self, presentation: Presentation) -> dict[str, Any]:
+        """Effort goes with thoughts of a length that the model chooses, none of it without any."""
+        wanted = super().wanted(presentation)
+        if wanted.get("effort") == "none":
+            del wanted["effort"]
+            wanted.setdefault("thinking_tokens", 0)
+        elif "effort" in wanted and "thinking_tokens" not in wanted:
+            wanted["thinking"] = "adaptive"
+        return wanted
+
+    def request(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
+        """The JSON body of one call."""
+        sent = {name: value for name, (_, value) in self.sent(presentation, dialect).items()}
+        system = "\n\n".join(m.content for m in presentation.messages if m.role == "system")
+        turns = [{"role": m.role, "content": m.content} for m in presentation.messages if m.role != "system"]
+        body: dict[str, Any] = {"model": self.judge.model, "messages": turns}
+        body |= {"system": system} if system else {}
+        body |= {name: sent[name] for name in ("max_tokens", "temperature") if name in sent}
+        output = {"effort": sent["effort"]} if "effort" in sent else {}
+        if "response_format" in sent:
+            output["format"] = {"type": "json_schema", "schema": sent["response_format"]}
+        body |= {"output_config": output} if output else {}
+        if budget := sent.get("thinking_tokens"):
+            body["thinking"] = {"type": "enabled", "budget_tokens": budget}
+        elif budget == 0:
+            body["thinking"] = {"type": "disabled"}
+        elif "thinking" in sent:
+            body["thinking"] = {"type": "adaptive"}
+        return body | dict(presentation.decoding.extra)
+
+    def read(self, body: dict[str, Any]) -> Reply:
+        """The reply in a parsed body: its text blocks together; thoughts are not part of the answer."""
+        blocks = body.get("content")
+        if not isinstance(blocks, list):
+            raise self.wire.garbled(f"no content in {excerpt(str(body))!r}")
+        text = "".join(block["text"] for block in blocks if block.get("type") == "text")
+        finish = _FINISH.get(str(body.get("stop_reason")), "stop")
+        if finish == "refusal" and not text:
+            details = body.get("stop_details") or {}
+            text = str(details.get("explanation") or "")
+        served = body.get("model")
+        return Reply(
+            printable(text),
+            usage=_usage(body.get("usage")),
+            finish=finish,
+            served_model=printable(served) if isinstance(served, str) else None,
+        )
+
+
+def _usage(usage: Any) -> Usage:
+    """Tokens from and to the cache are counted apart from the rest of the prompt."""
+    read, written = count(usage, "cache_read_input_tokens"), count(usage, "cache_creation_input_tokens")
+    details = usage.get("output_tokens_details") if isinstance(usage, dict) else None
+    return Usage(
+        count(usage, "input_tokens") + read + written,
+        count(usage, "output_tokens"),
+        cached_tokens=read,
+        reasoning_tokens=count(details, "thinking_tokens"),
+        cache_write_tokens=written,
+    )

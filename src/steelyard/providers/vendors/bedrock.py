@@ -1,0 +1,178 @@
+"""Amazon Bedrock's Converse: models of many makers behind one protocol.
+
+Shapes: "Converse", "OutputConfig" and "Errors" of the public API reference at
+docs.aws.amazon.com/bedrock/latest/APIReference, and the service model of the public SDK.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from pydantic import Field as Default
+from yarl import URL
+
+from steelyard.errors import ConfigError, ProviderRefusedError
+from steelyard.providers.options import Line
+from steelyard.providers.traits import Example, Traits
+from steelyard.providers.vendors.signature import Signer
+from steelyard.providers.wire.dialect import Dialect, Field
+from steelyard.providers.wire.endpoint import Server
+from steelyard.providers.wire.errors import excerpt, printable
+from steelyard.providers.wire.http_provider import HttpProvider
+from steelyard.providers.wire.thinking import ThinkingOptions, thinking_room
+from steelyard.providers.wire.token_count import count
+from steelyard.trials.judge import Judge
+from steelyard.trials.presentation import Presentation
+from steelyard.trials.reply import Reply, Usage
+
+KEY = "AWS_BEARER_TOKEN_BEDROCK"
+"""Environment variable of the bearer key."""
+SIGNING_KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
+"""Environment variables of keys that sign requests; the last is for temporary ones."""
+REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
+"""Environment variables of the region."""
+URL_VARIABLE = "AWS_ENDPOINT_URL_BEDROCK_RUNTIME"
+
+_FINISH = {
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "guardrail_intervened": "filter",
+    "content_filtered": "filter",
+    "refusal": "refusal",
+}
+
+_OUTPUT_FORMAT = ("outputConfig", r"output_config(?!\.effort)", "textFormat", "[Ss]chema")
+"""How refusals name the form of the answer."""
+
+
+def _region() -> str | None:
+    return next((region for name in REGIONS if (region := os.environ.get(name))), None)
+
+
+class BedrockOptions(ThinkingOptions):
+    """Region and address may come from the environment; they are part of the judge all the same."""
+
+    region: Line | None = Default(default_factory=_region, pattern=r"^[a-z0-9-]+$")
+    """Where the model runs, such as us-east-1."""
+    base_url: Line | None = Default(default_factory=lambda: os.environ.get(URL_VARIABLE) or None)
+
+
+class Bedrock(HttpProvider):
+    """Models of Amazon Bedrock, by Converse."""
+
+    protocol = "Converse"
+    cools_thoughts = False
+    traits = Traits(
+        options=BedrockOptions,
+        room=thinking_room,
+        prices="aws",
+        environment=(KEY, *SIGNING_KEYS, *REGIONS),
+        examples=(
+            Example(
+                "bedrock/NAME?region=us-east-1",
+                f"a model of Amazon Bedrock, by Converse; needs {KEY}, or {' and '.join(SIGNING_KEYS[:2])}",
+            ),
+        ),
+    )
+    fields = (
+        Field("response_format", ("json_schema", None), _OUTPUT_FORMAT),
+        Field("max_tokens", ("maxTokens",), ("maxTokens", "max_tokens")),
+        Field("temperature", ("temperature", None)),
+        Field("effort", ("effort",), ("effort",)),
+        Field("thinking_tokens", ("budget",), ("thinking", "budget_tokens")),
+    )
+
+    @classmethod
+    def located(cls, judge: Judge) -> Server:
+        """The server of the judge's region."""
+        region = judge.options.get("region")
+        if not region and not judge.options.get("base_url"):
+            raise ConfigError(
+                f"judge {judge.address}: no region; set the environment variable {REGIONS[0]}, or write "
+                f"bedrock/{judge.model}?region=us-east-1."
+            )
+        return Server(f"https://bedrock-runtime.{region}.amazonaws.com", KEY, URL_VARIABLE)
+
+    async def open(self) -> None:
+        """Find the bearer key, or the keys that sign, and make the session."""
+        endpoint = self.wire.endpoint
+        access, secret, token = (os.environ.get(name, "").strip() for name in SIGNING_KEYS)
+        signs = bool(access and secret) and endpoint.key_variable == KEY and not os.environ.get(KEY)
+        if signs:
+            region = str(self.judge.options.get("region") or "us-east-1")
+            signer = Signer(access, secret, token, region, "bedrock")
+            await self.wire.open_signed(signer.headers, (secret, token))
+            return
+        try:
+            await self.wire.open()
+        except ProviderRefusedError as error:
+            alone = endpoint.key_variable == KEY and not os.environ.get(KEY)
+            instead = f"{str(error).rstrip('.')}, or {' and '.join(SIGNING_KEYS[:2])}."
+            raise ProviderRefusedError(instead) if alone else error from error
+
+    def address(self) -> URL:
+        """Where calls go; an identifier may hold colons and slashes."""
+        base = str(self.wire.endpoint.base_url.with_query(None)).rstrip("/")
+        return URL(f"{base}/model/{quote(self.judge.model, safe='')}/converse", encoded=True)
+
+    def request(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
+        """The JSON body of one call; thoughts are a field of the models that have them."""
+        sent = self.sent(presentation, dialect)
+        system = [{"text": m.content} for m in presentation.messages if m.role == "system"]
+        turns = [m for m in presentation.messages if m.role != "system"]
+        body: dict[str, Any] = {"system": system} if system else {}
+        body["messages"] = [{"role": m.role, "content": [{"text": m.content}]} for m in turns]
+        body["inferenceConfig"] = {
+            form: value for name, (form, value) in sent.items() if name in ("max_tokens", "temperature")
+        }
+        if "response_format" in sent:
+            body["outputConfig"] = {"textFormat": _text_format(sent["response_format"][1])}
+        own = _own_fields(self.judge.model, {name: value for name, (_, value) in sent.items()})
+        body |= {"additionalModelRequestFields": own} if own else {}
+        return body | dict(presentation.decoding.extra)
+
+    def read(self, body: dict[str, Any]) -> Reply:
+        """The reply in a parsed body; it does not name the model that was served."""
+        message = (body.get("output") or {}).get("message")
+        if not isinstance(message, dict):
+            raise self.wire.garbled(f"no message in {excerpt(str(body))!r}")
+        text = "".join(block["text"] for block in message.get("content") or [] if "text" in block)
+        return Reply(
+            printable(text),
+            usage=_usage(body.get("usage")),
+            finish=_FINISH.get(str(body.get("stopReason")), "stop"),
+        )
+
+
+def _text_format(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema goes as text."""
+    structure = {"jsonSchema": {"name": "verdict", "schema": json.dumps(schema)}}
+    return {"type": "json_schema", "structure": structure}
+
+
+def _own_fields(model: str, sent: Mapping[str, Any]) -> dict[str, Any]:
+    """What Converse passes on to the model as it is: OpenAI's spelling of thoughts, or Claude's."""
+    own: dict[str, Any] = {}
+    if "openai." in model:
+        return {"reasoning_effort": sent["effort"]} if "effort" in sent else own
+    if (budget := sent.get("thinking_tokens")) is not None:
+        own["thinking"] = {"type": "enabled", "budget_tokens": budget} if budget else {"type": "disabled"}
+    if "effort" in sent:
+        own["output_config"] = {"effort": sent["effort"]}
+        own.setdefault("thinking", {"type": "adaptive"})
+    return own
+
+
+def _usage(usage: Any) -> Usage:
+    """Tokens from and to the cache are counted apart from the rest of the prompt."""
+    read, written = count(usage, "cacheReadInputTokens"), count(usage, "cacheWriteInputTokens")
+    return Usage(
+        count(usage, "inputTokens") + read + written,
+        count(usage, "outputTokens"),
+        cached_tokens=read,
+        cache_write_tokens=written,
+    )

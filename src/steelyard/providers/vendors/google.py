@@ -1,0 +1,160 @@
+"""Google's generateContent: Gemini by its maker's own protocol.
+
+Shapes: "Generating content", "Thinking", "Structured outputs" and "Troubleshooting" of the public API
+reference at ai.google.dev/api and ai.google.dev/gemini-api/docs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field as Default
+from yarl import URL
+
+from steelyard.providers.options import Line
+from steelyard.providers.traits import Example, Traits
+from steelyard.providers.wire.dialect import Dialect, Field
+from steelyard.providers.wire.endpoint import Server
+from steelyard.providers.wire.errors import excerpt, printable
+from steelyard.providers.wire.first_token import first_token
+from steelyard.providers.wire.http_provider import HttpProvider
+from steelyard.providers.wire.thinking import ThinkingOptions, thinking_room
+from steelyard.providers.wire.token_count import count
+from steelyard.trials.presentation import Presentation
+from steelyard.trials.reply import Reply, Usage
+
+GOOGLE = Server(
+    "https://generativelanguage.googleapis.com/v1beta",
+    "GEMINI_API_KEY",
+    "GOOGLE_GEMINI_BASE_URL",
+    other_keys=("GOOGLE_API_KEY",),
+    version="v1beta",
+)
+"""The public server, with the variables that its own clients read."""
+
+_FILTERED = ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "LANGUAGE")
+_FINISH = {"MAX_TOKENS": "length", **dict.fromkeys(_FILTERED, "filter")}
+
+_PLACES = {"max_tokens": "maxOutputTokens", "temperature": "temperature", "seed": "seed"}
+"""Fields of the configuration that are named once."""
+
+
+class GoogleOptions(ThinkingOptions):
+    """The address may come from the environment; it is part of the judge all the same."""
+
+    base_url: Line | None = Default(default_factory=lambda: os.environ.get(GOOGLE.url_variable) or None)
+
+
+class Google(HttpProvider):
+    """Gemini, by generateContent."""
+
+    server = GOOGLE
+    protocol = "generateContent"
+    traits = Traits(
+        options=GoogleOptions,
+        room=thinking_room,
+        environment=(GOOGLE.key_variable, *GOOGLE.other_keys, GOOGLE.url_variable),
+        examples=(Example("google/NAME", "Gemini, by Google's generateContent; needs GEMINI_API_KEY"),),
+    )
+    fields = (
+        Field(
+            "response_format",
+            ("responseJsonSchema", "responseMimeType", None),
+            ("response_?[jJ]son_?[sS]chema", "response_?[mM]ime_?[tT]ype", "[Ss]chema", "JSON mode"),
+        ),
+        Field("max_tokens", ("maxOutputTokens",), ("max_?[oO]utput_?[tT]okens",)),
+        Field("temperature", ("temperature", None)),
+        Field("seed", ("seed", None)),
+        Field("logprobs", ("logprobs", None), ("(response_?)?[Ll]ogprobs",)),
+        Field("effort", ("thinkingLevel",), ("[tT]hinking[_ ]?[lL]evel",)),
+        Field("thinking_tokens", ("thinkingBudget",), ("[tT]hinking[_ ]?[bB]udget", r"[Bb]udget \d+")),
+    )
+
+    async def open(self) -> None:
+        """Find the key and make the session."""
+        await self.wire.open("x-goog-api-key", before="")
+
+    def address(self) -> URL:
+        """Where calls go; a tuned model has a folder of its own."""
+        folder, _, name = self.judge.model.rpartition("/")
+        return self.wire.endpoint.at(folder or "models", f"{name}:generateContent")
+
+    def wanted(self, presentation: Presentation) -> dict[str, Any]:
+        """No effort at all is a budget of none."""
+        wanted = super().wanted(presentation)
+        if wanted.get("effort") == "none":
+            del wanted["effort"]
+            wanted.setdefault("thinking_tokens", 0)
+        return wanted
+
+    def request(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
+        """The JSON body of one call; `extra` may add to the configuration."""
+        sent = self.sent(presentation, dialect)
+        config: dict[str, Any] = {_PLACES[name]: sent[name][1] for name in sent if name in _PLACES}
+        if "response_format" in sent:
+            form, schema = sent["response_format"]
+            config["responseMimeType"] = "application/json"
+            config |= {form: schema} if form == "responseJsonSchema" else {}
+        if "logprobs" in sent:
+            config |= {"responseLogprobs": True, "logprobs": 20}
+        thoughts = dict(sent[name] for name in ("effort", "thinking_tokens") if name in sent)
+        config |= {"thinkingConfig": thoughts} if thoughts else {}
+        system = [{"text": m.content} for m in presentation.messages if m.role == "system"]
+        turns = [m for m in presentation.messages if m.role != "system"]
+        extra = dict(presentation.decoding.extra)
+        body: dict[str, Any] = {"systemInstruction": {"parts": system}} if system else {}
+        body["contents"] = [{"role": _role(m.role), "parts": [{"text": m.content}]} for m in turns]
+        body["generationConfig"] = config | dict(extra.pop("generationConfig", {}))
+        return body | extra
+
+    def read(self, body: dict[str, Any]) -> Reply:
+        """The reply in a parsed body; a prompt that was blocked has no candidate, and is no failed call."""
+        usage, served = _usage(body.get("usageMetadata")), body.get("modelVersion")
+        model = printable(served) if isinstance(served, str) else None
+        candidates, feedback = body.get("candidates"), body.get("promptFeedback") or {}
+        if not candidates and feedback.get("blockReason"):
+            said = f"the prompt was blocked: {feedback['blockReason']}"
+            return Reply(printable(said), usage=usage, finish="filter", served_model=model)
+        if not candidates and "usageMetadata" not in body:
+            raise self.wire.garbled(f"no candidates in {excerpt(str(body))!r}")
+        candidate = candidates[0] if candidates else {}
+        parts = (candidate.get("content") or {}).get("parts") or []
+        return Reply(
+            printable("".join(part.get("text") or "" for part in parts if not part.get("thought"))),
+            logprobs=_logprobs(candidate.get("logprobsResult") or {}),
+            usage=usage,
+            finish=_FINISH.get(str(candidate.get("finishReason")), "stop"),
+            served_model=model,
+        )
+
+
+def _role(role: str) -> str:
+    return "model" if role == "assistant" else role
+
+
+def _usage(usage: Any) -> Usage:
+    """Thoughts are counted beside the answer and paid like it."""
+    thoughts = count(usage, "thoughtsTokenCount")
+    return Usage(
+        count(usage, "promptTokenCount"),
+        count(usage, "candidatesTokenCount") + thoughts,
+        cached_tokens=count(usage, "cachedContentTokenCount"),
+        reasoning_tokens=thoughts,
+    )
+
+
+def _logprobs(result: Mapping[str, Any]) -> dict[str, float] | None:
+    """Chosen tokens and their alternatives stand in two lists of one length."""
+    steps = zip(result.get("chosenCandidates") or [], result.get("topCandidates") or [], strict=False)
+    return first_token(
+        [
+            {**_entry(chosen), "top_logprobs": [_entry(one) for one in others.get("candidates") or []]}
+            for chosen, others in steps
+        ]
+    )
+
+
+def _entry(candidate: Mapping[str, Any]) -> dict[str, Any]:
+    return {"token": candidate.get("token"), "logprob": candidate.get("logProbability")}

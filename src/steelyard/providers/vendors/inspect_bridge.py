@@ -1,0 +1,172 @@
+"""Models through `inspect_ai`: for providers that have no adapter here, in the words of that framework.
+
+The package is imported when the first judge of this kind is opened. It makes one attempt per call, like every
+provider; its own cache and retries stay off.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError, SteelyardError, TransientError
+from steelyard.providers.traits import Check, Example, Traits
+from steelyard.providers.wire.errors import excerpt, printable
+from steelyard.providers.wire.first_token import first_token
+from steelyard.providers.wire.thinking import ThinkingOptions, thinking_room
+from steelyard.trials.judge import Judge
+from steelyard.trials.presentation import Presentation
+from steelyard.trials.reply import Reply, Usage
+
+if TYPE_CHECKING:
+    from inspect_ai.model import ModelOutput
+
+PACKAGE = "inspect_ai"
+EXTRA = "install steelyard[inspect]"
+
+_FINISH = {"max_tokens": "length", "model_length": "length", "content_filter": "filter"}
+_SECRET = re.compile(r"(KEY|TOKEN|SECRET)", re.I)
+_SHORTEST_SECRET = 8
+
+
+def _checks() -> Iterator[Check]:
+    there = find_spec(PACKAGE) is not None
+    found = "judges inspect/PROVIDER/MODEL" if there else f"not installed; {EXTRA} for inspect/PROVIDER/MODEL"
+    yield Check(PACKAGE, "ok" if there else "absent", found)
+
+
+class InspectBridge:
+    """Any model that `inspect_ai` can ask."""
+
+    traits = Traits(
+        options=ThinkingOptions,
+        room=thinking_room,
+        checks=_checks,
+        examples=(
+            Example("inspect/PROVIDER/MODEL", f"a model by a provider of inspect_ai, with its keys; {EXTRA}"),
+        ),
+    )
+    concurrency = 64
+
+    def __init__(self, judge: Judge) -> None:
+        """Check that there is a package and a model; nothing is imported yet."""
+        self._where = f"judge {judge.address}"
+        if "/" not in judge.model:
+            raise ConfigError(
+                f"{self._where}: found {judge.model!r}, expected inspect/PROVIDER/MODEL such as "
+                "inspect/openai/gpt-4o."
+            )
+        if find_spec(PACKAGE) is None:
+            raise ConfigError(f"{self._where}: needs {PACKAGE}, which is not installed; {EXTRA}.")
+        self._judge = judge
+        self._room = thinking_room(judge.model, judge.options)
+        self._model: Any = None
+
+    async def open(self) -> None:
+        """Import the package and find the model, its package and its key."""
+        from inspect_ai.model import get_model
+
+        options = self._judge.options
+        key = os.environ.get(str(options["api_key_env"])) if "api_key_env" in options else None
+        try:
+            self._model = get_model(
+                self._judge.model, base_url=options.get("base_url"), api_key=key, memoize=False
+            )
+        except Exception as error:
+            raise ProviderRefusedError(f"{self._where}: {PACKAGE} refused it ({_words(error)}).") from error
+
+    async def close(self) -> None:
+        """Release what the model holds."""
+        if self._model is not None:
+            await self._model.api.aclose()
+            self._model = None
+
+    async def ask(self, presentation: Presentation) -> Reply:
+        """Make one attempt at one call."""
+        from inspect_ai.model import ChatMessageSystem, ChatMessageUser
+
+        kinds = {"system": ChatMessageSystem, "user": ChatMessageUser}
+        messages = [kinds[m.role](content=m.content) for m in presentation.messages]
+        try:
+            output = await self._model.generate(messages, config=self._config(presentation), cache=False)
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:
+            raise self._failure(_cause(error)) from error
+        return self._reply(output, presentation)
+
+    def _config(self, presentation: Presentation) -> Any:
+        from inspect_ai.model import GenerateConfig
+
+        decoding, options = presentation.decoding, self._judge.options
+        logprobs = presentation.wants == "logprobs"
+        return GenerateConfig(
+            max_retries=0,
+            max_tokens=decoding.max_tokens + self._room,
+            temperature=decoding.temperature,
+            seed=decoding.seed,
+            logprobs=logprobs or None,
+            top_logprobs=20 if logprobs else None,
+            reasoning_effort=options.get("effort"),
+            reasoning_tokens=options.get("thinking_tokens"),
+            extra_body=dict(decoding.extra) or None,
+        )
+
+    def _reply(self, output: ModelOutput, presentation: Presentation) -> Reply:
+        """What came; the framework says little about parameters that a vendor did not take."""
+        if not output.choices:
+            raise TransientError("garbled_reply", f"{self._where}: no choice in the output; try again.")
+        choice, usage = output.choices[0], output.usage
+        tokens = [one.model_dump() for one in choice.logprobs.content] if choice.logprobs else None
+        changed: dict[str, Any] = {"response_format": None} if presentation.wants == "json" else {}
+        changed |= {"max_tokens": presentation.decoding.max_tokens + self._room} if self._room else {}
+        return Reply(
+            printable(choice.message.text),
+            logprobs=first_token(tokens),
+            usage=Usage() if usage is None else _usage(usage),
+            finish=_FINISH.get(choice.stop_reason, "stop"),
+            served_model=printable(output.model) or None,
+            effective=changed,
+            latency_ms=1000 * (output.time or 0.0),
+        )
+
+    def _failure(self, error: Exception) -> SteelyardError:
+        """What the model's provider says of its own error."""
+        found = f"{self._where}: {_words(error)}"
+        if self._model.api.is_auth_failure(error):
+            return ProviderRefusedError(f"{found}; check the key.")
+        if isinstance(error, TimeoutError) or bool(self._model.api.should_retry(error)):
+            return TransientError("server_error", f"{found}; try again.")
+        return PermanentError("bad_request", f"{found}; correct the request.")
+
+
+def _usage(usage: Any) -> Usage:
+    """The framework counts tokens of the cache beside those of the prompt."""
+    read, written = usage.input_tokens_cache_read or 0, usage.input_tokens_cache_write or 0
+    return Usage(
+        usage.input_tokens + read + written,
+        usage.output_tokens,
+        cached_tokens=read,
+        reasoning_tokens=usage.reasoning_tokens or 0,
+        cache_write_tokens=written,
+    )
+
+
+def _cause(error: Exception) -> Exception:
+    """What was raised in the call, where the framework wraps it in word of a last attempt."""
+    last = getattr(error, "last_attempt", None)
+    cause = last.exception() if last is not None else None
+    return cause if isinstance(cause, Exception) else error
+
+
+def _words(error: Exception) -> str:
+    """An error on one line, without whatever the environment holds as a secret."""
+    text = str(error) or type(error).__name__
+    for name, value in os.environ.items():
+        if _SECRET.search(name) and len(value) >= _SHORTEST_SECRET:
+            text = text.replace(value, "[key]")
+    return excerpt(text, 300).rstrip(".")

@@ -1,0 +1,1 @@
+"""HTTP to a model: endpoint, wire, errors, and what a request may hold."""

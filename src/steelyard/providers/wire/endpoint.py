@@ -1,0 +1,139 @@
+"""Where a server is, and with which key it is addressed."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from yarl import URL
+
+from steelyard.errors import ConfigError, ProviderRefusedError
+from steelyard.trials.judge import Judge
+
+
+@dataclass(frozen=True)
+class Server:
+    """What is known of a server by its provider's name."""
+
+    url: str
+    """Where it listens unless told otherwise."""
+    key_variable: str = ""
+    """Environment variable that holds the key; empty where it needs none."""
+    url_variable: str = ""
+    """Environment variable that may hold another address."""
+    other_keys: tuple[str, ...] = ()
+    """Environment variables that may hold the key where the first does not."""
+    version: str = ""
+    """Put behind an address that has no path, where the vendor's own clients leave it out."""
+
+
+_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+
+_SECRETS = frozenset(
+    ("key", "apikey", "subscriptionkey", "token", "accesstoken", "sig", "signature", "code", "secret")
+)
+"""Query parameters that hold a secret, in lower case, without `-` and `_`."""
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """An address, the name of the key's variable, and the time limit of a call."""
+
+    base_url: URL
+    """Up to and including the version, such as `…/v1`."""
+    key_variable: str
+    """Environment variable that holds the key; empty where none is to be sent."""
+    key_required: bool
+    """Whether a missing key is an error."""
+    timeout: float | None
+    """Seconds a call may take; None where the judge sets none and the runner's limit alone counts."""
+    other_keys: tuple[str, ...] = ()
+    """Environment variables that may hold the key where the first does not."""
+
+    @classmethod
+    def of(cls, judge: Judge, server: Server, environ: Mapping[str, str] = os.environ) -> Endpoint:
+        """The endpoint that a judge's options, the environment and its server describe."""
+        where = f"judge {judge.address}"
+        base = _url(judge.options.get("base_url") or environ.get(server.url_variable) or server.url, where)
+        if server.version and base.path == "/":
+            base = base.joinpath(server.version).with_query(base.query)
+        named = judge.options.get("api_key_env")
+        required = named is not None or (bool(server.key_variable) and base == URL(server.url))
+        seconds = _timeout(judge.options, where)
+        return cls(
+            base, str(named or server.key_variable), required, seconds, () if named else server.other_keys
+        )
+
+    def at(self, *parts: str) -> URL:
+        """The address of a call, such as `chat/completions`; a query such as an API version is kept."""
+        return _joined(self.base_url, parts)
+
+    @property
+    def place(self) -> str:
+        """The address for messages, without the query, which may hold a secret."""
+        return str(self.base_url.with_query(None))
+
+    @property
+    def local(self) -> bool:
+        """True for this machine, which no proxy should stand before."""
+        return self.base_url.host in _LOOPBACK
+
+    def key(self, where: str, environ: Mapping[str, str] = os.environ) -> str:
+        """The key, or an empty text where none is needed; it is never part of a message."""
+        names = (self.key_variable, *self.other_keys) if self.key_variable else ()
+        key = next((key for name in names if (key := environ.get(name, "").strip())), "")
+        if not key and self.key_required:
+            raise ProviderRefusedError(
+                f"{where}: no key found; set the environment variable {self.key_variable}."
+            )
+        if not (key.isascii() and key.isprintable()):
+            raise ProviderRefusedError(
+                f"{where}: {self.key_variable} holds characters that no key has; copy the key again."
+            )
+        return key
+
+
+@lru_cache(maxsize=64)
+def _joined(base: URL, parts: tuple[str, ...]) -> URL:
+    return base.joinpath(*parts).with_query(base.query)
+
+
+def _url(text: Any, where: str) -> URL:
+    try:
+        url = URL(str(text).rstrip("/"))
+        sound = url.scheme in ("http", "https") and bool(url.host) and bool(url.port)
+    except ValueError:
+        sound = False
+    if not sound:
+        raise ConfigError(
+            f"{where}: base_url is not an address, expected one like http://127.0.0.1:8000/v1; correct it."
+        )
+    if url.user is not None or url.password is not None:
+        raise ConfigError(
+            f"{where}: base_url holds a user name or password; put the key into an environment variable "
+            "and name it in api_key_env."
+        )
+    secrets = [name for name in url.query if name.lower().replace("-", "").replace("_", "") in _SECRETS]
+    if secrets:
+        raise ConfigError(
+            f"{where}: base_url holds a key in its query parameter {secrets[0]!r}; remove it, put the key "
+            "into an environment variable and name that in api_key_env."
+        )
+    return url.with_fragment(None)
+
+
+def _timeout(options: Mapping[str, Any], where: str) -> float | None:
+    value = options.get("timeout")
+    if value is None:
+        return None
+    try:
+        seconds = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise ConfigError(f"{where}: timeout is {value!r}, expected a number of seconds above 0.")
+    return seconds

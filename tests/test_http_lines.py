@@ -1,0 +1,236 @@
+"""Lines to servers: whatever bytes come, one reply or one error, and no line is used that is not clean."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import zlib
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from yarl import URL
+
+from steelyard.providers.wire.lines import (
+    BrokenReplyError,
+    Lines,
+    LongReplyError,
+    NoLineError,
+    Received,
+    unpacked,
+)
+
+LARGEST = 1000
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+ENDLESS = b"HTTP/1.1 200 OK\r\n\r\n"
+UPGRADE = b"HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nxx"
+HELLO = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+
+
+class Bytes:
+    """A server that answers each request with pieces of bytes, in turn; `None` closes the line."""
+
+    def __init__(self, *answers: Sequence[bytes | None]) -> None:
+        self.answers = list(answers)
+        self.requests: list[bytes] = []
+        self.tasks: list[asyncio.Task[object]] = []
+
+    @property
+    def lines(self) -> int:
+        """How many were opened."""
+        return len(self.tasks)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self.tasks.append(task)
+        try:
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+                self.requests.append(head + await reader.readexactly(length))
+                for piece in self.answers.pop(0):
+                    if piece is None:
+                        return
+                    writer.write(piece)
+                    await writer.drain()
+                    await asyncio.sleep(0)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+            await asyncio.gather(writer.wait_closed(), return_exceptions=True)
+
+
+def post(server: Bytes, times: int = 1) -> list[Received | BaseException]:
+    """So many requests, one after another."""
+
+    async def run() -> list[Received | BaseException]:
+        listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
+        url = URL(f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/v1/x?a=b")
+        lines = Lines({"X-Same": "yes"}, LARGEST)
+        try:
+            outcomes: list[Received | BaseException] = []
+            for _ in range(times):
+                outcomes += await asyncio.gather(
+                    lines.post(url, {"X-Own": "1"}, b"{}"), return_exceptions=True
+                )
+            return outcomes
+        finally:
+            await lines.close()
+            listening.close()
+            await asyncio.gather(*server.tasks)
+
+    return asyncio.run(run())
+
+
+def test_a_request_as_it_goes_out() -> None:
+    server = Bytes([HELLO])
+    (reply,) = post(server)
+    assert isinstance(reply, Received)
+    assert (reply.status, bytes(reply.data), reply.headers) == (200, b"hello", {"content-length": "5"})
+    first, *headers = server.requests[0].split(b"\r\n\r\n")[0].split(b"\r\n")
+    assert first == b"POST /v1/x?a=b HTTP/1.1"
+    assert headers[0].startswith(b"Host: 127.0.0.1:")
+    assert headers[1:] == [b"X-Same: yes", b"X-Own: 1", b"Content-Length: 2"]
+    assert server.requests[0].endswith(b"\r\n\r\n{}")
+
+
+WHOLE = {
+    "in one piece": [HELLO],
+    "byte by byte": [HELLO[n : n + 1] for n in range(len(HELLO))],
+    "in chunks": [
+        CHUNKED + b"2;x=y\r\nhe\r\n",
+        b"3\r\nllo\r\n0\r\nT: 1\r\n\r\n",
+    ],
+    "after a promise": [b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n", HELLO],
+    "until the line ends": [ENDLESS, b"hello", None],
+    "of an old server": [b"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello", None],
+}
+
+
+@pytest.mark.parametrize("pieces", WHOLE.values(), ids=WHOLE)
+def test_a_reply_is_whole_however_it_comes(pieces: list[bytes | None]) -> None:
+    (reply,) = post(Bytes(pieces))
+    assert isinstance(reply, Received), reply
+    assert (reply.status, bytes(reply.data)) == (200, b"hello")
+
+
+BROKEN: dict[str, tuple[list[bytes | None], type[Exception]]] = {
+    "nothing": ([None], ConnectionResetError),
+    "half a head": ([HELLO[:20], None], BrokenReplyError),
+    "half a body": ([HELLO[:-2], None], BrokenReplyError),
+    "half a chunk": ([CHUNKED, b"9\r\nhe", None], BrokenReplyError),
+    "no chunk": ([CHUNKED, b"zz\r\nhe"], BrokenReplyError),
+    "another protocol": ([b"220 SMTP ready\r\n"], BrokenReplyError),
+    "another protocol, agreed upon": ([UPGRADE], BrokenReplyError),
+    "two lengths": ([HELLO.replace(b"OK", b"OK\r\nContent-Length: 6")], BrokenReplyError),
+    "a head without end": ([ENDLESS[:-2], *[b"X: y\r\n" * 6000] * 2], LongReplyError),
+    "a body too long": ([HELLO.replace(b"5", b"1001") + b"x" * 996], LongReplyError),
+    "a body without end": ([ENDLESS, *[b"x" * 100] * 11], LongReplyError),
+}
+
+
+@pytest.mark.parametrize(("pieces", "error"), BROKEN.values(), ids=BROKEN)
+def test_what_is_no_reply_is_an_error(pieces: list[bytes | None], error: type[Exception]) -> None:
+    (outcome,) = post(Bytes(pieces))
+    assert isinstance(outcome, error), outcome
+
+
+def test_a_line_is_used_again_only_where_it_is_clean() -> None:
+    clean = Bytes(*[[HELLO]] * 3)
+    assert all(isinstance(reply, Received) for reply in post(clean, 3))
+    assert clean.lines == 1
+    for answer in (
+        HELLO.replace(b"OK\r\n", b"OK\r\nConnection: close\r\n"),
+        HELLO.replace(b"HTTP/1.1", b"HTTP/1.0"),
+        HELLO + HELLO.replace(b"hello", b"other"),
+        HELLO.replace(b"hello", b"hello and more"),
+    ):
+        server = Bytes(*[[answer]] * 3)
+        replies = post(server, 3)
+        assert [bytes(reply.data) for reply in replies if isinstance(reply, Received)] == [b"hello"] * 3
+        assert server.lines == 3
+
+
+def test_a_line_that_broke_leaves_the_next_one_whole() -> None:
+    server = Bytes([HELLO[:-2], None], [HELLO], [None], [HELLO])
+    outcomes = post(server, 4)
+    assert [isinstance(outcome, Received) for outcome in outcomes] == [False, True, False, True]
+
+
+def test_who_is_cancelled_takes_no_other_reply() -> None:
+    """A request that was given up has its answer on a line that nobody uses again."""
+
+    async def run() -> tuple[int, bytes]:
+        asked, given_up, tasks = asyncio.Event(), asyncio.Event(), list[asyncio.Task[object] | None]()
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            tasks.append(asyncio.current_task())
+            first = len(tasks) == 1
+            await reader.readuntil(b"{}")
+            asked.set()
+            if first:
+                await given_up.wait()
+            writer.write(HELLO.replace(b"hello", b"first") if first else HELLO)
+            await asyncio.gather(reader.read(), return_exceptions=True)
+            writer.close()
+            await asyncio.gather(writer.wait_closed(), return_exceptions=True)
+
+        listening = await asyncio.start_server(serve, "127.0.0.1", 0)
+        url = URL(f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/")
+        lines = Lines({}, LARGEST)
+        call = asyncio.create_task(lines.post(url, {}, b"{}"))
+        await asked.wait()
+        call.cancel()
+        await asyncio.gather(call, return_exceptions=True)
+        given_up.set()
+        reply = await lines.post(url, {}, b"{}")
+        await lines.close()
+        listening.close()
+        await asyncio.gather(*filter(None, tasks))
+        return len(tasks), bytes(reply.data)
+
+    assert asyncio.run(run()) == (2, b"hello")
+
+
+def test_nobody_listens() -> None:
+    async def run() -> None:
+        listening = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
+        port = listening.sockets[0].getsockname()[1]
+        listening.close()
+        await listening.wait_closed()
+        await Lines({}, LARGEST).post(URL(f"http://127.0.0.1:{port}/"), {}, b"")
+
+    with pytest.raises(NoLineError, match=r"127\.0\.0\.1"):
+        asyncio.run(run())
+
+
+def test_a_header_is_one_line() -> None:
+    with pytest.raises(ValueError, match="line break"):
+        Lines({"X": "a\r\nY: b"}, LARGEST)
+
+
+@given(text=st.binary(max_size=LARGEST))
+def test_what_was_packed_is_unpacked(text: bytes) -> None:
+    bare = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    for packed, encoding in (
+        (text, ""),
+        (text, "identity"),
+        (gzip.compress(text), "gzip"),
+        (zlib.compress(text), "deflate"),
+        (bare.compress(text) + bare.flush(), "deflate"),
+    ):
+        assert unpacked(packed, encoding, LARGEST) == text
+
+
+@settings(max_examples=50)
+@given(cut=st.integers(1, 40), junk=st.binary(min_size=1, max_size=30))
+def test_what_is_not_wholly_packed_is_broken(cut: int, junk: bytes) -> None:
+    packed = gzip.compress(b"a fair number of letters, none of them wasted")
+    for data in (packed[: -min(cut, len(packed) - 1)], b"no gzip " + junk):
+        with pytest.raises(BrokenReplyError):
+            unpacked(data, "gzip", LARGEST)
+    with pytest.raises(LongReplyError):
+        unpacked(gzip.compress(bytes(LARGEST + 1)), "gzip", LARGEST)
