@@ -106,7 +106,7 @@ async def inspect_client(url: str, calls: int, connections: int) -> tuple[float,
     from inspect_ai.model import GenerateConfig, get_model
 
     config = GenerateConfig(max_connections=connections, max_tokens=256)
-    model = get_model("openai/bench", base_url=url, api_key="none", config=config)
+    model = get_model("openai/bench", base_url=url, api_key="none", config=config, responses_api=False)
 
     async def call() -> None:
         await model.generate(PROMPT)
