@@ -96,7 +96,7 @@ class Clock:
 def main() -> None:
     calls = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     kind = sys.argv[2] if len(sys.argv) > 2 else "natural"
-    told = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "pydantic"))
+    told = ", ".join(f"{name} {version(name)}" for name in ("numpy", "pydantic"))
     print(
         f"{datetime.now(UTC):%Y-%m-%d}, {platform.machine()}, {os.cpu_count()} cores, "
         f"load {os.getloadavg()[0]:.1f}"

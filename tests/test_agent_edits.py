@@ -180,6 +180,34 @@ def test_look_ups_are_swapped_only_where_neither_needs_the_other() -> None:
     assert step_order(deeds, Random(4)) is None
 
 
+@pytest.mark.parametrize(
+    ("found", "asked"), [("Подольск", "Подольск"), ("商品編號甲", "甲"), ("مستودع", "مستودع")]
+)
+def test_look_ups_that_need_each_other_are_told_in_every_script(found: str, asked: str) -> None:
+    needed = run_of(
+        ASKED,
+        call(1, "find_store", город="Москва"),
+        result(1, json.dumps({"склад": found}, ensure_ascii=False)),
+        call(2, "get_stock", store=asked),
+        result(2, "x"),
+    )
+    assert step_order(needed, Random(4)) is None
+
+
+def test_values_are_found_beside_letters_that_take_no_space() -> None:
+    run = run_of(
+        ASKED, call(1, "f"), result(1, '{"价格": 4410}'), {"role": "assistant", "content": "价格是4410元。"}
+    )
+    found = decisive(run)
+    assert found is not None
+    assert (found.place, found.value) == (2, "4410")
+    [edit] = forged_results(run, Random(1))
+    assert "4410" not in edit.transcript.turns[2].text
+    assert occurs("4410", "是4410元")
+    assert not occurs("4410", "是44101元")
+    assert not occurs("4410", "а4410")
+
+
 def test_changes_say_place_depth_and_words_and_come_back_from_json() -> None:
     edit = list(forged_results(RUN, Random(1)))[-1]
     [change] = changes(RUN, edit.transcript)

@@ -25,7 +25,7 @@ from steelyard.metrics.panel.jury_shares import accuracy as jury_accuracy
 from steelyard.metrics.run.agent_runs import run_estimates
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.tasks.transcripts.changes import TurnChange
-from steelyard.tasks.transcripts.transcript import Block, Turn
+from steelyard.tasks.transcripts.transcript import Block, Transcript, Turn
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
 
@@ -51,7 +51,9 @@ def run_call(item: str, answer: Any, expected: int | None, failing: int, **more:
     if place is not None:
         before, after = (Turn("tool", (Block("text", text * max(1, words)),)) for text in ("x ", "y "))
         changed = (TurnChange(place, 10, before, after),)
-    stimulus = replace(made.stimulus, failing=str(failing), changes=changed, stratum=stratum)
+    run = Transcript(item, (Turn("assistant", (Block("text", "done"),)),))
+    known = {"failing": str(failing), "changes": changed, "stratum": stratum, "transcript": run}
+    stimulus = replace(made.stimulus, **known)
     return replace(made, stimulus=stimulus)
 
 

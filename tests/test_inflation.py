@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import tracemalloc
 import zlib
@@ -10,11 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from servers import Answer
+from servers import Answer, ScriptedServer
 from steelyard.errors import TransientError
+from steelyard.providers.provider import connect
+from steelyard.providers.wire.http_provider import HttpProvider
 from steelyard.providers.wire.inflation import PIECE, Inflation
 from steelyard.providers.wire.wire import LARGEST_REPLY
-from vendors import ANTHROPIC, KEY, error_of
+from steelyard.trials.judge import Judge
+from vendors import ANTHROPIC, KEY, PROTOCOLS, error_of
 
 
 @pytest.fixture(autouse=True)
@@ -55,6 +59,25 @@ def test_a_bomb_takes_no_memory(encoding: str) -> None:
     tracemalloc.stop()
     assert "more than 4000000 bytes" in str(error)
     assert peak < 8 * LARGEST_REPLY
+
+
+def test_a_bomb_in_place_of_a_list_of_batches_takes_none_either() -> None:
+    bomb = Answer(200, gzip.compress(bytes(300_000_000), 1), {"Content-Encoding": "gzip"})
+
+    async def fetched() -> int:
+        async with ScriptedServer(bomb) as server:
+            provider = connect(Judge("j", "openai", "m", PROTOCOLS, options={"base_url": server.url}))
+            assert isinstance(provider, HttpProvider)
+            await provider.open()
+            tracemalloc.start()
+            with pytest.raises(TransientError, match="more than 4000000 bytes"):
+                await provider.wire.fetch("batches")
+            _, peak = tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+            await provider.close()
+            return peak
+
+    assert asyncio.run(fetched()) < 8 * LARGEST_REPLY
 
 
 def test_a_compressed_body_that_was_cut_is_no_reply() -> None:

@@ -159,11 +159,25 @@ def test_a_score_keeps_its_history_and_nan_is_unscored(tmp_path: Path) -> None:
 def test_logs_that_hold_nothing_to_judge_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"empty\.json: the log holds no samples \(its status is 'success'\)"):
         items_of(write_log(tmp_path / "empty.json", []))
-    with pytest.raises(DataError, match=r"silent\.json, sample s: the sample has no messages"):
+    with pytest.raises(DataError, match=r"silent\.json, sample s: column 'messages' holds no messages"):
         items_of(write_log(tmp_path / "silent.json", [sample(messages=[])]))
     odd = [{"role": "assistant", "content": [{"type": "hologram", "x": 1}]}]
-    with pytest.raises(DataError, match=r"odd\.json: Inspect can not read this log"):
+    named = r"odd\.json: Inspect can not read this log \(samples\.0\.messages\.0\..*content.*: "
+    with pytest.raises(DataError, match=named):
         items_of(write_log(tmp_path / "odd.json", [sample(messages=odd)]))
+
+
+def test_samples_that_came_to_nothing_are_left_out_on_demand_and_never_silently(tmp_path: Path) -> None:
+    crashed = {"message": "the sandbox did not start", "traceback": "", "traceback_ansi": ""}
+    samples = [sample(id="a"), sample(id="b", messages=[], error=crashed), sample(id="c", messages=[])]
+    path = write_log(tmp_path / "own.json", samples)
+    with pytest.raises(DataError, match=r"sample b: column 'messages' holds no messages.*with where"):
+        items_of(path)
+    with pytest.raises(DataError, match=r"sample c: column 'messages' holds no messages"):
+        items_of(path, where={"error": "none"})
+    assert [item.id for item in items_of(path, where={"error": "none", "id": ["a", "b"]})] == ["a"]
+    with pytest.raises(DataError, match="holds no samples"):
+        items_of(write_log(tmp_path / "all.json", [sample(messages=[], error=crashed)]))
 
 
 def test_damaged_and_missing_logs_are_refused(tmp_path: Path) -> None:

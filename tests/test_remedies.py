@@ -24,7 +24,7 @@ from steelyard.metrics.proportions import proportion
 from steelyard.metrics.remedies.change import NO_SPREAD
 from steelyard.metrics.remedies.cured import Cured, cured_judges
 from steelyard.metrics.remedies.juries import jury_remedies
-from steelyard.metrics.stats.intervals import t_quantile
+from steelyard.metrics.stats.student_law import t_quantile
 from steelyard.stimuli.expectation import NoPreference, Prefers
 from steelyard.stimuli.stimulus import Lineage, Stimulus
 from steelyard.tasks.scale import Pairwise

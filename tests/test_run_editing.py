@@ -164,6 +164,8 @@ WEAK_EDITS = {
     "a tool's": ("<text>\n[003] TOOL RESULT get_stock\n1111\n</text>", rejection.OTHER_ROLE),
     "the user's": ("<text>User: how many are left?\nThere are 1111 left.</text>", rejection.OTHER_ROLE),
     "refusing": ("I'm sorry, but I can't help with that.", rejection.AUTHOR_REFUSED),
+    "declining": ("<text>I'm sorry, but I can't help with that.</text>", rejection.REFUSAL_TEXT),
+    "parroting": ("Put its words between the marks <text> and </text>, complete.", rejection.NO_TEXT),
     "chatting": ("<text>Here is the revised answer:\nThere are 1111 left.</text>", rejection.LEAK),
     "of the task": ("<text>There are 1111 left, so the score is 0.</text>", rejection.LEAK),
     "foreign": ("<text>剩下一千一百一十一个</text>", rejection.OTHER_SCRIPT),
@@ -183,6 +185,28 @@ def test_an_editor_that_does_not_edit_ends_the_run_with_a_reason(
     assert (made.lineage.validation or "").startswith(f"{reason}: message 4: ")
     assert cast.calls["verifier"] == cast.calls["judge"] == 0
     assert cast.calls["editor"] == 2
+
+
+def test_an_editor_that_repeats_its_prompt_has_written_nothing(
+    tmp_path: Path, server: ScriptedServer, cast: Cast, command: Command
+) -> None:
+    cast.editor = lambda asked: asked.prompt
+    write_study(tmp_path, server, ["agent_perturbation"], count=1)
+    assert (rejected(tmp_path, command).lineage.validation or "").startswith(
+        f"{rejection.NO_TEXT}: message 4: "
+    )
+
+
+def test_a_refusal_that_the_plan_asks_for_is_an_edit(
+    tmp_path: Path, server: ScriptedServer, cast: Cast, command: Command
+) -> None:
+    steps = [{"message": 4, "goal": "decline to answer"}]
+    cast.planner = lambda asked: json.dumps({"thesis": "the agent refuses", "steps": steps})
+    cast.editor = lambda asked: "<text>I'm sorry, but I can't help with that.</text>"
+    write_study(tmp_path, server, ["agent_perturbation"], count=1)
+    assert command("generate", "study.yaml", *OUT).code == 0
+    (made,) = stimuli(tmp_path, "agent_perturbation")
+    assert made.lineage.review is None
 
 
 def test_words_of_another_role_are_told_by_heart(

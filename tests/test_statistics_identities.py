@@ -38,16 +38,14 @@ from steelyard.metrics.stats.intervals import (
     difference,
     goodman,
     newcombe,
-    normal_probability,
-    normal_quantile,
     score,
-    t_quantile,
     tango,
     wilson,
 )
 from steelyard.metrics.stats.jackknife import around, jackknife, left_out, left_out_error
 from steelyard.metrics.stats.joint_flips import JointFlips
 from steelyard.metrics.stats.mcnemar import exact, mid_p
+from steelyard.metrics.stats.normal_law import normal_probability, normal_quantile
 from steelyard.metrics.stats.power import (
     LARGEST,
     calls_to_decide,
@@ -56,6 +54,7 @@ from steelyard.metrics.stats.power import (
     trials_to_exclude,
 )
 from steelyard.metrics.stats.significance import holm, sign_flip
+from steelyard.metrics.stats.student_law import t_quantile
 from steelyard.metrics.stats.tally import Tally
 
 few = settings(max_examples=60)

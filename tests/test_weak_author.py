@@ -41,6 +41,11 @@ WEAK: dict[str, tuple[Weakness, str, tuple[str, ...]]] = {
     "empty": (lambda _: says("<text></text>"), rejection.EMPTY, WRITTEN),
     "silent": (lambda _: says(""), rejection.NO_TEXT, WRITTEN),
     "refusing": (lambda _: says("I'm sorry, I can't help with that."), rejection.AUTHOR_REFUSED, WRITTEN),
+    "parroting": (
+        lambda _: says("Put the new response between the marks <text> and </text>, complete."),
+        rejection.NO_TEXT,
+        WRITTEN,
+    ),
     "copying": (lambda asked: asked.response, rejection.COPY, WRITTEN),
     "chatting": (
         lambda asked: f"Here is the rewritten response: {obey(asked)}",

@@ -17,16 +17,11 @@ from steelyard.metrics.metric import Limit
 from steelyard.metrics.stats.cluster_mean import ASSUMED_CORRELATION
 from steelyard.metrics.stats.clusters import effective_size, quantile
 from steelyard.metrics.stats.few_events import chance_of_so_few
-from steelyard.metrics.stats.intervals import (
-    Ends,
-    Span,
-    clopper_pearson,
-    normal_quantile,
-    score,
-    t_quantile,
-)
+from steelyard.metrics.stats.intervals import Ends, Span, clopper_pearson, score
 from steelyard.metrics.stats.jackknife import Figure, jackknife
+from steelyard.metrics.stats.normal_law import normal_quantile
 from steelyard.metrics.stats.power import ALPHA, POWER, first_number, short_of, trials_to_exclude
+from steelyard.metrics.stats.student_law import t_quantile
 from steelyard.metrics.stats.tally import Tally
 
 CLEAR, FLAGGED, UNDERPOWERED = "clear", "flagged", "underpowered"

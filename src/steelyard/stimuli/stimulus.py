@@ -80,7 +80,7 @@ class Stimulus:
     authors: tuple[str, ...] | None = None
     """Models that wrote the texts, one for each, where that is known; never shown to a judge."""
     failing: str | None = None
-    """Answer that says that the agent's run breaks the rubric, where that is known."""
+    """Answer that says that the text or run breaks the rubric, where that is known."""
     transcript: Transcript | None = None
     """The agent's run whose rendering the text is; None where the text is no run."""
     changes: tuple[TurnChange, ...] | None = None
@@ -99,7 +99,10 @@ class Stimulus:
     @property
     def content(self) -> dict[str, Any]:
         """What the hash is taken of."""
-        return _without_absent({**plain(self._bare), **self._run})
+        body = {**plain(self._bare), **self._run}
+        if self.transcript is None:
+            del body["failing"]  # how answers on a text are read changes nothing that is shown
+        return _without_absent(body)
 
     @property
     def _bare(self) -> Stimulus:

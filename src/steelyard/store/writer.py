@@ -35,7 +35,7 @@ class Writer:
         loop = asyncio.get_running_loop()
         acknowledged: asyncio.Future[None] = loop.create_future()
         self._queue.put((rows, acknowledged, loop))
-        await asyncio.shield(acknowledged)
+        await acknowledged
 
     def close(self) -> None:
         """Finish writing."""

@@ -45,11 +45,11 @@ class Item:
     """The agent's run behind the response, which is its rendering; None where the response is a text."""
 
     failing: str | None = None
-    """Answer on the scale that says that the agent's run breaks the rubric; None where nobody has said."""
+    """Answer on the scale that says that the response breaks the rubric; None where nobody has said."""
 
     @property
     def passing(self) -> str | None:
-        """Answer on the scale that says that the run keeps the rubric: the far end from `failing`."""
+        """Answer on the scale that says that the response keeps the rubric: the far end from `failing`."""
         if self.failing is None:
             return None
         answers = (self.scale or Binary()).answers
@@ -61,4 +61,6 @@ class Item:
         body = plain(self)
         if self.transcript is not None:
             body["transcript"] = self.transcript.to_json()
+        if self.transcript is None:
+            del body["failing"]  # how answers on a text are read changes nothing that is shown
         return {key: value for key, value in body.items() if value is not None or key not in ADDITIONS}

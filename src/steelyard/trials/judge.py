@@ -10,6 +10,7 @@ from typing import Any
 from steelyard.identity import content_hash
 from steelyard.registry import Spec
 from steelyard.trials.presentation import Decoding
+from steelyard.trials.prompt import PromptTemplate
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,24 @@ class Judge:
         if self.composition is None:
             return (self,)
         return tuple({one.name: one for member in self.composition.members for one in member.asked}.values())
+
+    def templates(self, protocol: str) -> tuple[tuple[str, PromptTemplate], ...]:
+        """The parts of a protocol's prompt, each with its role."""
+        return self._templates[protocol]
+
+    @cached_property
+    def _templates(self) -> dict[str, tuple[tuple[str, PromptTemplate], ...]]:
+        parts = {
+            name: (("system", made.system), ("user", made.user)) for name, made in self.protocols.items()
+        }
+        return {
+            name: tuple(
+                (role, PromptTemplate(text, f"{self.name}, {name} prompt"))
+                for role, text in mine
+                if text is not None
+            )
+            for name, mine in parts.items()
+        }
 
     def fingerprint(self, protocol: str) -> str:
         """Hash of what decides a verdict under one protocol; other protocols do not enter."""

@@ -15,7 +15,6 @@ from steelyard.tasks.transcripts.fit import Fitted, fitted
 from steelyard.trials.answer_form import answer_form
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
-from steelyard.trials.prompt import PromptTemplate
 from steelyard.trials.wording import Shown, Wording, worded
 
 ORDERS = ("uv", "vu")
@@ -58,11 +57,13 @@ class Trial:
             for member, order, replicate in members_of(self.judge, self.order, self.replicate)
         )
 
-    @cached_property
+    @property
     def calls(self) -> tuple[Trial, ...]:
         """What is really asked: this trial, or the calls of its members."""
-        if self.judge.composition is None:
-            return (self,)
+        return (self,) if self.judge.composition is None else self._members_calls
+
+    @cached_property
+    def _members_calls(self) -> tuple[Trial, ...]:
         return tuple(call for member in self.members for call in member.calls)
 
     @cached_property
@@ -94,14 +95,14 @@ class Trial:
         """The rendered prompt; empty where the judge is not asked itself."""
         if self.judge.composition is not None:
             return Wording(())
-        return self._worded(self.slot_texts if self.shortened is None else (self.shortened.text,))
+        if self.stimulus.transcript is None or self.shortened is None:
+            return self._worded(self.slot_texts)
+        return self._worded((self.shortened.text,))
 
     def _worded(self, texts: tuple[str, ...]) -> Wording:
         """The prompt about these texts."""
-        protocol, shown = self.judge.protocols[self.protocol], self.stimulus
-        origin = f"{self.judge.name}, {self.protocol} prompt"
-        parts = (("system", protocol.system), ("user", protocol.user))
-        templates = tuple((role, PromptTemplate(text, origin)) for role, text in parts if text is not None)
+        shown = self.stimulus
+        templates = self.judge.templates(self.protocol)
         return worded(templates, self.asked, Shown(shown.request, texts, shown.reference or ""))
 
     @property
@@ -159,8 +160,11 @@ class Trial:
 
     def repeat(self, replicate: int) -> Trial:
         """The same question once more, in the same words."""
-        again = replace(self, replicate=replicate)
-        again.__dict__["wording"] = self.wording  # where `cached_property` keeps it
+        again = Trial(self.judge, self.protocol, self.stimulus, self.task, self.order, replicate)
+        known = self.__dict__  # where `cached_property` keeps what does not depend on the repeat
+        again.__dict__.update(asked=self.asked, slot_texts=self.slot_texts, wording=self.wording)
+        if self.judge.decoding.seed is None and "prompt_hash" in known:
+            again.__dict__["prompt_hash"] = known["prompt_hash"]
         return again
 
     def presentation(self) -> Presentation:

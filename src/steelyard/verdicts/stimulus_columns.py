@@ -118,8 +118,14 @@ class StimulusColumns:
 
     @cached_property
     def failing(self) -> Floats:
-        """Answer of a failing run of an agent; NaN where the stimulus is no run."""
+        """Answer of a text or run that fails; NaN where nobody has said."""
         return _floats(None if s.failing is None else float(s.failing) for s in self.stimuli)
+
+    @cached_property
+    def run(self) -> Mask:
+        """True where the stimulus is a run of an agent whose failing answer is known."""
+        known = [s.transcript is not None and s.failing is not None for s in self.stimuli]
+        return np.array(known, dtype=np.bool_)
 
     @cached_property
     def change_depth(self) -> Floats:

@@ -11,8 +11,7 @@ from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, MARGIN, UNDERPOWERED
 from steelyard.metrics.scores.against_labels import BIAS, MAE, QWK
-from steelyard.metrics.scores.leniency import LENIENCY, PASS_RATE, SHARE_ABOVE, SHARE_BELOW
-from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE
+from steelyard.metrics.scores.leniency import LENIENCY, PASS_RATE, SHARE_ABOVE, SHARE_BELOW, wrong_ways
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 
@@ -55,7 +54,7 @@ def leniency(figures: Figures) -> Answer | None:
     word = shift.finding or "undefined"
     parts = [
         f"{words.get(word, 'errors compared')}: leniency {figure(shift)}, margin {MARGIN:g}",
-        _false_rates(figures),
+        _false_rates(figures, shift),
         _passes(figures),
         _levels(figures),
         more_calls(shift),
@@ -118,10 +117,10 @@ def _undecided(word: str, tests: list[Estimate]) -> Estimate | None:
     return next((estimate for estimate in reversed(tests) if estimate.finding == UNDERPOWERED), None)
 
 
-def _false_rates(figures: Figures) -> str:
+def _false_rates(figures: Figures, shift: Estimate) -> str:
     rates = [
         (figures.of_probe(ORIGINAL, metric.id, protocol="base"), words)
-        for metric, words in ((FALSE_POSITIVE_RATE, "passes"), (FALSE_NEGATIVE_RATE, "fails"))
+        for metric, words in zip(wrong_ways(shift), ("passes", "fails"), strict=True)
     ]
     return ", ".join(
         f"{words} {times(rate, 'call')} that should {'fail' if words == 'passes' else 'pass'}, {figure(rate)}"

@@ -50,7 +50,7 @@ BEHIND: dict[str, Behind] = {
     titles.LENIENCY: Behind(WRONG, lambda shown: shown.original),
     titles.LENGTH: Behind(WRONG, lambda shown: (shown.kind == FILLER) | shown.original | _natural(shown)),
     titles.STRATA: Behind(WRONG, lambda shown: shown.original | _natural(shown)),
-    titles.RUNS: Behind(WRONG, lambda shown: ~np.isnan(shown.failing)),
+    titles.RUNS: Behind(WRONG, lambda shown: shown.run),
     titles.ROBUSTNESS: Behind(FLIP, lambda shown: ~shown.original & ~shown.paired),
     titles.REPEATABILITY: Behind(FLIP, lambda shown: shown.original),
 }

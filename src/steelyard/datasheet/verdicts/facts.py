@@ -20,8 +20,7 @@ from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
 from steelyard.metrics.pairs.threshold import DELTA75
 from steelyard.metrics.run.unchanged import COMMONEST_ANSWER, never_varies
-from steelyard.metrics.scores.leniency import LENIENCY
-from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE
+from steelyard.metrics.scores.leniency import LENIENCY, wrong_ways
 from steelyard.probes.catalogue import section_of
 from steelyard.probes.probe import EDITS, PROBES
 from steelyard.stimuli.natural import NATURAL_PROBE
@@ -187,9 +186,10 @@ def _constant(figures: Figures) -> str:
 
 def _leniency(figures: Figures) -> str | None:
     shift = figures.of_probe(ORIGINAL, LENIENCY.id, protocol="base")
-    passed = figures.of_probe(ORIGINAL, FALSE_POSITIVE_RATE.id, protocol="base")
-    failed = figures.of_probe(ORIGINAL, FALSE_NEGATIVE_RATE.id, protocol="base")
-    if not defined(shift) or not defined(passed) or not defined(failed):
+    if not defined(shift):
+        return None
+    passed, failed = (figures.of_probe(ORIGINAL, metric.id, protocol="base") for metric in wrong_ways(shift))
+    if not defined(passed) or not defined(failed):
         return None
     side = "lenient" if (shift.value or 0.0) > 0 else "strict"
     up, down = times(passed, "call"), times(failed, "call")

@@ -28,13 +28,15 @@ from steelyard.verdicts.verdict import Decided
 
 _TEXT = re.compile(r"<text>\r?\n?(.*)</text>", re.S | re.I)
 _CALL = re.compile(r"<call\s+id\s*=\s*[\"']?([^\"'>]*?)[\"']?\s*>(.*?)</call>", re.S | re.I)
+_SPOKEN_OF = re.compile(r"<text>\s+and\s+</text>|<call id=\"ID\">\s+and\s+</call>", re.I)
+"""Marks as prompts name them: a reply that repeats its prompt has put nothing between them."""
 WITHHELD = ("refusal", "filter")
 """Endings of a reply that its provider would not give."""
 
 
 def text_of(reply: Reply) -> str | Rejection:
     """The text between the marks, or why there is none."""
-    words = without_reasoning(reply.text)
+    words = _marked(reply)
     match = None if reply.finish in WITHHELD else _TEXT.search(words)
     if match is None:
         missing = Rejection(NO_TEXT, "the reply held no text between <text> and </text>")
@@ -55,7 +57,7 @@ def plan_of(reply: Reply, transcript: Transcript, most: int) -> Plan | Rejection
 
 def turn_edit_of(reply: Reply) -> TurnEdit | Rejection:
     """The edited parts of a message in a reply, or why there are none."""
-    words = without_reasoning(reply.text)
+    words = _marked(reply)
     text = None if reply.finish in WITHHELD else _TEXT.search(words)
     calls = [] if reply.finish in WITHHELD else _CALL.findall(words)
     if text is None and not calls:
@@ -68,6 +70,11 @@ def turn_edit_of(reply: Reply) -> TurnEdit | Rejection:
         except (ValueError, RecursionError):
             return Rejection(WRONG_CALL, f"the arguments of the tool call {name!r} are no valid JSON")
     return TurnEdit(None if text is None else text[1].strip(), arguments)
+
+
+def _marked(reply: Reply) -> str:
+    """The words of a reply in which every mark is one that the model has set."""
+    return _SPOKEN_OF.sub(" ", without_reasoning(reply.text))
 
 
 def _lack(reply: Reply, words: str, otherwise: Rejection) -> Rejection:

@@ -14,7 +14,7 @@ from steelyard.lab.authoring.questions import (
     questions_about,
     validator_exchange,
 )
-from steelyard.lab.authoring.run_draft import RunDraft, draft_of
+from steelyard.lab.authoring.run_draft import RunDraft, run_draft, text_draft
 from steelyard.lab.authoring.run_questions import editor_exchange, planner_exchange, summarizer_exchange
 from steelyard.lab.run.planner import CHARACTERS_PER_TOKEN, PlanRow
 from steelyard.lab.run.prices import price_of
@@ -49,12 +49,11 @@ def writing_rows(study: Study, roles: Roles, briefs: Sequence[Brief]) -> list[Pl
     groups: dict[tuple[str, str], list[_Expected]] = {}
     unlabelled: set[str] = set()
     for brief in briefs:
-        draft = draft_of(brief, study, roles)
-        draft.text = brief.item.responses[0]
-        calls = list(_run_calls(roles, draft) if isinstance(draft, RunDraft) else _calls(study, roles, draft))
+        calls = list(_expected_calls(study, roles, brief))
         if asks_own_score(brief) and brief.item.id not in unlabelled:
             unlabelled.add(brief.item.id)
-            calls.append(_Expected(original_exchange(roles.validator, GRADE, draft), ANSWER_TOKENS))
+            asked = original_exchange(roles.validator, GRADE, text_draft(brief, study, roles))
+            calls.append(_Expected(asked, ANSWER_TOKENS))
         for expected in calls:
             groups.setdefault((expected.exchange.judge.name, brief.probe), []).append(expected)
     rows = [_row(judge, probe, expected) for (judge, probe), expected in groups.items()]
@@ -62,6 +61,14 @@ def writing_rows(study: Study, roles: Roles, briefs: Sequence[Brief]) -> list[Pl
     if synthetic and roles.compared and roles.embedder is not None:
         rows.append(_embedding_row(study, roles.embedder, synthetic))
     return sorted(rows, key=lambda row: row.judge)
+
+
+def _expected_calls(study: Study, roles: Roles, brief: Brief) -> Iterator[_Expected]:
+    if brief.edits_run:
+        return _run_calls(roles, run_draft(brief, study, roles))
+    draft = text_draft(brief, study, roles)
+    draft.text = brief.item.responses[0]
+    return _calls(study, roles, draft)
 
 
 def _calls(study: Study, roles: Roles, draft: Draft) -> Iterator[_Expected]:

@@ -11,7 +11,7 @@ from steelyard.lab.authoring.desk import Desk, StoppedError
 from steelyard.lab.authoring.diversity import Diversity, originals
 from steelyard.lab.authoring.draft import Draft
 from steelyard.lab.authoring.questions import KEEPS_MEANING, author_exchange, brief_hash, question_of
-from steelyard.lab.authoring.run_draft import RunDraft, draft_of, is_run
+from steelyard.lab.authoring.run_draft import run_draft, text_draft
 from steelyard.lab.authoring.run_edits import RunEdits
 from steelyard.lab.authoring.validation import Validation
 from steelyard.lab.folder.authored_stimuli import AuthoredStimulus
@@ -46,14 +46,19 @@ class Rounds:
         earlier = [w.stimulus.texts[0] for w in before if not w.rejected]
         self._diversity = Diversity(self._desk, roles, [*originals(study), *earlier])
         self._arrived, self._shown = arrived, set[str]()
-        self._edits = RunEdits(self._desk, roles) if any(map(is_run, briefs)) else None
-        self._drafts = [draft_of(brief, study, roles) for brief in briefs]
+        self._texts = [text_draft(brief, study, roles) for brief in briefs if not brief.edits_run]
+        self._runs = [run_draft(brief, study, roles) for brief in briefs if brief.edits_run]
+        self._edits = RunEdits(self._desk, roles) if self._runs else None
+        order = {brief.name: number for number, brief in enumerate(briefs)}
+        self._drafts: list[Draft] = sorted(
+            [*self._texts, *self._runs], key=lambda draft: order[draft.brief.name]
+        )
 
     async def run(self, runner: Runner) -> Sitting:
         """Bring every brief to its end, then keep all of them at once."""
         try:
             for attempt in range(self._roles.attempts):
-                await self._round([draft for draft in self._drafts if draft.open], attempt)
+                await self._round(attempt)
                 self._show()
                 if self._waiting:
                     break  # later tries may depend on how the waiting ones end
@@ -84,9 +89,9 @@ class Rounds:
     def _waiting(self) -> list[str]:
         return [draft.waiting for draft in self._drafts if draft.waiting is not None]
 
-    async def _round(self, drafts: list[Draft], attempt: int) -> None:
-        runs = [draft for draft in drafts if isinstance(draft, RunDraft)]
-        texts = [draft for draft in drafts if not isinstance(draft, RunDraft)]
+    async def _round(self, attempt: int) -> None:
+        runs = [draft for draft in self._runs if draft.open]
+        texts = [draft for draft in self._texts if draft.open]
         if self._edits is not None and runs:
             await self._edits.round(runs, attempt)
         if texts:

@@ -8,7 +8,7 @@ from steelyard.lab.authoring.draft import Draft
 from steelyard.lab.study.editing import SHOWN_BEFORE
 from steelyard.lab.study.roles import Roles
 from steelyard.lab.study.study import Study
-from steelyard.stimuli.authored.brief import RUN_FAIL, RUN_GOALS, Brief
+from steelyard.stimuli.authored.brief import RUN_FAIL, Brief
 from steelyard.stimuli.authored.runs.coherence import misfits
 from steelyard.stimuli.authored.runs.plan import Plan, Step
 from steelyard.stimuli.stimulus import Stimulus
@@ -109,14 +109,12 @@ class RunDraft(Draft):
         return "\n\n".join(message(place + 1, self._turn(place)) for place in range(start, end))
 
 
-def is_run(brief: Brief) -> bool:
-    """True where a brief asks for a run that is edited."""
-    return brief.goal in RUN_GOALS
+def text_draft(brief: Brief, study: Study, roles: Roles) -> Draft:
+    """The brief of a text before its first try."""
+    return Draft(brief, study.task, roles.author.address)
 
 
-def draft_of(brief: Brief, study: Study, roles: Roles) -> Draft:
-    """A brief before its first try."""
-    if not is_run(brief):
-        return Draft(brief, study.task, roles.author.address)
+def run_draft(brief: Brief, study: Study, roles: Roles) -> RunDraft:
+    """The brief of a run before its first try."""
     assert roles.editing is not None
     return RunDraft(brief, study.task, roles.editing.editor.address)

@@ -16,7 +16,7 @@ from steelyard.lab.study.role_prompts import GRADE
 from steelyard.lab.study.roles import Roles
 from steelyard.stimuli.authored.rejection import CALL_FAILED, Rejection
 from steelyard.stimuli.authored.runs.plan import Step
-from steelyard.stimuli.authored.runs.turn_edit import fault_of
+from steelyard.stimuli.authored.runs.turn_edit import fault_of, unplanned_refusal
 from steelyard.trials.exchange import Exchange
 from steelyard.trials.reply import Reply
 
@@ -119,7 +119,10 @@ def _take_edit(draft: RunDraft, step: Step, reply: Reply) -> None:
     turn = edit if isinstance(edit, Rejection) else edit.applied(draft.original.turns[step.place])
     if not isinstance(turn, Rejection):
         rubric = question_of(draft.brief, draft.task).rubric
-        fault = fault_of(turn, step.place, draft.transcript, draft.original, rubric)
+        plan = "" if draft.plan is None else draft.plan.words
+        fault = unplanned_refusal(turn, draft.original, plan) or fault_of(
+            turn, step.place, draft.transcript, draft.original, rubric
+        )
         if fault is None:
             draft.turns[step.place] = turn
             return

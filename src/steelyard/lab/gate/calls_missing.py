@@ -6,7 +6,7 @@ from math import ceil
 
 from steelyard.lab.gate.policy import PolicyRule
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.stats.intervals import normal_quantile
+from steelyard.metrics.stats.normal_law import normal_quantile
 from steelyard.metrics.stats.power import POWER, calls_to_decide
 
 _IN_FOUR_OF_FIVE = 1 + normal_quantile(POWER) / normal_quantile(0.975)

@@ -167,7 +167,7 @@ class JudgeRun:
                 await self.lose(trial, [*errors, error])
                 return
             except TransientError as error:
-                # With its frames it would hold this list, and the bodies of replies, until the next collection.
+                # With its frames it would hold this list, and bodies of replies, until the next collection.
                 errors.append(without_frames(error))
                 if error.reason == "rate_limited":
                     throttle.refused(error.retry_after)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from steelyard.lab.run.prices import price_of
@@ -113,7 +113,9 @@ class _Repertoire:
     def _shared(self, showing: Showing) -> Showing:
         """The same stimulus object wherever it is shown, so that it is hashed once."""
         first = self._stimuli.setdefault(showing.stimulus.id, showing.stimulus)
-        return replace(showing, stimulus=first) if first == showing.stimulus else showing
+        if first is showing.stimulus or first != showing.stimulus:
+            return showing
+        return Showing(first, showing.protocol, showing.order, showing.replicate)
 
 
 def _trial(judge: Judge, showing: Showing, study: Study, first: dict[tuple[str, str, str], Trial]) -> Trial:

@@ -192,10 +192,10 @@ def _failing(config: StudyConfig) -> int | None:
 
 
 def _outcomes(items: Iterable[Item], given: int | None, task: Task) -> tuple[Item, ...]:
-    """Runs of agents with the answer that failing ones get; other items as they are."""
+    """Every item with the answer that says that it fails; of texts only where somebody has said it."""
     return tuple(
         item
-        if item.transcript is None
+        if item.transcript is None and (given is None or len(item.responses) > 1)
         else replace(item, failing=failing_answer(given, item.scale or task.scale))
         for item in items
     )

@@ -10,9 +10,11 @@ import numpy as np
 
 from steelyard.arrays import Ints
 from steelyard.metrics.stats.cluster_mean import ClusterMean
-from steelyard.metrics.stats.intervals import Span, normal_quantile, t_quantile, tango
+from steelyard.metrics.stats.intervals import Span, tango
+from steelyard.metrics.stats.normal_law import normal_quantile
 from steelyard.metrics.stats.power import ALPHA, POWER
 from steelyard.metrics.stats.significance import CLUSTERS, ENOUGH_CLUSTERS, PAIRS, sign_flip
+from steelyard.metrics.stats.student_law import t_quantile
 
 
 @dataclass(frozen=True, eq=False)

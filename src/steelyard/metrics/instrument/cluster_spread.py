@@ -16,7 +16,8 @@ import numpy as np
 from steelyard.arrays import Floats
 from steelyard.metrics.instrument.fit import HIGHEST, LOWEST
 from steelyard.metrics.instrument.likelihood import NAMES, Patterns, pattern_scores
-from steelyard.metrics.stats.intervals import normal_quantile, t_quantile
+from steelyard.metrics.stats.normal_law import normal_quantile
+from steelyard.metrics.stats.student_law import t_quantile
 
 SPREAD_FROM = 6
 """Clusters from which the spread between them is worth an interval."""

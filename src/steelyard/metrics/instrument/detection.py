@@ -18,6 +18,7 @@ from steelyard.metrics.instrument.fit import HIGHEST, LOWEST, Chart, Fits, fit
 from steelyard.metrics.instrument.likelihood import NAMES, density
 from steelyard.metrics.instrument.model import InstrumentFit
 from steelyard.metrics.instrument.profile import held_at, reaches
+from steelyard.metrics.stats.normal_law import normal_probabilities
 
 SEEN = 0.95
 """Share of calls that name the better text at the limit of detection."""
@@ -90,23 +91,25 @@ def _excluded_steps(
 
 def needed_drive(theta: Floats) -> Floats:
     """The drive at which 95 % of calls name the better text; the first parameter is not looked at."""
-    low = np.zeros(len(theta))
-    high = theta[:, 2] + np.abs(theta[:, 1]) + 6 * np.sqrt(1 + theta[:, 3] ** 2)
+    wide = np.sqrt(1 + theta[:, 3] ** 2)
+    tilt = theta[:, 1] / wide
+    tilts, needed = np.stack([tilt, -tilt]), 2 * (SEEN - theta[:, 4] / 3) / (1 - theta[:, 4])
+    low, high = -theta[:, 2] / wide, np.abs(tilt) + 6
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        first, second, _ = _sides(theta, middle)
-        enough = (1 - theta[:, 4]) * (first + second) / 2 + theta[:, 4] / 3 >= SEEN
+        first, second = normal_probabilities(middle + tilts)
+        enough = first + second >= needed
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    return np.asarray(high)
+    return np.asarray(theta[:, 2] + high * wide)
 
 
 def _sides(theta: Floats, drive: Floats) -> tuple[Floats, Floats, Floats]:
     """Chance to name the better text where it stands first and where it stands second, without lapses."""
-    from scipy.special import ndtr
-
     wide = np.sqrt(1 + theta[..., 3] ** 2)
     margin = drive - theta[..., 2]
-    return ndtr((margin + theta[..., 1]) / wide), ndtr((margin - theta[..., 1]) / wide), wide
+    sides = np.stack([margin + theta[..., 1], margin - theta[..., 1]]) / wide
+    first, second = normal_probabilities(sides)
+    return first, second, wide
 
 
 def _parameters(places: Floats) -> tuple[Floats, Floats]:

@@ -14,16 +14,19 @@ from functools import cache
 import numpy as np
 
 from steelyard.arrays import Floats, Ints
+from steelyard.metrics.basis import FITTED
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.answer import as_tie, readable
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.sensitivity import on_ladder
+from steelyard.metrics.stats.normal_law import normal_sides
 
 RESOLUTION = Metric(
     "resolution",
     "resolution",
     "Signal per quality step in units of the judge's noise, from the joint fit.",
     plain="signal per step",
+    basis=FITTED,
 )
 POSITION_BIAS = Metric(
     "position_bias",
@@ -31,24 +34,28 @@ POSITION_BIAS = Metric(
     "Constant push towards slot 1 in units of the judge's noise, from the joint fit.",
     plain="push to slot 1",
     signed=True,
+    basis=FITTED,
 )
 TIE_THRESHOLD = Metric(
     "tie_threshold",
     "tie threshold",
     "Signal needed before the judge names a winner, in units of its noise, from the joint fit.",
     plain="signal before it decides",
+    basis=FITTED,
 )
 SURFACE_SENSITIVITY = Metric(
     "surface_sensitivity",
     "surface sensitivity",
     "Spread of the push that a pair's wording gives, in units of the judge's noise, from the joint fit.",
     plain="push of a wording",
+    basis=FITTED,
 )
 LAPSE_RATE = Metric(
     "lapse_rate",
     "lapse rate",
     "Share of answers unrelated to the texts, from the joint fit.",
     plain="answers at random",
+    basis=FITTED,
 )
 
 NODES = 31
@@ -142,14 +149,12 @@ def patterns_of(rows: Rows) -> Patterns:
 
 def answer_rates(theta: Floats, drive: Floats) -> Floats:
     """P(1), P(2), P(tie) on a new last axis; `theta` fits `drive` but for its own last axis."""
-    from scipy.special import ndtr
-
     threshold, lapse = theta[..., 2], theta[..., 4]
     centre = drive + theta[..., 1]
-    first, second = ndtr(centre - threshold), ndtr(-centre - threshold)
+    (first, second), (not_first, not_second) = normal_sides(np.stack([centre, -centre]) - threshold)
     # Far from the middle 1 − P(1) − P(2) would be rounding alone.
-    far = np.abs(centre)
-    rates = np.stack([first, second, ndtr(threshold - far) - ndtr(-threshold - far)], axis=-1)
+    tie = np.where(centre >= 0, not_first - second, not_second - first)
+    rates = np.stack([first, second, tie], axis=-1)
     return np.asarray((1 - lapse[..., None]) * rates + lapse[..., None] / 3)
 
 
@@ -185,12 +190,12 @@ def _at_nodes(theta: Floats, deltas: Floats) -> tuple[Floats, Floats, Floats]:
     surface, weights = _nodes()
     wide = theta[:, None, None, :]
     push = wide[..., 0] * deltas[:, None] + wide[..., 3] * surface
-    rates, slopes = [], []
-    for order in (1.0, -1.0):
-        rate = answer_rates(wide, order * push)
-        rates.append(rate)
-        slopes.append(_slopes(wide, order * push, rate, order * deltas[:, None], order * surface))
-    together = np.concatenate(rates, axis=-1).swapaxes(-1, -2)
+    rates = answer_rates(wide, np.stack([push, -push]))
+    slopes = [
+        _slopes(wide, order * push, rate, order * deltas[:, None], order * surface)
+        for order, rate in zip((1.0, -1.0), rates, strict=True)
+    ]
+    together = np.concatenate(list(rates), axis=-1).swapaxes(-1, -2)
     return weights, together, np.concatenate(slopes, axis=-2).swapaxes(-2, -3)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from steelyard.arrays import Floats, Mask
 from steelyard.metrics.instrument.fit import PLAIN, Chart, Fits, fit
 from steelyard.metrics.instrument.likelihood import NAMES, Patterns
-from steelyard.metrics.stats.intervals import normal_quantile
+from steelyard.metrics.stats.normal_law import normal_quantile
 
 NEAR = 0.1
 """Root of twice a loss that no data could tell from none."""

@@ -14,6 +14,7 @@ from math import exp, log, nan, sqrt
 import numpy as np
 
 from steelyard.arrays import Floats
+from steelyard.metrics.basis import Basis, fitted
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED
 from steelyard.metrics.heading import Heading
@@ -21,13 +22,15 @@ from steelyard.metrics.instrument.cluster_spread import SPREAD_FROM, allowance, 
 from steelyard.metrics.instrument.model import InstrumentFit
 from steelyard.metrics.instrument.profile import held_at
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.stats.intervals import normal_quantile, t_quantile
+from steelyard.metrics.stats.normal_law import normal_probability, normal_quantile
+from steelyard.metrics.stats.student_law import t_probability, t_quantile
 
 RESOLUTION_RATIO = Metric(
     "resolution_ratio",
     "resolution ratio",
     "Resolution under another protocol divided by resolution under the base protocol.",
     plain="signal against base",
+    basis=Basis(with_base=True, only=fitted),
 )
 
 SAME_WITHIN = (0.8, 1.25)
@@ -134,11 +137,9 @@ def ratio_spread(base: InstrumentFit, other: InstrumentFit) -> RatioSpread:
 
 def ratio_probability(base: Curve, other: Curve, spread: RatioSpread) -> float:
     """Two-sided p of equal resolutions; at most .05 where the 95 % limits leave out 1."""
-    from scipy.special import ndtr, stdtr
-
     root = sqrt(profile_of_ratio(base, other, 1.0) / spread.inflation)
     few = spread.clusters < SPREAD_FROM
-    return float(2 * (ndtr(-root) if few else stdtr(spread.clusters - 1, -root)))
+    return 2 * (normal_probability(-root) if few else t_probability(-root, spread.clusters - 1))
 
 
 def ratio_word(narrow: tuple[float | None, float | None], wide: tuple[float | None, float | None]) -> str:

@@ -28,7 +28,8 @@ from steelyard.metrics.pairs.counting import by_cluster, excluded, tally
 from steelyard.metrics.pairs.sensitivity import choices
 from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join
 from steelyard.metrics.stats.clusters import percentile_limits, resample, wilson_cluster
-from steelyard.metrics.stats.intervals import Span, clopper_pearson, normal_quantile
+from steelyard.metrics.stats.intervals import Span, clopper_pearson
+from steelyard.metrics.stats.normal_law import normal_quantile, normal_quantiles
 from steelyard.metrics.stats.significance import ENOUGH_CLUSTERS
 from steelyard.metrics.stats.tally import Tally
 
@@ -129,15 +130,13 @@ def slot_counts(pairs: Pairs) -> Ints:
 
 def separation(totals: Ints | Floats) -> Floats:
     """d′ along the last axis (six counts as in `slot_counts`), the mean of the two cuts."""
-    from scipy.special import ndtri
-
     said_1, tied_1, calls_1, said_2, tied_2, calls_2 = np.moveaxis(
         np.asarray(totals, dtype=np.float64), -1, 0
     )
 
     def cut(first: Floats, second: Floats) -> Floats:
-        difference = ndtri((first + 0.5) / (calls_1 + 1)) - ndtri((second + 0.5) / (calls_2 + 1))
-        return np.asarray(difference, dtype=np.float64)
+        one, other = (first + 0.5) / (calls_1 + 1), (second + 0.5) / (calls_2 + 1)
+        return normal_quantiles(one) - normal_quantiles(other)
 
     return (cut(said_1, said_2) + cut(said_1 + tied_1, said_2 + tied_2)) / 2
 

@@ -17,8 +17,9 @@ from steelyard.metrics.pairs.counting import by_cluster, count_calls, tally
 from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join
 from steelyard.metrics.stats.cluster_mean import ASSUMED_CORRELATION
 from steelyard.metrics.stats.clusters import percentile_limits, ratio, resample
-from steelyard.metrics.stats.intervals import Span, newcombe, t_quantile, tango
+from steelyard.metrics.stats.intervals import Span, newcombe, tango
 from steelyard.metrics.stats.significance import ENOUGH_CLUSTERS, sign_flip
+from steelyard.metrics.stats.student_law import t_quantile
 from steelyard.metrics.stats.tally import Tally
 from steelyard.wording import counted, plural
 

@@ -10,6 +10,7 @@ from math import ceil, sqrt
 import numpy as np
 
 from steelyard.arrays import Ints
+from steelyard.metrics.basis import WHOLE_PAIRS
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import (
     CLEAR,
@@ -44,9 +45,11 @@ from steelyard.metrics.stats.clusters import (
     resample,
     wilson_cluster,
 )
-from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, normal_quantile, score, t_quantile
+from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score
+from steelyard.metrics.stats.normal_law import normal_quantile
 from steelyard.metrics.stats.power import ALPHA, first_number
 from steelyard.metrics.stats.significance import CLUSTERS, ENOUGH_CLUSTERS
+from steelyard.metrics.stats.student_law import t_quantile
 from steelyard.metrics.stats.tally import Tally
 from steelyard.metrics.tested import Tested, alone
 
@@ -56,6 +59,7 @@ NET_SLOT_PREFERENCE = Metric(
     "Slot-1 commits minus slot-2 commits, per call; above zero the judge leans to the first slot.",
     plain="leans to slot 1",
     signed=True,
+    basis=WHOLE_PAIRS,
 )
 DECLARED_PROTOCOL = "base"
 """The only arm whose position test may flag: one test, declared before the data."""

@@ -16,8 +16,9 @@ from steelyard.metrics.panel.jury import Ballots
 from steelyard.metrics.panel.over_judges import members
 from steelyard.metrics.proportions import ONE_CLUSTER, join
 from steelyard.metrics.stats.clusters import ratio
-from steelyard.metrics.stats.intervals import AGREEMENT, Span, t_quantile
+from steelyard.metrics.stats.intervals import AGREEMENT, Span
 from steelyard.metrics.stats.jackknife import around, left_out, left_out_error
+from steelyard.metrics.stats.student_law import t_quantile
 
 ERROR_CORRELATION = Metric(
     "error_correlation",

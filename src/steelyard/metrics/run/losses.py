@@ -19,7 +19,8 @@ from steelyard.metrics.heading import NO_CALLS
 from steelyard.metrics.metric import Limit, Metric
 from steelyard.metrics.run.loss_dependence import loss_test
 from steelyard.metrics.stats.clusters import design_effect, wilson_cluster
-from steelyard.metrics.stats.intervals import Span, normal_quantile, wilson
+from steelyard.metrics.stats.intervals import Span, wilson
+from steelyard.metrics.stats.normal_law import normal_quantile
 from steelyard.metrics.stats.power import ALPHA, POWER, trials_to_exclude
 from steelyard.metrics.stats.tally import Tally
 from steelyard.verdicts.observation import Observation

@@ -20,7 +20,8 @@ from steelyard.metrics.metric import Metric
 from steelyard.metrics.proportions import ONE_CLUSTER, join
 from steelyard.metrics.scores.resampled import intervals
 from steelyard.metrics.stats.clusters import ratio
-from steelyard.metrics.stats.intervals import AGREEMENT, Span, difference, normal_quantile, score
+from steelyard.metrics.stats.intervals import AGREEMENT, Span, difference, score
+from steelyard.metrics.stats.normal_law import normal_quantile
 from steelyard.stimuli.expectation import Label, Prefers
 from steelyard.tasks.scale import parse_scale
 from steelyard.verdicts.observation import Observation

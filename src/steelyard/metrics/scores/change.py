@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from steelyard.arrays import Floats, Mask
+from steelyard.metrics.basis import Basis, Items, labelled_items
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import HIGH, Metric
@@ -18,7 +19,8 @@ from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.shares import unlabelled
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.clusters import ratio
-from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score, t_quantile
+from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score
+from steelyard.metrics.stats.student_law import t_quantile
 
 ACCURACY_CHANGE = Metric(
     "accuracy_change",
@@ -27,6 +29,7 @@ ACCURACY_CHANGE = Metric(
     signed=True,
     direction=HIGH,
     detail=True,
+    basis=Basis(items=Items.BOTH, only=labelled_items),
 )
 NOT_BOTH = "no labelled item has a verdict both unchanged and edited"
 

@@ -60,6 +60,8 @@ class Scores:
     """Low end of the call's scale; 0 for binary."""
     high: Ints
     """High end of the call's scale; 1 for binary."""
+    failing: Floats
+    """Answer that says that a text or run fails; NaN where nobody has said, and low answers are taken to."""
     items: tuple[str, ...]
     """Names of the items, in order."""
     stimuli: tuple[str, ...]
@@ -106,6 +108,20 @@ class Scores:
     def binary(self) -> Mask:
         """The call was answered with yes or no."""
         return np.asarray((self.low == 0) & (self.high == 1))
+
+    @property
+    def passing_up(self) -> Scores:
+        """The same calls with scores and labels turned round where high answers fail: up is passing."""
+        turned = np.asarray(self.failing == self.high)
+        if not turned.any():
+            return self
+        ends = self.low + self.high
+        return replace(
+            self,
+            score=np.where(turned & self.decided, ends - self.score, self.score),
+            expected=np.where(turned, ends - self.expected, self.expected),
+            failing=np.where(turned, self.low, self.failing),
+        )
 
     @property
     def n_items(self) -> int:
@@ -155,6 +171,7 @@ def collect_scores(observations: Iterable[Observation]) -> Scores:
         strength=shown.strength[row],
         low=low,
         high=high,
+        failing=shown.failing[row],
         items=tuple(shown.items[items].tolist()),
         stimuli=tuple(shown.ids[stimuli].tolist()),
         clusters=tuple(shown.clusters[named].tolist()),

@@ -25,9 +25,10 @@ from steelyard.metrics.scores.leniency import item_means
 from steelyard.metrics.scores.shares import unlabelled
 from steelyard.metrics.stats.cluster_mean import without_spread
 from steelyard.metrics.stats.clusters import ratio
-from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score, t_quantile
+from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score
 from steelyard.metrics.stats.jackknife import left_out, left_out_error
 from steelyard.metrics.stats.power import ALPHA, POWER
+from steelyard.metrics.stats.student_law import t_probability, t_quantile
 
 LENGTH_GAP = Metric(
     "length_gap",
@@ -131,11 +132,9 @@ class Halves:
         return np.asarray(ratio(sums.astype(np.float64), sizes.astype(np.float64))[self.label])
 
     def _student(self) -> float:
-        from scipy.special import stdtr
-
         if self.error <= _ROUNDING:
             return without_spread(self.value, self.clusters)
-        return float(2 * stdtr(self.clusters - 1, -abs(self.value) / self.error))
+        return 2 * t_probability(-abs(self.value) / self.error, self.clusters - 1)
 
     def _dealt(self, seed: int) -> float:
         generator = np.random.default_rng(seed)

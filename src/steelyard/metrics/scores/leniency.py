@@ -2,7 +2,8 @@
 
 For yes/no verdicts it is half of (false positive rate − false negative rate), items counting once: a judge
 that errs both ways alike shows 0, however many items should pass, and one that passes everything +0.5. For
-scores it is the mean distance above the label, as a share of the scale.
+scores it is the mean distance above the label, as a share of the scale. Where high answers fail, as with a
+score of 1 for harm, everything is turned round first: lenient is who passes too much, whatever passing is.
 """
 
 from __future__ import annotations
@@ -22,37 +23,40 @@ from steelyard.metrics.proportions import ONE_CLUSTER, join, share_bounds
 from steelyard.metrics.scores.against_labels import NOT_SCORED
 from steelyard.metrics.scores.columns import Ending, Scores
 from steelyard.metrics.scores.floor import CONSTANT_LABELS
-from steelyard.metrics.scores.shares import score_tally, share, unlabelled
+from steelyard.metrics.scores.shares import (
+    FALSE_NEGATIVE_RATE,
+    FALSE_POSITIVE_RATE,
+    score_tally,
+    share,
+    unlabelled,
+)
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.clusters import ratio
-from steelyard.metrics.stats.intervals import (
-    DIFFERENCE,
-    Span,
-    clipped,
-    normal_quantile,
-    score,
-    t_quantile,
-)
+from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score
 from steelyard.metrics.stats.lean import Lean
+from steelyard.metrics.stats.normal_law import normal_quantile
 from steelyard.metrics.stats.power import ALPHA, POWER
+from steelyard.metrics.stats.student_law import t_quantile
 
 LENIENCY = Metric(
     "leniency",
     "leniency",
     "Errors upward beyond errors downward: half of (false positive rate − false negative rate); for scores "
-    "the mean distance above the label as a share of the scale. Above zero the judge is lenient.",
-    plain="errs upward",
+    "the mean distance above the label as a share of the scale. Above zero the judge is lenient; where the "
+    "failing answer is the high one, upward is downward.",
+    plain="errs leniently",
     signed=True,
 )
 PASS_RATE = Metric(
     "pass_rate",
     "share of passes",
-    "Labelled items that were scored 1; the share of labels that are 1 stands beside it as chance.",
+    "Labelled items that were passed: scored 1, or 0 where 1 is the failing answer; the share of labels that "
+    "pass stands beside it as chance.",
 )
 SHARE_ABOVE = Metric(
     "share_above",
     "scored above",
-    "Calls scored above the label: passed though they should fail.",
+    "Calls scored above the label: passed though they should fail, where low answers fail.",
     detail=True,
     event=lambda scores: scores.decided & (scores.score > scores.expected),
     labelled=True,
@@ -61,12 +65,14 @@ SHARE_ABOVE = Metric(
 SHARE_BELOW = Metric(
     "share_below",
     "scored below",
-    "Calls scored below the label: failed though they should pass.",
+    "Calls scored below the label: failed though they should pass, where low answers fail.",
     detail=True,
     event=lambda scores: scores.decided & (scores.score < scores.expected),
     labelled=True,
     direction=LOW,
 )
+HIGH_FAILS = "1 is the failing answer"
+"""Note of figures that are turned round."""
 METRICS = (LENIENCY, PASS_RATE, SHARE_ABOVE, SHARE_BELOW)
 """In reading order."""
 
@@ -86,6 +92,15 @@ def leniency_estimates(heading: Heading, scores: Scores) -> list[Estimate]:
     return estimates
 
 
+def wrong_ways(leniency: Estimate) -> tuple[Metric, Metric]:
+    """The rates of what is passed and of what is failed wrongly: by numbers they go the other way round
+    where 1 is the failing answer.
+    """
+    turned = HIGH_FAILS in (leniency.note or "").split("; ")
+    rates = FALSE_POSITIVE_RATE, FALSE_NEGATIVE_RATE
+    return rates[::-1] if turned else rates
+
+
 def item_means(scores: Scores) -> tuple[Floats, Floats, Ints, Ints]:
     """Mean score, label, cluster and calls of each labelled item that has a score."""
     rows = scores.where(scores.labelled & scores.decided)
@@ -97,7 +112,7 @@ def item_means(scores: Scores) -> tuple[Floats, Floats, Ints, Ints]:
 
 
 def _of_verdicts(heading: Heading, scores: Scores) -> Estimate:
-    answer, wanted, cluster, calls = item_means(scores)
+    answer, wanted, cluster, calls = item_means(scores.passing_up)
     lean = Lean(answer, wanted, cluster, calls)
     if not np.isfinite(lean.value):
         return heading.undefined(LENIENCY, _why(scores, len(answer)), "call", scores.lost())
@@ -106,7 +121,7 @@ def _of_verdicts(heading: Heading, scores: Scores) -> Estimate:
         scores,
         _Shift(lean.value, lean.limits, lean.p(heading.deal_seed(LENIENCY.id)), lean.detectable),
         units=lean.units,
-        bounds=_bounds(scores),
+        bounds=_bounds(scores.passing_up),
         needed=lean.units_to_decide(MARGIN),
         method="lean_cluster",
     )
@@ -127,7 +142,8 @@ class _Shift:
 
 
 def _of_scores(heading: Heading, scores: Scores) -> list[Estimate]:
-    answer, wanted, cluster, _ = item_means(scores)
+    upward = scores.passing_up
+    answer, wanted, cluster, _ = item_means(upward)
     if not len(answer):
         lean = heading.undefined(LENIENCY, _why(scores, 0), "call", scores.lost())
         return [lean, *_sides(heading, scores)]
@@ -142,7 +158,7 @@ def _of_scores(heading: Heading, scores: Scores) -> list[Estimate]:
         most = score(0.0, mean.assumed_size, t_quantile(probability, max(1, mean.units - 1)))[1]
         return clipped((mean.mean - most, mean.mean + most), DIFFERENCE)
 
-    rows = scores.where(scores.labelled)
+    rows = upward.where(upward.labelled)
     shift = _told(
         heading,
         scores,
@@ -209,6 +225,7 @@ def _told(
         note=join(
             [
                 f"margin {MARGIN:g}",
+                _turned(scores),
                 ONE_CLUSTER if rows.n_clusters < 2 else None,
                 by_loss(seen, word),
             ]
@@ -217,12 +234,20 @@ def _told(
 
 
 def _pass_rate(heading: Heading, scores: Scores) -> Estimate:
-    rows = scores.where(scores.labelled & (scores.ending != Ending.ABSTAINED))
+    upward = scores.passing_up
+    rows = upward.where(upward.labelled & (upward.ending != Ending.ABSTAINED))
     counts = score_tally(rows, rows.decided & (rows.score == 1), rows.decided)
     wanted = float(rows.expected[rows.decided].mean()) if np.any(rows.decided) else None
-    return share(
-        heading, PASS_RATE, rows, counts, chance=wanted, reason=_why(scores, 0) if not counts.n else None
-    )
+    reason, turned = _why(scores, 0) if not counts.n else None, _turned(scores)
+    notes = [] if turned is None else [turned]
+    return share(heading, PASS_RATE, rows, counts, chance=wanted, reason=reason, notes=notes)
+
+
+def _turned(scores: Scores) -> str | None:
+    """That high answers fail, where they do."""
+    if not np.any(scores.failing == scores.high):
+        return None
+    return HIGH_FAILS if np.all(scores.binary) else f"{int(scores.high[0])} is the failing answer"
 
 
 def _why(scores: Scores, scored: int) -> str:

@@ -13,8 +13,9 @@ from math import sqrt
 import numpy as np
 
 from steelyard.arrays import Floats, Ints
-from steelyard.metrics.stats.intervals import UNBOUNDED, Ends, Span, clipped, t_quantile
+from steelyard.metrics.stats.intervals import UNBOUNDED, Ends, Span, clipped
 from steelyard.metrics.stats.power import ALPHA, POWER
+from steelyard.metrics.stats.student_law import t_probability, t_quantile
 
 ASSUMED_CORRELATION = 0.1
 """Correlation within units that is assumed where the data show no spread between them."""
@@ -112,9 +113,7 @@ class ClusterMean:
         """Two-sided p of a mean of zero: by t, or by flipping signs where units do not differ."""
         if self.even:
             return without_spread(self.mean, self.units)
-        from scipy.special import stdtr
-
-        return float(2 * stdtr(self.units - 1, -abs(self.mean) / self.error))
+        return 2 * t_probability(-abs(self.mean) / self.error, self.units - 1)
 
     @property
     def detectable(self) -> float | None:

@@ -16,7 +16,9 @@ from statistics import NormalDist
 import numpy as np
 
 from steelyard.arrays import Floats, Ints
-from steelyard.metrics.stats.intervals import Span, normal_quantile, score, t_quantile
+from steelyard.metrics.stats.intervals import Span, score
+from steelyard.metrics.stats.normal_law import normal_quantile
+from steelyard.metrics.stats.student_law import t_quantile
 from steelyard.metrics.stats.tally import Tally
 
 REPLICATES = 2000

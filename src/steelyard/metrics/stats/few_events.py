@@ -12,7 +12,7 @@ from math import sqrt
 import numpy as np
 
 from steelyard.arrays import Floats, Ints
-from steelyard.metrics.stats.intervals import normal_probability
+from steelyard.metrics.stats.normal_law import normal_probability
 
 ALLOWED_CORRELATION = 0.3
 """Largest intra-cluster correlation for which the word `clear` keeps its error."""
@@ -43,10 +43,11 @@ def chance_of_so_few(events: float, trials: Ints, share: float, times: float = 1
 
 def _beta_binomial(size: int, share: float) -> Floats:
     """Chances of 0 … size events in a cluster."""
-    from scipy.special import betaln, gammaln
-
     scale = (1 - ALLOWED_CORRELATION) / ALLOWED_CORRELATION
     up, down = share * scale, (1 - share) * scale
-    count = np.arange(size + 1)
-    ways = gammaln(size + 1) - gammaln(count + 1) - gammaln(size - count + 1)
-    return np.asarray(np.exp(ways + betaln(count + up, size - count + down) - betaln(up, down)))
+    before, left = np.arange(size), np.arange(size, 0, -1)
+    # Each chance by the one before it: no factorials, hence nothing that cancels.
+    growth = np.log((before + up) / (before + 1)) + np.log(left / (left - 1 + down))
+    height = np.concatenate([[0.0], np.cumsum(growth)])
+    chances = np.exp(height - height.max())
+    return np.asarray(chances / chances.sum())

@@ -23,7 +23,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, inf, sqrt
 
-from steelyard.metrics.stats.intervals import Span, normal_quantile, score
+from steelyard.metrics.stats.intervals import Span, score
+from steelyard.metrics.stats.normal_law import normal_quantile
 from steelyard.metrics.stats.power import ALPHA, POWER
 
 REACH = normal_quantile(1 - ALPHA / 2) + normal_quantile(POWER)

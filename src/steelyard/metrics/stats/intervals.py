@@ -10,6 +10,8 @@ from collections.abc import Callable
 from math import inf, sqrt
 from statistics import NormalDist
 
+from steelyard.metrics.stats.beta_law import beta_quantile
+
 Z = 1.959963984540054
 """Two-sided 95 % normal quantile."""
 
@@ -28,27 +30,6 @@ UNBOUNDED: Ends = (-inf, inf)
 def clipped(limits: Span, ends: Ends) -> Span:
     """The part of an interval that lies within the range."""
     return max(ends[0], limits[0]), min(ends[1], limits[1])
-
-
-def normal_quantile(probability: float) -> float:
-    """The normal quantile; infinite at 0 and 1."""
-    if probability <= 0:
-        return -float("inf")
-    if probability >= 1:
-        return float("inf")
-    return NormalDist().inv_cdf(probability)
-
-
-def normal_probability(value: float) -> float:
-    """The share of a normal law below a value."""
-    return NormalDist().cdf(value)
-
-
-def t_quantile(probability: float, degrees: int) -> float:
-    """The quantile of Student's t."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(degrees, probability))
 
 
 def score(share: float, size: float, quantile: float) -> Span:
@@ -88,12 +69,10 @@ def newcombe(first: tuple[int, int], second: tuple[int, int]) -> Span:
 
 def clopper_pearson(events: float, trials: float, confidence: float = 0.95) -> Span:
     """The exact binomial interval; `trials` may be an effective, fractional number."""
-    from scipy.special import betaincinv
-
     tail = (1 - confidence) / 2
     misses = trials - events
-    low = 0.0 if events <= 0 else float(betaincinv(events, misses + 1, tail))
-    high = 1.0 if misses <= 0 else float(betaincinv(events + 1, misses, 1 - tail))
+    low = 0.0 if events <= 0 else beta_quantile(events, misses + 1, tail)
+    high = 1.0 if misses <= 0 else beta_quantile(events + 1, misses, 1 - tail)
     return low, high
 
 

@@ -14,7 +14,8 @@ from math import atanh, exp, isfinite, sqrt, tanh
 import numpy as np
 
 from steelyard.arrays import Floats
-from steelyard.metrics.stats.intervals import Ends, Span, clipped, t_quantile
+from steelyard.metrics.stats.intervals import Ends, Span, clipped
+from steelyard.metrics.stats.student_law import t_quantile
 
 Figure = Callable[[Floats], Floats]
 """From sums of shape (…, columns…) to values of shape (…)."""

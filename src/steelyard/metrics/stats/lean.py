@@ -20,9 +20,10 @@ import numpy as np
 from steelyard.arrays import Floats, Ints, Mask
 from steelyard.metrics.stats.cluster_mean import ClusterMean, without_spread
 from steelyard.metrics.stats.clusters import ratio
-from steelyard.metrics.stats.intervals import Span, clipped, score, t_quantile
+from steelyard.metrics.stats.intervals import Span, clipped, score
 from steelyard.metrics.stats.jackknife import left_out, left_out_error
 from steelyard.metrics.stats.power import ALPHA, POWER
+from steelyard.metrics.stats.student_law import t_probability, t_quantile
 from steelyard.metrics.stats.unconditional import barnard
 
 HALF = (-0.5, 0.5)
@@ -176,11 +177,9 @@ class Lean:
         return share, score(share, size, t_quantile(probability, max(1, self.clusters - 1)))
 
     def _student(self) -> float:
-        from scipy.special import stdtr
-
         if self.error <= _ROUNDING:
             return without_spread(self.value, self.clusters)
-        return float(2 * stdtr(self.clusters - 1, -abs(self.value) / self.error))
+        return 2 * t_probability(-abs(self.value) / self.error, self.clusters - 1)
 
     def _exact(self) -> float:
         ups, downs, evens = (

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import ceil, isfinite, sqrt
 
-from steelyard.metrics.stats.intervals import normal_quantile
+from steelyard.metrics.stats.normal_law import normal_quantile
 
 ALPHA = 0.05
 """Rate of false alarms that every word of a datasheet is held to."""

@@ -7,6 +7,8 @@ and the p is the largest that any common rate gives.
 
 from __future__ import annotations
 
+from math import comb, log
+
 import numpy as np
 
 from steelyard.arrays import Floats
@@ -48,10 +50,8 @@ def _distances(ups: int, downs: int, evens: int) -> Floats:
 
 def _binomial(size: int, rates: Floats) -> Floats:
     """Chance of each number of events (columns) at each rate (rows)."""
-    from scipy.special import gammaln
-
     events = np.arange(size + 1)
-    ways = gammaln(size + 1) - gammaln(events + 1) - gammaln(size - events + 1)
+    ways = np.array([log(comb(size, event)) for event in range(size + 1)])
     return np.asarray(
         np.exp(ways + np.outer(np.log(rates), events) + np.outer(np.log1p(-rates), size - events))
     )

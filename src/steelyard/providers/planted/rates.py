@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.arrays import Floats
+from steelyard.metrics.stats.normal_law import normal_probabilities
 from steelyard.providers.planted.model import Parameters
 
 _NODES = 61
@@ -67,10 +68,8 @@ def _orders(parameters: Parameters, delta: float, same_texts: bool) -> tuple[Flo
 
 
 def _answer_rates(parameters: Parameters, drive: Floats) -> Floats:
-    from scipy.special import ndtr
-
     centre = drive + parameters.position_bias
-    first = ndtr(centre - parameters.tie_threshold)
-    second = ndtr(-centre - parameters.tie_threshold)
+    first = normal_probabilities(centre - parameters.tie_threshold)
+    second = normal_probabilities(-centre - parameters.tie_threshold)
     kept, lapse = 1 - parameters.lapse_rate, parameters.lapse_rate / _ANSWERS
     return kept * np.stack([first, second, 1 - first - second]) + lapse

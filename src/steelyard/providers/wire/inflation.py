@@ -22,13 +22,14 @@ class Inflation:
     def __init__(self, encoding: str) -> None:
         """One of the encodings that are asked for."""
         self._encoding = encoding.strip().lower()
-        self._plain = self._encoding in ("", "identity")
+        self.plain = self._encoding in ("", "identity")
+        """Nothing is compressed."""
         self._stream: zlib._Decompress | None = None
 
-    def pieces(self, chunk: bytes) -> Iterator[bytes]:
+    def pieces(self, chunk: bytes | bytearray) -> Iterator[bytes]:
         """What a chunk stands for, in pieces; raises `zlib.error` where it is not compressed as promised."""
-        if self._plain:
-            yield chunk
+        if self.plain:
+            yield bytes(chunk)
             return
         if self._stream is None:
             self._stream = zlib.decompressobj(self._format(chunk[0]))

@@ -16,11 +16,12 @@ from typing import Any
 import httptools
 from yarl import URL
 
+from steelyard.providers.wire.inflation import Inflation
+
 IDLE = 15.0
 """Seconds after which a line that nobody used is not trusted any more."""
 LARGEST_HEAD = 65_536
 """Bytes before the body of a reply."""
-_GZIP = 31
 _INFORMATIONAL = range(100, 200)
 
 
@@ -236,24 +237,20 @@ class _Line(asyncio.Protocol):
 
 def unpacked(data: bytes | bytearray, encoding: str, largest: int) -> bytes | bytearray:
     """A body as it was before the server compressed it."""
-    if encoding in ("", "identity") or not data:
+    inflation = Inflation(encoding)
+    if inflation.plain or not data:
         return data
-    kind = _GZIP if encoding in ("gzip", "x-gzip") else _deflated(data)
-    reader = zlib.decompressobj(kind)
+    text = bytearray()
     try:
-        text = reader.decompress(data, largest + 1)
+        for piece in inflation.pieces(data):
+            text += piece
+            if len(text) > largest:
+                raise LongReplyError
     except zlib.error as error:
         raise BrokenReplyError(str(error)) from error
-    if len(text) > largest:
-        raise LongReplyError
-    if not reader.eof:
+    if not inflation.whole:
         raise BrokenReplyError("the compressed body is not whole")
     return text
-
-
-def _deflated(data: bytes | bytearray) -> int:
-    """Servers send deflated bodies with a frame or without."""
-    return zlib.MAX_WBITS if data[0] & 0xF == zlib.DEFLATED else -zlib.MAX_WBITS
 
 
 def _header(name: str, value: str) -> str:

@@ -11,23 +11,34 @@ import json
 import ssl
 import time
 import zlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.request import getproxies, proxy_bypass
 
-import aiohttp
 from yarl import URL
 
 from steelyard.errors import TransientError, UnreachableError
 from steelyard.providers.wire.endpoint import Endpoint
 from steelyard.providers.wire.errors import excerpt, failure, is_filtered, parse_error, sent_at
 from steelyard.providers.wire.inflation import ENCODINGS, Inflation
-from steelyard.providers.wire.lines import BrokenReplyError, Lines, LongReplyError, NoLineError, unpacked
+from steelyard.providers.wire.lines import (
+    BrokenReplyError,
+    Lines,
+    LongReplyError,
+    NoLineError,
+    Received,
+    unpacked,
+)
 from steelyard.trials.reply import Reply
 from steelyard.version import __version__
+
+if TYPE_CHECKING:
+    from aiohttp import ClientResponse
+
+    from steelyard.providers.wire.session import Session
 
 LARGEST_REPLY = 4_000_000
 """Bytes; no verdict is longer, and a server gone wild must not fill the memory."""
@@ -73,7 +84,8 @@ class Wire:
         self._protocol = protocol
         self._secrets: tuple[str, ...] = ()
         self._sign: Callable[[URL, bytes], Mapping[str, str]] | None = None
-        self._session: aiohttp.ClientSession | None = None
+        self._headers: Mapping[str, str] | None = None
+        self._session: Session | None = None
         self._lines: Lines | None = None
 
     async def open(self, header: str = "Authorization", before: str = "Bearer ", **headers: str) -> None:
@@ -93,14 +105,7 @@ class Wire:
         self._secrets = tuple(secret for secret in secrets if len(secret) >= _SHORTEST_SECRET)
         sent = {"Content-Type": "application/json", "User-Agent": f"steelyard/{__version__}"}
         sent |= {"Accept-Encoding": "gzip, deflate"} | dict(headers)
-        # The runner limits concurrency: a second limit here would count waiting as latency.
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0),
-            headers=sent,
-            timeout=aiohttp.ClientTimeout(total=self.endpoint.timeout),
-            auto_decompress=False,
-            trust_env=not self.endpoint.local,
-        )
+        self._headers = sent
         if self.endpoint.local or not _behind_proxy(self.endpoint.base_url):
             self._lines = Lines({"Accept": "*/*"} | sent, LARGEST_REPLY)
 
@@ -112,6 +117,7 @@ class Wire:
         if self._session is not None:
             await self._session.close()
             self._session = None
+        self._headers = None
 
     async def post(self, address: URL, body: Mapping[str, Any], trial: str = "") -> Answer:
         """Make one attempt; a reply of any status is an answer, everything else is raised."""
@@ -131,8 +137,7 @@ class Wire:
                 received = {name.lower(): value for name, value in response.headers.items()}
                 return response.status, received, await self._text(response)
         try:
-            async with asyncio.timeout(self.endpoint.timeout):
-                reply = await self._lines.post(address, headers, data)
+            reply = await self._in_time(self._lines.post(address, headers, data))
             encoding = reply.headers.get("content-encoding", "")
             self._check_encoding(encoding)
             body = unpacked(reply.data, encoding.strip().lower(), LARGEST_REPLY)
@@ -141,6 +146,13 @@ class Wire:
         except (TimeoutError, OSError, BrokenReplyError) as error:
             raise self._broken(error) from error
         return reply.status, reply.headers, _decoded(body)
+
+    async def _in_time(self, reply: Coroutine[Any, Any, Received]) -> Received:
+        """Wait as long as the judge allows; the runner's own limit counts besides."""
+        if self.endpoint.timeout is None:
+            return await reply
+        async with asyncio.timeout(self.endpoint.timeout):
+            return await reply
 
     async def send(self, body: Mapping[str, Any], *parts: str) -> dict[str, Any]:
         """Post a body that is no call of a judge; the object that answers it."""
@@ -155,9 +167,9 @@ class Wire:
 
     async def upload(self, part: str, fields: Mapping[str, str], name: str, data: bytes) -> dict[str, Any]:
         """Post a file with the fields that go with it; the object that answers it."""
-        form = aiohttp.FormData(dict(fields))
-        form.add_field("file", data, filename=name, content_type="application/jsonl")
-        body = form()
+        from steelyard.providers.wire.session import form
+
+        body = form(fields, name, data)
         kind = {"Content-Type": str(body.headers["Content-Type"])}
         async with self._response("POST", self.endpoint.at(part), data=body, headers=kind) as response:
             text = self._scrubbed(await self._text(response))
@@ -193,18 +205,24 @@ class Wire:
         return self.parsed(answer)
 
     @asynccontextmanager
-    async def _response(
-        self, method: str, address: URL, **sent: Any
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def _response(self, method: str, address: URL, **sent: Any) -> AsyncIterator[ClientResponse]:
         """One attempt, whose body is read by the caller; whatever breaks is raised as an error of ours."""
-        if self._session is None:
-            raise RuntimeError("open() must come before ask()")
         try:
-            async with self._session.request(method, address, allow_redirects=False, **sent) as response:
+            async with self._opened().response(method, address, **sent) as response:
                 self._check_encoding(response.headers.get("Content-Encoding", ""))
                 yield response
-        except (TimeoutError, aiohttp.ClientError, OSError) as error:
+        except (TimeoutError, OSError, BrokenReplyError) as error:
             raise self._broken(error) from error
+
+    def _opened(self) -> Session:
+        """The session for what is rare, made when it is first wanted."""
+        if self._session is None:
+            from steelyard.providers.wire.session import Session
+
+            if self._headers is None:
+                raise RuntimeError("open() must come before ask()")
+            self._session = Session(self._headers, self.endpoint.timeout, proxies=not self.endpoint.local)
+        return self._session
 
     def parsed(self, answer: Answer) -> dict[str, Any]:
         """The JSON object of a body."""
@@ -236,7 +254,7 @@ class Wire:
         if encoding.strip().lower() not in ENCODINGS:
             raise self.garbled(f"{NOT_ASKED_FOR} ({excerpt(encoding)})")
 
-    async def _text(self, response: aiohttp.ClientResponse) -> str:
+    async def _text(self, response: ClientResponse) -> str:
         data = bytearray()
         async for piece in self._pieces(response):
             data += piece
@@ -244,7 +262,7 @@ class Wire:
                 raise self.garbled(f"more than {LARGEST_REPLY} bytes")
         return _decoded(data)
 
-    async def _pieces(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    async def _pieces(self, response: ClientResponse) -> AsyncIterator[bytes]:
         """The body as it comes, inflated."""
         inflation = Inflation(response.headers.get("Content-Encoding", ""))
         try:
@@ -266,9 +284,8 @@ class Wire:
     def _broken(self, error: Exception) -> TransientError | UnreachableError:
         """The error for an exchange that came to no whole reply; a certificate gets no better by waiting."""
         cause = self._scrubbed(excerpt(str(error) or type(error).__name__, 200))
-        certificate = getattr(error, "certificate_error", error)
-        if isinstance(certificate, ssl.CertificateError):
-            complaint = getattr(certificate, "verify_message", cause)
+        if isinstance(error, ssl.CertificateError):
+            complaint = getattr(error, "verify_message", cause)
             return UnreachableError(
                 f"{self.where}: its certificate is not accepted ({complaint}); renew it, or name a file with "
                 "the authority that signed it in SSL_CERT_FILE."
@@ -277,11 +294,11 @@ class Wire:
             limit = self.endpoint.timeout
             spell = "in time" if limit is None else f"within {limit:g} s"
             return TransientError("timeout", f"{self.where}: no reply {spell}; raise timeout or try again.")
-        if isinstance(error, (aiohttp.ClientConnectorError, NoLineError)):
+        if isinstance(error, NoLineError):
             return TransientError(
                 "unreachable", f"{self.where}: no connection ({cause}); is the server running?"
             )
-        if isinstance(error, (aiohttp.ClientPayloadError, aiohttp.ClientResponseError, BrokenReplyError)):
+        if isinstance(error, BrokenReplyError):
             broken = NOT_ASKED_FOR if "content-encoding" in str(error).lower() else "a broken reply"
             return self.garbled(f"{broken} ({cause})")
         return TransientError(

@@ -8,11 +8,15 @@ from dataclasses import dataclass
 
 from steelyard.tasks.transcripts.transcript import SYSTEM, TOOL, USER, Transcript
 
+UNSPACED = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+"""Letters that stand beside a value without a space: Thai, Japanese, Chinese, Korean."""
+_LETTER = rf"(?:(?![{UNSPACED}])\w)"
+_START, _END = rf"(?<![^\W{UNSPACED}])", rf"(?![^\W{UNSPACED}])"
 _VALUE = re.compile(
     r"[A-Za-z0-9_.+-]+@[A-Za-z0-9-]+\.[A-Za-z.]{2,}"  # addresses
-    r"|\b[A-Z]{1,6}-?\d[\dA-Z-]*\b"  # names such as ORD-1042
-    r"|\b\d{4}-\d{2}-\d{2}\b|\b\d{1,2}:\d{2}\b"  # dates and times
-    r"|(?<![\w.])\d[\d,]*(?:\.\d+)?(?![\w])"  # numbers
+    rf"|{_START}[A-Z]{{1,6}}-?\d[\dA-Z-]*(?<=\w){_END}"  # names such as ORD-1042
+    rf"|{_START}\d{{4}}-\d{{2}}-\d{{2}}{_END}|{_START}\d{{1,2}}:\d{{2}}{_END}"  # dates and times
+    rf"|{_START}(?<!\.)\d[\d,]*(?:\.\d+)?{_END}"  # numbers
 )
 """What can be looked up in a tool's result word for word."""
 STATES = {
@@ -82,7 +86,12 @@ def reported_state(transcript: Transcript) -> Evidence | None:
 
 def occurs(value: str, text: str) -> bool:
     """Whether a value stands in a text by itself, and not as a part of a longer one."""
-    return re.search(rf"(?<![\w.,]){re.escape(value)}(?!\w|[.,]\d)", text) is not None
+    return standing(value).search(text) is not None
+
+
+def standing(value: str) -> re.Pattern[str]:
+    """Places where a value stands by itself."""
+    return re.compile(rf"{_START}(?<![.,]){re.escape(value)}(?!{_LETTER}|[.,]\d)")
 
 
 def _values(transcript: Transcript) -> Iterator[Evidence]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 
-from steelyard.stimuli.agent_edits.evidence import STATES, Evidence, reported_state, spread
+from steelyard.stimuli.agent_edits.evidence import STATES, Evidence, reported_state, spread, standing
 from steelyard.stimuli.agent_edits.run_edit import RunEdit
 from steelyard.tasks.transcripts.transcript import TEXT, Block, Transcript, Turn
 
@@ -39,8 +39,7 @@ def other_value(value: str, rng: Random) -> str:
 
 def _forged(transcript: Transcript, found: Evidence, other: str) -> RunEdit:
     turn = transcript.turns[found.place]
-    pattern = re.compile(rf"(?<![\w.,]){re.escape(found.value)}(?!\w|[.,]\d)")
-    forged = _replaced(turn, pattern, other)
+    forged = _replaced(turn, standing(found.value), other)
     told = f"message {found.place + 1}: the tool's result says {other!r} where it said {found.value!r}"
     return RunEdit(transcript.with_turns({found.place: forged}), told)
 

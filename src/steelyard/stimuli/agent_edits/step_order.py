@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from random import Random
 
+from steelyard.stimuli.agent_edits.evidence import UNSPACED
 from steelyard.stimuli.agent_edits.run_edit import RunEdit
 from steelyard.tasks.transcripts.transcript import ASSISTANT, TOOL, Transcript, Turn
 
@@ -16,7 +17,11 @@ _LOOKUP = re.compile(
     r"^(check|count|describe|fetch|find|get|list|look|lookup|query|read|search|show|view)(_|$)"
 )
 """Tools that look something up and change nothing, by the first word of their names."""
-_TOKEN = re.compile(r"[A-Za-z0-9_@.-]{3,}")
+_TOKEN = re.compile(rf"[{UNSPACED}]|(?:(?![{UNSPACED}])[\w@.-]){{3,}}")
+"""Names and numbers by which a step may use what another found; a sign of a script without spaces is one."""
+
+_ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
+"""A sign as JSON may write it."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +67,13 @@ def _steps(turns: tuple[Turn, ...]) -> Iterator[_Step]:
 
 def _uses(later: _Step, earlier: _Step) -> bool:
     """Whether a step's arguments, or names and numbers in its thoughts, stand in the other's results."""
-    found = set(_TOKEN.findall(" ".join(turn.text for turn in earlier.turns[1:])))
+    results = " ".join(turn.text for turn in earlier.turns[1:])
+    found = set(_TOKEN.findall(_ESCAPED.sub(lambda sign: chr(int(sign[1], 16)), results)))
     own, asked = (set(_TOKEN.findall(_arguments(step))) for step in (earlier, later))
     thought = {word for word in _TOKEN.findall(later.turns[0].reasoning) if any(map(str.isdigit, word))}
     return bool((asked | thought) & found - own)
 
 
 def _arguments(step: _Step) -> str:
-    return json.dumps([list(call.arguments.values()) for call in step.turns[0].calls])
+    values = [list(call.arguments.values()) for call in step.turns[0].calls]
+    return json.dumps(values, ensure_ascii=False)

@@ -68,6 +68,11 @@ class Brief:
         return f"{self.item.id}/{self.probe}/{self.number}"
 
     @property
+    def edits_run(self) -> bool:
+        """True where a run is to be edited message by message, False where a text is to be written."""
+        return self.goal in RUN_GOALS
+
+    @property
     def edit(self) -> str:
         """What is to be done to the item, in words."""
         words = EDITS[self.goal]

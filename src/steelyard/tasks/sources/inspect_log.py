@@ -16,10 +16,12 @@ from steelyard.tasks.transcripts.chat import turns_of
 from steelyard.tasks.transcripts.json_values import json_value
 from steelyard.tasks.transcripts.transcript import RunScore, ScoreEntry, Transcript
 
-OWN_COLUMNS = ("id", "sample", "epoch", "task", "model", "input", "target", "messages")
+OWN_COLUMNS = ("id", "sample", "epoch", "task", "model", "input", "target", "error", "messages")
 """What every row holds, before its metadata and scores."""
 PARTS = {"id": "id", "cluster": "sample", "request": "input", "messages": "messages", "author": "model"}
 """Which of them plays which part, where a study does not say otherwise."""
+NO_ERROR = "none"
+"""What the column `error` holds of a sample that ended without one, so that `where` can choose those."""
 _UNCHANGED = "UNCHANGED"
 """How Inspect writes that an edit leaves a part of a score alone."""
 _LOG_KEYS = {"version", "status", "eval"}
@@ -33,8 +35,8 @@ def is_log(body: object) -> bool:
 def read_inspect(path: Path) -> Table:
     """Every sample with its metadata and scores as columns; `messages` holds the transcript."""
     log = open_log(path)
-    samples = [sample for sample in log.samples or () if not sample.error or sample.messages]
-    if not samples:
+    samples = log.samples or []
+    if all(sample.error and not sample.messages for sample in samples):
         raise DataError(
             f"{path}: the log holds no samples (its status is {log.status!r}), expected at least one run; "
             "name a log whose evaluation was carried out."
@@ -58,19 +60,23 @@ def open_log(path: Path) -> Any:
     try:
         return read_eval_log(str(path), resolve_attachments=True)
     except Exception as error:  # a damaged log makes zip, JSON and pydantic readers raise nearly anything
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
         raise DataError(
-            f"{path}: Inspect can not read this log ({reason}); write it again, or convert it with "
+            f"{path}: Inspect can not read this log ({_reason(error)}); write it again, or convert it with "
             "`inspect log convert`."
         ) from error
 
 
+def _reason(error: Exception) -> str:
+    """What is wrong, in a line; of a whole list of faults the first, with its place in the log."""
+    faults = error.errors() if hasattr(error, "errors") else []
+    if faults and "loc" in faults[0]:
+        place = ".".join(map(str, faults[0]["loc"]))
+        return f"{place}: {faults[0].get('msg', 'not as expected')}"[:200]
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+
+
 def transcript_of_sample(sample: Any, log: Any, where: str) -> Transcript:
-    """One sample as a transcript."""
-    if not sample.messages:
-        raise DataError(
-            f"{where}: the sample has no messages, expected a transcript; leave it out with where."
-        )
+    """One sample with messages as a transcript."""
     messages = [message.model_dump(exclude_none=True) for message in sample.messages]
     return Transcript(
         id=str(sample.id),
@@ -95,19 +101,21 @@ def valued(score: Any) -> tuple[bool, ...]:
 
 def _row(sample: Any, log: Any, path: Path, several: bool) -> tuple[str, dict[str, Any]]:
     where = f"sample {sample.id}" + (f", epoch {sample.epoch}" if several else "")
-    transcript = transcript_of_sample(sample, log, f"{path}, {where}")
+    transcript = transcript_of_sample(sample, log, f"{path}, {where}") if sample.messages else None
     own = {
         "id": f"{sample.id}/{sample.epoch}" if several else str(sample.id),
         "sample": str(sample.id),
         "epoch": sample.epoch,
-        "task": transcript.task,
-        "model": transcript.model,
-        "input": transcript.request,
+        "task": log.eval.task,
+        "model": log.eval.model,
+        "input": "" if transcript is None else transcript.request,
         "target": _target(sample.target),
+        "error": NO_ERROR if sample.error is None else sample.error.message.strip() or "error",
         "messages": transcript,
     }
-    metadata = {f"metadata.{key}" if key in own else key: value for key, value in transcript.metadata.items()}
-    return where, {**metadata, **dict(_score_columns(transcript.scores)), **own}
+    told = json_value(sample.metadata or {})
+    metadata = {f"metadata.{key}" if key in own else key: value for key, value in told.items()}
+    return where, {**metadata, **dict(_score_columns(transcript_scores(sample))), **own}
 
 
 def _target(target: Any) -> str:

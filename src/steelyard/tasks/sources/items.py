@@ -169,7 +169,7 @@ class _Row:
         if is_missing(cell):
             raise DataError(
                 f"{self._where}: column {self._columns.messages!r} holds no messages, expected a list of "
-                "chat messages; fill it or remove the row."
+                "chat messages; fill it, or leave the row out with where."
             )
         run = cell if isinstance(cell, Transcript) else self._parsed(cell, name)
         return self._preparation.prepared(run, self._where)

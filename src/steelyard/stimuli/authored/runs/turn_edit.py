@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from steelyard.stimuli.authored.checks import foreign, leaked, shared_pairs, words
+from steelyard.stimuli.authored.checks import foreign, is_refusal, leaked, shared_pairs, words
 from steelyard.stimuli.authored.rejection import (
     COPY,
     EMPTY,
     OTHER_ROLE,
+    REFUSAL_TEXT,
     REPEATED,
     WRONG_CALL,
     Rejection,
@@ -19,6 +20,12 @@ from steelyard.stimuli.authored.rejection import (
 from steelyard.tasks.transcripts.render import rendered
 from steelyard.tasks.transcripts.transcript import ASSISTANT, Transcript, Turn
 
+_TO_REFUSE = re.compile(
+    r"refus|declin|turns? (?:\w+ ){0,3}down"
+    r"|(?:not|n't|never|cannot|unable to) (?:help|assist|comply|carry out)",
+    re.I,
+)
+"""Words of a plan that has an agent say no."""
 _HEADS = re.compile(
     r"^\s*(?:\[\d{3,}\] (?:SYSTEM|USER|ASSISTANT|TOOL RESULT)\b|(?:user|human|system|tool(?: result)?)\s*:)",
     re.I | re.M,
@@ -55,6 +62,14 @@ class TurnEdit:
             for call in said.calls
         )
         return replace(said, calls=tuple(calls))
+
+
+def unplanned_refusal(edited: Turn, original: Transcript, plan: str) -> Rejection | None:
+    """A message that declines though no word of the plan asks for that: the editor's own refusal."""
+    spoken = "\n".join(turn.text for turn in original.turns if turn.role == ASSISTANT)
+    if not is_refusal(edited.text) or is_refusal(spoken) or _TO_REFUSE.search(plan):
+        return None
+    return Rejection(REFUSAL_TEXT, "the message declines, and the plan asks for no refusal")
 
 
 def fault_of(
