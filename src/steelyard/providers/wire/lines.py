@@ -11,6 +11,7 @@ import ssl
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import Any
 
 import httptools
@@ -18,6 +19,8 @@ from yarl import URL
 
 from steelyard.providers.wire.inflation import Inflation
 
+SECOND_ADDRESS = 0.25
+"""Seconds; a machine that says it has IPv6 may have none."""
 IDLE = 15.0
 """Seconds after which a line that nobody used is not trusted any more."""
 LARGEST_HEAD = 65_536
@@ -109,7 +112,7 @@ class Lines:
         secured = self._secured() if scheme == "https" else None
         try:
             _, line = await asyncio.get_running_loop().create_connection(
-                lambda: _Line(self._largest), host, port, ssl=secured, happy_eyeballs_delay=0.25
+                lambda: _Line(self._largest), host, port, ssl=secured, happy_eyeballs_delay=_delay(host)
             )
         except ssl.SSLCertVerificationError:
             raise
@@ -233,6 +236,16 @@ class _Line(asyncio.Protocol):
         self._sound = False
         if waiting is not None and not waiting.done():
             waiting.set_exception(error)
+
+
+def _delay(host: str) -> float | None:
+    """Seconds before a second address of a name is tried; asyncio loses sockets in a race that is called off,
+    so there is none where there is but one address."""
+    try:
+        ip_address(host)
+    except ValueError:
+        return SECOND_ADDRESS
+    return None
 
 
 def unpacked(data: bytes | bytearray, encoding: str, largest: int) -> bytes | bytearray:
