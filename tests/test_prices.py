@@ -139,11 +139,12 @@ def test_letters_of_every_script_make_as_many_tokens_as_published(greeting: str)
 def test_a_plan_of_texts_without_spaces_is_no_third_of_the_bill(command: Command, tmp_path: Path) -> None:
     """Two studies of as many signs: the one in Chinese has more tokens, and costs more."""
     planned = {}
+    (tmp_path / "rubric.md").write_text("Is it fair?")
     for name, text in (("english", "a fair answer "), ("chinese", "一个公平的回答，没有更多的话。")):
         rows = [{"q": text * 40, "a": f"{text * 40}{number}", "l": number % 2} for number in range(12)]
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         chosen = ("-j", "openai/gpt-4o", "--scale", "binary", "--columns", "request=q,response=a,label=l")
-        done = command("plan", *chosen, "--data", f"{name}.jsonl", "--json")
+        done = command("plan", *chosen, "--rubric", "rubric.md", "--data", f"{name}.jsonl", "--json")
         assert done.code == 0, done.err
         planned[name] = sum(row["input_tokens"] for row in json.loads(done.out)["rows"])
     assert planned["chinese"] > 1.5 * planned["english"]
