@@ -79,7 +79,7 @@ class Published:
     @cached_property
     def figures(self) -> dict[str, Estimate]:
         """Name in addresses to the figure."""
-        return {figure_name(estimate): estimate for estimate in self.sheet.estimates}
+        return {figure_name(estimate): estimate for estimate in (*self.sheet.estimates, *self.sheet.panel)}
 
 
 class AbsentError(SteelyardError):
