@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from steelyard.arrays import Ints, Mask
 from steelyard.datasheet.exhibits.cases import OUTCOMES, WRONG, Cases
-from steelyard.identity import content_hash
+from steelyard.identity import canonical_json
 from steelyard.lab.folder.evidence import Evidence
 from steelyard.lab.view.call_filter import CallFilter
 from steelyard.verdicts.call_answers import CallAnswers
@@ -23,7 +24,14 @@ Place = tuple[str, str, str, str, int]
 
 def call_id(judge: str, protocol: str, stimulus: str, order: str, replicate: int) -> str:
     """A short name of a call, the same whenever it is looked at."""
-    return content_hash([judge, protocol, stimulus, order, replicate])[7:23]
+    words = ",".join(_spelled(word) for word in (judge, protocol, stimulus, order))
+    return hashlib.sha256(f"[{words},{replicate}]".encode()).hexdigest()[:16]
+
+
+@lru_cache(maxsize=100_000)
+def _spelled(word: str) -> str:
+    """A name as JSON has it; names come again with every call."""
+    return canonical_json(word)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +49,7 @@ class CallIndex:
     @cached_property
     def ids(self) -> tuple[str, ...]:
         """A name for each call."""
-        return tuple(call_id(*place) for place in self._places)
+        return tuple(call_id(*place) for place in self.places)
 
     @cached_property
     def row(self) -> dict[str, int]:
@@ -49,7 +57,8 @@ class CallIndex:
         return {name: number for number, name in enumerate(self.ids)}
 
     @property
-    def _places(self) -> list[Place]:
+    def places(self) -> list[Place]:
+        """What tells each call from every other."""
         calls = self.calls
         orders = ("uv", "vu")
         columns = (calls.judge, calls.protocol, calls.stimulus, calls.order, calls.replicate)

@@ -20,7 +20,7 @@ from steelyard.lab.import_verdicts import ImportFolder
 from steelyard.lab.run.planner import Plan
 from steelyard.lab.run.prices import dollars_of
 from steelyard.lab.run.record import Record
-from steelyard.lab.view.call_index import CallIndex, call_id
+from steelyard.lab.view.call_index import CallIndex
 from steelyard.lab.view.figure_calls import figure_name
 from steelyard.metrics.estimate import Estimate
 from steelyard.store.run_store import RunStore
@@ -42,13 +42,19 @@ class Loaded:
     """What was planned; None for an import."""
     state: tuple[int, int]
     """Replies and failures that were there."""
+    searches: dict[str, list[str]] = field(default_factory=dict)
+    """Words to the names of calls whose reply holds them: every page of a search asks for the same."""
     _prices: dict[str, Callable[[Usage], float] | None] = field(default_factory=dict)
 
     @cached_property
     def trials(self) -> dict[str, Trial]:
-        """Name of a call to its trial."""
-        plan = () if self.plan is None else self.plan.trials
-        return {call_id(t.judge.name, t.protocol, t.stimulus.id, t.order, t.replicate): t for t in plan}
+        """Name of a call to its trial; a trial that was never asked is no call."""
+        names = dict(zip(self.index.places, self.index.ids, strict=True))
+        placed = (
+            ((t.judge.name, t.protocol, t.stimulus.id, t.order, t.replicate), t)
+            for t in (() if self.plan is None else self.plan.trials)
+        )
+        return {names[place]: trial for place, trial in placed if place in names}
 
     @cached_property
     def names(self) -> dict[str, str]:

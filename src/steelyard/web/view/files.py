@@ -20,6 +20,8 @@ from steelyard.stimuli.expectation import label_word
 from steelyard.verdicts.call_answers import answer_word, reason_of
 from steelyard.verdicts.observation import Observation
 
+REMEMBERED = 20
+"""Searches that are kept at hand."""
 PART = 500
 """Calls that are sent at once."""
 
@@ -32,9 +34,13 @@ def passing(run: ViewedRun, loaded: Loaded, wanted: CallFilter) -> Mask:
 
 def _said(run: ViewedRun, loaded: Loaded, text: str) -> list[str]:
     """Names of the calls whose reply holds a text."""
-    with run.store() as store:
-        keys = [] if store is None else store.holding(text)
-    return [loaded.names[key] for key in keys if key in loaded.names]
+    if text not in loaded.searches:
+        with run.store() as store:
+            keys = [] if store is None else store.holding(text)
+        if len(loaded.searches) >= REMEMBERED:
+            loaded.searches.clear()
+        loaded.searches[text] = [loaded.names[key] for key in keys if key in loaded.names]
+    return loaded.searches[text]
 
 
 def _chosen(run: ViewedRun, wanted: CallFilter) -> tuple[Loaded, list[int]]:
