@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -20,6 +20,9 @@ from steelyard.verdicts.observations import Observations
 
 Place = tuple[str, str, str, str, int]
 """Judge, protocol, name of the stimulus, order, repeat: what tells a call from every other."""
+
+
+NO_ROWS: Ints = np.empty(0, dtype=np.int64)
 
 
 def call_id(judge: str, protocol: str, stimulus: str, order: str, replicate: int) -> str:
@@ -96,8 +99,8 @@ class CallIndex:
         """Strata that have calls."""
         return tuple(sorted(set(self.calls.shown.stratum.tolist())))
 
-    def mask(self, wanted: CallFilter, said: Callable[[str], Collection[str]] = lambda _: ()) -> Mask:
-        """The calls that pass all but the outcome; `said` gives the names of calls whose reply has a text."""
+    def mask(self, wanted: CallFilter, said: Callable[[str], Ints] = lambda _: NO_ROWS) -> Mask:
+        """The calls that pass all but the outcome; `said` gives the rows of calls whose reply has a text."""
         calls, shown = self.calls, self.calls.shown
         keep: Mask = np.ones(len(calls), dtype=np.bool_)
         if wanted.judge:
@@ -146,13 +149,12 @@ class CallIndex:
             for each in self.calls.shown.stimuli
         ]
 
-    def _holding(self, text: str, said: Callable[[str], Collection[str]]) -> Mask:
+    def _holding(self, text: str, said: Callable[[str], Ints]) -> Mask:
         needle = text.casefold()
         shown = np.array([needle in blob for blob in self._blobs], dtype=np.bool_)
         held: Mask = shown[self.calls.stimulus] if len(shown) else np.zeros(len(self.calls), dtype=np.bool_)
-        heard = [self.row[name] for name in said(text) if name in self.row]
         held = held.copy()
-        held[heard] = True
+        held[said(text)] = True
         return held
 
 

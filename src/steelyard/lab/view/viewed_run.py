@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from steelyard.arrays import Ints
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.errors import ConfigError, SteelyardError
 from steelyard.lab.folder.datasheet_file import JSON, read_datasheet
@@ -42,8 +43,8 @@ class Loaded:
     """What was planned; None for an import."""
     state: tuple[int, int]
     """Replies and failures that were there."""
-    searches: dict[str, list[str]] = field(default_factory=dict)
-    """Words to the names of calls whose reply holds them: every page of a search asks for the same."""
+    searches: dict[str, Ints] = field(default_factory=dict)
+    """Words to the rows of calls whose reply holds them: every page of a search asks for the same."""
     _prices: dict[str, Callable[[Usage], float] | None] = field(default_factory=dict)
 
     @cached_property
@@ -57,9 +58,10 @@ class Loaded:
         return {names[place]: trial for place, trial in placed if place in names}
 
     @cached_property
-    def names(self) -> dict[str, str]:
-        """Key of a trial to the name of its call."""
-        return {trial.key: name for name, trial in self.trials.items()}
+    def rows(self) -> dict[str, int]:
+        """Key of a trial to the row of its call."""
+        row = self.index.row
+        return {trial.key: row[name] for name, trial in self.trials.items()}
 
     def price(self, judge: Judge) -> Callable[[Usage], float] | None:
         """Dollars of a call of a judge, looked up once; None where a price is not known."""
@@ -165,7 +167,7 @@ class ViewedRun:
         with self._run.store(read_only=True) as store:
             evidence = Evidence.of_run(plan, Record(store, plan.study.reference))
         loaded = Loaded(CallIndex(evidence), plan, state)
-        _ = loaded.index.row, loaded.index.outcomes, loaded.names  # the first page should not wait for them
+        _ = loaded.index.row, loaded.index.outcomes, loaded.rows  # the first page should not wait for them
         return loaded
 
     def _state(self) -> tuple[int, int]:
