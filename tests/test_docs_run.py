@@ -37,7 +37,6 @@ from test_replay import record
 PAGES_OF = ("review", "view")
 """Commands that serve pages until they are ended."""
 NOT_TRIED = {
-    ("docs/guides/look-at-calls.md", "steelyard view run --bundle"): "tests/test_view_bundle.py writes one",
     ("CONTRIBUTING.md", "cli → lab → store"): "a picture of the layers; import-linter holds them",
     ("docs/architecture.md", "tasks → stimuli"): "a picture of the layers",
     ("docs/guides/read-a-datasheet.md", "planted/probit: 6 stimuli"): "what a command above it prints, cut",
@@ -64,6 +63,7 @@ NOT_TRIED = {
 """Page and beginning of a block to the reason why it is not tried here; `make docs` writes docs/cli.md."""
 
 REDUCED = {
+    "docs/guides/look-at-calls.md": ("--profile", "quick"),
     "docs/guides/measure-your-judge.md": ("--profile", "quick"),
     "docs/guides/teach-with-planted-judges.md: openai/mystery": ("-p", "vacuum"),
 }

@@ -14,6 +14,9 @@ from hypothesis import strategies as st
 
 from benches import Client, lines, serving, written_folder
 from browsers import chromium, complaints, opened
+from commands import Command
+from editing_server import Cast, write_study
+from servers import ScriptedServer
 from steelyard.lab.folder.authored_stimuli import AuthoredStimulus
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.review.bench import Bench, RefusedError, Verdict
@@ -186,3 +189,45 @@ def test_a_message_and_a_tool_call_are_edited_on_the_page(browser: Browser, fold
     assert held.transcript.turns[4].text == "It may be free."
     assert held.transcript.turns[2].calls[0].arguments == {"people": 4}
     bench.close()
+
+
+@pytest.mark.browser
+def test_a_run_that_the_editor_made_is_edited_on_the_page_and_judged_as_edited(
+    browser: Browser, tmp_path: Path, command: Command
+) -> None:
+    """From the planner to the judge: what a reviewer types is what the judge reads."""
+    with ScriptedServer(Cast()) as server:
+        write_study(tmp_path, server, ["agent_perturbation"], count=2, review=True)
+        assert command("generate", "study.yaml", "--out", "run").code == 0
+        assert command("measure", "study.yaml", "--out", "run").code == 2  # two runs wait for review
+        bench = Bench(tmp_path / "run")
+        names = list(bench.items())
+        with (
+            serving(lambda _: ReviewPages(bench, "Ada").app()) as pages,
+            opened(browser, pages.access.url()) as page,
+        ):
+            page.locator(f'#pane[data-item="{names[0]}"]').wait_for()
+            edited = page.locator(".turn.edited")
+            assert edited.count() == 1
+            assert edited.locator("ins", has_text="1111").count() == 1
+            edited.locator(".turn-text").fill("There are 2222 left.")
+            call = page.locator(".turn-call").first
+            given = json.loads(call.input_value())
+            page.locator(".turn:has(.turn-call)").first.evaluate("turn => { turn.open = true; }")
+            call.fill(json.dumps({**given, "sure": True}))
+            page.locator("#saved", has_text="draft saved").wait_for()
+            page.click("#accept")
+            page.locator(f'#pane[data-item="{names[1]}"]').wait_for()
+            page.keyboard.press("a")
+            page.locator("#say", has_text=names[1]).wait_for()
+        kept = {vote.stimulus: vote.decision for vote in bench.log.decisions()}
+        assert kept == {names[0]: "edited", names[1]: "accepted"}
+        bench.close()
+        server.requests.clear()
+        assert command("measure", "study.yaml", "--out", "run").code == 0
+        judged = [json.dumps(each.body) for each in server.requests]
+    assert sum("There are 2222 left." in each for each in judged) == 1
+    assert sum("There are 1111 left." in each for each in judged) == 1
+    held = Stimulus.from_json(lines(RunFolder(tmp_path / "run"))[names[0]])
+    assert held.changes is not None
+    assert any(call.arguments.get("sure") for turn in held.transcript.turns for call in turn.calls)  # type: ignore[union-attr]
