@@ -23,7 +23,7 @@ from starlette.types import ASGIApp
 
 from steelyard.lab.folder.authored_stimuli import AuthoredStimulus
 from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.review.bench import Bench, Verdict
+from steelyard.lab.review.bench import Ballot, Bench
 from steelyard.lab.review.keeping import expect_people
 from steelyard.lab.review.stimuli_file import under_review, write_stimuli
 from steelyard.stimuli.authored.brief import LABEL_FLIP, PARAPHRASE, Brief
@@ -156,7 +156,7 @@ def of_review(page: Page) -> None:
     folder = RunFolder(Path("my-study"))
     written(folder)
     bench = Bench(folder.path)
-    bench.decide(bench.items()[f"bread-rises/{PARAPHRASE}/0"], "Grace", Verdict("accepted"), 0)
+    bench.decide(bench.items()[f"bread-rises/{PARAPHRASE}/0"], "Grace", Ballot("accepted"), 0)
     with served(lambda server: ReviewPages(bench, "Ada", stopping=lambda: server.stopping).app()) as url:
         page.goto(url)
         page.locator("#diff ins").first.wait_for()

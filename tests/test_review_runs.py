@@ -19,7 +19,7 @@ from editing_server import Cast, write_study
 from servers import ScriptedServer
 from steelyard.lab.folder.authored_stimuli import AuthoredStimulus
 from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.review.bench import Bench, RefusedError, Verdict
+from steelyard.lab.review.bench import Ballot, Bench, RefusedError
 from steelyard.lab.review.runs import TurnEdit, before_edit, edited_run, with_run
 from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.stimulus import Lineage, Stimulus
@@ -106,7 +106,7 @@ def test_an_edited_run_is_a_version_with_its_rendering_and_its_changes(
 ) -> None:
     item = bench.items()[NAME]
     edits = {4: TurnEdit("It may be taken."), 2: TurnEdit(None, {"c1": '{"people": 2, "time": "21:00"}'})}
-    bench.decide(item, "Ada", Verdict("edited", turns=edits), 0)
+    bench.decide(item, "Ada", Ballot("edited", turns=edits), 0)
     line = lines(folder)[NAME]
     held = Stimulus.from_json(line)
     assert held.lineage.review == "edited"
@@ -115,7 +115,7 @@ def test_an_edited_run_is_a_version_with_its_rendering_and_its_changes(
     assert "21:00" in held.texts[0]
     assert [change.place for change in held.changes or ()] == [2, 4]
     again = Bench(folder.path)  # the file is what the log says: nothing was changed by hand
-    assert len(again.log.decisions()) == 1
+    assert len(again.log.votes()) == 1
     again.undo("Ada")
     assert Stimulus.from_json(lines(folder)[NAME]).transcript == AFTER
     again.close()
@@ -125,14 +125,14 @@ def test_an_edited_run_is_a_version_with_its_rendering_and_its_changes(
 def test_arguments_that_are_no_object_are_refused(bench: Bench, arguments: str) -> None:
     with pytest.raises(RefusedError, match="arguments of search"):
         bench.decide(
-            bench.items()[NAME], "Ada", Verdict("edited", turns={2: TurnEdit(None, {"c1": arguments})}), 0
+            bench.items()[NAME], "Ada", Ballot("edited", turns={2: TurnEdit(None, {"c1": arguments})}), 0
         )
-    assert bench.log.decisions() == []
+    assert bench.log.votes() == []
 
 
 def test_a_run_that_nobody_changed_is_accepted_though_its_text_is_sent(bench: Bench) -> None:
     item = bench.items()[NAME]
-    kept = bench.decide(item, "Ada", Verdict("accepted", text=item.made.texts[0]), 0)
+    kept = bench.decide(item, "Ada", Ballot("accepted", text=item.made.texts[0]), 0)
     assert kept.decision == "accepted"
 
 
@@ -220,7 +220,7 @@ def test_a_run_that_the_editor_made_is_edited_on_the_page_and_judged_as_edited(
             page.locator(f'#pane[data-item="{names[1]}"]').wait_for()
             page.keyboard.press("a")
             page.locator("#say", has_text=names[1]).wait_for()
-        kept = {vote.stimulus: vote.decision for vote in bench.log.decisions()}
+        kept = {vote.stimulus: vote.decision for vote in bench.log.votes()}
         assert kept == {names[0]: "edited", names[1]: "accepted"}
         bench.close()
         server.requests.clear()
