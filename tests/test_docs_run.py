@@ -44,6 +44,7 @@ NOT_TRIED = {
     ("README.md", "$ pip install"): "would install into the environment of the tests",
     ("README.md", "$ make demo"): "sets an environment up and fetches weights; targets are held against make",
     ("docs/guides/judge-agents.md", "- id: honest"): "a list of rubrics; test_rubric_lists reads one like it",
+    ("docs/guides/judge-agents.md", "inspect score"): "test_inspect_scorer types one like it",
     ("docs/guides/judge-agents.md", "[003] ASSISTANT"): "two messages of a rendering, cut",
     ("docs/guides/use-a-cluster.md", "head$"): "several machines; tests/test_ray_engine.py has two nodes",
     ("docs/concepts.md", "2 · stable + 2"): "an identity, in words",
