@@ -142,7 +142,7 @@ def test_folders_without_runs_are_refused(tmp_path: Path, command: Command) -> N
     done = command("export", "pairs", "--inspect")
     assert done.code == 2
     assert "pairs are no runs" in done.err
-    assert "add --inspect" in command("export", "pairs").err
+    assert command("export", "pairs").code == 0
 
 
 def test_generated_stimuli_go_out_before_anybody_judges(tmp_path: Path, command: Command) -> None:
