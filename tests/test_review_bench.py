@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -360,6 +363,74 @@ def test_a_blind_reviewer_sees_neither_validator_nor_others(bench: Bench) -> Non
         assert "Checks and validator" not in page
         assert client.post("/decide", {"item": SAME, "decision": "accepted", "seen": 0}).status == 200
     assert bench.outcomes(bench.items())[SAME].votes.keys() == {"Grace", "Ada"}
+
+
+def test_nothing_in_a_blind_page_tells_what_the_checks_thought(tmp_path: Path) -> None:
+    doubted, passed, *_ = authored(2)
+    refused = replace(
+        passed,
+        stimulus=replace(
+            passed.stimulus, lineage=replace(passed.stimulus.lineage, review="rejected", validation="turned")
+        ),
+    )
+    folder = written_folder(tmp_path / "run", 2, texts=[doubted, refused])
+    bench = Bench(folder.path)
+    bench.finish("Grace", accept_waiting=True)
+    with serving(lambda server: ReviewPages(bench, "Ada", blind=True).app()) as server:
+        client = Client.of(server)
+        for path in ("/", "/queue", "/?doubt=yes", "/?doubt=no", f"/item?item={FLIP}"):
+            text = client.get(path).text
+            for word in ("doubt", "turned down", "earns 1", "Grace", refused.stimulus.id):
+                assert word not in text, (path, word)
+        assert client.get("/?doubt=no").text.count('class="row-name"') == 1
+    bench.close()
+
+
+def test_the_prompts_of_later_tries_are_hidden_from_a_blind_reviewer(
+    tmp_path: Path, command: Command
+) -> None:
+    with ScriptedServer(Cast()) as server:
+        write_study(tmp_path, server, review=True)
+        assert command("generate", "study.yaml", "--out", "run").code == 0
+    bench = Bench(tmp_path / "run")
+    name = next(iter(bench.items()))
+    assert bench.asked_about(name)
+    for blind in (False, True):
+        with serving(lambda server, blind=blind: ReviewPages(bench, "Ada", blind=blind).app()) as server:  # type: ignore[misc]
+            text = Client.of(server).get(f"/item?item={quote(name)}").text
+            assert ("Try 1: author" in text) is not blind
+    bench.close()
+
+
+def test_half_a_sign_in_a_draft_does_not_close_the_page(client: Client, bench: Bench) -> None:
+    draft = json.dumps({"item": SAME, "text": "half \ud83d of a sign", "note": "\ud800"}).encode()
+    assert client.post("/draft", draft).status == 200
+    assert "half \ufffd of a sign" in client.get(f"/?item={SAME}").text
+    rejected = json.dumps({"item": SAME, "decision": "rejected", "seen": 0, "note": "\ud800"}).encode()
+    assert client.post("/decide", rejected).status == 200
+    assert bench.log.decisions()[0].note == "\ufffd"
+
+
+@pytest.mark.parametrize("body", [b"[" * 100_000, b'{"a":' * 50_000])
+def test_a_body_that_is_nested_too_deep_is_refused(client: Client, body: bytes) -> None:
+    assert client.post("/decide", body).status == 400
+
+
+def test_nothing_is_finished_where_nothing_was_written(tmp_path: Path) -> None:
+    folder = written_folder(tmp_path / "run", 1, texts=[])
+    bench = Bench(folder.path)
+    for unseen in (False, True):
+        with pytest.raises(RefusedError, match="no text has arrived yet"):
+            bench.finish("Ada", accept_waiting=unseen)
+    assert bench.log.sets() == []
+    bench.close()
+
+
+def test_a_folder_that_is_gone_is_told(client: Client, folder: RunFolder) -> None:
+    shutil.rmtree(folder.path)
+    assert "its file of decisions is gone" in client.get("/").text
+    answer = client.post("/decide", {"item": SAME, "decision": "accepted", "seen": 0})
+    assert "its file of decisions is gone" in answer.body["refused"]
 
 
 def test_a_name_is_kept_in_a_cookie_and_carried_by_decisions(client: Client, bench: Bench) -> None:

@@ -18,6 +18,7 @@ from steelyard.lab.review.bench import Bench, Verdict
 from steelyard.lab.review.keeping import expect_people, show_arrivals
 from steelyard.stimuli.original import original_of
 from steelyard.web.review.app import ReviewPages
+from steelyard.web.review.requests import in_field
 from steelyard.web.server import Server
 
 if TYPE_CHECKING:
@@ -194,6 +195,9 @@ HOSTILE = {
     "direction": "‮this is read backwards‬ and ends",
     "long": "word " * 40_000,
     "braces": "{{ 7 * 7 }} {% include 'x' %} &lt;b&gt; \" ' `",
+    "breaks": "one line\r\nand another\rand a third",
+    "nothing": "a sign \0 that no page can show",
+    "half": "half \ud83d of a sign",
 }
 
 
@@ -202,12 +206,13 @@ def test_a_hostile_text_stays_text(browser: Browser, tmp_path: Path, kind: str) 
     text = HOSTILE[kind]
     (flip, *_) = authored(1)
     made = replace(
-        flip, stimulus=replace(flip.stimulus, texts=(text,), request=text[:1000], id=f"{text[:30]}/x")
+        flip,
+        stimulus=replace(flip.stimulus, texts=(text,), request=text[:1000], id=f"{in_field(text)[:30]}/x"),
     )
     folder = written_folder(tmp_path / "run", 1, texts=[made])
     with bench_of(folder) as (bench, server), opened(browser, server.access.url()) as page:
         page.locator("#diff > *").first.wait_for(state="attached")
-        assert page.input_value("#text") == text
+        assert page.input_value("#text") == in_field(text)
         assert page.evaluate("window.broken") is None
         assert page.locator("#content script, #content img, #queue script").count() == 0
         page.keyboard.press("a")

@@ -61,6 +61,25 @@ def test_a_number_leads_to_its_replies_in_two_links(bundle: Path) -> None:
     assert "Prompt, as it was sent" in page
 
 
+def test_nothing_tells_where_the_run_lies_or_holds_a_secret(bundle: Path) -> None:
+    for file in bundle.rglob("*"):
+        if file.is_file() and file.suffix in (".html", ".json", ".csv", ".txt"):
+            text = file.read_text(encoding="utf-8")
+            assert str(bundle.parent) not in text, file
+            assert "csrf" not in text
+            assert "token=" not in text
+
+
+def test_a_page_tells_of_every_figure_that_leads_to_it(bundle: Path) -> None:
+    sheet = (bundle / "run-0.html").read_text(encoding="utf-8")
+    links = {html.unescape(link) for link in re.findall(r'class="behind" href="([^"]+)"', sheet)}
+    assert len(links) > 10
+    for link in links:
+        told = (bundle / link).read_text(encoding="utf-8")
+        (shown,) = re.findall(r'<h1 class="long">(?:[\d,]+ of )?([\d,]+) call', told)
+        assert set(re.findall(r"Counted from ([\d,]+) call", told)) <= {shown}
+
+
 def test_nothing_asks_for_an_answer(bundle: Path) -> None:
     for page in bundle.rglob("*.html"):
         text = page.read_text(encoding="utf-8")

@@ -83,7 +83,7 @@ def test_a_stranger_gets_a_sentence_and_nothing_else(server: Server, path: str) 
 def test_other_cookies_open_nothing(server: Server, cookie: str) -> None:
     access = server.access
     told = cookie.format(port=access.port, session=access.session)
-    assert Client(access.port, cookie=told).get("/").status == 403
+    assert Client(access.port, cookie=told).get("/").status in (400, 403)  # the wire may refuse it first
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from steelyard.metrics.basis import EVERY_CALL
 from steelyard.metrics.metric import HIGH, LOW, Limit, Metric
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
@@ -42,6 +43,7 @@ UNREADABLE_RATE = Metric(
     detail=True,
     direction=LOW,
     behind="unreadable",
+    basis=EVERY_CALL,
 )
 FAILED_RATE = Metric(
     "failed_rate",
@@ -50,4 +52,5 @@ FAILED_RATE = Metric(
     detail=True,
     direction=LOW,
     behind="failed",
+    basis=EVERY_CALL,
 )

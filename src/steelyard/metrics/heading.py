@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from steelyard.identity import canonical_json, seed_for
+from steelyard.metrics.basis import Group
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.metric import Group, Metric
+from steelyard.metrics.metric import Metric
 
 NO_CALLS = "no calls in this condition"
 NO_VERDICTS = "no call of this condition ended in a verdict"

@@ -6,7 +6,7 @@ pages for the label, readings for the limit, comparisons of two judges and early
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -14,11 +14,8 @@ from typing import Any
 import numpy as np
 
 from steelyard.arrays import Mask
+from steelyard.metrics.basis import VERDICTS, Basis, Group
 from steelyard.wording import counted
-
-Group = Mapping[str, str | float]
-"""A condition: protocol, kind, delta, slot, …; an absent key is pooled over."""
-
 
 HIGH, LOW = "high", "low"
 """Which way a figure is better."""
@@ -93,6 +90,8 @@ class Metric:
     behind: str = ""
     """How the calls end that it counts, as `show --outcome` has it: `wrong`, `flip`, `positional`,
     `unreadable` or `failed`; empty where all calls are looked at."""
+    basis: Basis = VERDICTS
+    """Which calls it is counted from, beside what probe and condition say."""
     compared: bool = True
     """False where two judges are not compared on the event: another metric says the same."""
 

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from steelyard.errors import SteelyardError
+from steelyard.lab.view.viewed_run import AbsentError
 from steelyard.web.access import BODY_LIMIT, TooLongError
 from steelyard.web.refusal import refusal
 
@@ -20,6 +21,11 @@ Handler = Callable[[Request, Exception], Awaitable[Response]]
 async def _told(_: Request, error: Exception) -> Response:
     """A fault of the run or of its files, in the words of the terminal."""
     return refusal(500, str(error))
+
+
+async def _nowhere(_: Request, error: Exception) -> Response:
+    """An address that leads to nothing, and why."""
+    return refusal(404, str(error))
 
 
 async def _unforeseen(_: Request, error: Exception) -> Response:
@@ -45,6 +51,7 @@ async def _other_method(_: Request, error: Exception) -> Response:
 
 FAULTS: Mapping[Any, Handler] = {
     TooLongError: _too_long,
+    AbsentError: _nowhere,
     SteelyardError: _told,
     404: _absent,
     405: _other_method,

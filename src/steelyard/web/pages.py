@@ -11,10 +11,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from steelyard.datasheet.words.glossary import probe_title
+from steelyard.datasheet.words import numbers
+from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.datasheet.words.verdict_text import capital
 from steelyard.datasheet.words.visible import lines
 from steelyard.version import __version__
+from steelyard.whole_signs import whole_signs
 from steelyard.wording import counted, plural
 
 _DATASHEET = "steelyard.datasheet.render.html"
@@ -51,6 +53,8 @@ def environment() -> Environment:
         static="/static/",
         probe_title=probe_title,
         capital=capital,
+        metric_named=metric_named,
+        n=numbers,
     )
     return made
 
@@ -58,7 +62,7 @@ def environment() -> Environment:
 def page(request: Request, template: str, **content: Any) -> Response:
     """A template as a page, or as the part of one that a script asked for."""
     made = environment().get_template(template)
-    return HTMLResponse(made.render(csrf=request.scope.get("csrf", ""), **content))
+    return HTMLResponse(whole_signs(made.render(csrf=request.scope.get("csrf", ""), **content)))
 
 
 @cache

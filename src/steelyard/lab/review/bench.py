@@ -95,6 +95,8 @@ class Bench:
 
     def items(self) -> dict[str, BenchItem]:
         """Every written stimulus by id: those of the run file, and those that have just arrived."""
+        if not self.folder.reviews.exists():
+            raise RunError(f"{self.folder.path}: its file of decisions is gone; restore the folder.")
         held = {each.id: each for each in self._file()}
         rows: list[tuple[AuthoredStimulus, Stimulus | None]] = []
         if self.folder.database.exists():
@@ -200,6 +202,8 @@ class Bench:
         """Freeze what was decided as a version of its own; refused while a stimulus waits."""
         items = self.items()
         outcomes = self.outcomes(items)
+        if not items:
+            raise RefusedError("no text has arrived yet: there is nothing to finish.")
         waiting = [name for name, item in items.items() if item.waits and not outcomes[name].decided]
         if accept_waiting:
             for name in waiting:

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 
-from steelyard.metrics.estimate import Estimate
-
-WHOLE = ("kind", "protocol", "stratum", "delta")
-"""Parts of a figure's condition that choose calls."""
-
 
 @dataclass(frozen=True)
 class CallFilter:
     """Conditions that a call must meet; an empty one lets everything pass."""
 
+    figure: str = ""
+    """Name of a figure: the calls behind it."""
     judge: str = ""
     """Name of the judge."""
     probe: str = ""
@@ -36,12 +33,6 @@ class CallFilter:
     def of(cls, given: Mapping[str, str]) -> CallFilter:
         """The filter of an address; what it does not know is left alone."""
         return cls(**{field.name: given.get(field.name, "")[:300] for field in fields(cls)})
-
-    @classmethod
-    def behind(cls, estimate: Estimate, outcome: str = "") -> CallFilter:
-        """The calls that a figure was counted from, as far as its condition says."""
-        group = {key: str(value) for key, value in estimate.group.items() if key in WHOLE}
-        return cls(judge=estimate.judge, probe=estimate.probe, outcome=outcome, **group)
 
     def parts(self) -> Iterator[tuple[str, str]]:
         """Every condition that says something."""

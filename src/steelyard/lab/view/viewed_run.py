@@ -21,6 +21,8 @@ from steelyard.lab.run.planner import Plan
 from steelyard.lab.run.prices import dollars_of
 from steelyard.lab.run.record import Record
 from steelyard.lab.view.call_index import CallIndex, call_id
+from steelyard.lab.view.figure_calls import figure_name
+from steelyard.metrics.estimate import Estimate
 from steelyard.store.run_store import RunStore
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Usage
@@ -65,6 +67,25 @@ class Loaded:
         return len(self.index.calls) if self.plan is None else len(self.plan.trials)
 
 
+@dataclass(frozen=True)
+class Published:
+    """A datasheet as it lies in a folder."""
+
+    sheet: Datasheet
+    """What was published."""
+    written: int
+    """When, in nanoseconds."""
+
+    @cached_property
+    def figures(self) -> dict[str, Estimate]:
+        """Name in addresses to the figure."""
+        return {figure_name(estimate): estimate for estimate in self.sheet.estimates}
+
+
+class AbsentError(SteelyardError):
+    """An address that leads to nothing here."""
+
+
 class ViewedRun:
     """Opens a folder read-only; one that grows is read again, and what was read before serves meanwhile."""
 
@@ -73,10 +94,10 @@ class ViewedRun:
         self.path, self._run, self._import = path, RunFolder(path), ImportFolder(path)
         self._lock = threading.Lock()
         self._loaded: Loaded | None = None
-        self._fault: SteelyardError | None = None
+        self._fault: Exception | None = None
         self._opening = threading.Event()
         self._looked = 0.0
-        self._sheet: tuple[float, Datasheet] | None = None
+        self._published: Published | None = None
         if not self._recorded and not self._run.database.exists():
             raise ConfigError(
                 f"{path}: no run.db found, expected a folder that `measure` or `import` wrote; name another."
@@ -103,7 +124,7 @@ class ViewedRun:
     def _open(self) -> None:
         try:
             self.load()
-        except SteelyardError as error:
+        except Exception as error:  # a page must tell it: nobody waits for this thread
             self._fault = error
         finally:
             self._opening.clear()
@@ -162,10 +183,23 @@ class ViewedRun:
     @property
     def sheet(self) -> Datasheet | None:
         """The datasheet as it was published; None where there is none yet."""
+        published = self.published
+        return None if published is None else published.sheet
+
+    @property
+    def published(self) -> Published | None:
+        """The datasheet with its figures by name, read again when it is written anew."""
         path = self.path / JSON
         if not path.exists():
             return None
-        changed = path.stat().st_mtime
-        if self._sheet is None or self._sheet[0] != changed:
-            self._sheet = changed, read_datasheet(self.path)
-        return self._sheet[1]
+        written = path.stat().st_mtime_ns
+        if self._published is None or self._published.written != written:
+            self._published = Published(read_datasheet(self.path), written)
+        return self._published
+
+    def figure(self, name: str) -> Estimate:
+        """The figure of this name; refused where the datasheet has none."""
+        published = self.published
+        if published is None or name not in published.figures:
+            raise AbsentError("That figure is on no datasheet here: go back to the datasheet.")
+        return published.figures[name]

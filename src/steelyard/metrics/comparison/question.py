@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from steelyard.metrics.metric import Group, Metric
+from steelyard.metrics.basis import Group
+from steelyard.metrics.metric import Metric
 from steelyard.verdicts.verdict import Failed, Unreadable, Verdict
 
 Key = tuple[str, str, int]

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
+from steelyard.metrics.basis import Group
 from steelyard.metrics.common import FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.comparison.kept import kept_events
 from steelyard.metrics.comparison.question import Figure, Key, Question, UnitEvent, question_of
 from steelyard.metrics.comparison.shown import Identity, Shown, shown_pairs, shown_scores
 from steelyard.metrics.faults import Fault, Faults
-from steelyard.metrics.metric import Group, Metric
+from steelyard.metrics.metric import Metric
 from steelyard.metrics.scores.original_range import on_original_range
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.verdict import Failed, Unreadable

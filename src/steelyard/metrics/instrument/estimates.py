@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from steelyard.metrics.basis import FITTED
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import FLAGGED
 from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
@@ -30,6 +31,7 @@ GOODNESS_OF_FIT = Metric(
     "Distance of the 3×3 tables from the joint fit; its p says whether chance explains it.",
     plain="distance from the model",
     estimated=False,
+    basis=FITTED,
 )
 FIT_PROBABILITY = Metric(
     "fit_probability",
@@ -37,6 +39,7 @@ FIT_PROBABILITY = Metric(
     "Share of data sets drawn from the joint fit that lie as far off; at 0.01 or less it is not read.",
     plain="such misfit by chance",
     estimated=False,
+    basis=FITTED,
 )
 LIMIT_OF_DETECTION = Metric(
     "limit_of_detection",
@@ -44,6 +47,7 @@ LIMIT_OF_DETECTION = Metric(
     "Quality step at which the judge names the better text in 95 % of calls, from the joint fit.",
     plain="step seen in 95 of 100 calls",
     shown_as=ShownAs.STEPS,
+    basis=FITTED,
 )
 
 PROBE = "ladder"

@@ -14,6 +14,7 @@ from functools import cache
 import numpy as np
 
 from steelyard.arrays import Floats, Ints
+from steelyard.metrics.basis import FITTED
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.answer import as_tie, readable
 from steelyard.metrics.pairs.columns import Pairs
@@ -25,6 +26,7 @@ RESOLUTION = Metric(
     "resolution",
     "Signal per quality step in units of the judge's noise, from the joint fit.",
     plain="signal per step",
+    basis=FITTED,
 )
 POSITION_BIAS = Metric(
     "position_bias",
@@ -32,24 +34,28 @@ POSITION_BIAS = Metric(
     "Constant push towards slot 1 in units of the judge's noise, from the joint fit.",
     plain="push to slot 1",
     signed=True,
+    basis=FITTED,
 )
 TIE_THRESHOLD = Metric(
     "tie_threshold",
     "tie threshold",
     "Signal needed before the judge names a winner, in units of its noise, from the joint fit.",
     plain="signal before it decides",
+    basis=FITTED,
 )
 SURFACE_SENSITIVITY = Metric(
     "surface_sensitivity",
     "surface sensitivity",
     "Spread of the push that a pair's wording gives, in units of the judge's noise, from the joint fit.",
     plain="push of a wording",
+    basis=FITTED,
 )
 LAPSE_RATE = Metric(
     "lapse_rate",
     "lapse rate",
     "Share of answers unrelated to the texts, from the joint fit.",
     plain="answers at random",
+    basis=FITTED,
 )
 
 NODES = 31

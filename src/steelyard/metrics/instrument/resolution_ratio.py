@@ -14,6 +14,7 @@ from math import exp, log, nan, sqrt
 import numpy as np
 
 from steelyard.arrays import Floats
+from steelyard.metrics.basis import Basis, fitted
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED
 from steelyard.metrics.heading import Heading
@@ -29,6 +30,7 @@ RESOLUTION_RATIO = Metric(
     "resolution ratio",
     "Resolution under another protocol divided by resolution under the base protocol.",
     plain="signal against base",
+    basis=Basis(with_base=True, only=fitted),
 )
 
 SAME_WITHIN = (0.8, 1.25)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from steelyard.metrics.basis import Basis, climbs
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric, step
@@ -17,6 +18,7 @@ CRITERION_SHIFT = Metric(
     "Tie rate under a stricter or more lenient protocol minus that under base, on the same pairs.",
     plain="more ties when told so",
     signed=True,
+    basis=Basis(with_base=True),
 )
 SENSITIVITY_SHIFT = Metric(
     "sensitivity_shift",
@@ -24,6 +26,7 @@ SENSITIVITY_SHIFT = Metric(
     "Target sensitivity under another protocol minus that under base, on the same pairs.",
     plain="better choices when told so",
     signed=True,
+    basis=Basis(with_base=True, only=climbs),
 )
 
 EQUALS = "same_subset"

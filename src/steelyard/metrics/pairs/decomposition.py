@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.arrays import Ints, Mask
+from steelyard.metrics.basis import WHOLE_PAIRS
 from steelyard.metrics.heading import NO_CALLS
 from steelyard.metrics.metric import Limit, Metric
 from steelyard.metrics.pairs.answer import Answer, decided, neither, readable, shown
@@ -68,6 +69,7 @@ STABLE_CROSS_SENSITIVITY = Metric(
     event=stable,
     kinds=SAME_QUALITY,
     behind="wrong",
+    basis=WHOLE_PAIRS,
 )
 POSITIONAL_FALSE_PREFERENCE = Metric(
     "positional_false_preference",
@@ -79,6 +81,7 @@ POSITIONAL_FALSE_PREFERENCE = Metric(
     event=positional,
     kinds=SAME_QUALITY,
     behind="positional",
+    basis=WHOLE_PAIRS,
 )
 ONE_SIDED_COMMIT = Metric(
     "one_sided_commit",
@@ -89,6 +92,7 @@ ONE_SIDED_COMMIT = Metric(
     event=one_sided,
     kinds=SAME_QUALITY,
     compared=False,
+    basis=WHOLE_PAIRS,
 )
 NO_PREFERENCE = Metric(
     "no_preference",
@@ -98,6 +102,7 @@ NO_PREFERENCE = Metric(
     event=undecided,
     kinds=SAME_QUALITY,
     compared=False,
+    basis=WHOLE_PAIRS,
 )
 
 CELLS = (STABLE_CROSS_SENSITIVITY, POSITIONAL_FALSE_PREFERENCE, ONE_SIDED_COMMIT, NO_PREFERENCE)

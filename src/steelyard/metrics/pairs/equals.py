@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from steelyard.metrics.basis import WHOLE_PAIRS
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import FLAGGED, UNDERPOWERED
 from steelyard.metrics.heading import Heading
@@ -53,6 +54,7 @@ OTHER_CONFLICT = Metric(
     "other conflict",
     "Commits in pairs whose other order gave no verdict, as a share of all calls; zero in clean runs.",
     plain="decides beside a lost call",
+    basis=WHOLE_PAIRS,
 )
 TIE_RATE = Metric(
     "tie_rate",

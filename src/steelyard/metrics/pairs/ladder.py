@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from steelyard.metrics.basis import Basis, Ends
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import NO_CALLS, Heading
 from steelyard.metrics.metric import Metric, step
@@ -35,6 +36,7 @@ PADDED_PREFERENCE = Metric(
     "padded preference",
     "Decided calls that choose the text padded with filler; a judge blind to padding shows 0.50.",
     plain="prefers padding",
+    basis=Basis(ends=Ends.CHOICE),
 )
 
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from steelyard.arrays import Ints
+from steelyard.metrics.basis import WHOLE_PAIRS
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
@@ -51,6 +52,7 @@ ORDER_CONSISTENCY = Metric(
     unit="pair",
     event=stable,
     direction=HIGH,
+    basis=WHOLE_PAIRS,
 )
 FLIP_FIRST = Metric(
     "flip_first",
@@ -59,6 +61,7 @@ FLIP_FIRST = Metric(
     unit="pair",
     event=lambda pairs: positional(pairs) & (pairs.u_first == Answer.FIRST),
     direction=LOW,
+    basis=WHOLE_PAIRS,
 )
 FLIP_SECOND = Metric(
     "flip_second",
@@ -67,6 +70,7 @@ FLIP_SECOND = Metric(
     unit="pair",
     event=lambda pairs: positional(pairs) & (pairs.u_first == Answer.SECOND),
     direction=LOW,
+    basis=WHOLE_PAIRS,
 )
 ACCURACY_BOTH = Metric(
     "accuracy_both",
@@ -76,6 +80,7 @@ ACCURACY_BOTH = Metric(
     event=lambda pairs: pairs.right.all(axis=1),
     labelled=True,
     compared=False,
+    basis=WHOLE_PAIRS,
 )
 
 CELLS: dict[Metric, tuple[Metric, int | None]] = {

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from steelyard.arrays import Ints
+from steelyard.metrics.basis import CLIMBS, Basis, Ends, climbs
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Limit, Metric, step
@@ -30,9 +31,13 @@ TARGET_SENSITIVITY = Metric(
     by_step=True,
     over_steps=True,
     behind="wrong",
+    basis=CLIMBS,
 )
 NONTIE_ACCURACY = Metric(
-    "nontie_accuracy", "accuracy without ties", "Correct calls among those that name a winner."
+    "nontie_accuracy",
+    "accuracy without ties",
+    "Correct calls among those that name a winner.",
+    basis=Basis(ends=Ends.CHOICE, only=climbs),
 )
 MISS_BY_TIE = Metric(
     "miss_by_tie",
@@ -42,6 +47,7 @@ MISS_BY_TIE = Metric(
     event=lambda pairs: neither(pairs.calls),
     by_step=True,
     compared=False,
+    basis=CLIMBS,
 )
 WRONG_CHOICE = Metric(
     "wrong_choice",
@@ -53,6 +59,7 @@ WRONG_CHOICE = Metric(
     by_step=True,
     compared=False,
     behind="wrong",
+    basis=CLIMBS,
 )
 
 

@@ -10,6 +10,7 @@ from math import ceil, sqrt
 import numpy as np
 
 from steelyard.arrays import Ints
+from steelyard.metrics.basis import WHOLE_PAIRS
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import (
     CLEAR,
@@ -58,6 +59,7 @@ NET_SLOT_PREFERENCE = Metric(
     "Slot-1 commits minus slot-2 commits, per call; above zero the judge leans to the first slot.",
     plain="leans to slot 1",
     signed=True,
+    basis=WHOLE_PAIRS,
 )
 DECLARED_PROTOCOL = "base"
 """The only arm whose position test may flag: one test, declared before the data."""

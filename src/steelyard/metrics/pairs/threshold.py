@@ -12,6 +12,7 @@ from math import inf, isinf
 import numpy as np
 
 from steelyard.arrays import Floats, Ints, Mask
+from steelyard.metrics.basis import CLIMBS
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
 from steelyard.metrics.metric import Metric, ShownAs, step
@@ -28,6 +29,7 @@ DELTA75 = Metric(
     "Quality step from which three calls in four choose the better text; ≤ and > mark the ladder's ends.",
     plain="smallest step seen",
     shown_as=ShownAs.STEPS,
+    basis=CLIMBS,
 )
 
 THRESHOLD = 0.75

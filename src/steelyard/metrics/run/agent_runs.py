@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.arrays import Floats, Mask, Words
+from steelyard.metrics.basis import Basis, Group, Items, labelled
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import NO_CALLS, Heading
 from steelyard.metrics.metric import LOW, Limit, Metric
@@ -29,6 +30,7 @@ ERROR_RATE = Metric(
     "Labelled runs of agents, as they are or edited, whose verdict is not the expected one.",
     plain="wrong on agents' runs",
     direction=LOW,
+    basis=Basis(items=Items.RUN, only=lambda calls, group: _labelled_runs(calls, group)[0]),
 )
 MISSED_FAILURES = Metric(
     "missed_failure_rate",
@@ -37,6 +39,7 @@ MISSED_FAILURES = Metric(
     "a run, the false negative rate of the published harness.",
     plain="passes runs that should fail",
     limit=Limit(0.2, probes=(PROBE,)),
+    basis=Basis(items=Items.RUN, only=lambda calls, group: _calls_behind(calls, group, failing=True)),
 )
 FALSE_ALARMS = Metric(
     "false_alarm_rate",
@@ -45,6 +48,7 @@ FALSE_ALARMS = Metric(
     "rate of the published harness.",
     plain="fails runs that should pass",
     limit=Limit(0.2, probes=(PROBE,)),
+    basis=Basis(items=Items.RUN, only=lambda calls, group: _calls_behind(calls, group, failing=False)),
 )
 METRICS = (ERROR_RATE, MISSED_FAILURES, FALSE_ALARMS)
 
@@ -169,3 +173,25 @@ def _sizes(words: Floats) -> Iterator[tuple[str, Mask]]:
     for most, name in SIZES:
         yield name, np.asarray((least < words) & (words <= most))
         least = most
+
+
+def _labelled_runs(calls: Observations, group: Group) -> tuple[Mask, Mask]:
+    """Calls on labelled runs of agents, and those of them on runs that should fail."""
+    shown = calls.shown
+    known = labelled(calls, group) & ~np.isnan(shown.failing)[calls.stimulus]
+    span = shown.ends[:, 1] - shown.ends[:, 0]
+    fails = (np.abs(shown.expected - shown.failing) < span / 2)[calls.stimulus]
+    return known, known & fails
+
+
+def _calls_behind(calls: Observations, group: Group, *, failing: bool) -> Mask:
+    """Calls on runs that should fail, or pass; of a place or size of the edit, on runs that it broke."""
+    known, fails = _labelled_runs(calls, group)
+    if "place" not in group and "size" not in group:
+        return fails if failing else known & ~fails
+    shown, row = calls.shown, calls.stimulus
+    before = np.unique(shown.item[row[fails & shown.original[row]]])
+    words = shown.changed_words[row]
+    broken = fails & ~np.isnan(words) & ~np.isin(shown.item[row], before)
+    parts = dict([*_thirds(shown.change_depth[row]), *_sizes(words)])
+    return np.asarray(broken & parts[str(group.get("place", group.get("size")))])

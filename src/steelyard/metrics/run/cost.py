@@ -10,6 +10,7 @@ from statistics import fmean
 import numpy as np
 
 from steelyard.arrays import Floats
+from steelyard.metrics.basis import EVERY_CALL
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
 from steelyard.metrics.metric import Metric, ShownAs
@@ -29,12 +30,14 @@ COST_PER_CALL = Metric(
     "Dollars per call, from counted tokens and listed prices.",
     shown_as=ShownAs.DOLLARS,
     detail=True,
+    basis=EVERY_CALL,
 )
 COST_PER_POINT = Metric(
     "cost_per_point",
     "cost per point",
     "Dollars per percentage point of accuracy on the same trials.",
     shown_as=ShownAs.DOLLARS,
+    basis=EVERY_CALL,
 )
 COST_TOTAL = Metric(
     "cost_total",
@@ -42,6 +45,7 @@ COST_TOTAL = Metric(
     "Dollars of the probe's labelled calls, lost ones included.",
     shown_as=ShownAs.DOLLARS,
     estimated=False,
+    basis=EVERY_CALL,
 )
 METRICS = (COST_PER_CALL, COST_PER_POINT, COST_TOTAL)
 """Figures of each probe."""

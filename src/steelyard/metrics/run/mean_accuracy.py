@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from steelyard.arrays import Floats
+from steelyard.metrics.basis import OVER_PROBES
 from steelyard.metrics.estimate import Interval
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
@@ -13,7 +14,10 @@ from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.intervals import SHARE
 
 ACCURACY_MEAN = Metric(
-    "accuracy_mean", "mean accuracy", "Mean of the accuracies of all probes, each counted once."
+    "accuracy_mean",
+    "mean accuracy",
+    "Mean of the accuracies of all probes, each counted once.",
+    basis=OVER_PROBES,
 )
 
 

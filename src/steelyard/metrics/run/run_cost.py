@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from math import fsum
 
+from steelyard.metrics.basis import EVERY_CALL, Basis, Ends, Items, labelled_items
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
@@ -36,6 +37,7 @@ TOKENS_INPUT = Metric(
     "Tokens of all prompts of the run, as the server counted them.",
     shown_as=ShownAs.TOKENS,
     estimated=False,
+    basis=EVERY_CALL,
 )
 TOKENS_OUTPUT = Metric(
     "tokens_output",
@@ -43,6 +45,7 @@ TOKENS_OUTPUT = Metric(
     "Tokens of all replies of the run, as the server counted them.",
     shown_as=ShownAs.TOKENS,
     estimated=False,
+    basis=EVERY_CALL,
 )
 COST_INPUT = Metric(
     "cost_input",
@@ -50,6 +53,7 @@ COST_INPUT = Metric(
     "Dollars of all prompts of the run, from counted tokens and listed prices.",
     shown_as=ShownAs.DOLLARS,
     estimated=False,
+    basis=EVERY_CALL,
 )
 COST_OUTPUT = Metric(
     "cost_output",
@@ -57,18 +61,21 @@ COST_OUTPUT = Metric(
     "Dollars of all replies of the run, from counted tokens and listed prices.",
     shown_as=ShownAs.DOLLARS,
     estimated=False,
+    basis=EVERY_CALL,
 )
 COST_PER_POINT_POOLED = Metric(
     "cost_per_point_pooled",
     "cost/point, pooled",
     "Dollars of all probes per percentage point of their mean accuracy.",
     shown_as=ShownAs.DOLLARS,
+    basis=Basis(items=Items.PROBES, ends=Ends.ANY, only=labelled_items),
 )
 COST_PER_POINT_MEAN = Metric(
     "cost_per_point_mean",
     "cost/point, mean",
     "Mean over probes of their own cost per percentage point.",
     shown_as=ShownAs.DOLLARS,
+    basis=Basis(items=Items.PROBES, ends=Ends.ANY, only=labelled_items),
 )
 
 PROBE = "cost"

@@ -11,6 +11,7 @@ from typing import TypeGuard
 import numpy as np
 
 from steelyard.arrays import Ints
+from steelyard.metrics.basis import Basis, Items, on_items
 from steelyard.metrics.common import ACCURACY, KAPPA
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
@@ -41,6 +42,7 @@ COMMONEST_ANSWER = Metric(
     "Share of the scores of items, edited or not, that are the judge's commonest one; at 1 it always answers "
     "the same, and that an edit or a repeat changes nothing says nothing of it.",
     detail=True,
+    basis=Basis(items=Items.RUN, only=on_items),
 )
 TOLD = (
     *(ACCURACY, KAPPA, BALANCED_ACCURACY, FALSE_POSITIVE_RATE, FALSE_NEGATIVE_RATE),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 
 from steelyard.arrays import Floats
+from steelyard.metrics.basis import OVER_PROBES
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
@@ -26,15 +27,29 @@ ACCURACY_SD = Metric(
     "Standard deviation of accuracy over probes; part of it is sampling, as the note says.",
     plain="differs between probes",
     estimated=False,
+    basis=OVER_PROBES,
 )
 ACCURACY_SD_SAMPLING = Metric(
     "accuracy_sd_sampling",
     "of sampling alone",
     "Standard deviation that accuracies on so few items show where all true accuracies are equal.",
     estimated=False,
+    basis=OVER_PROBES,
 )
-ACCURACY_MIN = Metric("accuracy_min", "worst probe", "Least accuracy of any probe.", estimated=False)
-ACCURACY_MAX = Metric("accuracy_max", "best probe", "Greatest accuracy of any probe.", estimated=False)
+ACCURACY_MIN = Metric(
+    "accuracy_min",
+    "worst probe",
+    "Least accuracy of any probe.",
+    estimated=False,
+    basis=OVER_PROBES,
+)
+ACCURACY_MAX = Metric(
+    "accuracy_max",
+    "best probe",
+    "Greatest accuracy of any probe.",
+    estimated=False,
+    basis=OVER_PROBES,
+)
 
 PROBE = "volatility"
 METRICS = (ACCURACY_MEAN, ACCURACY_SD, ACCURACY_SD_SAMPLING, ACCURACY_MIN, ACCURACY_MAX)

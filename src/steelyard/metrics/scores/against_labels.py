@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from steelyard.arrays import Floats
+from steelyard.metrics.basis import LABELLED
 from steelyard.metrics.common import AGREEMENT_FLOOR, KAPPA
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_VERDICTS, Heading
@@ -26,6 +27,7 @@ BALANCED_ACCURACY = Metric(
     "Mean of the shares of positives and of negatives that were scored right.",
     plain="right on either label",
     detail=True,
+    basis=LABELLED,
 )
 GWET_AC1 = Metric(
     "gwet_ac1",
@@ -34,6 +36,7 @@ GWET_AC1 = Metric(
     plain="agrees, with rare labels",
     signed=True,
     detail=True,
+    basis=LABELLED,
 )
 MAE = Metric(
     "mae",
@@ -41,6 +44,7 @@ MAE = Metric(
     "Mean distance from the label, in levels.",
     plain="levels off the label",
     direction=LOW,
+    basis=LABELLED,
 )
 BIAS = Metric(
     "bias",
@@ -48,6 +52,7 @@ BIAS = Metric(
     "Mean signed distance from the label, in levels.",
     plain="levels above the label",
     signed=True,
+    basis=LABELLED,
 )
 CCC = Metric(
     "ccc",
@@ -55,9 +60,15 @@ CCC = Metric(
     "Lin's concordance correlation with the label.",
     plain="agrees in level and spread",
     signed=True,
+    basis=LABELLED,
 )
 PEARSON = Metric(
-    "pearson", "Pearson r", "Linear correlation with the label.", plain="rises with the label", signed=True
+    "pearson",
+    "Pearson r",
+    "Linear correlation with the label.",
+    plain="rises with the label",
+    signed=True,
+    basis=LABELLED,
 )
 SPEARMAN = Metric(
     "spearman",
@@ -66,6 +77,7 @@ SPEARMAN = Metric(
     plain="ranks as the label does",
     signed=True,
     detail=True,
+    basis=LABELLED,
 )
 QWK = Metric(
     "qwk",
@@ -74,6 +86,7 @@ QWK = Metric(
     plain="agrees, far errors count more",
     signed=True,
     limit=AGREEMENT_FLOOR,
+    basis=LABELLED,
 )
 KRIPPENDORFF_ALPHA = Metric(
     "krippendorff_alpha",
@@ -82,6 +95,7 @@ KRIPPENDORFF_ALPHA = Metric(
     plain="agrees like a second rater",
     signed=True,
     detail=True,
+    basis=LABELLED,
 )
 COMPRESSION = Metric(
     "compression",
@@ -89,6 +103,7 @@ COMPRESSION = Metric(
     "Spread of the scores over the spread of the labels; below 1 the judge huddles.",
     plain="spread against the labels",
     detail=True,
+    basis=LABELLED,
 )
 UNUSED_LEVELS = Metric(
     "unused_levels",
@@ -97,6 +112,7 @@ UNUSED_LEVELS = Metric(
     plain="levels never given",
     shown_as=ShownAs.COUNT,
     detail=True,
+    basis=LABELLED,
 )
 
 NOT_SCORED = "no call of a labelled item ended in a score"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from steelyard.arrays import Floats, Mask
+from steelyard.metrics.basis import Basis, Items, labelled_items
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import HIGH, Metric
@@ -28,6 +29,7 @@ ACCURACY_CHANGE = Metric(
     signed=True,
     direction=HIGH,
     detail=True,
+    basis=Basis(items=Items.BOTH, only=labelled_items),
 )
 NOT_BOTH = "no labelled item has a verdict both unchanged and edited"
 

@@ -15,6 +15,7 @@ from functools import partial
 import numpy as np
 
 from steelyard.arrays import Floats, Ints, Mask
+from steelyard.metrics.basis import Basis, Items
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import MARGIN, by_loss, difference_word, judge_limit, moved_by
 from steelyard.metrics.heading import Heading
@@ -36,6 +37,7 @@ INVARIANCE = Metric(
     plain="keeps its verdict",
     unit="comparison",
     behind="flip",
+    basis=Basis(items=Items.BOTH),
 )
 EXCESS_FLIP = Metric(
     "excess_flip",
@@ -44,6 +46,7 @@ EXCESS_FLIP = Metric(
     plain="changes beyond repeats",
     signed=True,
     behind="flip",
+    basis=Basis(items=Items.BOTH),
 )
 
 NO_ORIGINALS = "the unchanged items were not judged"

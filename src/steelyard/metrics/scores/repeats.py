@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from steelyard.arrays import Floats, Ints, Mask
+from steelyard.metrics.basis import Basis, Items
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Limit, Metric
@@ -33,6 +34,7 @@ NOISE_FLOOR = Metric(
     "Pairs of repeats of the same input whose scores differ.",
     plain="repeats that differ",
     detail=True,
+    basis=Basis(items=Items.UNCHANGED),
 )
 FLIP_RATE = Metric(
     "flip_rate",

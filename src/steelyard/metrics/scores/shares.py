@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from steelyard.arrays import Ints, Mask
+from steelyard.metrics.basis import Basis, should_fail, should_pass
 from steelyard.metrics.common import ACCURACY, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import NO_CALLS, Heading
@@ -31,6 +32,7 @@ FALSE_POSITIVE_RATE = Metric(
     plain="passes what should fail",
     direction=LOW,
     behind="wrong",
+    basis=Basis(only=should_fail),
 )
 FALSE_NEGATIVE_RATE = Metric(
     "false_negative_rate",
@@ -39,6 +41,7 @@ FALSE_NEGATIVE_RATE = Metric(
     plain="fails what should pass",
     direction=LOW,
     behind="wrong",
+    basis=Basis(only=should_pass),
 )
 
 NO_LABELS = "no item has a reference label"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import anyio
@@ -25,7 +25,7 @@ from steelyard.web.faults import FAULTS
 from steelyard.web.pages import asset, page
 from steelyard.web.refusal import refusal, refused
 from steelyard.web.review.queue import REFUSED, Filters, Progress, Row, following, rows_of, seen_by
-from steelyard.web.review.requests import json_route, named, reviewer_of, text_of
+from steelyard.web.review.requests import json_route, named, reviewer_of, text_of, typed_text
 from steelyard.web.review.turns import shown_turns
 
 LOOK = 0.4
@@ -92,7 +92,7 @@ class ReviewPages:
         """The queue and one stimulus."""
         queue = self._queue(request)
         name = request.query_params.get("item") or following(queue.rows, None)
-        return page(request, "review.html.j2", **self._content(queue), **self._item(queue, name))
+        return page(request, "review.html.j2", **{**self._content(queue), **self._item(queue, name)})
 
     def agreement(self, request: Request) -> Response:
         """How far reviewers agree; nothing for a blind one, who would learn from it."""
@@ -130,6 +130,7 @@ class ReviewPages:
         reviewer, filters = self.reviewer(request), Filters.of(request.query_params)
         items = self.bench.items()
         rows = rows_of(items, self.bench.outcomes(items), reviewer, blind=self.blind)
+        filters = replace(filters, doubt="") if self.blind else filters
         return Queue(reviewer, filters, rows, [row for row in rows if filters.passes(row)])
 
     def _content(self, queue: Queue) -> dict[str, Any]:
@@ -143,12 +144,13 @@ class ReviewPages:
             "folder": str(self.bench.folder.path),
             "position": "{}.{}".format(*self.bench.log.position),
             "sets": self.bench.log.sets(),
+            "blind": self.blind,
         }
 
     def _item(self, queue: Queue, name: str | None) -> dict[str, Any]:
         """What the template of one stimulus needs."""
         row = queue.row(name)
-        content: dict[str, Any] = {"row": row, "name": name, "blind": self.blind, "reviewer": queue.reviewer}
+        content: dict[str, Any] = {"row": row, "name": name, "blind": self.blind}
         if row is None:
             return content
         names = [each.item.made.id for each in queue.rows]
@@ -166,7 +168,7 @@ class ReviewPages:
                 row.item.made, row.outcome.ruling, log.draft(row.item.made.id, queue.reviewer)
             ),
             "task": self.bench.task,
-            "asked": self.bench.asked_about(row.item.made.id),
+            "asked": [] if self.blind else self.bench.asked_about(row.item.made.id),
             "history": history,
             "disputed": row.outcome.status == DISPUTED,
             "refused_word": REFUSED,
@@ -187,7 +189,7 @@ class ReviewPages:
         reviewer = self.reviewer(request)
         verdict = Verdict(
             decision=str(body.get("decision")),
-            text=text_of(body, "text"),
+            text=typed_text(body, "text", item.made.texts[0]),
             label=text_of(body, "label"),
             turns=_turns(body.get("turns")),
             reason=(text_of(body, "reason") or "")[:2000],

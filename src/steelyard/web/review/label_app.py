@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from starlette.applications import Starlette
@@ -82,6 +83,6 @@ class LabelPages:
     def labels(self, request: Request) -> Response:
         """The annotator's own labels: those of others would be no second opinion any more."""
         who = reviewer_of(request, self._annotator)
-        own = [line for line in self.bench.lines() if f'"annotator": "{who}"' in line]
+        own = [line for line in self.bench.lines() if json.loads(line)["annotator"] == who]
         headers = {"content-disposition": 'attachment; filename="labels.jsonl"'}
         return Response("".join(own), media_type="application/jsonl", headers=headers)

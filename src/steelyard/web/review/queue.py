@@ -110,8 +110,9 @@ def seen_by(outcome: Outcome, reviewer: str, *, blind: bool) -> Outcome:
 def rows_of(
     items: Mapping[str, BenchItem], outcomes: Mapping[str, Outcome], reviewer: str, *, blind: bool
 ) -> list[Row]:
-    """The queue of a reviewer."""
-    return [Row(item, seen_by(outcomes[name], reviewer, blind=blind)) for name, item in items.items()]
+    """The queue of a reviewer; a blind one is not shown what the checks turned down."""
+    shown = {name: item for name, item in items.items() if not (blind and item.refused)}
+    return [Row(item, seen_by(outcomes[name], reviewer, blind=blind)) for name, item in shown.items()]
 
 
 @dataclass(frozen=True)

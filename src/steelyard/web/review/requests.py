@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import traceback
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote, unquote
@@ -13,6 +15,7 @@ from starlette.responses import JSONResponse, Response
 
 from steelyard.errors import SteelyardError
 from steelyard.web.refusal import refused
+from steelyard.whole_signs import whole_signs
 
 REVIEWER = "steelyard-reviewer"
 """Cookie with the name that decisions carry."""
@@ -28,7 +31,7 @@ def json_route(handler: Handler) -> Callable[[Request], Any]:
     async def endpoint(request: Request) -> Response:
         try:
             body = json.loads(await request.body())
-        except (ValueError, UnicodeError):
+        except (ValueError, UnicodeError, RecursionError):
             body = None
         if not isinstance(body, dict):
             return refused(400, "expected a JSON object.")
@@ -36,6 +39,11 @@ def json_route(handler: Handler) -> Callable[[Request], Any]:
             return await run_in_threadpool(handler, request, body)
         except SteelyardError as error:
             return refused(500, str(error))
+        except Exception as error:
+            if os.environ.get("STEELYARD_TRACEBACK"):
+                traceback.print_exception(error)
+            kind = type(error).__name__
+            return refused(500, f"a fault in Steelyard itself ({kind}); what was saved is kept.")
 
     return endpoint
 
@@ -57,6 +65,21 @@ def named(request: Request, body: dict[str, Any]) -> Response:
 
 
 def text_of(body: dict[str, Any], key: str) -> str | None:
-    """A text of the body; other kinds are none. Browsers send line breaks of their own."""
+    """A text of the body, as it can be kept; other kinds are none. Browsers send line breaks of their own."""
     value = body.get(key)
-    return value.replace("\r\n", "\n") if isinstance(value, str) else None
+    return whole_signs(value.replace("\r\n", "\n")) if isinstance(value, str) else None
+
+
+def typed_text(body: dict[str, Any], key: str, held: str) -> str | None:
+    """What somebody typed in the place of a text; None where the field has it as a browser shows it.
+
+    A field changes line breaks and signs that no page can show; who accepts such a text has edited nothing.
+    """
+    typed = text_of(body, key)
+    return None if typed is not None and typed == in_field(held) else typed
+
+
+def in_field(text: str) -> str:
+    """A text as the field of a browser gives it back."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n")
+    return whole_signs(lines.replace("\0", "\ufffd"))

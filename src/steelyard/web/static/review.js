@@ -211,13 +211,15 @@ async function rename() {
 
 async function finish() {
   await keepDraft();
-  const progress = queue.querySelector("progress");
-  const waiting = progress.max - progress.value;
+  const progress = queue.querySelector("progress"), total = Number(progress.dataset.total);
+  const waiting = total - progress.value;
   byId("finish-rest").hidden = !waiting;
-  byId("finish-go").hidden = waiting > 0;
-  byId("finish-told").textContent = waiting
-    ? `${waiting} of ${progress.max} wait. Nothing that waits is judged: decide, or accept the rest unseen.`
-    : `All ${progress.max} are decided. They are frozen as a version, and the server ends.`;
+  byId("finish-go").hidden = waiting > 0 || !total;
+  byId("finish-told").textContent = !total
+    ? "No text has arrived yet: there is nothing to finish."
+    : waiting
+      ? `${waiting} of ${total} ${waiting === 1 ? "waits" : "wait"}. Nothing that waits is judged: decide, or accept the rest unseen.`
+      : `All ${total} are decided. They are frozen as a version, and the server ends.`;
   const choice = await ask("finish-ask");
   if (!choice) return;
   const answer = await send("/finish", { accept_waiting: choice === "rest" });

@@ -21,7 +21,7 @@ async function follow(card) {
   bar.value = answered;
   bar.hidden = answered >= planned;
   bar.setAttribute("aria-label", "Calls answered");
-  told.textContent = `${answered.toLocaleString("en")} of ${planned.toLocaleString("en")} calls`;
+  told.textContent = `${answered.toLocaleString("en")} of ${planned.toLocaleString("en")} calls made`;
   if (answered < planned) setTimeout(() => follow(card), 2000);
 }
 document.querySelectorAll("[data-progress]").forEach(follow);

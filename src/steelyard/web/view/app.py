@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,15 +14,18 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from steelyard.datasheet.comparison import page as comparison_page
+from steelyard.datasheet.comparison.sheet import ComparisonSheet
+from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.exhibits.cases import OUTCOMES
 from steelyard.datasheet.render import html
 from steelyard.datasheet.render.html.document import page_policy
 from steelyard.datasheet.words.glossary import metric_named
-from steelyard.errors import ConfigError, SteelyardError
+from steelyard.errors import ConfigError, SteelyardError, UsageError
 from steelyard.lab.compare import Target, compare_targets
 from steelyard.lab.view.call_detail import call_detail, details, reason_of_count
 from steelyard.lab.view.call_filter import CallFilter
-from steelyard.lab.view.viewed_run import ViewedRun
+from steelyard.lab.view.figure_calls import calls_behind
+from steelyard.lab.view.viewed_run import AbsentError, Loaded, ViewedRun
 from steelyard.stimuli.expectation import label_word
 from steelyard.web.faults import FAULTS
 from steelyard.web.pages import asset, page
@@ -41,7 +44,7 @@ class ViewPages:
     def __init__(
         self,
         folders: Sequence[Path],
-        links: type[Links] = Links,
+        links: Callable[[int], Links] = Links,
         page_size: int = PAGE_SIZE,
         *,
         still: bool = False,
@@ -49,6 +52,7 @@ class ViewPages:
         """`still` makes pages that nobody answers: no filters, no progress."""
         self.runs = [ViewedRun(folder) for folder in folders]
         self._links, self._page_size, self._still = links, page_size, still
+        self._sheets: dict[int, tuple[int, str]] = {}
 
     def app(self) -> Starlette:
         """The application."""
@@ -71,17 +75,17 @@ class ViewPages:
     def _run(self, request: Request) -> tuple[ViewedRun, Links]:
         number = request.path_params["run"]
         if number >= len(self.runs):
-            raise ConfigError(f"there is no run {number} here: go back to the overview.")
+            raise AbsentError(f"There is no run {number} here.")
         return self.runs[number], self._links(number)
 
     # Pages
 
     def overview(self, request: Request) -> Response:
         """Every run with its judges and their verdicts."""
-        runs = [(run, self._links(number), _sheet(run)) for number, run in enumerate(self.runs)]
+        runs = [(run, self._links(number), *_sheet(run)) for number, run in enumerate(self.runs)]
         judges = [
             (f"{number}:{judge.name}", f"{judge.name} ({run.path.name})")
-            for number, (run, _, sheet) in enumerate(runs)
+            for number, (run, _, sheet, _) in enumerate(runs)
             if sheet is not None
             for judge in sheet.judges
         ]
@@ -90,14 +94,17 @@ class ViewPages:
     def sheet(self, request: Request) -> Response:
         """The datasheet, each number a link to its calls."""
         run, links = self._run(request)
-        sheet = run.sheet
-        if sheet is None:
+        published = run.published
+        if published is None:
             return page(request, "view_running.html.j2", run=run, links=links, still=self._still, **_far(run))
-        text = html.render(
-            sheet,
-            calls_of=lambda estimate: links.behind(estimate, metric_named(estimate.metric)),
-            home="/",
-        )
+        written, text = self._sheets.get(links.run, (0, ""))
+        if written != published.written:
+            text = html.render(
+                published.sheet,
+                calls_of=lambda estimate: links.behind(estimate, metric_named(estimate.metric)),
+                home="/",
+            )
+            self._sheets[links.run] = published.written, text
         return HTMLResponse(text, headers={"content-security-policy": page_policy()})
 
     def calls(self, request: Request) -> Response:
@@ -118,6 +125,8 @@ class ViewPages:
             links=links,
             still=self._still,
             wanted=wanted,
+            figures=[run.figure(name) for name in links.together(wanted.figure)] if wanted.figure else [],
+            behind=_behind(run, loaded, wanted),
             index=loaded.index,
             counts=loaded.index.counts(keep),
             outcomes=OUTCOMES,
@@ -197,14 +206,18 @@ class ViewPages:
 
     def compare(self, request: Request) -> Response:
         """Two judges on shared stimuli, with a forest plot."""
-        first, second = (self._target(request.query_params.get(side, "")) for side in ("first", "second"))
-        text = comparison_page.render(compare_targets(first, second))
+        try:
+            first, second = (self._target(request.query_params.get(side, "")) for side in ("first", "second"))
+            sheet = compare_targets(first, second)
+        except UsageError as error:
+            return refusal(400, str(error))
+        text = comparison_page.render(_without_paths(sheet) if self._still else sheet)
         return HTMLResponse(text, headers={"content-security-policy": page_policy()})
 
     def _target(self, text: str) -> Target:
         number, _, judge = text.partition(":")
         if not number.isdecimal() or int(number) >= len(self.runs):
-            raise ConfigError("choose two judges on the overview to compare them.")
+            raise ConfigError("Choose two judges on the overview to compare them.")
         return Target(self.runs[int(number)].path, judge or None)
 
     def _opening(self, request: Request, run: ViewedRun) -> Response:
@@ -232,12 +245,23 @@ class ViewPages:
         return answer
 
 
-def _sheet(run: ViewedRun) -> Any:
-    """The datasheet, or None where it can not be read: the overview tells of the others."""
+def _behind(run: ViewedRun, loaded: Loaded, wanted: CallFilter) -> int:
+    """Calls behind the figure that a list is of, whatever else it is filtered by."""
+    return int(calls_behind(run.figure(wanted.figure), loaded.index).sum()) if wanted.figure else 0
+
+
+def _sheet(run: ViewedRun) -> tuple[Datasheet | None, str]:
+    """The datasheet, and what keeps it from being read: the overview tells of the others all the same."""
     try:
-        return run.sheet
-    except SteelyardError:
-        return None
+        return run.sheet, "" if run.path.is_dir() else f"{run.path}: the folder is gone; restore it."
+    except SteelyardError as error:
+        return None, str(error)
+
+
+def _without_paths(sheet: ComparisonSheet) -> ComparisonSheet:
+    """For pages that others get: folders by their names alone."""
+    first, second = (replace(side, folder=Path(side.folder).name) for side in (sheet.first, sheet.second))
+    return replace(sheet, first=first, second=second)
 
 
 def _far(run: ViewedRun) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Message
 
 from steelyard.errors import ConfigError
 from steelyard.lab.folder.whole_file import unwritable
+from steelyard.lab.view.figure_calls import same_calls
 from steelyard.web.pages import ASSETS, asset_text
 from steelyard.web.view.app import ViewPages
 from steelyard.web.view.links import StillLinks
@@ -42,9 +43,12 @@ def write_bundle(folders: Sequence[Path], out: Path) -> int:
     """Write every page that can be reached from the overview; return how many."""
     if out.exists() and any(out.iterdir()) and not (out / MARK).exists():
         raise ConfigError(f"{out}: is not empty and holds no bundle, expected a new folder; name another.")
-    pages = ViewPages(folders, links=StillLinks, page_size=PAGE_SIZE, still=True)
-    for run in pages.runs:
-        run.load()
+    alike: dict[int, dict[str, tuple[str, ...]]] = {}
+    pages = ViewPages(
+        folders, lambda number: StillLinks(number, alike.get(number, {})), PAGE_SIZE, still=True
+    )
+    for number, run in enumerate(pages.runs):
+        alike[number] = same_calls(run.published.figures if run.published else {}, run.load().index)
     try:
         shutil.rmtree(out / "pages", ignore_errors=True)
         (out / "pages").mkdir(parents=True)

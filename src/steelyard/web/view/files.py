@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 from starlette.responses import Response, StreamingResponse
 
@@ -13,15 +14,20 @@ from steelyard.arrays import Mask
 from steelyard.errors import ConfigError
 from steelyard.lab.view.call_detail import details
 from steelyard.lab.view.call_filter import CallFilter
+from steelyard.lab.view.figure_calls import calls_behind
 from steelyard.lab.view.viewed_run import Loaded, ViewedRun
 from steelyard.stimuli.expectation import label_word
 from steelyard.verdicts.call_answers import answer_word, reason_of
 from steelyard.verdicts.observation import Observation
 
+PART = 500
+"""Calls that are sent at once."""
+
 
 def passing(run: ViewedRun, loaded: Loaded, wanted: CallFilter) -> Mask:
     """The calls that pass a filter, whatever their outcome."""
-    return loaded.index.mask(wanted, lambda text: _said(run, loaded, text))
+    keep = loaded.index.mask(wanted, lambda text: _said(run, loaded, text))
+    return keep & calls_behind(run.figure(wanted.figure), loaded.index) if wanted.figure else keep
 
 
 def _said(run: ViewedRun, loaded: Loaded, text: str) -> list[str]:
@@ -62,16 +68,16 @@ def _csv(run: ViewedRun, wanted: CallFilter) -> Response:
 
 
 def _lines(rows: Iterator[dict[str, object]]) -> Iterator[str]:
-    out = io.StringIO()
-    writer: csv.DictWriter[str] | None = None
-    for row in rows:
-        if writer is None:
-            writer = csv.DictWriter(out, list(row))
+    """The table in parts of many lines: a part for each would cost more than its making."""
+    head = True
+    while part := list(islice(rows, PART)):
+        out = io.StringIO()
+        writer = csv.DictWriter(out, list(part[0]))
+        if head:
             writer.writeheader()
-        writer.writerow(row)
+        writer.writerows(part)
+        head = False
         yield out.getvalue()
-        out.seek(0)
-        out.truncate()
 
 
 def _json(run: ViewedRun, wanted: CallFilter) -> Response:
@@ -79,8 +85,8 @@ def _json(run: ViewedRun, wanted: CallFilter) -> Response:
 
     def parts() -> Iterator[str]:
         yield "["
-        for start in range(0, len(rows), 500):
-            made = details(run, loaded, rows[start : start + 500], explained=False)
+        for start in range(0, len(rows), PART):
+            made = details(run, loaded, rows[start : start + PART], explained=False)
             yield (",\n" if start else "") + ",\n".join(json.dumps(each.to_json()) for each in made)
         yield "]\n"
 

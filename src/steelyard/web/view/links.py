@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from urllib.parse import quote, urlencode
 
 from steelyard.lab.view.call_filter import CallFilter
+from steelyard.lab.view.figure_calls import figure_name
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import Metric
 
@@ -29,7 +31,11 @@ class Links:
 
     def behind(self, estimate: Estimate, metric: Metric) -> str:
         """Calls behind a figure."""
-        return self.calls(CallFilter.behind(estimate, metric.behind))
+        return self.calls(CallFilter(figure=figure_name(estimate), outcome=metric.behind))
+
+    def together(self, figure: str) -> tuple[str, ...]:
+        """Names of the figures whose calls one page lists."""
+        return (figure,)
 
     def call(self, name: str, stimulus: str) -> str:
         """One call on a stimulus."""
@@ -56,12 +62,21 @@ class Links:
         return f"/run/{self.run}/progress"
 
 
+@dataclass(frozen=True)
 class StillLinks(Links):
     """Addresses of pages that are written as files: fewer lists, and a call stands on its stimulus' page."""
 
+    alike: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Name of a figure to all that are counted from the same calls: one list serves them."""
+
     def behind(self, estimate: Estimate, metric: Metric) -> str:
-        """Calls of the judge on the probe; a file for every condition would be too many."""
-        return self.calls(CallFilter(judge=estimate.judge, probe=estimate.probe, outcome=metric.behind))
+        """Calls behind a figure, on the page of the first that has the same."""
+        first = self.together(figure_name(estimate))[0]
+        return self.calls(CallFilter(figure=first, outcome=metric.behind))
+
+    def together(self, figure: str) -> tuple[str, ...]:
+        """Names of the figures that are counted from the same calls."""
+        return self.alike.get(figure, (figure,))
 
     def call(self, name: str, stimulus: str) -> str:
         """The call on the page of its stimulus."""

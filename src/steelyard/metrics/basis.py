@@ -1,0 +1,134 @@
+"""Which calls a figure is counted from, beside what its judge, probe and condition say.
+
+Declared with the metric, so that whoever looks at a figure is led to the calls behind it and to no others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from steelyard.arrays import Mask
+from steelyard.stimuli.original import ORIGINAL, PERTURBED
+from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.verdict import Abstained, Decided, Tie
+
+
+class Items(Enum):
+    """Whose calls count, where a probe edits items."""
+
+    OWN = "own"
+    """Those on the stimuli of the probe."""
+    UNCHANGED = "unchanged"
+    """Those on the items that the probe edits, as they are."""
+    BOTH = "both"
+    """Those on edited items and on the same items as they are."""
+    PROBES = "probes"
+    """Those on stimuli of any probe of the study; items that are only compared with do not count."""
+    RUN = "run"
+    """Those on every stimulus, whatever heading the figure stands under."""
+
+
+class Ends(Enum):
+    """How the calls must have ended."""
+
+    ANY = "any"
+    """Lost calls count too."""
+    VERDICT = "verdict"
+    """A verdict was read: a choice, a score, a tie or an abstention."""
+    CHOICE = "choice"
+    """A text or a score was chosen."""
+
+
+Group = Mapping[str, str | float]
+"""A condition: protocol, kind, delta, slot, …; an absent key is pooled over."""
+Only = Callable[[Observations, Group], Mask]
+"""Calls and the condition of a figure to which of the calls may count."""
+
+
+@dataclass(frozen=True)
+class Basis:
+    """The calls behind a figure."""
+
+    items: Items = Items.OWN
+    """Whose calls."""
+    ends: Ends = Ends.VERDICT
+    """How they ended."""
+    with_base: bool = False
+    """True where the calls of the base protocol on the same stimuli count too."""
+    whole: bool = False
+    """True where only units count whose calls all ended so: pairs with a verdict in both orders."""
+    only: Only | None = None
+    """What else must hold of a call, in the figure's condition; None where nothing must."""
+
+    def ended(self, calls: Observations) -> Mask:
+        """Which calls ended so that they count."""
+        if self.ends is Ends.ANY:
+            return np.ones(len(calls), dtype=np.bool_)
+        kinds = (Decided,) if self.ends is Ends.CHOICE else (Decided, Tie, Abstained)
+        return calls.ended(*kinds)
+
+
+def climbs(calls: Observations, group: Group) -> Mask:
+    """Calls on pairs of which one text is better by a quality step."""
+    del group
+    shown = calls.shown
+    return np.asarray(((shown.delta > 0) & (shown.better > 0))[calls.stimulus])
+
+
+def fitted(calls: Observations, group: Group) -> Mask:
+    """Calls that the instrument model is fitted to: on the steps of a ladder, and on equals of one subset."""
+    shown = calls.shown
+    equal = ~(shown.delta > 0) & (shown.kind == EQUAL)
+    return np.asarray(climbs(calls, group) | equal[calls.stimulus])
+
+
+def labelled(calls: Observations, group: Group) -> Mask:
+    """Calls on stimuli with a reference that is not the judge's own."""
+    del group
+    known = calls.shown.labelled[calls.stimulus]
+    return np.asarray(known & ~calls.own_label)
+
+
+def on_items(calls: Observations, group: Group) -> Mask:
+    """Calls on items, as they are or edited; what stands in the place of an answer is no item."""
+    del group
+    return np.isin(calls.shown.kind, (ORIGINAL, PERTURBED))[calls.stimulus]
+
+
+def labelled_items(calls: Observations, group: Group) -> Mask:
+    """Calls on items with a reference that is not the judge's own."""
+    return on_items(calls, group) & labelled(calls, group)
+
+
+def should_fail(calls: Observations, group: Group) -> Mask:
+    """Labelled calls whose reference is the lowest answer of the scale."""
+    shown = calls.shown
+    return np.asarray(labelled(calls, group) & (shown.expected == shown.ends[:, 0])[calls.stimulus])
+
+
+def should_pass(calls: Observations, group: Group) -> Mask:
+    """Labelled calls whose reference is the highest answer of the scale."""
+    shown = calls.shown
+    return np.asarray(labelled(calls, group) & (shown.expected == shown.ends[:, 1])[calls.stimulus])
+
+
+EQUAL = "same_subset"
+"""Kind of pairs of equal quality that the instrument model is fitted to."""
+VERDICTS = Basis()
+"""Every call of probe and condition with a verdict."""
+EVERY_CALL = Basis(ends=Ends.ANY)
+"""Every call of probe and condition, lost ones too."""
+CLIMBS = Basis(only=climbs)
+"""Calls on the steps of a ladder."""
+FITTED = Basis(only=fitted)
+"""Calls that the instrument model is fitted to."""
+WHOLE_PAIRS = Basis(whole=True)
+"""Calls on pairs that have a verdict in both orders."""
+LABELLED = Basis(only=labelled_items)
+"""Calls with a verdict that is held against a reference."""
+OVER_PROBES = Basis(items=Items.PROBES, only=labelled_items)
+"""Calls of all probes together that are held against a reference."""

@@ -1,0 +1,158 @@
+"""Every number of a datasheet leads to the calls that it was counted from: as many as it says, and those."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benches import Client, serving
+from commands import Command
+from editing_server import Cast, write_study
+from servers import ScriptedServer
+from steelyard.lab.view.figure_calls import calls_behind, figure_name, same_calls
+from steelyard.lab.view.viewed_run import ViewedRun
+from steelyard.metrics.estimate import Estimate
+from steelyard.stimuli.original import ORIGINAL
+from steelyard.verdicts.verdict import Decided
+from steelyard.web.view.app import ViewPages
+
+PAIRS = ("-j", "planted/probit?name=shaky&s=0.6&tau=0.5&lapse=0.05&seed=3", "-j", "planted/first")
+PROBES = ("-p", "vacuum", "-p", "ladder", "-p", "criterion")
+
+
+def measured(out: Path, *arguments: str) -> ViewedRun:
+    script = [sys.executable, "-m", "steelyard", "measure", *arguments, "--out", str(out)]
+    subprocess.run(script, check=True, capture_output=True)
+    return ViewedRun(out)
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> ViewedRun:
+    return measured(tmp_path_factory.mktemp("figures") / "pairs", *PAIRS, *PROBES)
+
+
+@pytest.fixture(scope="module")
+def scores(tmp_path_factory: pytest.TempPathFactory) -> ViewedRun:
+    judges = ("-j", "planted/rater?noise=0.3", "-j", "planted/rater?name=other&noise=0.6")
+    return measured(tmp_path_factory.mktemp("figures") / "scores", *judges, "--scale", "binary")
+
+
+def mismatches(run: ViewedRun) -> list[tuple[str, str, dict[str, str | float], int, int]]:
+    """Figures whose calls are not as many as they say."""
+    assert run.sheet is not None
+    index = run.load().index
+    found = []
+    for estimate in run.sheet.estimates:
+        count = int(calls_behind(estimate, index).sum())
+        if estimate.value is not None and count != estimate.n_calls:
+            place = estimate.probe, estimate.metric, dict(estimate.group)
+            found.append((*place, estimate.n_calls, count))
+    assert len(run.sheet.estimates) > 10
+    return found
+
+
+def figure(run: ViewedRun, metric: str, probe: str, **group: str | float) -> Estimate:
+    assert run.sheet is not None
+    own = [e for e in run.sheet.estimates if e.metric == metric and e.probe == probe]
+    return next(e for e in own if dict(e.group) == group and e.value is not None)
+
+
+def test_every_figure_on_pairs_has_as_many_calls_as_it_says(pairs: ViewedRun) -> None:
+    assert mismatches(pairs) == []
+
+
+def test_every_figure_on_scores_has_as_many_calls_as_it_says(scores: ViewedRun) -> None:
+    assert mismatches(scores) == []
+
+
+def test_every_figure_on_runs_of_agents_has_as_many_calls_as_it_says(
+    tmp_path: Path, command: Command
+) -> None:
+    with ScriptedServer(Cast()) as server:
+        write_study(tmp_path, server, ["agent_perturbation", "agent_positives"], failing=(3,))
+        assert command("measure", "study.yaml", "--out", "run").code == 0
+    run = ViewedRun(tmp_path / "run")
+    assert run.sheet is not None
+    assert any(e.metric == "missed_failure_rate" and "size" in e.group for e in run.sheet.estimates)
+    assert mismatches(run) == []
+
+
+def test_lost_calls_count_where_they_are_counted_and_nowhere_else(tmp_path: Path, command: Command) -> None:
+    call = '{"judge": "j", "probe": "position", "task": "t%d", "pair": "p%d", "kind": "natural", '
+    answers = [("1", "2"), ("1", "unreadable"), ("tie", "tie"), ("failed", "1")]
+    lines = [
+        call % (number, number) + f'"better": "u", "first": "{first}", "answer": "{answer}"}}\n'
+        for number, both in enumerate(answers)
+        for first, answer in zip("uv", both, strict=True)
+    ]
+    (tmp_path / "verdicts.jsonl").write_text("".join(lines))
+    assert command("import", "verdicts.jsonl", "--out", "run").code == 0
+    run = ViewedRun(tmp_path / "run")
+    assert mismatches(run) == []
+    index = run.load().index
+    lost = figure(run, "unreadable_rate", "position", protocol="base")
+    whole = figure(run, "accuracy_both", "position", protocol="base")
+    assert [int(calls_behind(e, index).sum()) for e in (lost, whole)] == [8, 4]
+
+
+def test_an_accuracy_without_ties_is_of_calls_that_chose(pairs: ViewedRun) -> None:
+    index = pairs.load().index
+    some = figure(pairs, "nontie_accuracy", "ladder", delta=1, protocol="base")
+    behind = index.calls.where(calls_behind(some, index))
+    assert {type(call.verdict) for call in behind} == {Decided}
+    assert {call.stimulus.delta for call in behind} == {1}
+    assert sum(call.winner == call.stimulus.expectation.content for call in behind) == some.numerator  # type: ignore[union-attr]
+
+
+def test_invariance_is_of_edited_and_unchanged_items(scores: ViewedRun) -> None:
+    index = scores.load().index
+    kept = figure(scores, "invariance", "format_invariance_1", protocol="base")
+    shown = [call.stimulus for call in index.calls.where(calls_behind(kept, index))]
+    assert {each.probe for each in shown} == {"format_invariance_1", ORIGINAL}
+    edited, plain = (
+        {s.lineage.parent for s in shown if (s.kind == ORIGINAL) == is_plain} for is_plain in (False, True)
+    )
+    assert edited == plain
+
+
+def test_figures_with_the_same_calls_are_told_together(pairs: ViewedRun) -> None:
+    assert pairs.published is not None
+    index, figures = pairs.load().index, pairs.published.figures
+    alike = same_calls(figures, index)
+    for name, group in alike.items():
+        assert name in group
+        first = calls_behind(figures[group[0]], index)
+        assert np.array_equal(first, calls_behind(figures[name], index))
+    assert len(set(alike.values())) < len(alike)
+
+
+def test_each_link_of_the_page_shows_the_count_of_its_figure(pairs: ViewedRun) -> None:
+    pages = ViewPages([pairs.path])
+    pages.runs[0].load()
+    published = pairs.published
+    assert published is not None
+    with serving(lambda _: pages.app()) as server:
+        client = Client.of(server)
+        text = client.get("/run/0/").text
+        links = {html.unescape(link) for link in re.findall(r'class="behind" href="([^"]+)"', text)}
+        names = {match[1]: link for link in links if (match := re.search(r"figure=(\w+)", link))}
+        assert len(names) == len(links) > 100
+        for name in sorted(names)[::11]:
+            count = published.figures[name].n_calls
+            if count:
+                told = client.get(names[name]).text
+                assert f"Counted from {count:,} call" in told
+                assert re.search(rf'<h1 class="long">(\d[\d,]* of )?{count:,} call', told)
+        name = figure_name(figure(pairs, "dark_current", "vacuum", protocol="base"))
+        listed = client.get(f"/run/0/files/calls.csv?figure={name}&outcome=wrong").text
+        counted = published.figures[name].numerator
+        assert len(list(csv.DictReader(io.StringIO(listed)))) == counted
+        assert client.get("/run/0/calls?figure=nosuch").status == 404
