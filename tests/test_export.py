@@ -57,8 +57,8 @@ def test_parquet_holds_the_same_rows(tmp_path: Path, command: Command) -> None:
     with ScriptedServer(Cast(judge=moody)) as server:
         write_study(tmp_path, server, ["truncated_tail"], count=4, author=None, validator=None, editing=None)
         assert command("measure", "study.yaml", "--out", "run").code == 0
-    for form in ("jsonl", "parquet"):
-        assert command("export", "run", "--format", form, "--out", "tables").code == 0
+    for form in ((), ("--parquet",)):
+        assert command("export", "run", *form, "--out", "tables").code == 0
     for name in ("observations", "trials"):
         plain = lines(tmp_path / "tables" / f"{name}.jsonl")
         assert plain
@@ -91,7 +91,7 @@ def test_an_import_has_observations_alone(tmp_path: Path, command: Command) -> N
     ("arguments", "told"),
     [
         (("absent",), "no run.db found"),
-        ((".", "--inspect", "--format", "jsonl"), "leave one out"),
+        ((".", "--inspect", "--parquet"), "leave one out"),
     ],
 )
 def test_what_can_not_go_out_is_refused(command: Command, arguments: tuple[str, ...], told: str) -> None:

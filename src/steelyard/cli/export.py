@@ -12,13 +12,7 @@ from steelyard.wording import counted
 
 @click.command(short_help="Write calls as JSONL or Parquet, runs as Inspect logs.")
 @click.argument("folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
-@option(
-    "--format",
-    "form",
-    type=click.Choice(["jsonl", "parquet"]),
-    default=None,
-    help="Of trials and observations [jsonl].",
-)
+@option("--parquet", is_flag=True, help="Trials and observations as Parquet, in the place of JSON lines.")
 @option("--inspect", "as_inspect", is_flag=True, help="As Inspect logs, one for each probe.")
 @option(
     "--out",
@@ -26,7 +20,7 @@ from steelyard.wording import counted
     metavar="DIR",
     help="Folder to write; the run folder's export/ or inspect/ unless given.",
 )
-def export(folder: Path, form: str | None, as_inspect: bool, out: Path | None) -> None:
+def export(folder: Path, parquet: bool, as_inspect: bool, out: Path | None) -> None:
     """Write what was shown to judges, and what they said, for other tools.
 
     Trials are the calls with what was sent and what came back, observations every verdict with what was
@@ -38,10 +32,10 @@ def export(folder: Path, form: str | None, as_inspect: bool, out: Path | None) -
     from steelyard.errors import ConfigError
 
     if not as_inspect:
-        _tables(folder, out or folder / "export", form or "jsonl")
+        _tables(folder, out or folder / "export", "parquet" if parquet else "jsonl")
         return
-    if form is not None:
-        raise ConfigError("--format: found beside --inspect, whose logs have their own; leave one out.")
+    if parquet:
+        raise ConfigError("--parquet: found beside --inspect, whose logs have their own form; leave one out.")
     from steelyard.lab.inspect_logs.export import export_inspect
 
     for log in export_inspect(folder, out or folder / "inspect"):

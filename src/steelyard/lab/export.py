@@ -54,7 +54,7 @@ class ExportedTable:
 def export_tables(folder: Path, out: Path, form: str = JSONL) -> list[ExportedTable]:
     """Write observations and, where the calls were made here, trials; each file is whole or not there."""
     if form == PARQUET and (missing := parquet_missing()) is not None:
-        raise ConfigError(f"--format parquet: {missing}; run pip install 'steelyard[parquet]'.")
+        raise ConfigError(f"--parquet: {missing}; run pip install 'steelyard[parquet]'.")
     run = ViewedRun(folder)
     loaded = run.load()
     try:
