@@ -428,3 +428,28 @@ def test_what_is_out_of_an_earlier_sitting_is_set_aside(command: Command) -> Non
     assert (cut.code, done.code) == (1, 1)
     assert 0 < out <= sum(script.handed_in.values()) == run["calls"]
     assert run["dollars"] <= 0.03
+
+
+def test_a_batch_that_its_vendor_does_not_know(command: Command, tmp_path: Path) -> None:
+    """Within a month the key is another one's; after it results are gone, and the calls are made again."""
+    script = BatchServer()
+    with ScriptedServer(script) as server:
+        chosen = options("openai/gpt-4o", server, "run", *BATCH, "--no-pilot", "--attempts", "1")
+        script.at = lambda moment: fails(500) if moment == "look" else None
+        command(*chosen)
+        script.at = lambda moment: fails(404, "No batch found.") if moment == "look" else None
+        strange = command(*chosen)
+        handed_in = sum(script.handed_in.values())
+        with sqlite3.connect(tmp_path / "run" / "run.db") as store:
+            store.execute("UPDATE batches SET created = created - 31 * 86400")
+        script.at = lambda moment: fails(404, "No batch found.") if moment == "look" and not again() else None
+
+        def again() -> bool:
+            return sum(script.handed_in.values()) > handed_in
+
+        old = command(*chosen)
+    assert strange.code == 2
+    assert "its batch batch0 is not known to the owner of this key" in strange.err
+    assert handed_in == 12
+    assert old.code == 0, old.err
+    assert json.loads(old.out)["run"]["calls"] == 12

@@ -46,6 +46,10 @@ NOT_TRIED = {
     ("docs/guides/judge-agents.md", "- id: honest"): "a list of rubrics; test_rubric_lists reads one like it",
     ("docs/guides/judge-agents.md", "inspect score"): "test_inspect_scorer types one like it",
     ("docs/guides/judge-agents.md", "[003] ASSISTANT"): "two messages of a rendering, cut",
+    (
+        "docs/guides/install.md",
+        "~/.bashrc",
+    ): "lines of shells' own files; test_completion has a bash",
     ("docs/guides/use-a-cluster.md", "head$"): "several machines; tests/test_ray_engine.py has two nodes",
     ("docs/concepts.md", "2 · stable + 2"): "an identity, in words",
     ("docs/guides/teach-with-planted-judges.md", "X = s ·"): "a model, in symbols",

@@ -58,6 +58,24 @@ def digest_of(canonical: str) -> str:
     return "sha256:" + hashlib.sha256(canonical.encode("ascii")).hexdigest()
 
 
+class ListHash:
+    """`content_hash` of a list that comes in parts."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256(b"[")
+        self._empty = True
+
+    def add(self, text: str) -> None:
+        """Further items, in canonical JSON, parted by commas."""
+        self._hash.update(text.encode("ascii") if self._empty else b"," + text.encode("ascii"))
+        self._empty = False
+
+    def digest(self) -> str:
+        """As `content_hash` writes it; nothing can be added afterwards."""
+        self._hash.update(b"]")
+        return "sha256:" + self._hash.hexdigest()
+
+
 def short_hash(digest: str) -> str:
     """The first letters of a digest, for those who compare two by eye."""
     return digest.removeprefix("sha256:")[:12]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,6 +23,8 @@ Value = str | int | bool | None
 
 JURY = 3
 """Judges under test from which on a run has a jury."""
+FEW = 4096
+"""Combinations of values that are spelled in advance."""
 CHUNK = 20_000
 """Rows that are written at a time."""
 
@@ -76,7 +78,7 @@ class Results:
             [_cell(value, joined=name == "id") for value in column.values]
             for name, column in self.columns.items()
         ]
-        for rows in self._rows(cells):
+        for rows in self._rows(cells, ","):
             yield "".join(f"{','.join(row)}\n" for row in rows)
 
     def jsonl(self) -> Iterator[str]:
@@ -85,12 +87,13 @@ class Results:
             [f"{json.dumps(name)}: {json.dumps(value)}" for value in column.values]
             for name, column in self.columns.items()
         ]
-        for rows in self._rows(members):
+        for rows in self._rows(members, ", "):
             yield "".join(f"{{{', '.join(row)}}}\n" for row in rows)
 
-    def _rows(self, spelled: Sequence[Sequence[str]]) -> Iterator[Iterator[tuple[str, ...]]]:
+    def _rows(self, cells: Sequence[Sequence[str]], between: str) -> Iterator[Iterator[tuple[str, ...]]]:
         """Rows of spelled values, some at a time: a million are never lists at once."""
-        codes = [column.codes for column in self.columns.values()]
+        columns = zip(cells, (column.codes for column in self.columns.values()), strict=True)
+        spelled, codes = zip(*_joined(columns, between, min(FEW, len(self) // 4)), strict=True)
         for start in range(0, len(self), CHUNK):
             part = slice(start, start + CHUNK)
             yield zip(
@@ -136,6 +139,23 @@ class Results:
         presentation = _presentations(seen)
         leading = _leading(presentation[votes], seen.verdict[votes], int(presentation.max()) + 1)
         return Column((None, *map(answer_word, seen.verdicts)), leading[presentation] + 1)
+
+
+def _joined(
+    columns: Iterable[tuple[Sequence[str], Ints]], between: str, most: int
+) -> list[tuple[Sequence[str], Ints]]:
+    """Neighbours spelled together where one code tells both, or where they have few combinations."""
+    joined: list[tuple[Sequence[str], Ints]] = []
+    for words, codes in columns:
+        known, before = joined[-1] if joined else ((), codes)
+        if joined and before is codes:
+            joined[-1] = ([f"{a}{between}{b}" for a, b in zip(known, words, strict=True)], codes)
+        elif joined and len(known) * len(words) <= most:
+            pairs = [f"{a}{between}{b}" for a in known for b in words]
+            joined[-1] = (pairs, before * len(words) + codes)
+        else:
+            joined.append((words, codes))
+    return joined
 
 
 def _presentations(seen: Observations) -> Ints:

@@ -100,7 +100,7 @@ def read_exchanges(
     )
     return {
         key: StoredExchange(
-            reply_from(json.loads(body), latency),
+            reply_from(body, latency),
             attempts,
             received,
             role,

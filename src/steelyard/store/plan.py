@@ -6,9 +6,10 @@ import json
 import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class PlannedTrial:
     """A trial of the plan, whether or not it was tried."""
 
@@ -46,8 +47,9 @@ def has_plan(connection: sqlite3.Connection) -> bool:
 def read_plan(connection: sqlite3.Connection) -> list[PlannedTrial]:
     """Every planned trial, in the order of the plan."""
     columns = "trial, judge, protocol, stimulus, presented, replicate, probes"
+    known = cache(lambda text: tuple(json.loads(text)))
     return [
-        PlannedTrial(key, judge, protocol, stimulus, order, replicate, tuple(json.loads(probes)))
+        PlannedTrial(key, judge, protocol, stimulus, order, replicate, known(probes))
         for key, judge, protocol, stimulus, order, replicate, probes in connection.execute(
             f"SELECT {columns} FROM planned ORDER BY position"
         )

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from steelyard.identity import canonical_text, digest_of, plain
 from steelyard.trials.reply import Reply, Usage
 
+SHORT = 500
+"""Letters of a body that is likely to come again."""
+REMEMBERED = 16_384
+"""Short bodies that are kept at hand."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, slots=True)
 class StoredReply:
     """A reply as it lies in the file."""
 
@@ -47,11 +54,17 @@ def reply_digest(key: str, body: str) -> str:
     return digest_of(f'["{key}",{canonical_text(body)}]')
 
 
-def reply_from(body: dict[str, Any], latency_ms: float) -> Reply:
+def reply_from(body: str, latency_ms: float) -> Reply:
     """The inverse of `reply_body`."""
-    usage = {key: value for key, value in body["usage"].items() if key != "type"}
-    scores = body["scores"]
-    rest = {key: value for key, value in body.items() if key not in ("type", "usage", "scores")}
-    return Reply(
-        **rest, usage=Usage(**usage), scores=None if scores is None else tuple(scores), latency_ms=latency_ms
-    )
+    fields = _fields(body) if len(body) <= SHORT else _fields.__wrapped__(body)
+    return Reply(**fields, latency_ms=latency_ms)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _fields(body: str) -> dict[str, Any]:
+    """What the body says; short ones are often the same, and share what they hold."""
+    held = json.loads(body)
+    usage = {key: value for key, value in held["usage"].items() if key != "type"}
+    scores = held["scores"]
+    rest = {key: value for key, value in held.items() if key not in ("type", "usage", "scores")}
+    return {**rest, "usage": Usage(**usage), "scores": None if scores is None else tuple(scores)}

@@ -129,6 +129,13 @@ class RunStore:
             return trials.read_holding(self._reader, text)
 
     @property
+    def version(self) -> tuple[int, int]:
+        """Another after every change of the file that a read would see."""
+        with self._usable():
+            others = self._reader.execute("PRAGMA data_version").fetchone()[0]
+            return int(others), self._reader.total_changes
+
+    @property
     def size(self) -> tuple[int, int]:
         """Trials with a reply, and trials that have failed and have none."""
         with self._usable():

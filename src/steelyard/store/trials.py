@@ -83,7 +83,7 @@ def _call(
     received: float,
 ) -> StoredCall:
     sent = json.loads(prompt)
-    reply = None if body is None else StoredReply(reply_from(json.loads(body), latency), attempts, received)
+    reply = None if body is None else StoredReply(reply_from(body, latency), attempts, received)
     messages = tuple((message["role"], message["content"]) for message in sent["messages"])
     decoding = {name: value for name, value in sent["decoding"].items() if name != "type"}
     return StoredCall(messages, decoding, reply, failures)
@@ -147,7 +147,7 @@ def read_replies(connection: sqlite3.Connection, keys: Iterable[str] | None) -> 
         () if keys is None else (json.dumps(list(keys)),),
     )
     return {
-        key: StoredReply(reply_from(json.loads(body), latency), attempts, received)
+        key: StoredReply(reply_from(body, latency), attempts, received)
         for key, body, attempts, latency, received in rows
     }
 

@@ -67,11 +67,11 @@ class Observations(Sequence[Observation]):
         if isinstance(observations, Observations):
             return observations
         rows = list(observations)
-        judges, judge = _coded([row.judge for row in rows])
-        protocols, protocol = _coded([row.protocol for row in rows])
-        verdicts, verdict = _coded([row.verdict for row in rows])
-        usages, usage = _coded([row.usage for row in rows])
-        prompts, prompt = _coded([row.prompt for row in rows])
+        judges, judge = coded([row.judge for row in rows])
+        protocols, protocol = coded([row.protocol for row in rows])
+        verdicts, verdict = coded([row.verdict for row in rows])
+        usages, usage = coded([row.usage for row in rows])
+        prompts, prompt = coded([row.prompt for row in rows])
         shown = StimulusColumns.of(row.stimulus for row in rows)
         return cls(
             judges=judges,
@@ -83,7 +83,7 @@ class Observations(Sequence[Observation]):
             symmetric=frozenset(row.judge for row in rows if row.mirrored),
             judge=judge,
             protocol=protocol,
-            stimulus=_coded([row.stimulus.id for row in rows])[1],
+            stimulus=coded([row.stimulus.id for row in rows])[1],
             order=np.array([ORDERS.index(row.order) for row in rows], dtype=np.int64),
             replicate=np.array([row.replicate for row in rows], dtype=np.int64),
             verdict=verdict,
@@ -268,8 +268,11 @@ def _place(names: tuple[str, ...], name: str) -> int:
     return names.index(name) if name in names else -1
 
 
-def _coded(values: Sequence[Value]) -> tuple[tuple[Value, ...], Ints]:
+def coded(values: Sequence[Value]) -> tuple[tuple[Value, ...], Ints]:
     """The distinct values, sorted as they are written, and the place of each value among them."""
-    known = sorted(set(values), key=str)
+    # One object stands in many rows, and is cheaper to tell by its identity than by its content.
+    objects = {id(value): value for value in values}
+    known = sorted(set(objects.values()), key=str)
     place = {value: index for index, value in enumerate(known)}
-    return tuple(known), np.array([place[value] for value in values], dtype=np.int64)
+    places = {number: place[value] for number, value in objects.items()}
+    return tuple(known), np.array([places[id(value)] for value in values], dtype=np.int64)

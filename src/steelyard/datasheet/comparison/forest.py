@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from math import ceil
 
 from steelyard.datasheet.comparison.rows import interval, label
-from steelyard.datasheet.render.html.drawing.chart import Spec, colour, draw, layer, mark
+from steelyard.datasheet.render.html.drawing.chart import colour, draw, layer, mark
+from steelyard.datasheet.render.html.drawing.spec import Spec
 from steelyard.datasheet.render.html.drawing.tiles import LETTER
 from steelyard.datasheet.words import numbers
 from steelyard.metrics.comparison.comparison import Comparison
@@ -15,7 +16,6 @@ WIDTH, LINE = 460, 30
 """Width of the plot and height of a line, in pixels."""
 PADDING = 10
 """Pixels between the names and the plot."""
-SIGNED = "datum.value == 0 ? '0' : replace(format(datum.value, '+.2~f'), '-', '−')"
 ROLES = {"clear": "good", "flagged": "bad", "underpowered": "wait"}
 SIGNS = {"clear": "circle", "flagged": "diamond", "underpowered": "square"}
 
@@ -37,7 +37,7 @@ def forest(rows: Sequence[Comparison], margin: float, first: str, second: str) -
     place: Spec = {
         "type": "quantitative",
         "scale": {"domain": [-reach, reach], "nice": False},
-        "axis": {"title": "B − A, difference of shares", "grid": True, "labelExpr": SIGNED},
+        "axis": {"title": "B − A, difference of shares", "grid": True, "format": "+.2~f"},
     }
     for drawn_layer in layers:
         encoding = drawn_layer["encoding"]

@@ -38,14 +38,19 @@ def thaw_plan(study: Study, planned: list[PlannedTrial], path: Path) -> Plan:
     judges = {judge.name: judge for judge in study.judges}
     if set(by_hash) != {row.stimulus for row in planned}:
         raise ConfigError(f"{path}: not the stimuli that were measured; restore the file.")
-    trials = []
+    trials, first = [], dict[tuple[str, str, str, str], Trial]()
     for row in planned:
         judge, stimulus = judges[row.judge], by_hash[row.stimulus]
-        trial = Trial(judge, row.protocol, stimulus, study.task, row.order, row.replicate)
+        asked = (row.judge, row.protocol, row.stimulus, row.order)
+        if asked in first:
+            trial = first[asked].repeat(row.replicate)
+        else:
+            trial = first[asked] = Trial(judge, row.protocol, stimulus, study.task, row.order, row.replicate)
         if trial.key != row.trial:
             raise ConfigError(
                 f"{path}: stimulus {stimulus.id!r} is put to judge {judge.name!r} in other words than those "
                 "that were measured; restore the folder, or use the version that measured."
             )
         trials.append(trial)
-    return Plan(study, stimuli, tuple(trials), {row.trial: frozenset(row.probes) for row in planned})
+    probes = {row.probes: frozenset(row.probes) for row in planned}
+    return Plan(study, stimuli, tuple(trials), {row.trial: probes[row.probes] for row in planned})

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.arrays import Ints
-from steelyard.identity import canonical_json, content_hash
+from steelyard.identity import ListHash, canonical_json, content_hash
 from steelyard.lab.recorded.call import VERDICTS, Call, Pair
 from steelyard.lab.recorded.observations import stimulus_of
 from steelyard.verdicts.observations import Observations
@@ -125,9 +125,9 @@ class CallTable:
     def hashes(self) -> tuple[str, dict[tuple[str, str], str]]:
         """Content hash of all calls, and of each arm's: those of the lists of `Call.to_json`."""
         gaps = [_gaps(pair) for pair in self.pairs]
-        whole, arms = _ListHash(), {}
+        whole, arms = ListHash(), {}
         for judge, protocol, rows in self.arms():
-            arm = _ListHash()
+            arm = ListHash()
             name, prompt = f'"judge":{json.dumps(judge)}', f'"protocol":{json.dumps(protocol)}'
             middles = [f"{gap[2]}{name}{gap[3]}{prompt}{gap[4]}" for gap in gaps]
             text = ",".join(
@@ -155,24 +155,6 @@ class CallTable:
         """The hash that `StimulusSet` would have; stimuli differ in few things but their names."""
         forms: dict[tuple[Any, ...], list[str]] = {}
         return content_hash([_stimulus_hash(pair, forms) for pair in self.pairs])
-
-
-class _ListHash:
-    """`content_hash` of a list that comes in parts."""
-
-    def __init__(self) -> None:
-        self._hash = hashlib.sha256(b"[")
-        self._empty = True
-
-    def add(self, text: str) -> None:
-        """Further items, in canonical JSON, parted by commas."""
-        self._hash.update(text.encode("ascii") if self._empty else b"," + text.encode("ascii"))
-        self._empty = False
-
-    def digest(self) -> str:
-        """As `content_hash` writes it; nothing can be added afterwards."""
-        self._hash.update(b"]")
-        return "sha256:" + self._hash.hexdigest()
 
 
 def _facts(pair: Pair, colon: str) -> list[tuple[str, str]]:

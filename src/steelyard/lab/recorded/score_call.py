@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 from steelyard.lab.recorded.call import REASON
@@ -39,7 +40,7 @@ class Shown:
     scale: str | None = None
     """`binary` or a range; None where the file leaves it to the scores."""
 
-    @property
+    @cached_property
     def name(self) -> tuple[str, str, str, str, float]:
         """What tells one text from another."""
         return (
@@ -49,6 +50,19 @@ class Shown:
             self.edit or "",
             -1.0 if self.level is None else self.level,
         )
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """What is known of it, as a line says it."""
+        known = {f.name: getattr(self, f.name) for f in fields(Shown)}
+        if self.probe == "vacuum":
+            known["kind"] = known.pop("variant")
+        return {name: value for name, value in known.items() if value is not None}
+
+    @cached_property
+    def sorts(self) -> tuple[str, ...]:
+        """The name as texts that sort as its parts do."""
+        return tuple(sortable(part) for part in self.name)
 
 
 @dataclass(frozen=True)
@@ -74,8 +88,13 @@ class ScoreCall:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What no two calls share; calls sort by it."""
+        """What no two calls share."""
         return self.judge, self.protocol, self.probe, *self.shown.name, self.replicate
+
+    @property
+    def sorts(self) -> tuple[str, ...]:
+        """Calls sort by it: the key, with numbers in places of equal length."""
+        return self.judge, self.protocol, self.probe, *self.shown.sorts, sortable(self.replicate)
 
     @property
     def trial(self) -> tuple[object, ...]:
@@ -89,15 +108,17 @@ class ScoreCall:
 
     def to_json(self) -> dict[str, Any]:
         """The call in the project's own format; what is not known is left out."""
-        known = {f.name: getattr(self.shown, f.name) for f in fields(Shown)}
-        known["probe"] = self.probe
-        if self.shown.probe == "vacuum":
-            known["kind"] = known.pop("variant")
         return {
             "judge": self.judge,
             "protocol": self.protocol,
-            **{name: value for name, value in known.items() if value is not None},
+            **self.shown.facts,
+            "probe": self.probe,
             "score": self.score,
             **({} if self.absence is None else {"outcome": self.absence}),
             "replicate": self.replicate,
         }
+
+
+def sortable(part: object) -> str:
+    """A text that sorts among its like as the part does."""
+    return f"{part:020.6f}" if isinstance(part, (int, float)) else str(part)

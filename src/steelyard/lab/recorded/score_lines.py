@@ -108,6 +108,7 @@ def read_scores(
 
 
 def _calls(path: Path, lines: Lines) -> Iterator[ScoreCall]:
+    texts: dict[Shown, Shown] = {}
     for where, body in lines(path):
         line = parse(ScoreLine, where, body)
         probe = ORIGINAL if line.variant == ORIGINAL else line.probe
@@ -123,7 +124,14 @@ def _calls(path: Path, lines: Lines) -> Iterator[ScoreCall]:
             scale=line.scale,
         )
         yield ScoreCall(
-            line.judge, line.protocol, line.probe, shown, line.score, line.outcome, line.replicate, where
+            line.judge,
+            line.protocol,
+            line.probe,
+            texts.setdefault(shown, shown),
+            line.score,
+            line.outcome,
+            line.replicate,
+            where,
         )
 
 
@@ -133,22 +141,18 @@ def _checked(calls: Iterable[ScoreCall]) -> list[ScoreCall]:
     trials: dict[tuple[object, ...], ScoreCall] = {}
     texts: dict[tuple[object, ...], ScoreCall] = {}
     for call in calls:
-        twin = trials.setdefault(call.trial, call)
-        if call.key in seen or twin.verdict != call.verdict:
+        twin, key = trials.setdefault(call.trial, call), call.key
+        if key in seen or (twin.score, twin.absence) != (call.score, call.absence):
             raise DataError(
                 f"{call.where}: judge {call.judge!r} scored this text of item {call.shown.item!r} already "
                 f"({twin.where}), expected each call once; number repeats with 'replicate', tell edits "
                 "apart with 'edit', or remove one."
             )
-        seen[call.key] = call
+        seen[key] = call
         first = texts.setdefault(call.shown.name, call)
-        if first.shown != call.shown:
+        if first.shown is not call.shown and first.shown != call.shown:
             raise DataError(f"{call.where}: {_difference(first, call)}")
-    return [seen[key] for key in sorted(seen, key=_sortable)]
-
-
-def _sortable(key: tuple[object, ...]) -> tuple[str, ...]:
-    return tuple(f"{part:020.6f}" if isinstance(part, (int, float)) else str(part) for part in key)
+    return sorted(seen.values(), key=lambda call: call.sorts)
 
 
 def _difference(first: ScoreCall, call: ScoreCall) -> str:
@@ -169,6 +173,12 @@ def _scale_found(calls: list[ScoreCall]) -> str | None:
 
 
 def _with_scale(calls: list[ScoreCall], scale: str | None) -> tuple[ScoreCall, ...]:
+    """The calls, with one object for each text."""
+    scaled: dict[Shown, Shown] = {}
+    for shown in (call.shown for call in calls):
+        if shown not in scaled:
+            scaled[shown] = shown if shown.scale else replace(shown, scale=scale)
     return tuple(
-        call if call.shown.scale else replace(call, shown=replace(call.shown, scale=scale)) for call in calls
+        call if scaled[call.shown] is call.shown else replace(call, shown=scaled[call.shown])
+        for call in calls
     )

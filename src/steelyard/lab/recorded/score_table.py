@@ -7,8 +7,10 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from steelyard.errors import DataError, UnknownNameError
-from steelyard.identity import content_hash
+from steelyard.identity import ListHash, canonical_text
 from steelyard.lab.recorded.score_call import ScoreCall, Shown
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
@@ -22,9 +24,8 @@ from steelyard.stimuli.original import ORIGINAL, PERTURBED
 from steelyard.stimuli.stimulus import RECORDED, Lineage, Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.tasks.scale import parse_scale
-from steelyard.trials.reply import Usage
-from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
+from steelyard.verdicts.observations import Observations, coded
+from steelyard.verdicts.stimulus_columns import StimulusColumns
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +49,13 @@ class ScoreTable:
     @cached_property
     def hashes(self) -> tuple[str, dict[tuple[str, str], str]]:
         """Content hash of all calls, and of those of each judge and protocol."""
-        arms: dict[tuple[str, str], list[object]] = {}
+        arms: dict[tuple[str, str], ListHash] = {}
+        whole = ListHash()
         for call in self.calls:
-            arms.setdefault((call.judge, call.protocol), []).append(call.to_json())
-        whole = content_hash([call.to_json() for call in self.calls])
-        return whole, {arm: content_hash(rows) for arm, rows in arms.items()}
+            text = canonical_text(call.to_json())
+            arms.setdefault((call.judge, call.protocol), ListHash()).add(text)
+            whole.add(text)
+        return whole.digest(), {arm: rows.digest() for arm, rows in arms.items()}
 
     @cached_property
     def stimuli(self) -> dict[Shown, Stimulus]:
@@ -71,20 +74,24 @@ class ScoreTable:
 
     def observations(self) -> Observations:
         """One per call, however many probes tell of it; texts, tokens and prompts are not known."""
-        once = {call.trial: call for call in reversed(self.calls)}
-        return Observations.of(
-            Observation(
-                judge=call.judge,
-                protocol=call.protocol,
-                stimulus=self.stimuli[call.shown],
-                order="uv",
-                replicate=call.replicate,
-                verdict=call.verdict,
-                usage=Usage(),
-                prompt="",
-            )
-            for call in once.values()
-        )
+        once = list({call.trial: call for call in reversed(self.calls)}.values())
+        judges, judge = coded([call.judge for call in once])
+        protocols, protocol = coded([call.protocol for call in once])
+        ends = {(call.score, call.absence): call.verdict for call in once}
+        verdicts, verdict = coded([ends[call.score, call.absence] for call in once])
+        names = {shown: stimulus.id for shown, stimulus in self.stimuli.items()}
+        return Observations.recorded(
+            judges=judges,
+            protocols=protocols,
+            verdicts=verdicts,
+            shown=StimulusColumns.of(self.stimuli.values()),
+            judge=judge,
+            protocol=protocol,
+            stimulus=coded([names[call.shown] for call in once])[1],
+            order=np.zeros(len(once), dtype=np.int64),
+            replicate=np.array([call.replicate for call in once], dtype=np.int64),
+            verdict=verdict,
+        ).in_order()
 
     def probes(self) -> list[Probe]:
         """Registered probes for the base protocol, pooled figures for other names and other protocols."""

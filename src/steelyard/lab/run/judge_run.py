@@ -9,11 +9,19 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from steelyard.errors import CallError, PermanentError, SteelyardError, TransientError, UnreachableError
+from steelyard.errors import (
+    CallError,
+    PermanentError,
+    SteelyardError,
+    TransientError,
+    UnreachableError,
+    without_frames,
+)
 from steelyard.lab.run.budget import likely_tokens
 from steelyard.lab.run.call_queue import CallQueue
 from steelyard.lab.run.control import RunControl
 from steelyard.lab.run.knowledge import impart
+from steelyard.lab.run.limits import no_reply, time_limit
 from steelyard.lab.run.patience import Patience
 from steelyard.lab.run.pilot import Pilot
 from steelyard.lab.run.prices import price_of
@@ -61,7 +69,7 @@ class JudgeRun:
         self.judge = agenda.judge
         self._batches = iter(agenda.batches)
         self.price = price_of(self.judge)
-        self.call_timeout = float(self.judge.options.get("timeout", self.limits.call_timeout))
+        self.call_timeout = time_limit(self.judge, self.limits.call_timeout)
         self.stopped = control.signal()
         items = len({call.item for call in agenda.trials})
         answered = any(call.key in stored for call in agenda.trials)
@@ -159,7 +167,8 @@ class JudgeRun:
                 await self.lose(trial, [*errors, error])
                 return
             except TransientError as error:
-                errors.append(error)
+                # With its frames it would hold this list, and bodies of replies, until the next collection.
+                errors.append(without_frames(error))
                 if error.reason == "rate_limited":
                     throttle.refused(error.retry_after)
                 pause = self.pause(len(errors), error)
@@ -185,9 +194,7 @@ class JudgeRun:
             async with asyncio.timeout(self.call_timeout):
                 return await provider.ask(trial.presentation())
         except TimeoutError:
-            raise TransientError(
-                "timeout", f"judge {self.judge.name}: no reply within {self.call_timeout:g} s"
-            ) from None
+            raise no_reply(self.judge, self.call_timeout) from None
         except (SteelyardError, asyncio.CancelledError):
             raise
         except Exception as error:

@@ -8,6 +8,8 @@ from typing import Annotated, Any, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from steelyard.errors import TransientError
+from steelyard.trials.judge import Judge
 from steelyard.validation import checked
 
 
@@ -47,6 +49,16 @@ class RunLimits:
             return given
         named = dict(given) if isinstance(given, Mapping) else {} if given is None else given
         return cls(**checked(_model(), named, "limits").model_dump())
+
+
+def time_limit(judge: Judge, call_timeout: float) -> float:
+    """Seconds for one call of a judge: its own, where it states one."""
+    return float(judge.options.get("timeout", call_timeout))
+
+
+def no_reply(judge: Judge, seconds: float) -> TransientError:
+    """The error of a call that took longer."""
+    return TransientError("timeout", f"judge {judge.name}: no reply within {seconds:g} s")
 
 
 def _model() -> type[BaseModel]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 from steelyard.lab.run.coverage import RunCoverage, covered
@@ -26,6 +27,17 @@ REMEMBERED = 10_000
 """Short replies whose verdicts are kept at hand."""
 
 
+@dataclass
+class _Kept:
+    """What was made last of some trials."""
+
+    trials: Sequence[Trial]
+    version: tuple[int, ...]
+    """The run file as it was, and how many trials there were."""
+    observations: Observations | None = None
+    coverage: RunCoverage | None = None
+
+
 class Record:
     """A run file that is read once: each reply is parsed and its verdict read when it is first wanted.
 
@@ -42,6 +54,7 @@ class Record:
         self._readers: dict[tuple[str, str], Reader] = {}
         self._verdicts: dict[str, Verdict] = {}
         self._answers: dict[tuple[object, ...], Verdict] = {}
+        self._last: _Kept | None = None
 
     def replies(self, trials: Iterable[Trial]) -> dict[str, StoredReply]:
         """By key, in the order given; a trial without a reply of its own is left out."""
@@ -53,7 +66,10 @@ class Record:
 
     def observations(self, trials: Sequence[Trial]) -> Observations:
         """What was read; a trial that was never asked has no observation."""
-        return Observations.of(self.by_trial(trials).values())
+        kept = self._kept(trials)
+        if kept.observations is None:
+            kept.observations = Observations.of(self.by_trial(trials).values())
+        return kept.observations
 
     def by_trial(self, trials: Sequence[Trial]) -> dict[str, Observation]:
         """By key, in the order given; a trial that was never asked has no observation."""
@@ -67,7 +83,17 @@ class Record:
 
     def coverage(self, trials: Sequence[Trial]) -> RunCoverage:
         """How much of the calls behind these trials was asked and answered."""
-        return covered(trials, self.replies(_calls(trials)).keys(), self.store.failures().keys())
+        kept = self._kept(trials)
+        if kept.coverage is None:
+            kept.coverage = covered(trials, self.replies(_calls(trials)).keys(), self.store.failures().keys())
+        return kept.coverage
+
+    def _kept(self, trials: Sequence[Trial]) -> _Kept:
+        """What was made of the same trials, as long as the file stays as it is."""
+        version = (*self.store.version, len(trials))
+        if self._last is None or self._last.trials is not trials or self._last.version != version:
+            self._last = _Kept(trials, version)
+        return self._last
 
     @cached_property
     def authoring(self) -> AuthoringCost:

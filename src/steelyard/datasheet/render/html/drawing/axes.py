@@ -6,19 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import copysign, sqrt
 
-from steelyard.datasheet.render.html.drawing.chart import (
-    TEXT,
-    Spec,
-    colour,
-    layer,
-    mark,
-    rate_axis,
-    root_axis,
-)
+from steelyard.datasheet.render.html.drawing.chart import TEXT, colour, layer, mark, rate_axis, root_axis
 from steelyard.datasheet.render.html.drawing.figure import (
     Look,
 )
 from steelyard.datasheet.render.html.drawing.labels import Box
+from steelyard.datasheet.render.html.drawing.spec import Spec
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.metrics.estimate import Estimate
 

@@ -1,16 +1,20 @@
-"""From a Vega-Lite specification to an SVG that follows the page's theme."""
+"""The words in which a drawing is described, and the drawing of it as an SVG that follows the page's theme.
+
+A drawing is a list of layers: rows of data, a mark, and for each channel the field that decides it. The words
+are those of Vega-Lite, as many of them as the figures need; others are refused.
+"""
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
-from xml.etree import ElementTree
 
-VEGA_LITE = "5.21"
-SVG = "http://www.w3.org/2000/svg"
-Spec = dict[str, Any]
+from steelyard.datasheet.render.html.drawing.axis import axis_of
+from steelyard.datasheet.render.html.drawing.marks import layer_of
+from steelyard.datasheet.render.html.drawing.scale import scale_of
+from steelyard.datasheet.render.html.drawing.spec import Spec
+from steelyard.datasheet.render.html.drawing.svg import Sheet
+
 TEXT: Spec = {"field": "text", "type": "nominal"}
 """Text channel of every label."""
 QUARTERS = (0, 0.25, 0.5, 0.75, 1)
@@ -23,21 +27,16 @@ ROLES = (
 )
 """Colours by role; the style sheet gives each a value in the light and in the dark theme."""
 
-# Vega knows no CSS variables: each role travels as a colour that nothing else uses and gets its name back
-# in the SVG.
-_SENTINELS = {role: f"#0f0e{number:02x}" for number, role in enumerate(ROLES, start=16)}
-_NAMES = {sentinel: f"var(--{role})" for role, sentinel in _SENTINELS.items()}
-_DROPPED = ("class", "role", "aria-roledescription", "aria-hidden", "aria-label", "font-family")
-_LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
-
 
 def colour(role: str) -> str:
-    """The stand-in colour of a role."""
-    return _SENTINELS[role]
+    """The colour of a role."""
+    if role not in ROLES:
+        raise KeyError(f"colour: found {role!r}, expected one of {', '.join(ROLES)}")
+    return f"var(--{role})"
 
 
 def mark(kind: str, **options: Any) -> Spec:
-    """A Vega-Lite mark."""
+    """A mark: `rect`, `rule`, `line`, `point` or `text`, and how it looks."""
     return {"type": kind, **options}
 
 
@@ -65,51 +64,15 @@ def root_axis(field: str, title: str) -> Spec:
 
 def draw(layers: Sequence[Spec], *, width: int, height: int, title: str, label: str) -> str:
     """The layers as an SVG element that carries its title and, for those who cannot see it, its content."""
-    import vl_convert
-
-    spec = {"layer": list(layers), "width": width, "height": height, "background": None, "config": _config()}
-    return _themed(vl_convert.vegalite_to_svg(json.dumps(spec), vl_version=VEGA_LITE), title, label)
-
-
-def _config() -> Spec:
-    ink, muted = colour("ink"), colour("muted")
-    lines = {"gridColor": colour("grid"), "domainColor": muted, "tickColor": muted, "tickSize": 4}
-    labels = {"labelColor": muted, "labelFontSize": 12, "labelPadding": 4, "labelFlush": False}
-    titles = {"titleColor": ink, "titleFontSize": 13, "titleFontWeight": "normal", "titlePadding": 8}
-    return {
-        "aria": False,
-        "padding": 4,
-        "view": {"stroke": None},
-        "axis": {**lines, **labels, **titles},
-        "text": {"color": ink, "fontSize": 13, "baseline": "middle"},
-        "rule": {"color": muted},
-    }
-
-
-def _themed(svg: str, title: str, label: str) -> str:
-    root = ElementTree.fromstring(svg)
-    for element in root.iter():
-        for name, content in list(element.attrib.items()):
-            if name in _DROPPED:
-                del element.attrib[name]
-            elif content in _NAMES:
-                element.set(name, _NAMES[content])
-            elif name in ("d", "transform"):
-                element.set(name, _LONG_NUMBER.sub(lambda found: f"{float(found[0]):.2f}", content))
-    _prune(root)
-    root.set("role", "img")
-    root.set("aria-label", label)
-    named = ElementTree.Element(f"{{{SVG}}}title")
-    named.text = title
-    root.insert(0, named)
-    ElementTree.register_namespace("", SVG)
-    return ElementTree.tostring(root, encoding="unicode")
-
-
-def _prune(element: ElementTree.Element) -> None:
-    """Drop what draws nothing: hidden paths and empty groups."""
-    for child in list(element):
-        _prune(child)
-        hidden = child.get("display") == "none" or child.get("d") in ("", "M0,0h0v0h0Z")
-        if hidden or (child.tag == f"{{{SVG}}}g" and len(child) == 0):
-            element.remove(child)
+    ends = {"x": float(width), "y": float(height)}
+    scales = {channel: scale_of(channel, layers, end) for channel, end in ends.items()}
+    across = {"x": ends["y"], "y": ends["x"]}
+    axes = [axis for channel in ends if (axis := axis_of(channel, layers, scales[channel], across[channel]))]
+    sheet = Sheet(width, height)
+    for axis in axes:
+        sheet.add(*axis.grid())
+    for axis in axes:
+        sheet.add(*axis.frame())
+    for spec in layers:
+        sheet.add(*layer_of(spec, scales, ends).drawn())
+    return sheet.document(title, label)

@@ -110,7 +110,7 @@ class Look:
     role: str
     """Colour role."""
     shape: str
-    """Vega symbol."""
+    """Shape of its mark."""
     label: str
     """Name, short enough for a figure."""
     tag: str

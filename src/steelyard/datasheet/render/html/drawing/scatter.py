@@ -7,12 +7,7 @@ from dataclasses import dataclass
 from math import atan2, degrees, hypot
 
 from steelyard.datasheet.render.html.drawing.axes import HEIGHT, WIDTH, Axes, Point
-from steelyard.datasheet.render.html.drawing.chart import (
-    Spec,
-    colour,
-    draw,
-    mark,
-)
+from steelyard.datasheet.render.html.drawing.chart import colour, draw, mark
 from steelyard.datasheet.render.html.drawing.figure import (
     Figure,
     Panel,
@@ -25,6 +20,7 @@ from steelyard.datasheet.render.html.drawing.figure import (
     why_not,
 )
 from steelyard.datasheet.render.html.drawing.labels import Box, Label, place
+from steelyard.datasheet.render.html.drawing.spec import Spec
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.metrics.estimate import Estimate
@@ -43,7 +39,7 @@ def arrow(axes: Axes, start: Point, end: Point) -> list[Spec]:
     """A line between two operating points with a head in its middle."""
     (x, y), (x2, y2) = axes.pixel(start.at), axes.pixel(end.at)
     role = colour(start.look.role)
-    # Vega turns clockwise from north, in pixels.
+    # A mark is turned clockwise from north, in pixels.
     turn = degrees(atan2(x2 - x, y - y2))
     head = mark("point", shape=ARROWHEAD, angle=turn, size=120, fill=role, stroke=role, opacity=1)
     return [

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from textwrap import wrap
 
-from steelyard.datasheet.render.html.drawing.chart import Spec, colour, draw, layer, mark
+from steelyard.datasheet.render.html.drawing.chart import colour, draw, layer, mark
+from steelyard.datasheet.render.html.drawing.spec import Spec
 
 TALL = 40
 """Height of a row of tiles, in pixels."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
 
-from steelyard.datasheet.render.html.drawing.chart import TEXT, Spec, colour, draw, layer, mark, rate_axis
+from steelyard.datasheet.render.html.drawing.chart import TEXT, colour, draw, layer, mark, rate_axis
 from steelyard.datasheet.render.html.drawing.figure import (
     Figure,
     Look,
@@ -20,6 +20,7 @@ from steelyard.datasheet.render.html.drawing.figure import (
     why_not,
 )
 from steelyard.datasheet.render.html.drawing.labels import Box, place
+from steelyard.datasheet.render.html.drawing.spec import Spec
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.metrics.estimate import Estimate
@@ -109,10 +110,13 @@ class Axes:
         return 5 if self.floor < 0.5 else 2 if self.floor < 0.75 else 1
 
     def _dollars(self) -> Spec:
-        marks = [*([self.at(0)] if self.free else []), *range(self.low, self.high + 1)]
-        paid = "datum.value == 0 ? '$1' : '$' + format(pow(10, datum.value), datum.value < 0 ? '~f' : ',')"
-        label = f"datum.value < {self.low - 0.2} ? 'free' : {paid}"
-        axis = {"title": "dollars per 1,000 calls", "values": marks, "grid": True, "labelExpr": label}
+        powers = range(self.low, self.high + 1)
+        marks = [*([self.at(0)] if self.free else []), *powers]
+        labels = [
+            *(["free"] if self.free else []),
+            *(f"${10.0**power:,.{max(0, -power)}f}" for power in powers),
+        ]
+        axis = {"title": "dollars per 1,000 calls", "values": marks, "grid": True, "labels": labels}
         scale = {"domain": [self.start, self.high], "nice": False}
         return {"field": "x", "type": "quantitative", "scale": scale, "axis": axis}
 
@@ -157,7 +161,7 @@ def _drawing(offers: Sequence[Offer], front: Sequence[str], rows: Sequence[tuple
     axes = Axes.of(offers)
     points = {offer.name: (axes.at(offer.dollars), offer.accuracy.value or 0.0) for offer in offers}
     steps = _steps([points[name] for name in front], axes.high)
-    line = mark("line", color=colour("accent"), strokeWidth=1.8, strokeDash=[5, 4], interpolate="linear")
+    line = mark("line", color=colour("accent"), strokeWidth=1.8, strokeDash=[5, 4])
     layers = [
         layer(steps, line, order={"field": "order", "type": "quantitative"}),
         *(spec for offer in offers for spec in _offer(offer, points[offer.name], offer.name in front)),

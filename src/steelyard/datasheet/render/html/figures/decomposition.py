@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from steelyard.datasheet.render.html.drawing.chart import TEXT, Spec, colour, draw, layer, mark, rate_axis
+from steelyard.datasheet.render.html.drawing.chart import TEXT, colour, draw, layer, mark, rate_axis
 from steelyard.datasheet.render.html.drawing.figure import (
     SAME_QUALITY,
     Figure,
@@ -20,6 +20,7 @@ from steelyard.datasheet.render.html.drawing.figure import (
     spoken,
     why_not,
 )
+from steelyard.datasheet.render.html.drawing.spec import Spec
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.metrics.estimate import Estimate

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from steelyard.datasheet.render.html.drawing.chart import Spec, colour, draw, layer, mark
+from steelyard.datasheet.render.html.drawing.chart import colour, draw, layer, mark
 from steelyard.datasheet.render.html.drawing.figure import (
     Figure,
     Look,
@@ -18,6 +18,7 @@ from steelyard.datasheet.render.html.drawing.figure import (
     spoken,
     why_not,
 )
+from steelyard.datasheet.render.html.drawing.spec import Spec
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named

@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from steelyard.datasheet.render.html.drawing.axes import Axes, Bounds
-from steelyard.datasheet.render.html.drawing.chart import Spec, colour, layer, mark
+from steelyard.datasheet.render.html.drawing.chart import colour, layer, mark
 from steelyard.datasheet.render.html.drawing.figure import SAME_QUALITY, Figure, of_pairs
 from steelyard.datasheet.render.html.drawing.labels import Box
 from steelyard.datasheet.render.html.drawing.scatter import Crowd, scatter
+from steelyard.datasheet.render.html.drawing.spec import Spec
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.pairs.decomposition import POSITIONAL_FALSE_PREFERENCE, STABLE_CROSS_SENSITIVITY

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from steelyard.datasheet.judge_entry import JudgeEntry
-from steelyard.datasheet.render.html.drawing.chart import TEXT, Spec, colour, draw, layer, mark, rate_axis
+from steelyard.datasheet.render.html.drawing.chart import TEXT, colour, draw, layer, mark, rate_axis
 from steelyard.datasheet.render.html.drawing.figure import (
     Figure,
     Look,
@@ -22,6 +22,7 @@ from steelyard.datasheet.render.html.drawing.figure import (
     why_not,
 )
 from steelyard.datasheet.render.html.drawing.labels import spread
+from steelyard.datasheet.render.html.drawing.spec import Spec
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.metrics.estimate import Estimate

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from steelyard.datasheet.render.html.drawing.chart import Spec, colour, draw, layer, mark
+from steelyard.datasheet.render.html.drawing.chart import colour, draw, layer, mark
 from steelyard.datasheet.render.html.drawing.figure import Figure, Panel, cell, looks, spoken
+from steelyard.datasheet.render.html.drawing.spec import Spec
 from steelyard.datasheet.render.html.drawing.tiles import LETTER
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
