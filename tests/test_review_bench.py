@@ -18,14 +18,17 @@ from urllib.parse import quote
 import pytest
 
 from authored_study import write_study
-from authoring_server import Cast
+from authoring_server import TASK, Cast, items
 from benches import Client, authored, lines, serving, written_folder
 from commands import Command
 from servers import ScriptedServer
 from steelyard.errors import ConfigError, StoreError
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.review.bench import Bench, RefusedError, Verdict
+from steelyard.lab.review.bench_item import in_order
+from steelyard.lab.review.keeping import show_arrival
 from steelyard.lab.review.projection import BY_HAND
+from steelyard.stimuli.original import original_of
 from steelyard.store.review_log import ReviewLog, StaleError
 from steelyard.web.review.app import ReviewPages
 from steelyard.web.server import Server
@@ -447,3 +450,21 @@ def test_finish_ends_the_server_and_undo_says_when_there_is_nothing(client: Clie
     assert client.post("/finish", {}).status == 422
     answer = client.post("/finish", {"accept_waiting": True})
     assert (answer.status, answer.body["version"]) == (200, 1)
+
+
+def test_a_bench_reads_its_texts_once_and_again_when_they_change(folder: RunFolder, bench: Bench) -> None:
+    before = bench.items()
+    assert bench.items() is before
+    outcomes = bench.outcomes(before)
+    assert bench.outcomes(before) is outcomes
+    decide(bench, SAME, REJECT)
+    assert bench.outcomes(bench.items())[SAME].status == "rejected"
+    (late,) = (text for text in authored(4) if text.stimulus.id == "sky-3/label_flip/0")
+    show_arrival(folder, {"sky-3": original_of(items(4)[3], TASK)}, late)
+    assert "sky-3/label_flip/0" in bench.items()
+
+
+def test_names_are_read_in_their_order() -> None:
+    assert sorted(["sky-10/a", "sky-2/b", "sky-2/a", "2", "10"], key=in_order) == [
+        "2", "10", "sky-2/a", "sky-2/b", "sky-10/a",
+    ]  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,7 +11,7 @@ from steelyard.errors import ConfigError, DataError, RunError
 from steelyard.lab.folder.authored_stimuli import AuthoredStimulus
 from steelyard.lab.folder.frozen_study import thaw
 from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.review.bench_item import BenchItem
+from steelyard.lab.review.bench_item import BenchItem, in_order
 from steelyard.lab.review.keeping import REVIEWED, TASK, keep_decided, task_words
 from steelyard.lab.review.outcome import (
     DEFERRED,
@@ -40,6 +40,9 @@ from steelyard.store.review_log import Choice, Decision, ReviewedSet, ReviewLog
 from steelyard.tasks.scale import parse_scale
 from steelyard.tasks.transcripts.transcript import Transcript
 from steelyard.wording import counted, plural
+
+Version = tuple[int, tuple[int, int, int], int, bool]
+"""Texts of the run, stamp of the file, newest arrival, whether people are waited for."""
 
 
 class RefusedError(Exception):
@@ -78,6 +81,9 @@ class Bench:
                 "that first, or name another folder."
             )
         self.log = ReviewLog(self.folder.reviews)
+        self._lock = threading.Lock()
+        self._items: tuple[Version, Mapping[str, BenchItem]] | None = None
+        self._outcomes: tuple[tuple[int, int], Mapping[str, BenchItem], Mapping[str, Outcome]] | None = None
         if reviewers is not None:
             self.log.note(REQUIRED, reviewers)
         self._take_over()
@@ -93,25 +99,45 @@ class Bench:
         """How many reviewers a stimulus needs."""
         return required_of(self.log)
 
-    def items(self) -> dict[str, BenchItem]:
-        """Every written stimulus by id: those of the run file, and those that have just arrived."""
+    def items(self) -> Mapping[str, BenchItem]:
+        """Every written stimulus by id: those of the run file, and those that have just arrived.
+
+        They are read again when file, run or arrivals have changed, and not for each page.
+        """
         if not self.folder.reviews.exists():
             raise RunError(f"{self.folder.path}: its file of decisions is gone; restore the folder.")
+        version = self._version
+        with self._lock:
+            if self._items is None or self._items[0] != version:
+                self._items = version, self._read()
+            return self._items[1]
+
+    @property
+    def _version(self) -> Version:
+        """What items depend on; a run that goes on writes much that is no stimulus."""
+        written = 0
+        if self.folder.database.exists():
+            with self.folder.store(read_only=True) as store:
+                written = store.authored_count
+        file = self.folder.stimuli
+        state = file.stat() if file.exists() else None
+        stamp = (state.st_mtime_ns, state.st_size, state.st_ino) if state else (0, 0, 0)
+        return written, stamp, self.log.position[1], bool(self.log.noted(REVIEWED))
+
+    def _read(self) -> dict[str, BenchItem]:
         held = {each.id: each for each in self._file()}
         rows: list[tuple[AuthoredStimulus, Stimulus | None]] = []
         if self.folder.database.exists():
             with self.folder.store(read_only=True) as store:
                 written = [AuthoredStimulus.of(row) for row in store.authored().values()]
             rows += [(w, held.get(f"{w.stimulus.lineage.parent}/{ORIGINAL}")) for w in written]
-        rows += [
-            AuthoredStimulus.arrived(body)
-            for body in self.log.arrivals()
-            if json.loads(body)["stimulus"]["id"] not in {row.stimulus.id for row, _ in rows}
-        ]
+        known = {row.stimulus.id for row, _ in rows}
+        arrived = (AuthoredStimulus.arrived(body) for body in self.log.arrivals())
+        rows += [row for row in arrived if row[0].stimulus.id not in known]
         waits = self._waits(held.values())
         return {
             w.stimulus.id: BenchItem.of(w, original, waits=waits)
-            for w, original in sorted(rows, key=lambda row: row[0].stimulus.id)
+            for w, original in sorted(rows, key=lambda row: in_order(row[0].stimulus.id))
         }
 
     def _file(self) -> Sequence[Stimulus]:
@@ -122,10 +148,21 @@ class Bench:
         said = self.log.noted(REVIEWED)
         return bool(said) or any(each.lineage.review in REVIEWS[:3] for each in held)
 
-    def outcomes(self, items: Mapping[str, BenchItem]) -> dict[str, Outcome]:
-        """What the decisions about each stimulus come to."""
-        decisions, required = by_stimulus(self.log.decisions()), self.required
-        return {name: outcome(decisions.get(name, ()), item.base, required) for name, item in items.items()}
+    def outcomes(self, items: Mapping[str, BenchItem]) -> Mapping[str, Outcome]:
+        """What the decisions about each stimulus come to; counted again when somebody has decided."""
+        newest = self.log.position[0], self.required
+        with self._lock:
+            if self._outcomes is None or self._outcomes[0] != newest or self._outcomes[1] is not items:
+                decisions = by_stimulus(self.log.decisions())
+                self._outcomes = (
+                    newest,
+                    items,
+                    {
+                        name: outcome(decisions.get(name, ()), item.base, newest[1])
+                        for name, item in items.items()
+                    },
+                )
+            return self._outcomes[2]
 
     def asked_about(self, name: str) -> list[Asked]:
         """What authors and validators were asked about a stimulus, and what they said."""
