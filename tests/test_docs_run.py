@@ -43,6 +43,7 @@ NOT_TRIED = {
     ("README.md", "$ pip install"): "would install into the environment of the tests",
     ("README.md", "$ make demo"): "sets an environment up and fetches weights; targets are held against make",
     ("docs/guides/judge-agents.md", "- id: honest"): "a list of rubrics; test_rubric_lists reads one like it",
+    ("docs/guides/judge-agents.md", "inspect score"): "test_inspect_scorer types one like it",
     ("docs/guides/judge-agents.md", "[003] ASSISTANT"): "two messages of a rendering, cut",
     (
         "docs/guides/install.md",

@@ -192,11 +192,12 @@ class JudgeRun:
 
     async def _call(self, provider: Provider, trial: Call) -> Reply:
         """One try; whatever goes wrong in it is this trial's alone."""
+        limit = time_limit(self.judge, self.limits.call_timeout, provider.concurrency)
         try:
-            async with asyncio.timeout(self.call_timeout):
+            async with asyncio.timeout(limit):
                 return await provider.ask(trial.presentation())
         except TimeoutError:
-            raise no_reply(self.judge, self.call_timeout) from None
+            raise no_reply(self.judge, limit) from None
         except (SteelyardError, asyncio.CancelledError):
             raise
         except Exception as error:
