@@ -37,13 +37,13 @@ from test_replay import record
 PAGES_OF = ("review", "view")
 """Commands that serve pages until they are ended."""
 NOT_TRIED = {
-    ("docs/guides/look-at-calls.md", "steelyard view run --bundle"): "tests/test_view_bundle.py writes one",
     ("CONTRIBUTING.md", "cli → lab → store"): "a picture of the layers; import-linter holds them",
     ("docs/architecture.md", "tasks → stimuli"): "a picture of the layers",
     ("docs/guides/read-a-datasheet.md", "planted/probit: 6 stimuli"): "what a command above it prints, cut",
     ("README.md", "$ pip install"): "would install into the environment of the tests",
     ("README.md", "$ make demo"): "sets an environment up and fetches weights; targets are held against make",
     ("docs/guides/judge-agents.md", "- id: honest"): "a list of rubrics; test_rubric_lists reads one like it",
+    ("docs/guides/judge-agents.md", "inspect score"): "test_inspect_scorer types one like it",
     ("docs/guides/judge-agents.md", "[003] ASSISTANT"): "two messages of a rendering, cut",
     (
         "docs/guides/install.md",
@@ -64,6 +64,7 @@ NOT_TRIED = {
 """Page and beginning of a block to the reason why it is not tried here; `make docs` writes docs/cli.md."""
 
 REDUCED = {
+    "docs/guides/look-at-calls.md": ("--profile", "quick"),
     "docs/guides/measure-your-judge.md": ("--profile", "quick"),
     "docs/guides/teach-with-planted-judges.md: openai/mystery": ("-p", "vacuum"),
 }

@@ -160,6 +160,12 @@ class RunStore:
         with self._usable():
             return authoring.read_authored(self._reader)
 
+    @property
+    def authored_count(self) -> int:
+        """How many stimuli were written for the study."""
+        with self._usable():
+            return authoring.count_authored(self._reader)
+
     def batches(self, judge: str) -> list[StoredBatch]:
         """Calls of a judge that were handed in together, in order."""
         with self._usable():

@@ -48,6 +48,8 @@ class Agenda:
     """Every trial that may be run, the answered ones included."""
     batches: Iterable[Sequence[Call]]
     """Open trials; a batch is taken when the one before it is settled."""
+    heard: Callable[[Call, Reply], None] | None = None
+    """Told of each reply as soon as it is on disk."""
 
     @property
     def piloted(self) -> list[Trial]:
@@ -67,7 +69,7 @@ class JudgeRun:
         self.control = control
         self.limits = control.limits
         self.judge = agenda.judge
-        self._batches = iter(agenda.batches)
+        self._batches, self._heard = iter(agenda.batches), agenda.heard
         self.price = price_of(self.judge)
         self.call_timeout = time_limit(self.judge, self.limits.call_timeout)
         self.stopped = control.signal()
@@ -190,11 +192,12 @@ class JudgeRun:
 
     async def _call(self, provider: Provider, trial: Call) -> Reply:
         """One try; whatever goes wrong in it is this trial's alone."""
+        limit = time_limit(self.judge, self.limits.call_timeout, provider.concurrency)
         try:
-            async with asyncio.timeout(self.call_timeout):
+            async with asyncio.timeout(limit):
                 return await provider.ask(trial.presentation())
         except TimeoutError:
-            raise no_reply(self.judge, self.call_timeout) from None
+            raise no_reply(self.judge, limit) from None
         except (SteelyardError, asyncio.CancelledError):
             raise
         except Exception as error:
@@ -207,6 +210,8 @@ class JudgeRun:
 
     def _count(self, trial: Call, reply: Reply, dollars: float) -> None:
         """Take note of a reply that is on disk."""
+        if self._heard is not None:
+            self._heard(trial, reply)
         self._patience.answered()
         verdict = self.control.read(trial, reply) if isinstance(trial, Trial) else None
         self.control.replied(self.judge, dollars, verdict)
