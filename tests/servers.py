@@ -122,6 +122,7 @@ class ScriptedServer:
         self._script = answers[0] if len(answers) == 1 and callable(answers[0]) else None
         self._answers = [answer for answer in answers if isinstance(answer, Answer)]
         self.requests: list[Received] = []
+        self.connections = 0
         self.url = ""
         self._tls = tls
         self._server: asyncio.Server | None = None
@@ -166,6 +167,7 @@ class ScriptedServer:
         self._loop.close()
 
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
         task = asyncio.current_task()
         assert task is not None
         self._open[writer] = task

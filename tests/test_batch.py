@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,7 @@ BATCH = ("--batch", "--poll", "0.01", "--backoff", "0.01")
 
 def rows(folder: Path) -> dict[str, dict[str, Any]]:
     """Replies by trial, without what may differ."""
-    with sqlite3.connect(folder / "run.db") as store:
+    with closing(sqlite3.connect(folder / "run.db")) as store, store:
         found = {trial: json.loads(body) for trial, body in store.execute("SELECT trial, body FROM replies")}
     for body in found.values():
         del body["usage"]["batched"]
@@ -428,3 +429,28 @@ def test_what_is_out_of_an_earlier_sitting_is_set_aside(command: Command) -> Non
     assert (cut.code, done.code) == (1, 1)
     assert 0 < out <= sum(script.handed_in.values()) == run["calls"]
     assert run["dollars"] <= 0.03
+
+
+def test_a_batch_that_its_vendor_does_not_know(command: Command, tmp_path: Path) -> None:
+    """Within a month the key is another one's; after it results are gone, and the calls are made again."""
+    script = BatchServer()
+    with ScriptedServer(script) as server:
+        chosen = options("openai/gpt-4o", server, "run", *BATCH, "--no-pilot", "--attempts", "1")
+        script.at = lambda moment: fails(500) if moment == "look" else None
+        command(*chosen)
+        script.at = lambda moment: fails(404, "No batch found.") if moment == "look" else None
+        strange = command(*chosen)
+        handed_in = sum(script.handed_in.values())
+        with closing(sqlite3.connect(tmp_path / "run" / "run.db")) as store, store:
+            store.execute("UPDATE batches SET created = created - 31 * 86400")
+        script.at = lambda moment: fails(404, "No batch found.") if moment == "look" and not again() else None
+
+        def again() -> bool:
+            return sum(script.handed_in.values()) > handed_in
+
+        old = command(*chosen)
+    assert strange.code == 2
+    assert "its batch batch0 is not known to the owner of this key" in strange.err
+    assert handed_in == 12
+    assert old.code == 0, old.err
+    assert json.loads(old.out)["run"]["calls"] == 12

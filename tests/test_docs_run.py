@@ -15,7 +15,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -37,14 +37,18 @@ from test_replay import record
 PAGES_OF = ("review", "view")
 """Commands that serve pages until they are ended."""
 NOT_TRIED = {
-    ("docs/guides/look-at-calls.md", "steelyard view run --bundle"): "tests/test_view_bundle.py writes one",
     ("CONTRIBUTING.md", "cli → lab → store"): "a picture of the layers; import-linter holds them",
     ("docs/architecture.md", "tasks → stimuli"): "a picture of the layers",
     ("docs/guides/read-a-datasheet.md", "planted/probit: 6 stimuli"): "what a command above it prints, cut",
     ("README.md", "$ pip install"): "would install into the environment of the tests",
     ("README.md", "$ make demo"): "sets an environment up and fetches weights; targets are held against make",
     ("docs/guides/judge-agents.md", "- id: honest"): "a list of rubrics; test_rubric_lists reads one like it",
+    ("docs/guides/judge-agents.md", "inspect score"): "test_inspect_scorer types one like it",
     ("docs/guides/judge-agents.md", "[003] ASSISTANT"): "two messages of a rendering, cut",
+    (
+        "docs/guides/install.md",
+        "~/.bashrc",
+    ): "lines of shells' own files; test_completion has a bash",
     ("docs/guides/use-a-cluster.md", "head$"): "several machines; tests/test_ray_engine.py has two nodes",
     ("docs/concepts.md", "2 · stable + 2"): "an identity, in words",
     ("docs/guides/teach-with-planted-judges.md", "X = s ·"): "a model, in symbols",
@@ -60,6 +64,7 @@ NOT_TRIED = {
 """Page and beginning of a block to the reason why it is not tried here; `make docs` writes docs/cli.md."""
 
 REDUCED = {
+    "docs/guides/look-at-calls.md": ("--profile", "quick"),
     "docs/guides/measure-your-judge.md": ("--profile", "quick"),
     "docs/guides/teach-with-planted-judges.md: openai/mystery": ("-p", "vacuum"),
 }
@@ -304,7 +309,7 @@ class Reader:
 
     def _query(self, words: list[str]) -> None:
         assert words[0] == "run.db"
-        with sqlite3.connect(self.measured(HOUSE) / "run.db") as database:
+        with closing(sqlite3.connect(self.measured(HOUSE) / "run.db")) as database, database:
             rows = database.execute(words[1]).fetchall()
         assert len(rows) == 5
         assert all("winner" in text for _, text in rows)

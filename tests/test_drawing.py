@@ -14,6 +14,7 @@ from example_datasheet import rate
 from steelyard.datasheet.render.html.drawing.axes import HEIGHT, WIDTH, Axes, Bounds
 from steelyard.datasheet.render.html.drawing.interval_bar import interval_bar
 from steelyard.datasheet.render.html.drawing.labels import LETTER, LINE, Box, Label, place, spread
+from steelyard.datasheet.render.html.drawing.tiles import BOLD, Grid
 from steelyard.datasheet.words.short_names import LONGEST, short_names
 from steelyard.metrics.estimate import Estimate, Interval
 
@@ -237,3 +238,20 @@ def test_names_are_cut_where_they_do_not_differ() -> None:
     assert short_names([f"{tail}a", f"{tail}b"])[f"{tail}a"].endswith("a")
     same = [f"a{tail}{n}{tail}a" for n in range(2)]
     assert [short_names(same)[name][:3] for name in same] == ["1: ", "2: "]
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("short", ["short"]),
+        ("openai/gpt-4o", ["openai/", "gpt-4o"]),
+        ("planted/rater?sensitivity=0.9", ["planted/", "rater?sensi…"]),
+        ("vllm//models/m", ["vllm/", "/models/m"]),
+        ("a judge with words", ["a judge with", "words"]),
+    ],
+)
+def test_a_heading_breaks_after_its_provider(name: str, lines: list[str]) -> None:
+    letters = 12
+    grid = Grid(["row"], [name], [], 1)
+    vars(grid)["broad"] = int(letters * BOLD) + 5
+    assert grid.heading(name) == lines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import warnings
 from collections.abc import Iterable
@@ -61,7 +62,7 @@ def test_a_run_goes_to_inspect_and_back(measured: Path, command: Command, caplog
     made = stimuli(measured)
     logs = {path.stem: strictly_read(path) for path in (measured / "inspect").glob("*.eval")}
     assert set(logs) == {each.probe for each in made.values()} >= {"forged_result", "original"}
-    assert not caplog.records
+    assert not [each for each in caplog.records if each.levelno >= logging.WARNING]
     for name, log in logs.items():
         assert f"{name}.eval: {len(log.samples)} sample" in done.out
         assert log.status == "success"
@@ -142,7 +143,7 @@ def test_folders_without_runs_are_refused(tmp_path: Path, command: Command) -> N
     done = command("export", "pairs", "--inspect")
     assert done.code == 2
     assert "pairs are no runs" in done.err
-    assert "add --inspect" in command("export", "pairs").err
+    assert command("export", "pairs").code == 0
 
 
 def test_generated_stimuli_go_out_before_anybody_judges(tmp_path: Path, command: Command) -> None:

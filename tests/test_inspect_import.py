@@ -52,6 +52,45 @@ def test_the_first_value_is_the_judges_and_an_edit_the_persons(tmp_path: Path, c
     assert (row["judge"], row["numerator"], row["denominator"]) == (GRADER, 2, 3)
 
 
+MIXED = [
+    ("a", "C", (), "easy", "C"),
+    ("b", "C", ("I",), "easy", "C"),
+    ("c", "I", ("I",), "hard", "I"),
+    ("d", "I", ("C", "I"), "hard", ""),
+]
+"""Sample, the scorer's value, what people made of it, and two columns of its own."""
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        (f"score=score.{GRADER}", {"a": (1, None), "b": (1, 0), "c": (0, 0), "d": (0, 0)}),
+        ("score=score", {"a": (1, None), "b": (1, 0), "c": (0, 0), "d": (0, 0)}),
+        ("score=score,expected=score", {"a": (1, None), "b": (1, 0), "c": (0, 0), "d": (0, 0)}),
+        ("score=score,expected=gold", {"a": (1, 1), "b": (1, 1), "c": (0, 0), "d": (0, None)}),
+    ],
+)
+def test_a_map_of_columns_reads_the_history_of_a_score(
+    tmp_path: Path, command: Command, columns: str, told: dict[str, Any]
+) -> None:
+    samples = [
+        {**scored(name, value, *edits), "metadata": {"kind": kind, "gold": gold}}
+        for name, value, edits, kind, gold in MIXED
+    ]
+    done = imported(tmp_path, command, samples, "--columns", f"{columns},stratum=kind", "--judge", "house")
+    assert done.code == 0, done.err
+    assert {c["item"]: (c["score"], c.get("expected")) for c in calls(tmp_path)} == told
+    assert {c["stratum"] for c in calls(tmp_path)} == {"easy", "hard"}
+    assert {c["judge"] for c in calls(tmp_path)} == {"house"}
+
+
+def test_a_reference_that_is_no_grade_is_refused(tmp_path: Path, command: Command) -> None:
+    sample_of_words = {**scored("a", "C"), "metadata": {"gold": "splendid"}}
+    done = imported(tmp_path, command, [sample_of_words], "--columns", "score=score,expected=gold")
+    assert done.code == 2
+    assert "column 'gold' holds 'splendid', expected a whole number or a letter" in done.err
+
+
 def test_nan_is_unscored_and_its_reason_is_kept(tmp_path: Path, command: Command) -> None:
     nan = float("nan")
     samples = [

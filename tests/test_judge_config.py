@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from steelyard.errors import ConfigError, UsageError
 from steelyard.identity import canonical_json
+from steelyard.lab.run.limits import time_limit
 from steelyard.lab.run.planner import make_plan
 from steelyard.lab.study.judge_address import DEEPEST
 from steelyard.lab.study.judge_config import parse_judge
@@ -279,3 +280,9 @@ def test_a_long_model_name_is_taken() -> None:
 def test_a_judge_has_no_time_limit_unless_it_sets_one() -> None:
     assert "timeout" not in parse("openai/x").options
     assert parse("openai/x?timeout=300").options["timeout"] == 300.0
+
+
+def test_calls_that_wait_for_one_another_have_the_time_of_all() -> None:
+    assert time_limit(parse("openai/x"), 120.0, 16) == 120.0
+    assert time_limit(parse("openai/x?timeout=300"), 120.0, 16) == 300.0
+    assert time_limit(parse("embedded/smollm2-135m"), 120.0, 8) == 960.0

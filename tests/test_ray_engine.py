@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from servers import Answer, Received, ScriptedServer, says
-from steelyard.errors import ConfigError, PermanentError, TransientError
+from servers import Answer, Received, ScriptedServer, hang, says
+from steelyard.errors import ConfigError, PermanentError, TransientError, without_frames
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.measure import measure
 from steelyard.lab.run.engine import Local, engine_of
@@ -39,17 +39,17 @@ def study(url: str, *more: str, **overrides: Any) -> Study:
 @pytest.mark.parametrize("name", ["", "moon", "local:9", "Ray"])
 def test_an_engine_that_is_none(name: str) -> None:
     with pytest.raises(ConfigError, match="expected 'local', 'ray' or 'ray:ADDRESS'"):
-        engine_of(name)
+        engine_of(name, 120.0)
 
 
 def test_only_judges_that_wait_or_need_cores_travel() -> None:
     judges = study("http://127.0.0.1:9/v1", "planted/tie", "embedded/smollm2-135m").judges
-    connected = [engine_of("ray").connect(judge) for judge in judges[:3]]
+    connected = [engine_of("ray", 120.0).connect(judge) for judge in judges[:3]]
     assert [type(each).__mro__[1].__name__ for each in connected[:1]] == [RemoteProvider.__name__]
     assert isinstance(connected[1], Planted)
     assert isinstance(connected[2], RemoteProvider)
-    assert isinstance(engine_of("ray:10.0.0.1:6379"), RayEngine)
-    assert isinstance(engine_of("local"), Local)
+    assert isinstance(engine_of("ray:10.0.0.1:6379", 120.0), RayEngine)
+    assert isinstance(engine_of("local", 120.0), Local)
 
 
 def test_an_error_is_itself_after_a_journey() -> None:
@@ -59,6 +59,16 @@ def test_an_error_is_itself_after_a_journey() -> None:
         again = pickle.loads(pickle.dumps(error))
         assert type(again) is type(error)
         assert (str(again), again.__dict__) == (str(error), error.__dict__)
+
+
+def test_an_error_that_is_kept_holds_no_frames() -> None:
+    """A frame holds the body of a reply, and the list that the error is kept in."""
+    try:
+        raise TransientError("garbled_reply", "no") from ValueError("half")
+    except TransientError as error:
+        kept = without_frames(error)
+    assert (kept.__traceback__, kept.__cause__, kept.__context__) == (None, None, None)
+    assert (kept.reason, str(kept)) == ("garbled_reply", "no")
 
 
 def test_a_call_that_breaks_its_provider_costs_no_other_of_its_shard(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,7 +86,7 @@ def test_a_call_that_breaks_its_provider_costs_no_other_of_its_shard(monkeypatch
     monkeypatch.setattr(Planted, "ask", ask)
 
     async def outcomes() -> dict[int, Any]:
-        return {place: outcome async for place, outcome in Worker(judge).answer(asked)}
+        return {place: outcome async for place, outcome in Worker(judge, 120.0).answer(asked)}
 
     answered = asyncio.run(outcomes())
     assert sorted(answered) == [0, 1, 2, 3, 4]
@@ -84,6 +94,24 @@ def test_a_call_that_breaks_its_provider_costs_no_other_of_its_shard(monkeypatch
     assert isinstance(broken, PermanentError)
     assert broken.reason == "internal_error"
     assert all(isinstance(outcome, Reply) for outcome in answered.values())
+
+
+def test_a_call_that_takes_too_long_ends_on_its_worker_too() -> None:
+    """The driver has stopped waiting by then: what came later would be paid for and thrown away."""
+
+    async def outcome() -> Any:
+        async with ScriptedServer(hang()) as server:
+            judge = study(server.url).judges[0]
+            trial = next(t for t in make_plan(study(server.url)).trials if t.judge == judge)
+            worker = Worker(judge, 0.05)
+            found = [each async for each in worker.answer([trial.presentation()])]
+            await worker._provider.close()
+            return found
+
+    ((place, error),) = asyncio.run(outcome())
+    assert place == 0
+    assert isinstance(error, TransientError)
+    assert (error.reason, str(error).endswith("no reply within 0.05 s")) == ("timeout", True)
 
 
 class TwoNodes:

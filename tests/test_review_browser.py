@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from authoring_server import TASK, items
+from authored_study import write_study
+from authoring_server import TASK, Cast, items, true_score
 from benches import authored, lines, serving, written_folder
 from browsers import chromium, complaints, opened, overflow
+from servers import Answer, ScriptedServer, hang
 from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.review.bench import Bench, Verdict
-from steelyard.lab.review.keeping import expect_people, show_arrivals
+from steelyard.lab.review.bench import Ballot, Bench
+from steelyard.lab.review.keeping import expect_people, show_arrival
 from steelyard.stimuli.original import original_of
 from steelyard.web.review.app import ReviewPages
 from steelyard.web.review.requests import in_field
@@ -123,7 +128,7 @@ def test_a_reload_in_the_middle_of_an_edit_loses_nothing(browser: Browser, folde
             shows(page, FLIP)
             assert page.input_value("#text") == "half a sentence about the gr"
             assert page.input_value("#note") == "look again"
-        assert bench.log.decisions() == []
+        assert bench.log.votes() == []
     with bench_of(folder) as (_, server), opened(browser, server.access.url()) as page:  # another start
         shows(page, FLIP)
         assert page.input_value("#text") == "half a sentence about the gr"
@@ -150,19 +155,19 @@ def test_two_people_at_one_text(browser: Browser, folder: RunFolder) -> None:
         assert grace.input_value("#text") == "Green it is, and ever was."
         grace.click("#accept")
         said(grace, "edited")
-        assert [d.reviewer for d in bench.log.decisions(FLIP)] == ["Ada", "Grace"]
+        assert [d.reviewer for d in bench.log.votes(FLIP)] == ["Ada", "Grace"]
 
 
 def test_disagreement_is_settled_on_the_page(browser: Browser, folder: RunFolder) -> None:
     with bench_of(folder, reviewers=2) as (bench, server):
         item = bench.items()[FLIP]
-        bench.decide(item, "Grace", Verdict("rejected", reason="says nothing"), 0)
-        bench.decide(item, "Edsger", Verdict("accepted"), 1)
+        bench.decide(item, "Grace", Ballot("rejected", reason="says nothing"), 0)
+        bench.decide(item, "Edsger", Ballot("accepted"), 1)
         with opened(browser, server.access.url() + "&status=disputed") as page:
             shows(page, FLIP)
             page.locator(".votes p", has_text="Grace").get_by_role("button").click()
             said(page, "rejected")
-        assert bench.outcomes(bench.items())[FLIP].status == "rejected"
+        assert bench.standings(bench.items())[FLIP].status == "rejected"
 
 
 def test_texts_stream_in_while_others_are_written(browser: Browser, tmp_path: Path) -> None:
@@ -173,20 +178,47 @@ def test_texts_stream_in_while_others_are_written(browser: Browser, tmp_path: Pa
     with bench_of(folder) as (_, server), opened(browser, server.access.url()) as page:
         page.locator("text=No text has arrived yet").first.wait_for()
         texts = authored(2)
-        show_arrivals(folder, originals, texts[:1])
+        show_arrival(folder, originals, texts[0])
         shows(page, FLIP)
         page.keyboard.press("a")
         said(page, "accepted")
-        show_arrivals(folder, originals, texts[1:])
+        for text in texts[1:]:
+            show_arrival(folder, originals, text)
         page.locator(".rows li >> nth=3").wait_for()
         assert "1 of 4" in page.locator(".progress").inner_text()
     # What was decided early counts when the author is done.
     done = written_folder(folder.path, 2, texts=texts)
     again = Bench(done.path)
-    assert again.outcomes(again.items())[FLIP].status == "accepted"
+    assert again.standings(again.items())[FLIP].status == "accepted"
     again.publish()
     assert lines(done)[FLIP]["lineage"]["review"] == "accepted"
     again.close()
+
+
+def test_a_text_arrives_as_soon_as_it_is_confirmed(browser: Browser, tmp_path: Path) -> None:
+    """The validator answers about one text and about no other; the author's process never gets further."""
+    begun = threading.Event()
+
+    def grade(text: str, low: int, high: int) -> int | Answer:
+        begun.set()
+        return true_score(text, low, high) if "town 1" in text else hang()
+
+    with ScriptedServer(Cast(grade=grade)) as author:
+        write_study(tmp_path, author, probes=["label_flip"], count=3, review=True)
+        script = [sys.executable, "-m", "steelyard", "generate", "study.yaml", "--out", "run"]
+        process = subprocess.Popen(script, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            assert begun.wait(120)
+            folder = RunFolder(tmp_path / "run")
+            with bench_of(folder) as (bench, server), opened(browser, server.access.url()) as page:
+                shows(page, "sky-1/label_flip/0")
+                page.keyboard.press("a")
+                said(page, "accepted")
+                assert list(bench.items()) == ["sky-1/label_flip/0"]
+            assert process.poll() is None
+        finally:
+            process.kill()
+            process.wait()
 
 
 HOSTILE = {
@@ -217,7 +249,7 @@ def test_a_hostile_text_stays_text(browser: Browser, tmp_path: Path, kind: str) 
         assert page.locator("#content script, #content img, #queue script").count() == 0
         page.keyboard.press("a")
         said(page, "accepted")
-        assert [d.decision for d in bench.log.decisions()] == ["accepted"]
+        assert [d.decision for d in bench.log.votes()] == ["accepted"]
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])

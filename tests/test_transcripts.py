@@ -101,6 +101,21 @@ def test_arguments_that_are_no_json_are_kept_and_told() -> None:
 
 
 @pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ({"left": 3, "note": "ő"}, '{"left": 3, "note": "ő"}'),
+        ({"type": "text", "text": "three"}, "three"),
+        (3, "3"),
+        (2.5, "2.5"),
+        (True, "true"),
+    ],
+)
+def test_what_a_tool_returned_as_a_value_is_its_json(content: Any, text: str) -> None:
+    (turn,) = turns_of([{"role": "tool", "tool_call_id": "c", "content": content}], "here")
+    assert turn.text == text
+
+
+@pytest.mark.parametrize(
     ("cell", "told"),
     [
         ([], "here: found no message"),

@@ -50,9 +50,10 @@ def mismatches(run: ViewedRun) -> list[tuple[str, str, dict[str, str | float], i
     assert run.sheet is not None
     index = run.load().index
     found = []
-    for estimate in run.sheet.estimates:
+    for estimate in (*run.sheet.estimates, *run.sheet.panel):
         count = int(calls_behind(estimate, index).sum())
-        if estimate.value is not None and count != estimate.n_calls:
+        of_calls = estimate.value is not None and estimate.unit != "input"
+        if of_calls and count != estimate.n_calls:
             place = estimate.probe, estimate.metric, dict(estimate.group)
             found.append((*place, estimate.n_calls, count))
     assert len(run.sheet.estimates) > 10
@@ -71,6 +72,16 @@ def test_every_figure_on_pairs_has_as_many_calls_as_it_says(pairs: ViewedRun) ->
 
 def test_every_figure_on_scores_has_as_many_calls_as_it_says(scores: ViewedRun) -> None:
     assert mismatches(scores) == []
+
+
+def test_figures_of_several_judges_lead_to_the_calls_of_those(scores: ViewedRun) -> None:
+    assert scores.sheet is not None
+    index = scores.load().index
+    common = [e for e in scores.sheet.panel if e.value is not None]
+    assert common
+    for estimate in common:
+        behind = index.calls.where(calls_behind(estimate, index))
+        assert {call.judge for call in behind} <= {"planted/rater", "other"}, estimate.metric
 
 
 def test_every_figure_on_runs_of_agents_has_as_many_calls_as_it_says(
@@ -145,6 +156,7 @@ def test_each_link_of_the_page_shows_the_count_of_its_figure(pairs: ViewedRun) -
         links = {html.unescape(link) for link in re.findall(r'class="behind" href="([^"]+)"', text)}
         names = {match[1]: link for link in links if (match := re.search(r"figure=(\w+)", link))}
         assert len(names) == len(links) > 100
+        assert names.keys() <= published.figures.keys()
         for name in sorted(names)[::11]:
             count = published.figures[name].n_calls
             if count:

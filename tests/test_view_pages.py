@@ -7,12 +7,15 @@ import html
 import io
 import json
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlencode
+from xml.etree import ElementTree
 
 import pytest
 
@@ -243,7 +246,7 @@ def test_a_run_that_was_cut_is_looked_at_as_far_as_it_went(pairs: Path, tmp_path
     cut.mkdir()
     for name in ("study.yaml", "stimuli.jsonl", "run.db"):
         (cut / name).write_bytes((pairs / name).read_bytes())
-    with sqlite3.connect(cut / "run.db") as database:
+    with closing(sqlite3.connect(cut / "run.db")) as database, database:
         database.execute("DELETE FROM replies WHERE trial IN (SELECT trial FROM replies LIMIT 40)")
     with RunFolder(cut).locked():
         pages = ViewPages([cut])
@@ -274,3 +277,40 @@ def test_a_damaged_run_is_told_on_the_page(pairs: Path, tmp_path: Path) -> None:
         answers = [client.get("/run/0/calls") for _ in range(200)]
         assert answers[-1].status in (200, 500)
         assert any("not a usable run file" in answer.text for answer in answers)
+
+
+def test_a_figure_is_a_file_that_needs_nothing_else(client: Client) -> None:
+    text = client.get("/run/0/").text
+    links = re.findall(r'<a href="(/run/0/figures/[\w-]+\.svg)" download>', text)
+    assert len(links) > 2
+    for link in links:
+        answer = client.get(link)
+        assert answer.headers["content-type"] == "image/svg+xml"
+        drawing = ElementTree.fromstring(answer.text)
+        assert drawing.tag == "{http://www.w3.org/2000/svg}svg"
+        assert "var(--" not in answer.text
+        assert 'href="http' not in answer.text
+    assert client.get("/run/0/figures/nosuch.svg").status == 404
+    assert client.get("/run/1/figures/..%2fx.svg").status == 404
+
+
+def test_words_beside_a_reply_are_not_its_words(client: Client) -> None:
+    assert "No call passes these filters" in client.get("/run/0/calls?text=input_tokens").text
+    assert "No call passes these filters" not in client.get("/run/0/calls?text=WINNER").text
+
+
+def test_the_overview_tells_what_keeps_a_datasheet_from_being_read(pairs: Path, tmp_path: Path) -> None:
+    shutil.copytree(pairs, tmp_path / "run")
+    (tmp_path / "run" / "datasheet.json").write_text("{")
+    with serving(lambda _: ViewPages([tmp_path / "run"]).app()) as server:
+        client = Client.of(server)
+        assert "not a datasheet" in client.get("/").text
+        shutil.rmtree(tmp_path / "run")
+        assert "the folder is gone" in client.get("/").text
+
+
+def test_an_answer_that_says_no_leads_back(client: Client) -> None:
+    answer = client.get("/run/99/")
+    assert answer.status == 404
+    assert "There is no run 99 here." in answer.text
+    assert 'href="/"' in answer.text

@@ -55,6 +55,11 @@ class UnknownNameError(UsageError):
 class ProviderRefusedError(UsageError):
     """The provider rejected the key or does not know the model."""
 
+    def __init__(self, message: str, *, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        """HTTP status, where there was one."""
+
 
 class RunError(SteelyardError):
     """The run could not finish; every reply that arrived is kept."""
@@ -120,6 +125,12 @@ def _rebuilt(kind: type[CallError], message: str, state: dict[str, Any]) -> Call
     error = kind.__new__(kind, message)
     error.__dict__.update(state)
     return error
+
+
+def without_frames(error: CallError) -> CallError:
+    """An error that is kept, without the frames that it came through and what they hold."""
+    error.__cause__ = error.__context__ = None
+    return error.with_traceback(None)
 
 
 def exit_code(errors: Iterable[SteelyardError]) -> int:

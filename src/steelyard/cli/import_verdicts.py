@@ -85,9 +85,13 @@ def _table(
     from steelyard.errors import ConfigError
     from steelyard.lab.recorded.inspect_scores import InspectScores, holds_log
     from steelyard.lab.recorded.mapped_columns import MappedTable, parse_recorded_columns
+    from steelyard.lab.recorded.mapped_log import MappedLog
 
     if columns is not None:
-        return MappedTable(parse_recorded_columns(columns), judge, scale)
+        mapped = parse_recorded_columns(columns)
+        if MappedLog.fits(mapped) and all(map(holds_log, files)):
+            return MappedLog(mapped, judge, scale)
+        return MappedTable(mapped, judge, scale)
     if any(map(holds_log, files)):
         return InspectScores(judge, scale)
     for name, value in (("judge", judge), ("scale", scale)):

@@ -66,12 +66,39 @@ def engine(value: str) -> str:
     return value
 
 
+def judges_like(context: click.Context, parameter: click.Parameter, start: str) -> list[str]:
+    """Judges that begin so, for a shell that completes: kinds first, then what is written in full."""
+    del context, parameter
+    from steelyard.providers.provider import PROVIDERS, examples_of
+
+    written = [example.address for name in PROVIDERS.in_order() for example in examples_of(name)]
+    kinds = [f"{name}/" for name in PROVIDERS.in_order()]
+    # Capitals stand for what the reader puts in.
+    whole = [judge for judge in written if judge == judge.lower()]
+    return [judge for judge in dict.fromkeys((*kinds, *whole)) if judge.startswith(start)]
+
+
+def probes_like(context: click.Context, parameter: click.Parameter, start: str) -> list[str]:
+    """Probes and suites that begin so, for a shell that completes."""
+    del context, parameter
+    from steelyard.probes.probe import PROBES
+    from steelyard.probes.suites import SUITES
+
+    return [name for name in (*SUITES, *PROBES.names()) if name.startswith(start)]
+
+
 STUDY_OPTIONS: tuple[Decorator, ...] = (
     click.argument(
         "study", required=False, metavar="[STUDY.yaml]", type=click.Path(dir_okay=False, path_type=Path)
     ),
     option(
-        "--judge", "-j", "judges", multiple=True, metavar="JUDGE", help="Judge to measure; may be repeated."
+        "--judge",
+        "-j",
+        "judges",
+        multiple=True,
+        metavar="JUDGE",
+        help="Judge to measure; may be repeated.",
+        shell_complete=judges_like,
     ),
     option(
         "--probe",
@@ -80,6 +107,7 @@ STUDY_OPTIONS: tuple[Decorator, ...] = (
         multiple=True,
         metavar="PROBE",
         help="Probe or suite to run; may be repeated.",
+        shell_complete=probes_like,
     ),
     option(
         "--scale",

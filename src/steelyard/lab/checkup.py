@@ -7,6 +7,7 @@ import platform
 import shutil
 import sqlite3
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 from steelyard.errors import ConfigError
@@ -15,6 +16,20 @@ from steelyard.providers.provider import PROVIDERS, provider_traits
 from steelyard.providers.traits import Check
 
 ENOUGH_DISK = 1_000_000_000
+
+EXTRAS = (
+    ("XLSX", "openpyxl", "xlsx", "data in .xlsx and .xlsm"),
+    ("Ray", "ray", "ray", "--engine ray, calls by workers of a cluster"),
+)
+"""Check, package, extra that brings it, and what it is for; providers say of theirs themselves."""
+
+
+def _extras() -> Iterator[Check]:
+    """What an extra would add."""
+    for name, package, extra, purpose in EXTRAS:
+        there = find_spec(package) is not None
+        wanting = f"{package} is not installed; install steelyard[{extra}] for {purpose}"
+        yield Check(name, "ok" if there else "absent", purpose if there else wanting)
 
 
 def checkup() -> Iterator[Check]:
@@ -28,6 +43,7 @@ def checkup() -> Iterator[Check]:
     missing = parquet_missing()
     wanting = f"{missing}, so runs have no {PARQUET}; install steelyard[parquet]"
     yield Check("Parquet", "absent" if missing else "ok", wanting if missing else f"runs have {PARQUET}")
+    yield from _extras()
     unset: list[str] = []
     for name in PROVIDERS.in_order():
         try:

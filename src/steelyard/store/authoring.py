@@ -176,6 +176,13 @@ def read_authored(connection: sqlite3.Connection) -> dict[str, AuthoredRow]:
     return {row[0]: AuthoredRow(*row) for row in rows}
 
 
+def count_authored(connection: sqlite3.Connection) -> int:
+    """How many authored stimuli there are."""
+    if not _present(connection, "authored"):
+        return 0
+    return int(connection.execute("SELECT count(*) FROM authored").fetchone()[0])
+
+
 def damaged(connection: sqlite3.Connection) -> Iterator[str]:
     """One sentence per row that does not match its hash."""
     if not _present(connection, "exchanges"):

@@ -33,8 +33,12 @@ class RunStore:
         """Hashes of prompts that this store has put on disk."""
         with self._usable():
             self._reader = snapshot(path) if read_only else connected(path)
-            if not read_only:
-                migrate(self._reader)
+            try:
+                if not read_only:
+                    migrate(self._reader)
+            except BaseException:
+                self._reader.close()
+                raise
 
     def _usable(self) -> AbstractContextManager[None]:
         return usable(self.path)
@@ -155,6 +159,12 @@ class RunStore:
         """Every stimulus that was written for the study, by id."""
         with self._usable():
             return authoring.read_authored(self._reader)
+
+    @property
+    def authored_count(self) -> int:
+        """How many stimuli were written for the study."""
+        with self._usable():
+            return authoring.count_authored(self._reader)
 
     def batches(self, judge: str) -> list[StoredBatch]:
         """Calls of a judge that were handed in together, in order."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard.identity import canonical_json, content_hash, plain
+from steelyard.identity import content_hash, plain
 from steelyard.store.replies import StoredFailure, StoredReply, reply_from
 from steelyard.store.rows import Row, insert
 from steelyard.trials.exchange import Call
@@ -90,10 +90,14 @@ def _call(
 
 
 def read_holding(connection: sqlite3.Connection, text: str) -> list[str]:
-    """Keys of the trials whose reply holds a text."""
-    spelled = canonical_json(text)[1:-1].replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    rows = connection.execute("SELECT trial FROM replies WHERE body LIKE ? ESCAPE '\\'", (f"%{spelled}%",))
-    return [row[0] for row in rows]
+    """Keys of the trials whose reply holds a text, in capitals or not; its other fields are no reply."""
+    needle = text.casefold()
+    if needle.isascii():
+        sought = needle.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+        query = "SELECT trial FROM replies WHERE json_extract(body, '$.text') LIKE ? ESCAPE '\\'"
+        return [row[0] for row in connection.execute(query, (f"%{sought}%",))]
+    rows = connection.execute("SELECT trial, json_extract(body, '$.text') FROM replies")
+    return [trial for trial, reply in rows if needle in (reply or "").casefold()]
 
 
 def read_size(connection: sqlite3.Connection) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from typing import Any
 from steelyard.identity import canonical_json, digest_of
 from steelyard.tasks.scale import Ordinal, Pairwise
 from steelyard.tasks.task import Task
+from steelyard.trials.letters import letters
 from steelyard.trials.presentation import Message
 from steelyard.trials.prompt import PromptTemplate
 
@@ -39,6 +40,11 @@ class Wording:
     def characters(self) -> int:
         """Length of all messages."""
         return sum(len(message.content) for message in self.messages)
+
+    @cached_property
+    def letters(self) -> float:
+        """Length of all messages, in letters of English prose that make as many tokens."""
+        return sum(letters(message.content) for message in self.messages)
 
     @cached_property
     def _canonical(self) -> str:

@@ -11,7 +11,7 @@ from steelyard.lab.authoring.questions import brief_hash
 from steelyard.lab.authoring.rounds import Rounds
 from steelyard.lab.folder.authored_stimuli import AuthoredStimulus, tally
 from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.review.keeping import BY_MEASURE, expect_people, keep_decided, show_arrivals
+from steelyard.lab.review.keeping import BY_MEASURE, expect_people, keep_decided, show_arrival
 from steelyard.lab.review.stimuli_file import under_review
 from steelyard.lab.run.budget import check_prices
 from steelyard.lab.run.conduct import conduct
@@ -94,7 +94,7 @@ def author(
         fresh = [brief for brief in briefs if brief.name not in held]
         if fresh:
             before = [AuthoredStimulus.of(row) for row in held.values()]
-            arrived = partial(show_arrivals, folder, parents) if review else lambda _: None
+            arrived = partial(show_arrival, folder, parents) if review else lambda _: None
             rounds = Rounds(study, roles, runner, fresh, before, arrived)
             conduct(runner, rounds.run)
             rounds.require_end()

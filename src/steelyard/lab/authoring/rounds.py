@@ -37,18 +37,18 @@ class Rounds:
         runner: Runner,
         briefs: Sequence[Brief],
         before: Sequence[AuthoredStimulus],
-        arrived: Callable[[Sequence[AuthoredStimulus]], None] = lambda _: None,
+        arrived: Callable[[AuthoredStimulus], None] = lambda _: None,
     ) -> None:
-        """`arrived` is told after each round what was confirmed in it, for people who look already."""
+        """`arrived` is told of each text as soon as it is confirmed, for people who look already."""
         self._study, self._roles, self._runner = study, roles, runner
         self._desk = Desk(runner)
-        self._validation = Validation(self._desk, roles)
+        self._validation = Validation(self._desk, roles, self._show)
         earlier = [w.stimulus.texts[0] for w in before if not w.rejected]
         self._diversity = Diversity(self._desk, roles, [*originals(study), *earlier])
-        self._arrived, self._shown = arrived, set[str]()
+        self._arrived = arrived
         self._texts = [text_draft(brief, study, roles) for brief in briefs if not brief.edits_run]
         self._runs = [run_draft(brief, study, roles) for brief in briefs if brief.edits_run]
-        self._edits = RunEdits(self._desk, roles) if self._runs else None
+        self._edits = RunEdits(self._desk, roles, self._show) if self._runs else None
         order = {brief.name: number for number, brief in enumerate(briefs)}
         self._drafts: list[Draft] = sorted(
             [*self._texts, *self._runs], key=lambda draft: order[draft.brief.name]
@@ -59,7 +59,6 @@ class Rounds:
         try:
             for attempt in range(self._roles.attempts):
                 await self._round(attempt)
-                self._show()
                 if self._waiting:
                     break  # later tries may depend on how the waiting ones end
         except StoppedError:
@@ -68,11 +67,9 @@ class Rounds:
             await runner.store.save_authored([self._row(draft) for draft in self._drafts])
         return runner.sitting
 
-    def _show(self) -> None:
-        """Tell of the texts that were confirmed since the last time: nothing takes that back."""
-        fresh = [d for d in self._drafts if d.accepted and d.brief.name not in self._shown]
-        self._shown |= {draft.brief.name for draft in fresh}
-        self._arrived([draft.written() for draft in fresh])
+    def _show(self, draft: Draft) -> None:
+        """Tell of a text that was confirmed: nothing takes that back."""
+        self._arrived(draft.written())
 
     def require_end(self) -> None:
         """Raise what keeps the author from finishing; what was paid for is kept."""

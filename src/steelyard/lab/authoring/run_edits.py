@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from steelyard.lab.authoring.answers import plan_of, text_of, turn_edit_of
 from steelyard.lab.authoring.desk import Desk
+from steelyard.lab.authoring.draft import Draft
 from steelyard.lab.authoring.questions import question_of
 from steelyard.lab.authoring.run_draft import RunDraft
 from steelyard.lab.authoring.run_questions import editor_exchange, planner_exchange, summarizer_exchange
@@ -29,11 +30,12 @@ Take = Callable[[RunDraft, Reply], None]
 class RunEdits:
     """Brings runs to what their briefs want, or turns the try down with the reason."""
 
-    def __init__(self, desk: Desk, roles: Roles) -> None:
+    def __init__(self, desk: Desk, roles: Roles, confirmed: Callable[[Draft], None] = lambda _: None) -> None:
+        """`confirmed` is told of each run as soon as it is what its brief wants."""
         assert roles.editing is not None
-        self._desk = desk
+        self._desk, self._confirmed = desk, confirmed
         self._editing: Editing = roles.editing
-        self._verification = Validation(desk, _verifying(roles, roles.editing))
+        self._verification = Validation(desk, _verifying(roles, roles.editing), confirmed)
 
     async def round(self, drafts: Sequence[RunDraft], attempt: int) -> None:
         """One try for each run: take it as it is where that will do, else plan, edit and verify."""
@@ -53,6 +55,7 @@ class RunEdits:
             if score is not None and score == draft.brief.expected:
                 draft.validation = f"{who} gave {score} to the run as it is"
                 draft.untouched = draft.accepted = True
+                self._confirmed(draft)
 
     async def _plan(self, drafts: Sequence[RunDraft], attempt: int) -> None:
         def take(draft: RunDraft, reply: Reply) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from steelyard.lab.authoring.answers import said_yes, score_of
-from steelyard.lab.authoring.desk import Desk
+from steelyard.lab.authoring.desk import Desk, Heard
 from steelyard.lab.authoring.draft import Draft
 from steelyard.lab.authoring.questions import (
     asks_own_score,
@@ -30,6 +31,8 @@ from steelyard.trials.reply import Reply
 
 Read = Callable[[Draft, Reply], str | None]
 """The answer in a reply; None where there is none."""
+Take = Callable[[Draft, str, str], None]
+"""What an answer about a draft comes to, and who gave it."""
 Ask = Callable[[Judge, str, Draft], Exchange]
 """The question of a protocol about a draft."""
 
@@ -37,43 +40,58 @@ Ask = Callable[[Judge, str, Draft], Exchange]
 class Validation:
     """Confirms drafts; those that fail are turned down with the reason."""
 
-    def __init__(self, desk: Desk, roles: Roles) -> None:
+    def __init__(self, desk: Desk, roles: Roles, confirmed: Callable[[Draft], None] = lambda _: None) -> None:
+        """`confirmed` is told of each draft as soon as its last question is answered."""
         self._desk = desk
         self._roles = roles
+        self._confirmed = confirmed
 
     async def confirm(self, drafts: Sequence[Draft], attempt: int) -> None:
-        """Accept what is as it was asked for."""
+        """Accept what is as it was asked for, each as soon as that is known."""
         kept = await self._graded(_asked(drafts, GRADE), attempt)
         for question in (MEANING, EXPANSION):
             await self._same(_asked(kept, question), question, attempt)
         await self._open(_asked(drafts, BORDER), attempt)
-        for draft in kept:
-            draft.accepted = draft.open and len(draft.tries) == attempt
 
     async def scores(self, drafts: Sequence[Draft], attempt: int) -> dict[str, tuple[str, str]]:
         """Name of a brief to the score that its text gets, and who gave it."""
-        answers = await self._answers(drafts, GRADE, attempt, score_of)
-        return {draft.brief.name: (score, who) for draft, score, who in answers}
+        scores: dict[str, tuple[str, str]] = {}
+
+        def take(draft: Draft, score: str, who: str) -> None:
+            scores[draft.brief.name] = score, who
+
+        await self._ask(drafts, GRADE, attempt, score_of, take)
+        return scores
+
+    def _passed(self, draft: Draft, question: str) -> None:
+        """Accept a draft that was asked its last question."""
+        if questions_about(draft.brief.goal)[-1] == question:
+            draft.accepted = True
+            self._confirmed(draft)
 
     async def _graded(self, drafts: Sequence[Draft], attempt: int) -> list[Draft]:
         """Those whose score by the rubric is the one that was wanted."""
         own = await self._own_scores([draft for draft in drafts if asks_own_score(draft.brief)], attempt)
         graded = [draft for draft in drafts if draft.brief.expected or draft.brief.name in own]
-        kept = []
-        for draft, score, who in await self._answers(graded, GRADE, attempt, score_of):
+        kept: set[str] = set()
+
+        def take(draft: Draft, score: str, who: str) -> None:
             wanted = draft.brief.expected or own[draft.brief.name]
             if score == wanted:
                 as_what = "as intended" if draft.brief.expected else "as for the item's own response"
                 draft.validation = f"{who} gave {score}, {as_what}"
-                kept.append(draft)
             elif self._keeps(draft, attempt):
                 draft.kept_score = score
                 draft.validation = f"{who} gave {score}, written for {wanted} and kept at {score}"
-                kept.append(draft)
             else:
                 detail = f"graded by the rubric alone, the text earns {score}, expected {wanted}"
                 draft.reject(Rejection(OTHER_SCORE, detail))
-        return kept
+                return
+            kept.add(draft.brief.name)
+            self._passed(draft, GRADE)
+
+        await self._ask(graded, GRADE, attempt, score_of, take)
+        return [draft for draft in graded if draft.brief.name in kept]
 
     def _keeps(self, draft: Draft, attempt: int) -> bool:
         """True where a text that missed its score is kept at the one it got: after the last try."""
@@ -82,52 +100,79 @@ class Validation:
 
     async def _own_scores(self, drafts: Sequence[Draft], attempt: int) -> dict[str, str]:
         """What the validator gives the items' own responses, where nobody else has said what they earn."""
-        answers = await self._answers(drafts, GRADE, attempt, score_of, original_exchange)
-        return {draft.brief.name: score for draft, score, _ in answers}
+        scores: dict[str, str] = {}
+
+        def take(draft: Draft, score: str, who: str) -> None:
+            del who
+            scores[draft.brief.name] = score
+
+        await self._ask(drafts, GRADE, attempt, score_of, take, original_exchange)
+        return scores
 
     async def _same(self, drafts: Sequence[Draft], question: str, attempt: int) -> None:
-        for draft, answer, who in await self._answers(drafts, question, attempt, _yes("same")):
+        def take(draft: Draft, answer: str, who: str) -> None:
             if answer == "yes":
                 draft.validation += f"; {who} finds the meaning kept"
+                self._passed(draft, question)
             else:
                 detail = "the text does not say what the given response says: something was added or lost"
                 draft.reject(Rejection(MEANING_CHANGED, detail))
 
+        await self._ask(drafts, question, attempt, _yes("same"), take)
+
     async def _open(self, drafts: Sequence[Draft], attempt: int) -> None:
-        for draft, answer, who in await self._answers(drafts, BORDER, attempt, _yes("open")):
+        def take(draft: Draft, answer: str, who: str) -> None:
             if answer == "yes":
                 draft.validation = f"{who} finds the score open, as intended"
-                draft.accepted = True
+                self._passed(draft, BORDER)
             else:
                 draft.reject(Rejection(NOT_AT_BORDER, "the rubric gives the text a plain score"))
 
-    async def _answers(
-        self, drafts: Sequence[Draft], protocol: str, attempt: int, read: Read, ask: Ask | None = None
-    ) -> list[tuple[Draft, str, str]]:
-        """Drafts with a readable answer and the model that gave it; the fallback is asked for the rest."""
-        exchange = ask or validator_exchange
-        answers: dict[str, tuple[Draft, str, str]] = {}
-        still = list(drafts)
+        await self._ask(drafts, BORDER, attempt, _yes("open"), take)
+
+    async def _ask(
+        self,
+        drafts: Sequence[Draft],
+        protocol: str,
+        attempt: int,
+        read: Read,
+        take: Take,
+        ask: Ask = validator_exchange,
+    ) -> None:
+        """Take each readable answer as it comes in; the fallback is asked for the rest."""
+        still = {draft.brief.name: draft for draft in drafts}
         for judge in (self._roles.validator, self._roles.fallback):
             if judge is None or not still:
                 break
             named = replace(judge, name=f"{judge.name}: {protocol}, try {attempt + 1}")
-            asked = {draft.brief.name: exchange(named, protocol, draft) for draft in still}
-            replies = await self._desk.ask(asked.values())
-            unread = []
-            for draft in still:
-                key = asked[draft.brief.name].key
-                answer = read(draft, replies[key]) if key in replies else None
-                if answer is not None:
-                    answers[draft.brief.name] = (draft, answer, judge.address)
-                elif key in self._desk.waiting:
-                    draft.waiting = self._desk.waiting[key].message
-                else:
-                    unread.append(draft)
-            still = unread
-        for draft in still:
+            asked = {name: ask(named, protocol, draft) for name, draft in still.items()}
+            hear = _hearing(still, asked, read, partial(_told, take, judge.address))
+            for key, reply in (await self._desk.ask(asked.values(), hear)).items():
+                hear(key, reply)
+            for name in [name for name in still if asked[name].key in self._desk.waiting]:
+                still.pop(name).waiting = self._desk.waiting[asked[name].key].message
+        for draft in still.values():
             draft.reject(Rejection(NO_VERDICT, f"no readable answer to the question about its {protocol}"))
-        return [answers[draft.brief.name] for draft in drafts if draft.brief.name in answers]
+
+
+def _told(take: Take, who: str, draft: Draft, answer: str) -> None:
+    take(draft, answer, who)
+
+
+def _hearing(
+    still: dict[str, Draft], asked: Mapping[str, Exchange], read: Read, take: Callable[[Draft, str], None]
+) -> Heard:
+    """What is done with a reply: each draft that waits for it takes the answer, once."""
+    names: dict[str, list[str]] = {}
+    for name, exchange in asked.items():
+        names.setdefault(exchange.key, []).append(name)
+
+    def hear(key: str, reply: Reply) -> None:
+        for name in names.get(key, ()):
+            if name in still and (answer := read(still[name], reply)) is not None:
+                take(still.pop(name), answer)
+
+    return hear
 
 
 def _asked(drafts: Sequence[Draft], question: str) -> list[Draft]:

@@ -29,7 +29,7 @@ def write_results(folder: Path, results: Results) -> None:
     write_text(folder / CSV, results.csv())
     write_text(folder / LINES, results.jsonl())
     if parquet_missing() is None:
-        _write_parquet(folder / PARQUET, results)
+        write_parquet(folder / PARQUET, results)
     else:
         with suppress(OSError):
             (folder / PARQUET).unlink(missing_ok=True)  # one of an earlier sitting would hold other calls
@@ -52,7 +52,8 @@ def parquet_missing() -> str | None:
     return None
 
 
-def _write_parquet(path: Path, results: Results) -> None:
+def write_parquet(path: Path, results: Results) -> None:
+    """Every call, in row groups."""
     import pyarrow
     from pyarrow import parquet
 
@@ -72,7 +73,7 @@ def _array(values: Sequence[object], kind: Any) -> Any:
 
     if not values:
         return pyarrow.nulls(0, kind)
-    lines = "\n".join(json.dumps({"value": _sound(value)}) for value in values).encode()
+    lines = "\n".join(json.dumps({"value": sound(value)}) for value in values).encode()
     table = arrow_json.read_json(
         pyarrow.BufferReader(lines),
         arrow_json.ReadOptions(use_threads=False, block_size=min(len(lines) + 1, MOST)),
@@ -89,6 +90,6 @@ def _numbers(codes: Ints) -> Any:
     return pyarrow.Array.from_buffers(pyarrow.int64(), len(whole), [None, pyarrow.py_buffer(whole)])
 
 
-def _sound(value: object) -> object:
+def sound(value: object) -> object:
     """Text that UTF-8 can spell."""
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value

@@ -57,6 +57,10 @@ class InspectScores:
 
     def lines(self, path: Path) -> Iterator[tuple[str, Body]]:
         """One line a score, as files of recorded scores have it."""
+        return ((where, body) for _, where, body in self.rows(path))
+
+    def rows(self, path: Path) -> Iterator[tuple[tuple[str, int], str, Body]]:
+        """The same with sample and epoch of each."""
         rows = [_Row.of(sample) for sample in open_log(path).samples or ()]
         several = len({row.epoch for row in rows}) > 1
         scales = self._scales(rows, path)
@@ -65,7 +69,8 @@ class InspectScores:
                 if said.scorer in scales and said.verdict.author is None:
                     body = _item(row, several)
                     scale = self.scale or body.get("scale") or scales[said.scorer]
-                    yield f"{path}, {row.where}", {**body, **_answer(said, scale)}
+                    place = row.sample, row.epoch
+                    yield place, f"{path}, {row.where}", {**body, **_answer(said, scale)}
 
     def _scales(self, rows: Collection[_Row], path: Path) -> dict[str, str | None]:
         """Scorers that can be read, with the scale of their values where these say it."""
@@ -172,19 +177,19 @@ def _item(row: _Row, several: bool) -> dict[str, Any]:
         "stratum": mark.get("stratum"),
         "scale": mark.get("scale"),
         "edit": None if kind == ORIGINAL else f"{row.sample}: {mark.get('edit')}",
-        "expected": _number(mark.get("expected"), None),
+        "expected": grade(mark.get("expected"), None),
     }
     return {key: value for key, value in body.items() if value is not None}
 
 
 def _answer(said: _Said, scale: str | None) -> dict[str, Any]:
     """Judge, score or what became of it, and the reference where a person gave one."""
-    score = _number(said.verdict.value, scale)
+    score = grade(said.verdict.value, scale)
     body: dict[str, Any] = {"judge": said.scorer, **said.call, "score": score}
     body |= {} if scale is None else {"scale": scale}
     body |= {} if score is not None else {"outcome": _outcome(said.verdict)}
     if said.reference is not None:
-        body["expected"] = _number(said.reference.value, scale)
+        body["expected"] = grade(said.reference.value, scale)
     return body
 
 
@@ -193,7 +198,7 @@ def _plain(value: Any) -> Any:
 
 
 def _gradable(value: Any) -> bool:
-    return value in LETTERS or _number(value, None) is not None
+    return value in LETTERS or grade(value, None) is not None
 
 
 def _scale_of(values: Collection[Any]) -> str | None:
@@ -201,10 +206,10 @@ def _scale_of(values: Collection[Any]) -> str | None:
     if PARTLY in values:
         return GRADED
     lettered = any(value in LETTERS or isinstance(value, bool) for value in values)
-    return BINARY if lettered or {_number(value, None) for value in values} <= {0, 1} else None
+    return BINARY if lettered or {grade(value, None) for value in values} <= {0, 1} else None
 
 
-def _number(value: Any, scale: str | None) -> int | None:
+def grade(value: Any, scale: str | None) -> int | None:
     """A value as a whole number from 0 on, letters by the scale; None where it is none."""
     if isinstance(value, str):
         word = value.strip()

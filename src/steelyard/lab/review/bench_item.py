@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -36,7 +37,7 @@ class BenchItem:
 
     @cached_property
     def base(self) -> str:
-        """Hash of what decisions are about."""
+        """Hash of what votes are about."""
         return base_of(self.made)
 
     @property
@@ -65,3 +66,9 @@ class BenchItem:
         if self.original is None:
             return None
         return float(local_vector(self.made.texts[0]) @ local_vector(self.original.texts[0]))
+
+
+def in_order(name: str) -> list[tuple[int, str]]:
+    """A key by which names are read: `item-2` before `item-10`."""
+    parts = re.split(r"(\d+)", name)
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]

@@ -38,14 +38,10 @@ def expect_people(folder: RunFolder, task: Task, templates: Mapping[str, str] | 
         log.note(REVIEWED, True)
 
 
-def show_arrivals(
-    folder: RunFolder, originals: Mapping[str, Stimulus], texts: Sequence[AuthoredStimulus]
-) -> None:
-    """Put texts on the bench that were confirmed while others are written."""
+def show_arrival(folder: RunFolder, originals: Mapping[str, Stimulus], text: AuthoredStimulus) -> None:
+    """Put a text on the bench that was confirmed while others are written."""
     with open_log(folder) as log:
-        log.arrive(
-            {text.stimulus.id: text.arrival(originals[text.stimulus.lineage.parent]) for text in texts}
-        )
+        log.arrive({text.stimulus.id: text.arrival(originals[text.stimulus.lineage.parent])})
 
 
 def keep_decided(

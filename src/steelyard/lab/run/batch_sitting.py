@@ -43,6 +43,10 @@ LARGEST = 90_000_000
 TOGETHER = 256
 """Results that are written at the same time: a commit costs the same for one and for many."""
 
+NOT_FOUND = 404
+KEPT = 30 * 86_400.0
+"""Seconds for which vendors keep the results of a batch."""
+
 Found = TypeVar("Found")
 
 
@@ -113,7 +117,10 @@ class BatchSitting:
         if not set(row.keys) & self._open.keys():
             return
         if row.remote is not None:
-            await self._collect(row, certain=True)
+            try:
+                await self._collect(row, certain=True)
+            except ProviderRefusedError as error:
+                await self._missed(row, error)
             return
         rows = self._store.batches(self._run.judge.name)
         claimed = {one.remote for one in rows if one.remote is not None}
@@ -126,6 +133,19 @@ class BatchSitting:
             if self._run.stopped.is_set():
                 return
         await self._store.save_batch(replace(row, state=SETTLED))
+
+    async def _missed(self, row: StoredBatch, error: ProviderRefusedError) -> None:
+        """A batch that its vendor does not know: of another account, or so old that its results are gone."""
+        if error.status != NOT_FOUND:
+            raise error
+        where = f"judge {self._run.judge.name}: its batch {row.remote}"
+        if time.time() - row.created < KEPT:
+            raise ProviderRefusedError(
+                f"{where} is not known to the owner of this key ({error}); use the key that it was handed in "
+                "with, or choose another --out."
+            ) from error
+        await self._store.save_batch(replace(row, state=SETTLED))
+        self._run.control.progress.say(f"{where} is gone after a month; its calls are made again")
 
     async def _submit(self, part: Mapping[str, Call]) -> StoredBatch | None:
         """Hand calls in, with the intention on disk before and the vendor's name after."""

@@ -29,8 +29,8 @@ class Local:
         return connect(judge)
 
 
-def engine_of(name: str) -> Engine:
-    """The engine of this name; nothing is started yet."""
+def engine_of(name: str, call_timeout: float) -> Engine:
+    """The engine of this name; a call may take so many seconds. Nothing is started yet."""
     kind, _, address = name.partition(":")
     if kind == LOCAL and not address:
         return Local()
@@ -40,4 +40,4 @@ def engine_of(name: str) -> Engine:
         )
     from steelyard.lab.run.ray_engine import RayEngine
 
-    return RayEngine(address or None)
+    return RayEngine(address or None, call_timeout)

@@ -9,11 +9,19 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from steelyard.errors import CallError, PermanentError, SteelyardError, TransientError, UnreachableError
+from steelyard.errors import (
+    CallError,
+    PermanentError,
+    SteelyardError,
+    TransientError,
+    UnreachableError,
+    without_frames,
+)
 from steelyard.lab.run.budget import likely_tokens
 from steelyard.lab.run.call_queue import CallQueue
 from steelyard.lab.run.control import RunControl
 from steelyard.lab.run.knowledge import impart
+from steelyard.lab.run.limits import no_reply, time_limit
 from steelyard.lab.run.patience import Patience
 from steelyard.lab.run.pilot import Pilot
 from steelyard.lab.run.prices import price_of
@@ -40,6 +48,8 @@ class Agenda:
     """Every trial that may be run, the answered ones included."""
     batches: Iterable[Sequence[Call]]
     """Open trials; a batch is taken when the one before it is settled."""
+    heard: Callable[[Call, Reply], None] | None = None
+    """Told of each reply as soon as it is on disk."""
 
     @property
     def piloted(self) -> list[Trial]:
@@ -59,9 +69,9 @@ class JudgeRun:
         self.control = control
         self.limits = control.limits
         self.judge = agenda.judge
-        self._batches = iter(agenda.batches)
+        self._batches, self._heard = iter(agenda.batches), agenda.heard
         self.price = price_of(self.judge)
-        self.call_timeout = float(self.judge.options.get("timeout", self.limits.call_timeout))
+        self.call_timeout = time_limit(self.judge, self.limits.call_timeout)
         self.stopped = control.signal()
         items = len({call.item for call in agenda.trials})
         answered = any(call.key in stored for call in agenda.trials)
@@ -159,7 +169,8 @@ class JudgeRun:
                 await self.lose(trial, [*errors, error])
                 return
             except TransientError as error:
-                errors.append(error)
+                # With its frames it would hold this list, and bodies of replies, until the next collection.
+                errors.append(without_frames(error))
                 if error.reason == "rate_limited":
                     throttle.refused(error.retry_after)
                 pause = self.pause(len(errors), error)
@@ -181,13 +192,12 @@ class JudgeRun:
 
     async def _call(self, provider: Provider, trial: Call) -> Reply:
         """One try; whatever goes wrong in it is this trial's alone."""
+        limit = time_limit(self.judge, self.limits.call_timeout, provider.concurrency)
         try:
-            async with asyncio.timeout(self.call_timeout):
+            async with asyncio.timeout(limit):
                 return await provider.ask(trial.presentation())
         except TimeoutError:
-            raise TransientError(
-                "timeout", f"judge {self.judge.name}: no reply within {self.call_timeout:g} s"
-            ) from None
+            raise no_reply(self.judge, limit) from None
         except (SteelyardError, asyncio.CancelledError):
             raise
         except Exception as error:
@@ -200,6 +210,8 @@ class JudgeRun:
 
     def _count(self, trial: Call, reply: Reply, dollars: float) -> None:
         """Take note of a reply that is on disk."""
+        if self._heard is not None:
+            self._heard(trial, reply)
         self._patience.answered()
         verdict = self.control.read(trial, reply) if isinstance(trial, Trial) else None
         self.control.replied(self.judge, dollars, verdict)

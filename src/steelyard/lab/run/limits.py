@@ -8,6 +8,9 @@ from typing import Annotated, Any, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from steelyard.errors import TransientError
+from steelyard.providers.provider import traits_of
+from steelyard.trials.judge import Judge
 from steelyard.validation import checked
 
 
@@ -47,6 +50,21 @@ class RunLimits:
             return given
         named = dict(given) if isinstance(given, Mapping) else {} if given is None else given
         return cls(**checked(_model(), named, "limits").model_dump())
+
+
+def time_limit(judge: Judge, call_timeout: float, together: int = 1) -> float:
+    """Seconds for one call of a judge: its own, where it states one.
+
+    Calls of a judge that this machine computes in turn wait for one another and not for a server: each has
+    the time of as many as may be under way together.
+    """
+    limit = float(judge.options.get("timeout", call_timeout))
+    return limit * together if traits_of(judge.address).in_turn else limit
+
+
+def no_reply(judge: Judge, seconds: float) -> TransientError:
+    """The error of a call that took longer."""
+    return TransientError("timeout", f"judge {judge.name}: no reply within {seconds:g} s")
 
 
 def _model() -> type[BaseModel]:

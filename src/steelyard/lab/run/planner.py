@@ -167,8 +167,8 @@ def _row(judge: str, probe: str, calls: list[Trial]) -> PlanRow:
 def _part(calls: list[Trial]) -> PlanRow:
     """The calls of one judge that is asked."""
     instrument = calls[0].judge
-    characters = sum(call.characters for call in calls)
-    tokens_in = round(characters / CHARACTERS_PER_TOKEN)
+    letters = sum(call.wording.letters for call in calls)
+    tokens_in = round(letters / CHARACTERS_PER_TOKEN)
     tokens_out = sum(answer_form(call.judge.protocols[call.protocol].reader).tokens for call in calls)
     price = price_of(instrument)
     seconds = traits_of(instrument.address).seconds_per_call * len(calls)

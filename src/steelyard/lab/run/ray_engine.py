@@ -19,6 +19,7 @@ from steelyard.errors import (
     TransientError,
     UnreachableError,
 )
+from steelyard.lab.run.limits import no_reply, time_limit
 from steelyard.providers.provider import Addressed, Provider, connect, traits_of
 from steelyard.providers.traits import Traits
 from steelyard.trials.judge import Judge
@@ -34,8 +35,10 @@ Outcome = Reply | SteelyardError
 class Worker:
     """What runs on a node: a provider of its own."""
 
-    def __init__(self, judge: Judge) -> None:
-        """Connect; nothing is sent yet."""
+    def __init__(self, judge: Judge, call_timeout: float) -> None:
+        """Connect; nothing is sent yet. A call may take so many seconds."""
+        self._judge = judge
+        self._call_timeout = call_timeout
         self._provider = connect(judge)
         self._open = asyncio.Lock()
         self._ready = False
@@ -54,10 +57,14 @@ class Worker:
                 self._ready = True
 
     async def _one(self, place: int, presentation: Presentation) -> tuple[int, Outcome]:
+        """The driver stops waiting at the same time: what came later would be paid for in vain."""
         try:
-            return place, await self._provider.ask(presentation)
+            async with asyncio.timeout(self._call_timeout):
+                return place, await self._provider.ask(presentation)
         except SteelyardError as error:
             return place, error
+        except TimeoutError:
+            return place, no_reply(self._judge, self._call_timeout)
         except Exception as error:  # this call's alone: the others of its shard may be paid for by now
             return place, PermanentError("internal_error", f"{type(error).__name__}: {error}")
 
@@ -65,15 +72,16 @@ class Worker:
 class RayEngine:
     """Judges that wait for a server, or need every core, are asked from the nodes; all others from here."""
 
-    def __init__(self, address: str | None) -> None:
-        """The cluster at an address, or where Ray itself looks for one."""
+    def __init__(self, address: str | None, call_timeout: float) -> None:
+        """The cluster at an address, or where Ray itself looks for one; a call may take so many seconds."""
         self._address = address
+        self._call_timeout = call_timeout
 
     def connect(self, judge: Judge) -> Provider:
         """The provider of a judge: a proxy of its workers, or itself."""
         own = connect(judge)
         if isinstance(own, Addressed) or traits_of(judge.address).in_turn:
-            return _proxy(judge, own, self._address)
+            return _proxy(judge, own, self._address, time_limit(judge, self._call_timeout))
         return own
 
 
@@ -82,9 +90,10 @@ class RemoteProvider:
 
     traits: ClassVar[Traits] = Traits()
 
-    def __init__(self, judge: Judge, own: Provider, address: str | None) -> None:
+    def __init__(self, judge: Judge, own: Provider, address: str | None, call_timeout: float) -> None:
         """`own` is the judge's provider as it would be here; it is never opened."""
         self._judge = judge
+        self._call_timeout = call_timeout
         self.concurrency = own.concurrency
         self._address = address
         self._workers: list[Any] = []
@@ -98,7 +107,8 @@ class RemoteProvider:
         nodes = [node for node in ray.nodes() if node["Alive"]]
         remote = ray.remote(num_cpus=0, max_restarts=-1, max_concurrency=4096)(Worker)
         self._workers = [
-            remote.options(scheduling_strategy="SPREAD").remote(self._judge) for _ in range(len(nodes))
+            remote.options(scheduling_strategy="SPREAD").remote(self._judge, self._call_timeout)
+            for _ in range(len(nodes))
         ]
 
     async def close(self) -> None:
@@ -148,16 +158,16 @@ class RemoteProvider:
 class AddressedRemote(RemoteProvider):
     """Workers of a judge at an address, whose limits it shares with other judges there."""
 
-    def __init__(self, judge: Judge, own: Provider, address: str | None) -> None:
+    def __init__(self, judge: Judge, own: Provider, address: str | None, call_timeout: float) -> None:
         """`own` knows the address."""
-        super().__init__(judge, own, address)
+        super().__init__(judge, own, address, call_timeout)
         assert isinstance(own, Addressed)
         self.endpoint = own.endpoint
 
 
-def _proxy(judge: Judge, own: Provider, address: str | None) -> Provider:
+def _proxy(judge: Judge, own: Provider, address: str | None, call_timeout: float) -> Provider:
     kind = AddressedRemote if isinstance(own, Addressed) else RemoteProvider
-    return kind(judge, own, address)
+    return kind(judge, own, address, call_timeout)
 
 
 def _settle(future: asyncio.Future[Reply], outcome: Outcome) -> None:

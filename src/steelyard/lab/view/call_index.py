@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import hashlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from steelyard.arrays import Ints, Mask
 from steelyard.datasheet.exhibits.cases import OUTCOMES, WRONG, Cases
-from steelyard.identity import content_hash
+from steelyard.identity import canonical_json
 from steelyard.lab.folder.evidence import Evidence
 from steelyard.lab.view.call_filter import CallFilter
 from steelyard.verdicts.call_answers import CallAnswers
@@ -21,9 +22,19 @@ Place = tuple[str, str, str, str, int]
 """Judge, protocol, name of the stimulus, order, repeat: what tells a call from every other."""
 
 
+NO_ROWS: Ints = np.empty(0, dtype=np.int64)
+
+
 def call_id(judge: str, protocol: str, stimulus: str, order: str, replicate: int) -> str:
     """A short name of a call, the same whenever it is looked at."""
-    return content_hash([judge, protocol, stimulus, order, replicate])[7:23]
+    words = ",".join(_spelled(word) for word in (judge, protocol, stimulus, order))
+    return hashlib.sha256(f"[{words},{replicate}]".encode()).hexdigest()[:16]
+
+
+@lru_cache(maxsize=100_000)
+def _spelled(word: str) -> str:
+    """A name as JSON has it; names come again with every call."""
+    return canonical_json(word)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +52,7 @@ class CallIndex:
     @cached_property
     def ids(self) -> tuple[str, ...]:
         """A name for each call."""
-        return tuple(call_id(*place) for place in self._places)
+        return tuple(call_id(*place) for place in self.places)
 
     @cached_property
     def row(self) -> dict[str, int]:
@@ -49,7 +60,8 @@ class CallIndex:
         return {name: number for number, name in enumerate(self.ids)}
 
     @property
-    def _places(self) -> list[Place]:
+    def places(self) -> list[Place]:
+        """What tells each call from every other."""
         calls = self.calls
         orders = ("uv", "vu")
         columns = (calls.judge, calls.protocol, calls.stimulus, calls.order, calls.replicate)
@@ -87,8 +99,8 @@ class CallIndex:
         """Strata that have calls."""
         return tuple(sorted(set(self.calls.shown.stratum.tolist())))
 
-    def mask(self, wanted: CallFilter, said: Callable[[str], Collection[str]] = lambda _: ()) -> Mask:
-        """The calls that pass all but the outcome; `said` gives the names of calls whose reply has a text."""
+    def mask(self, wanted: CallFilter, said: Callable[[str], Ints] = lambda _: NO_ROWS) -> Mask:
+        """The calls that pass all but the outcome; `said` gives the rows of calls whose reply has a text."""
         calls, shown = self.calls, self.calls.shown
         keep: Mask = np.ones(len(calls), dtype=np.bool_)
         if wanted.judge:
@@ -137,13 +149,12 @@ class CallIndex:
             for each in self.calls.shown.stimuli
         ]
 
-    def _holding(self, text: str, said: Callable[[str], Collection[str]]) -> Mask:
+    def _holding(self, text: str, said: Callable[[str], Ints]) -> Mask:
         needle = text.casefold()
         shown = np.array([needle in blob for blob in self._blobs], dtype=np.bool_)
         held: Mask = shown[self.calls.stimulus] if len(shown) else np.zeros(len(self.calls), dtype=np.bool_)
-        heard = [self.row[name] for name in said(text) if name in self.row]
         held = held.copy()
-        held[heard] = True
+        held[said(text)] = True
         return held
 
 

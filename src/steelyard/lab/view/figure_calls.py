@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,7 +28,8 @@ def figure_name(estimate: Estimate) -> str:
 
 def calls_behind(estimate: Estimate, index: CallIndex) -> Mask:
     """Which calls of a run a figure of its datasheet was counted from."""
-    return _Choice(estimate, metric_named(estimate.metric), index).mask()
+    summed_up = str(estimate.group.get("of", estimate.metric))
+    return _Choice(estimate, metric_named(summed_up), index).mask()
 
 
 def same_calls(figures: Mapping[str, Estimate], index: CallIndex) -> dict[str, tuple[str, ...]]:
@@ -53,7 +54,7 @@ class _Choice:
     def mask(self) -> Mask:
         """The calls behind the figure."""
         basis, calls = self.metric.basis, self.index.calls
-        keep = self._judge() & self._arms() & self._stimuli()[calls.stimulus]
+        keep = self._judges() & self._arms() & self._stimuli()[calls.stimulus]
         keep &= basis.ended(calls)
         if self.metric.labelled:
             keep &= labelled(calls, self.estimate.group)
@@ -63,11 +64,19 @@ class _Choice:
             keep &= self._better_in(int(self.estimate.group["slot"]))
         return self._together(keep)
 
-    def _judge(self) -> Mask:
-        calls, name = self.index.calls, self.estimate.judge
-        if name not in calls.judges:
-            return np.ones(len(calls), dtype=np.bool_)  # a figure of several judges
-        return np.asarray(calls.judge == calls.judges.index(name))
+    def _judges(self) -> Mask:
+        calls = self.index.calls
+        places = [number for number, name in enumerate(calls.judges) if name in self._names]
+        return np.isin(calls.judge, places)
+
+    @property
+    def _names(self) -> Collection[str]:
+        """Judges that the figure is of: one, those that its condition names, or all that were measured."""
+        name, group, judges = self.estimate.judge, self.estimate.group, self.index.calls.judges
+        if name in judges:
+            return (name,)
+        named = [str(value) for key, value in group.items() if key.startswith("judge_") and "of" not in group]
+        return named or set(judges) - set(self.index.evidence.baselines)
 
     def _arms(self) -> Mask:
         calls, name = self.index.calls, self.estimate.group.get("protocol")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from steelyard.arrays import Ints
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.errors import ConfigError, SteelyardError
 from steelyard.lab.folder.datasheet_file import JSON, read_datasheet
@@ -20,7 +21,7 @@ from steelyard.lab.import_verdicts import ImportFolder
 from steelyard.lab.run.planner import Plan
 from steelyard.lab.run.prices import dollars_of
 from steelyard.lab.run.record import Record
-from steelyard.lab.view.call_index import CallIndex, call_id
+from steelyard.lab.view.call_index import CallIndex
 from steelyard.lab.view.figure_calls import figure_name
 from steelyard.metrics.estimate import Estimate
 from steelyard.store.run_store import RunStore
@@ -42,18 +43,25 @@ class Loaded:
     """What was planned; None for an import."""
     state: tuple[int, int]
     """Replies and failures that were there."""
+    searches: dict[str, Ints] = field(default_factory=dict)
+    """Words to the rows of calls whose reply holds them: every page of a search asks for the same."""
     _prices: dict[str, Callable[[Usage], float] | None] = field(default_factory=dict)
 
     @cached_property
     def trials(self) -> dict[str, Trial]:
-        """Name of a call to its trial."""
-        plan = () if self.plan is None else self.plan.trials
-        return {call_id(t.judge.name, t.protocol, t.stimulus.id, t.order, t.replicate): t for t in plan}
+        """Name of a call to its trial; a trial that was never asked is no call."""
+        names = dict(zip(self.index.places, self.index.ids, strict=True))
+        placed = (
+            ((t.judge.name, t.protocol, t.stimulus.id, t.order, t.replicate), t)
+            for t in (() if self.plan is None else self.plan.trials)
+        )
+        return {names[place]: trial for place, trial in placed if place in names}
 
     @cached_property
-    def names(self) -> dict[str, str]:
-        """Key of a trial to the name of its call."""
-        return {trial.key: name for name, trial in self.trials.items()}
+    def rows(self) -> dict[str, int]:
+        """Key of a trial to the row of its call."""
+        row = self.index.row
+        return {trial.key: row[name] for name, trial in self.trials.items()}
 
     def price(self, judge: Judge) -> Callable[[Usage], float] | None:
         """Dollars of a call of a judge, looked up once; None where a price is not known."""
@@ -79,7 +87,7 @@ class Published:
     @cached_property
     def figures(self) -> dict[str, Estimate]:
         """Name in addresses to the figure."""
-        return {figure_name(estimate): estimate for estimate in self.sheet.estimates}
+        return {figure_name(estimate): estimate for estimate in (*self.sheet.estimates, *self.sheet.panel)}
 
 
 class AbsentError(SteelyardError):
@@ -159,7 +167,7 @@ class ViewedRun:
         with self._run.store(read_only=True) as store:
             evidence = Evidence.of_run(plan, Record(store, plan.study.reference))
         loaded = Loaded(CallIndex(evidence), plan, state)
-        _ = loaded.index.row, loaded.index.outcomes, loaded.names  # the first page should not wait for them
+        _ = loaded.index.row, loaded.index.outcomes, loaded.rows  # the first page should not wait for them
         return loaded
 
     def _state(self) -> tuple[int, int]:

@@ -125,7 +125,7 @@ def failure(
             f"{answer}; the account has no credit left, top it up or use another key."
         )
     if status == 404 or (status == 400 and (error.says(_UNKNOWN_MODEL) or "model_not_found" in error.code)):
-        return ProviderRefusedError(f"{answer}; check the model's name and base_url.")
+        return ProviderRefusedError(f"{answer}; check the model's name and base_url.", status=status)
     if 300 <= status < 400:
         return ProviderRefusedError(f"{answer}, a redirect; set base_url to the final address.")
     if status == 429:

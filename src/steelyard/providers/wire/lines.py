@@ -11,16 +11,20 @@ import ssl
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import Any, cast
 
 import httptools
 from yarl import URL
 
+from steelyard.providers.wire.inflation import Inflation
+
+SECOND_ADDRESS = 0.25
+"""Seconds; a machine that says it has IPv6 may have none."""
 IDLE = 15.0
 """Seconds after which a line that nobody used is not trusted any more."""
 LARGEST_HEAD = 65_536
 """Bytes before the body of a reply."""
-_GZIP = 31
 _INFORMATIONAL = range(100, 200)
 
 
@@ -109,7 +113,7 @@ class Lines:
         loop = asyncio.get_running_loop()
         # Loops of other makers try one address after another.
         both: dict[str, Any] = (
-            {"happy_eyeballs_delay": 0.25} if isinstance(loop, asyncio.BaseEventLoop) else {}
+            {"happy_eyeballs_delay": _delay(host)} if isinstance(loop, asyncio.BaseEventLoop) else {}
         )
         try:
             _, line = await loop.create_connection(
@@ -238,26 +242,32 @@ class _Line(asyncio.Protocol):
             waiting.set_exception(error)
 
 
+def _delay(host: str) -> float | None:
+    """Seconds before a second address of a name is tried; asyncio loses sockets in a race that is called off,
+    so there is none where there is but one address."""
+    try:
+        ip_address(host)
+    except ValueError:
+        return SECOND_ADDRESS
+    return None
+
+
 def unpacked(data: bytes | bytearray, encoding: str, largest: int) -> bytes | bytearray:
     """A body as it was before the server compressed it."""
-    if encoding in ("", "identity") or not data:
+    inflation = Inflation(encoding)
+    if inflation.plain or not data:
         return data
-    kind = _GZIP if encoding in ("gzip", "x-gzip") else _deflated(data)
-    reader = zlib.decompressobj(kind)
+    text = bytearray()
     try:
-        text = reader.decompress(data, largest + 1)
+        for piece in inflation.pieces(data):
+            text += piece
+            if len(text) > largest:
+                raise LongReplyError
     except zlib.error as error:
         raise BrokenReplyError(str(error)) from error
-    if len(text) > largest:
-        raise LongReplyError
-    if not reader.eof:
+    if not inflation.whole:
         raise BrokenReplyError("the compressed body is not whole")
     return text
-
-
-def _deflated(data: bytes | bytearray) -> int:
-    """Servers send deflated bodies with a frame or without."""
-    return zlib.MAX_WBITS if data[0] & 0xF == zlib.DEFLATED else -zlib.MAX_WBITS
 
 
 def _header(name: str, value: str) -> str:

@@ -25,6 +25,7 @@ class Session:
             connector=aiohttp.TCPConnector(limit=0),
             headers=headers,
             timeout=aiohttp.ClientTimeout(total=timeout),
+            auto_decompress=False,
             trust_env=proxies,
         )
 

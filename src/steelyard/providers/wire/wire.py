@@ -10,6 +10,7 @@ import asyncio
 import json
 import ssl
 import time
+import zlib
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from yarl import URL
 from steelyard.errors import TransientError, UnreachableError
 from steelyard.providers.wire.endpoint import Endpoint
 from steelyard.providers.wire.errors import excerpt, failure, is_filtered, parse_error, sent_at
+from steelyard.providers.wire.inflation import ENCODINGS, Inflation
 from steelyard.providers.wire.lines import (
     BrokenReplyError,
     Lines,
@@ -41,8 +43,6 @@ if TYPE_CHECKING:
 LARGEST_REPLY = 4_000_000
 """Bytes; no verdict is longer, and a server gone wild must not fill the memory."""
 
-ENCODINGS = frozenset(("", "identity", "gzip", "x-gzip", "deflate"))
-"""Content encodings that are asked for, and none."""
 NOT_ASKED_FOR = "a content encoding that was not asked for"
 
 _SHORTEST_SECRET = 8
@@ -182,8 +182,8 @@ class Wire:
                 text = self._scrubbed(await self._text(response))
                 self.refused(Answer(response.status, dict(response.headers), text, 0.0))
             rest = b""
-            async for chunk in response.content.iter_any():
-                *whole, rest = (rest + chunk).split(b"\n")
+            async for piece in self._pieces(response):
+                *whole, rest = (rest + piece).split(b"\n")
                 for line in whole:
                     if line.strip():
                         yield self._scrubbed(line.decode("utf-8", "replace"))
@@ -256,11 +256,23 @@ class Wire:
 
     async def _text(self, response: ClientResponse) -> str:
         data = bytearray()
-        async for chunk in response.content.iter_any():
-            data += chunk
+        async for piece in self._pieces(response):
+            data += piece
             if len(data) > LARGEST_REPLY:
                 raise self.garbled(f"more than {LARGEST_REPLY} bytes")
         return _decoded(data)
+
+    async def _pieces(self, response: ClientResponse) -> AsyncIterator[bytes]:
+        """The body as it comes, inflated."""
+        inflation = Inflation(response.headers.get("Content-Encoding", ""))
+        try:
+            async for chunk in response.content.iter_any():
+                for piece in inflation.pieces(chunk):
+                    yield piece
+        except zlib.error as error:
+            raise self.garbled(f"a broken reply ({error})") from error
+        if not inflation.whole:
+            raise self.garbled("a broken reply (its compressed body was cut)")
 
     def _scrubbed(self, text: str) -> str:
         """A server may quote our key back; it must reach neither a message nor the store."""

@@ -116,7 +116,7 @@ def _parts(message: Mapping[str, Any], where: str) -> list[Mapping[str, Any]]:
     thoughts: list[Mapping[str, Any]] = (
         [{"type": "reasoning", "reasoning": beside}] if isinstance(beside, str) and beside else []
     )
-    content = message.get("content")
+    content = _spelled(message.get("content"), message.get("role"))
     if content is None or content == "":
         return thoughts
     if isinstance(content, str):
@@ -126,6 +126,15 @@ def _parts(message: Mapping[str, Any], where: str) -> list[Mapping[str, Any]]:
         if not isinstance(part, (str, Mapping)):
             raise DataError(f"{where}: its content holds a {type(part).__name__}, expected text or blocks.")
     return [*thoughts, *({"type": "text", "text": p} if isinstance(p, str) else p for p in parts)]
+
+
+def _spelled(content: Any, role: Any) -> Any:
+    """What a tool returned as a value of its own, in JSON; everything else as it is."""
+    if _ROLES.get(str(role)) != TOOL:
+        return content
+    if isinstance(content, Mapping):
+        return [content] if "type" in content else json.dumps(content, ensure_ascii=False)
+    return json.dumps(content) if isinstance(content, (bool, int, float)) else content
 
 
 def _block(part: Mapping[str, Any], where: str) -> Block:

@@ -19,6 +19,9 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.exhibits.cases import OUTCOMES
 from steelyard.datasheet.render import html
 from steelyard.datasheet.render.html.document import page_policy
+from steelyard.datasheet.render.html.figure_file import figure_svg
+from steelyard.datasheet.render.html.figures.catalogue import figures
+from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.errors import ConfigError, SteelyardError, UsageError
 from steelyard.lab.compare import Target, compare_targets
@@ -33,6 +36,7 @@ from steelyard.web.refusal import refusal
 from steelyard.web.view.accuracy_map import accuracy_map
 from steelyard.web.view.files import FILES, passing
 from steelyard.web.view.links import Links
+from steelyard.whole_signs import whole_signs
 
 PAGE_SIZE = 50
 """Calls on a page."""
@@ -66,6 +70,7 @@ class ViewPages:
                 Route("/run/{run:int}/stimulus", self.stimulus),
                 Route("/run/{run:int}/map", self.map),
                 Route("/run/{run:int}/progress", self.progress),
+                Route("/run/{run:int}/figures/{name}.svg", self.figure_file),
                 Route("/run/{run:int}/files/{name}", self.files),
                 Route("/static/{name}", asset),
             ],
@@ -103,6 +108,7 @@ class ViewPages:
                 published.sheet,
                 calls_of=lambda estimate: links.behind(estimate, metric_named(estimate.metric)),
                 home="/",
+                figure_file=links.figure_file,
             )
             self._sheets[links.run] = published.written, text
         return HTMLResponse(text, headers={"content-security-policy": page_policy()})
@@ -231,6 +237,19 @@ class ViewPages:
         """How far a run is, for a page that is open."""
         run, _ = self._run(request)
         return JSONResponse(_far(run))
+
+    def figure_file(self, request: Request) -> Response:
+        """A figure of the datasheet as an SVG file."""
+        run, _ = self._run(request)
+        sheet = run.sheet
+        drawn = () if sheet is None else figures(summarise(sheet))
+        wanted = next(
+            (each for each in drawn if each.id == request.path_params["name"] and each.panels), None
+        )
+        if wanted is None:
+            return refusal(404, "There is no such figure on this datasheet.")
+        headers = {"content-disposition": f'attachment; filename="{wanted.id}.svg"'}
+        return Response(whole_signs(figure_svg(wanted)), media_type="image/svg+xml", headers=headers)
 
     def files(self, request: Request) -> Response:
         """The datasheet, or the calls that pass a filter, as a file."""

@@ -92,6 +92,8 @@ def place_of(address: str) -> str:
         return f"run-{found[1]}.html"
     if found := re.fullmatch(r"/run/(\d+)/files/([\w.]+)", address):
         return f"run-{found[1]}-{found[2]}"
+    if found := re.fullmatch(r"/run/(\d+)/figures/([\w-]+\.svg)", address):
+        return f"run-{found[1]}-{found[2]}"
     return f"pages/{hashlib.sha256(address.encode()).hexdigest()[:16]}.html"
 
 

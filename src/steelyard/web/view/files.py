@@ -8,9 +8,10 @@ import json
 from collections.abc import Callable, Iterator
 from itertools import islice
 
+import numpy as np
 from starlette.responses import Response, StreamingResponse
 
-from steelyard.arrays import Mask
+from steelyard.arrays import Ints, Mask
 from steelyard.errors import ConfigError
 from steelyard.lab.view.call_detail import details
 from steelyard.lab.view.call_filter import CallFilter
@@ -20,6 +21,8 @@ from steelyard.stimuli.expectation import label_word
 from steelyard.verdicts.call_answers import answer_word, reason_of
 from steelyard.verdicts.observation import Observation
 
+REMEMBERED = 20
+"""Searches that are kept at hand."""
 PART = 500
 """Calls that are sent at once."""
 
@@ -30,11 +33,16 @@ def passing(run: ViewedRun, loaded: Loaded, wanted: CallFilter) -> Mask:
     return keep & calls_behind(run.figure(wanted.figure), loaded.index) if wanted.figure else keep
 
 
-def _said(run: ViewedRun, loaded: Loaded, text: str) -> list[str]:
-    """Names of the calls whose reply holds a text."""
-    with run.store() as store:
-        keys = [] if store is None else store.holding(text)
-    return [loaded.names[key] for key in keys if key in loaded.names]
+def _said(run: ViewedRun, loaded: Loaded, text: str) -> Ints:
+    """Rows of the calls whose reply holds a text."""
+    if text not in loaded.searches:
+        with run.store() as store:
+            keys = [] if store is None else store.holding(text)
+        if len(loaded.searches) >= REMEMBERED:
+            loaded.searches.clear()
+        rows = [loaded.rows[key] for key in keys if key in loaded.rows]
+        loaded.searches[text] = np.array(rows, dtype=np.int64)
+    return loaded.searches[text]
 
 
 def _chosen(run: ViewedRun, wanted: CallFilter) -> tuple[Loaded, list[int]]:

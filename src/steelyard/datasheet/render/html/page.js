@@ -12,6 +12,14 @@
     try { localStorage.setItem("steelyard-theme", root.dataset.theme); } catch (error) { /* kept for this view only */ }
     name();
   });
+  Array.prototype.forEach.call(document.querySelectorAll("button.copy-link"), function (copy) {
+    if (!navigator.clipboard) return;
+    copy.hidden = false;
+    copy.addEventListener("click", function () {
+      navigator.clipboard.writeText(new URL("#" + copy.dataset.anchor, location.href).href)
+        .then(function () { copy.textContent = "Link copied"; });
+    });
+  });
   var opened = [];
   addEventListener("beforeprint", function () {
     opened = Array.prototype.filter.call(document.querySelectorAll("details.data, details.fold"), function (d) { return !d.open; });

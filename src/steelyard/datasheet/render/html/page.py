@@ -33,10 +33,12 @@ def render(
     faults: Faults | None = None,
     calls_of: Callable[[Estimate], str] | None = None,
     home: str = "",
+    figure_file: Callable[[str], str] | None = None,
 ) -> str:
     """One HTML document, the same for the same datasheet; what can not be drawn is a fault.
 
-    In a viewer, `calls_of` gives the address of the calls behind a figure, and `home` that of all runs.
+    In a viewer, `calls_of` gives the address of the calls behind a number, `home` that of all runs, and
+    `figure_file` that of a figure as a file.
     """
     summary = summarise(datasheet)
     sheet = summary.datasheet
@@ -70,6 +72,7 @@ def render(
         methods=interval_meanings(each.method for estimate in every for each in estimate.intervals),
         findings=FINDINGS,
         calls_of=calls_of,
+        figure_file=figure_file,
         home=home,
     )
 

@@ -98,7 +98,8 @@ class Grid:
     def heading(self, name: str) -> list[str]:
         """A name in at most two lines as wide as a tile, broken after its provider rather than anywhere."""
         letters = max(4, int((self.broad - 4) / BOLD))
-        lines = wrap(name if len(name) <= letters else name.replace("/", "/ "), letters)
+        parts = [name] if len(name) <= letters else name.replace("/", "/\n", 1).splitlines()
+        lines = [line for part in parts for line in wrap(part, letters)]
         return lines if len(lines) < 3 else [lines[0], lines[1][:-1] + "…"]
 
     def left(self, column: int) -> int:

@@ -11,7 +11,7 @@ from steelyard.datasheet.render.html.drawing.tiles import LETTER
 from steelyard.datasheet.sections.summary import Summary
 from steelyard.datasheet.words import numbers
 from steelyard.metrics.estimate import Estimate
-from steelyard.metrics.run.agent_runs import MISSED_FAILURES, PROBE
+from steelyard.metrics.run.agent_runs import MISSED_FAILURES, PROBE, SIZES, THIRDS
 
 WIDTH, LINE, PADDING = 260, 26, 8
 """Width of a plot, height of a line, and space between names and plot, in pixels."""
@@ -57,7 +57,8 @@ def _order(estimate: Estimate) -> tuple[int, str]:
     """Edits by name, then places and sizes from the first to the last."""
     key = next(key for key in KEYS if key in estimate.group)
     value = str(estimate.group[key])
-    return KEYS.index(key), {"more than 30 words": "9"}.get(value, value)
+    named = [*THIRDS, *(name for _, name in SIZES)]
+    return KEYS.index(key), f"{named.index(value):02d}" if value in named else value
 
 
 def _of(rows: Sequence[Estimate], name: str) -> Estimate | None:
