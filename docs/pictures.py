@@ -23,7 +23,7 @@ from starlette.types import ASGIApp
 
 from steelyard.lab.folder.authored_stimuli import AuthoredStimulus
 from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.review.bench import Bench, Verdict
+from steelyard.lab.review.bench import Ballot, Bench
 from steelyard.lab.review.keeping import expect_people
 from steelyard.lab.review.stimuli_file import under_review, write_stimuli
 from steelyard.stimuli.authored.brief import LABEL_FLIP, PARAPHRASE, Brief
@@ -156,13 +156,14 @@ def of_review(page: Page) -> None:
     folder = RunFolder(Path("my-study"))
     written(folder)
     bench = Bench(folder.path)
-    bench.decide(bench.items()[f"bread-rises/{PARAPHRASE}/0"], "Grace", Verdict("accepted"), 0)
+    bench.decide(bench.items()[f"bread-rises/{PARAPHRASE}/0"], "Grace", Ballot("accepted"), 0)
     with served(lambda server: ReviewPages(bench, "Ada", stopping=lambda: server.stopping).app()) as url:
         page.goto(url)
         page.locator("#diff ins").first.wait_for()
         take(page, "review.png")
         page.goto(f"{url.partition('?')[0]}?item=table-for-two%2Fagent_violation%2F0")
         page.locator(".turn-diff ins").first.wait_for()
+        page.locator(".turn.assistant").first.evaluate("turn => scrollTo(0, turn.offsetTop - 110)")
         take(page, "review-run.png")
     bench.close()
 
@@ -174,7 +175,9 @@ def of_view(page: Page, folder: Path) -> None:
     with served(lambda _: pages.app()) as url:
         home = url.partition("?")[0]
         page.goto(url)
-        page.goto(f"{home}run/0/calls?outcome=wrong")
+        page.goto(f"{home}run/0/")
+        page.locator("details.fold:has(.flag.flagged) > summary").first.click()
+        page.locator("td:has(.flag.flagged) a.behind").first.click()
         page.locator("table.calls").wait_for()
         take(page, "calls.png")
         page.locator("table.calls th a").first.click()
@@ -182,7 +185,8 @@ def of_view(page: Page, folder: Path) -> None:
         take(page, "call.png")
         page.goto(home)
         page.get_by_role("button", name="Compare").click()
-        page.locator("figure, .forest, svg").last.scroll_into_view_if_needed()
+        page.locator("#fig-forest").scroll_into_view_if_needed()
+        page.locator("#fig-forest").evaluate("figure => figure.scrollIntoView({block: 'start'})")
         take(page, "comparison.png")
 
 

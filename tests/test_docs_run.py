@@ -15,7 +15,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -37,7 +37,6 @@ from test_replay import record
 PAGES_OF = ("review", "view")
 """Commands that serve pages until they are ended."""
 NOT_TRIED = {
-    ("docs/guides/look-at-calls.md", "steelyard view run --bundle"): "tests/test_view_bundle.py writes one",
     ("CONTRIBUTING.md", "cli → lab → store"): "a picture of the layers; import-linter holds them",
     ("docs/architecture.md", "tasks → stimuli"): "a picture of the layers",
     ("docs/guides/read-a-datasheet.md", "planted/probit: 6 stimuli"): "what a command above it prints, cut",
@@ -65,6 +64,7 @@ NOT_TRIED = {
 """Page and beginning of a block to the reason why it is not tried here; `make docs` writes docs/cli.md."""
 
 REDUCED = {
+    "docs/guides/look-at-calls.md": ("--profile", "quick"),
     "docs/guides/measure-your-judge.md": ("--profile", "quick"),
     "docs/guides/teach-with-planted-judges.md: openai/mystery": ("-p", "vacuum"),
 }
@@ -309,7 +309,7 @@ class Reader:
 
     def _query(self, words: list[str]) -> None:
         assert words[0] == "run.db"
-        with sqlite3.connect(self.measured(HOUSE) / "run.db") as database:
+        with closing(sqlite3.connect(self.measured(HOUSE) / "run.db")) as database, database:
             rows = database.execute(words[1]).fetchall()
         assert len(rows) == 5
         assert all("winner" in text for _, text in rows)

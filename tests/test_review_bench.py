@@ -24,7 +24,7 @@ from commands import Command
 from servers import ScriptedServer
 from steelyard.errors import ConfigError, StoreError
 from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.review.bench import Bench, RefusedError, Verdict
+from steelyard.lab.review.bench import Ballot, Bench, RefusedError
 from steelyard.lab.review.bench_item import in_order
 from steelyard.lab.review.keeping import show_arrival
 from steelyard.lab.review.projection import BY_HAND
@@ -34,7 +34,7 @@ from steelyard.web.review.app import ReviewPages
 from steelyard.web.server import Server
 
 FLIP, SAME = "sky-0/label_flip/0", "sky-0/semantic_paraphrase/0"
-ACCEPT, REJECT, DEFER = Verdict("accepted"), Verdict("rejected", reason="not natural"), Verdict("deferred")
+ACCEPT, REJECT, DEFER = Ballot("accepted"), Ballot("rejected", reason="not natural"), Ballot("deferred")
 TEXT = "Nobody has ever called this sky anything but green."
 
 
@@ -50,14 +50,14 @@ def bench(folder: RunFolder) -> Iterator[Bench]:
     bench.close()
 
 
-def decide(bench: Bench, name: str, verdict: Verdict, who: str = "Ada", seen: int | None = None) -> None:
+def decide(bench: Bench, name: str, verdict: Ballot, who: str = "Ada", seen: int | None = None) -> None:
     items = bench.items()
-    newest = bench.outcomes(items)[name].newest if seen is None else seen
+    newest = bench.standings(items)[name].newest if seen is None else seen
     bench.decide(items[name], who, verdict, newest)
 
 
 def status(bench: Bench, name: str) -> str:
-    return bench.outcomes(bench.items())[name].status
+    return bench.standings(bench.items())[name].status
 
 
 def test_the_bench_shows_what_waits_with_its_original(bench: Bench) -> None:
@@ -77,7 +77,7 @@ def test_the_bench_shows_what_waits_with_its_original(bench: Bench) -> None:
     ("verdict", "word"), [(ACCEPT, "accepted"), (REJECT, "rejected"), (DEFER, "deferred")]
 )
 def test_a_decision_is_in_the_log_and_in_the_file(
-    bench: Bench, folder: RunFolder, verdict: Verdict, word: str
+    bench: Bench, folder: RunFolder, verdict: Ballot, word: str
 ) -> None:
     decide(bench, SAME, verdict)
     assert status(bench, SAME) == word
@@ -85,43 +85,43 @@ def test_a_decision_is_in_the_log_and_in_the_file(
 
 
 def test_an_edit_changes_text_and_label_with_who_and_why(bench: Bench, folder: RunFolder) -> None:
-    decide(bench, SAME, Verdict("edited", TEXT, "0", reason="it says green"), "Grace")
+    decide(bench, SAME, Ballot("edited", TEXT, "0", reason="it says green"), "Grace")
     line = lines(folder)[SAME]
     assert line["texts"] == [TEXT]
     assert line["expectation"] == {"type": "Label", "value": "0"}
     assert line["lineage"]["review"] == "edited"
-    (kept,) = bench.log.decisions(SAME)
+    (kept,) = bench.log.votes(SAME)
     assert (kept.reviewer, kept.reason, kept.label) == ("Grace", "it says green", "0")
 
 
 def test_an_unchanged_text_is_accepted_and_not_edited(bench: Bench) -> None:
     made = bench.items()[SAME].made
-    decide(bench, SAME, Verdict("edited", made.texts[0], "1"))
+    decide(bench, SAME, Ballot("edited", made.texts[0], "1"))
     assert status(bench, SAME) == "accepted"
 
 
 @pytest.mark.parametrize(
     ("name", "verdict", "told"),
     [
-        (SAME, Verdict("edited", " \n", "1"), "the text is empty"),
-        (SAME, Verdict("edited", TEXT, "7", reason="why"), "not on the scale (0, 1)"),
-        (SAME, Verdict("edited", TEXT, "0"), "needs a reason"),
-        (FLIP, Verdict("edited", TEXT, "1", reason="why"), "nothing was flipped"),
-        (FLIP, Verdict("judged"), "no decision 'judged'"),
-        (FLIP, Verdict("undone"), "no decision 'undone'"),
+        (SAME, Ballot("edited", " \n", "1"), "the text is empty"),
+        (SAME, Ballot("edited", TEXT, "7", reason="why"), "not on the scale (0, 1)"),
+        (SAME, Ballot("edited", TEXT, "0"), "needs a reason"),
+        (FLIP, Ballot("edited", TEXT, "1", reason="why"), "nothing was flipped"),
+        (FLIP, Ballot("judged"), "no decision 'judged'"),
+        (FLIP, Ballot("undone"), "no decision 'undone'"),
     ],
 )
 def test_what_no_judge_can_be_measured_with_is_refused(
-    bench: Bench, name: str, verdict: Verdict, told: str
+    bench: Bench, name: str, verdict: Ballot, told: str
 ) -> None:
     with pytest.raises(RefusedError, match=re.escape(told)):
         decide(bench, name, verdict)
-    assert bench.log.decisions() == []
+    assert bench.log.votes() == []
 
 
 def test_undo_goes_back_one_decision_at_a_time_and_leaves_a_trace(bench: Bench, folder: RunFolder) -> None:
     decide(bench, SAME, ACCEPT)
-    decide(bench, SAME, Verdict("edited", TEXT))
+    decide(bench, SAME, Ballot("edited", TEXT))
     decide(bench, FLIP, REJECT)
     assert [bench.undo("Ada").stimulus for _ in range(2)] == [FLIP, SAME]  # type: ignore[union-attr]
     assert status(bench, SAME) == "accepted"
@@ -130,7 +130,7 @@ def test_undo_goes_back_one_decision_at_a_time_and_leaves_a_trace(bench: Bench, 
     assert bench.undo("Grace") is None
     bench.undo("Ada")
     assert bench.undo("Ada") is None
-    assert [d.decision for d in bench.log.decisions()].count("undone") == 3
+    assert [d.decision for d in bench.log.votes()].count("undone") == 3
 
 
 def test_who_comes_second_is_told(bench: Bench) -> None:
@@ -150,7 +150,7 @@ def test_a_line_that_was_changed_by_hand_is_a_decision(folder: RunFolder) -> Non
     write()
     bench = Bench(folder.path)
     assert status(bench, SAME) == "accepted"
-    assert {d.reviewer for d in bench.log.decisions()} == {BY_HAND}
+    assert {d.reviewer for d in bench.log.votes()} == {BY_HAND}
     decide(bench, SAME, REJECT)
     assert lines(folder)[FLIP]["texts"] == [TEXT]
     held = lines(folder)
@@ -160,7 +160,7 @@ def test_a_line_that_was_changed_by_hand_is_a_decision(folder: RunFolder) -> Non
     assert status(bench, SAME) == "pending"
     bench.close()
     again = Bench(folder.path)
-    assert len(again.log.decisions()) == 6
+    assert len(again.log.votes()) == 6
     again.close()
 
 
@@ -174,7 +174,7 @@ def test_two_reviewers_must_say_the_same_or_somebody_settles_it(folder: RunFolde
     decide(bench, FLIP, REJECT, "Grace")
     assert status(bench, FLIP) == "disputed"
     assert lines(folder)[FLIP]["lineage"]["review"] == "pending"
-    decide(bench, FLIP, Verdict("rejected", final=True), "Edsger")
+    decide(bench, FLIP, Ballot("rejected", final=True), "Edsger")
     assert status(bench, FLIP) == "rejected"
     bench.close()
 
@@ -187,7 +187,7 @@ def test_finish_waits_for_the_last_text_and_freezes_a_version(bench: Bench, fold
     assert (first.version, first.parent, first.reviewer) == (1, None, "Ada")
     assert {line["lineage"]["review"] for line in lines(folder).values()} == {None, "accepted", "rejected"}
     assert bench.finish("Grace") == first
-    decide(bench, SAME, Verdict("edited", TEXT))
+    decide(bench, SAME, Ballot("edited", TEXT))
     second = bench.finish("Grace")
     assert (second.version, second.parent) == (2, first.hash)
     assert second.hash != first.hash
@@ -247,7 +247,7 @@ def test_measure_waits_for_the_page_and_judges_what_was_decided_on_it(
     write_study(tmp_path, server, review=True, probes=["semantic_paraphrase"])
     assert command("generate", "study.yaml", "--out", "run").code == 0
     bench = Bench(tmp_path / "run")
-    for n, verdict in enumerate((ACCEPT, REJECT, Verdict("edited", "Most would say blue, I think."))):
+    for n, verdict in enumerate((ACCEPT, REJECT, Ballot("edited", "Most would say blue, I think."))):
         decide(bench, f"sky-{n}/semantic_paraphrase/0", verdict)
     refused = command("measure", "study.yaml", "--out", "run")
     assert refused.code == 2
@@ -261,7 +261,7 @@ def test_measure_waits_for_the_page_and_judges_what_was_decided_on_it(
     assert sum("Most would say blue, I think." in prompt for prompt in prompts) == 1
 
     # A later look makes another version; it is judged once it is finished, and pays for what changed alone.
-    decide(bench, "sky-0/semantic_paraphrase/0", Verdict("edited", "They all call it blue over there."))
+    decide(bench, "sky-0/semantic_paraphrase/0", Ballot("edited", "They all call it blue over there."))
     assert "No calls" in command("measure", "study.yaml", "--out", "run").out
     assert command("report", "run").code == 0
     assert bench.finish("Ada").version == 2
@@ -298,7 +298,7 @@ def test_an_acknowledged_decision_outlives_kill_9(folder: RunFolder) -> None:
     process.communicate()
     assert answer.body["kept"] == "edited"
     again = Bench(folder.path)
-    (kept,) = again.log.decisions()
+    (kept,) = again.log.votes()
     assert (kept.reviewer, kept.text) == ("Ada", TEXT)
     assert lines(folder)[SAME]["texts"] == [TEXT]
     again.close()
@@ -357,7 +357,7 @@ def test_filters_choose_and_the_next_text_comes_from_them(client: Client, bench:
 
 
 def test_a_blind_reviewer_sees_neither_validator_nor_others(bench: Bench) -> None:
-    decide(bench, SAME, Verdict("rejected", reason="a secret reason"), "Grace")
+    decide(bench, SAME, Ballot("rejected", reason="a secret reason"), "Grace")
     with serving(lambda server: ReviewPages(bench, "Ada", blind=True).app()) as server:
         client = Client.of(server)
         page = client.get(f"/?item={SAME}").text
@@ -365,7 +365,7 @@ def test_a_blind_reviewer_sees_neither_validator_nor_others(bench: Bench) -> Non
         assert "a secret reason" not in page
         assert "Checks and validator" not in page
         assert client.post("/decide", {"item": SAME, "decision": "accepted", "seen": 0}).status == 200
-    assert bench.outcomes(bench.items())[SAME].votes.keys() == {"Grace", "Ada"}
+    assert bench.standings(bench.items())[SAME].votes.keys() == {"Grace", "Ada"}
 
 
 def test_nothing_in_a_blind_page_tells_what_the_checks_thought(tmp_path: Path) -> None:
@@ -411,7 +411,7 @@ def test_half_a_sign_in_a_draft_does_not_close_the_page(client: Client, bench: B
     assert "half \ufffd of a sign" in client.get(f"/?item={SAME}").text
     rejected = json.dumps({"item": SAME, "decision": "rejected", "seen": 0, "note": "\ud800"}).encode()
     assert client.post("/decide", rejected).status == 200
-    assert bench.log.decisions()[0].note == "\ufffd"
+    assert bench.log.votes()[0].note == "\ufffd"
 
 
 @pytest.mark.parametrize("body", [b"[" * 100_000, b'{"a":' * 50_000])
@@ -440,7 +440,7 @@ def test_a_name_is_kept_in_a_cookie_and_carried_by_decisions(client: Client, ben
     answer = client.post("/reviewer", {"name": "  Grace <Hopper> ü "})
     client.cookie += "; " + answer.headers["set-cookie"].partition(";")[0]
     client.post("/decide", {"item": SAME, "decision": "accepted", "seen": 0})
-    assert bench.log.decisions()[0].reviewer == "Grace <Hopper> ü"
+    assert bench.log.votes()[0].reviewer == "Grace <Hopper> ü"
     assert "Grace &lt;Hopper&gt; ü" in client.get("/").text
     assert client.post("/reviewer", {"name": " \t"}).status == 422
 
@@ -455,10 +455,10 @@ def test_finish_ends_the_server_and_undo_says_when_there_is_nothing(client: Clie
 def test_a_bench_reads_its_texts_once_and_again_when_they_change(folder: RunFolder, bench: Bench) -> None:
     before = bench.items()
     assert bench.items() is before
-    outcomes = bench.outcomes(before)
-    assert bench.outcomes(before) is outcomes
+    standings = bench.standings(before)
+    assert bench.standings(before) is standings
     decide(bench, SAME, REJECT)
-    assert bench.outcomes(bench.items())[SAME].status == "rejected"
+    assert bench.standings(bench.items())[SAME].status == "rejected"
     (late,) = (text for text in authored(4) if text.stimulus.id == "sky-3/label_flip/0")
     show_arrival(folder, {"sky-3": original_of(items(4)[3], TASK)}, late)
     assert "sky-3/label_flip/0" in bench.items()

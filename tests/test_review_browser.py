@@ -19,7 +19,7 @@ from benches import authored, lines, serving, written_folder
 from browsers import chromium, complaints, opened, overflow
 from servers import Answer, ScriptedServer, hang
 from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.review.bench import Bench, Verdict
+from steelyard.lab.review.bench import Ballot, Bench
 from steelyard.lab.review.keeping import expect_people, show_arrival
 from steelyard.stimuli.original import original_of
 from steelyard.web.review.app import ReviewPages
@@ -128,7 +128,7 @@ def test_a_reload_in_the_middle_of_an_edit_loses_nothing(browser: Browser, folde
             shows(page, FLIP)
             assert page.input_value("#text") == "half a sentence about the gr"
             assert page.input_value("#note") == "look again"
-        assert bench.log.decisions() == []
+        assert bench.log.votes() == []
     with bench_of(folder) as (_, server), opened(browser, server.access.url()) as page:  # another start
         shows(page, FLIP)
         assert page.input_value("#text") == "half a sentence about the gr"
@@ -155,19 +155,19 @@ def test_two_people_at_one_text(browser: Browser, folder: RunFolder) -> None:
         assert grace.input_value("#text") == "Green it is, and ever was."
         grace.click("#accept")
         said(grace, "edited")
-        assert [d.reviewer for d in bench.log.decisions(FLIP)] == ["Ada", "Grace"]
+        assert [d.reviewer for d in bench.log.votes(FLIP)] == ["Ada", "Grace"]
 
 
 def test_disagreement_is_settled_on_the_page(browser: Browser, folder: RunFolder) -> None:
     with bench_of(folder, reviewers=2) as (bench, server):
         item = bench.items()[FLIP]
-        bench.decide(item, "Grace", Verdict("rejected", reason="says nothing"), 0)
-        bench.decide(item, "Edsger", Verdict("accepted"), 1)
+        bench.decide(item, "Grace", Ballot("rejected", reason="says nothing"), 0)
+        bench.decide(item, "Edsger", Ballot("accepted"), 1)
         with opened(browser, server.access.url() + "&status=disputed") as page:
             shows(page, FLIP)
             page.locator(".votes p", has_text="Grace").get_by_role("button").click()
             said(page, "rejected")
-        assert bench.outcomes(bench.items())[FLIP].status == "rejected"
+        assert bench.standings(bench.items())[FLIP].status == "rejected"
 
 
 def test_texts_stream_in_while_others_are_written(browser: Browser, tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_texts_stream_in_while_others_are_written(browser: Browser, tmp_path: Pa
     # What was decided early counts when the author is done.
     done = written_folder(folder.path, 2, texts=texts)
     again = Bench(done.path)
-    assert again.outcomes(again.items())[FLIP].status == "accepted"
+    assert again.standings(again.items())[FLIP].status == "accepted"
     again.publish()
     assert lines(done)[FLIP]["lineage"]["review"] == "accepted"
     again.close()
@@ -249,7 +249,7 @@ def test_a_hostile_text_stays_text(browser: Browser, tmp_path: Path, kind: str) 
         assert page.locator("#content script, #content img, #queue script").count() == 0
         page.keyboard.press("a")
         said(page, "accepted")
-        assert [d.decision for d in bench.log.decisions()] == ["accepted"]
+        assert [d.decision for d in bench.log.votes()] == ["accepted"]
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])

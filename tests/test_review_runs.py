@@ -14,9 +14,12 @@ from hypothesis import strategies as st
 
 from benches import Client, lines, serving, written_folder
 from browsers import chromium, complaints, opened
+from commands import Command
+from editing_server import Cast, write_study
+from servers import ScriptedServer
 from steelyard.lab.folder.authored_stimuli import AuthoredStimulus
 from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.review.bench import Bench, RefusedError, Verdict
+from steelyard.lab.review.bench import Ballot, Bench, RefusedError
 from steelyard.lab.review.runs import TurnEdit, before_edit, edited_run, with_run
 from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.stimulus import Lineage, Stimulus
@@ -103,7 +106,7 @@ def test_an_edited_run_is_a_version_with_its_rendering_and_its_changes(
 ) -> None:
     item = bench.items()[NAME]
     edits = {4: TurnEdit("It may be taken."), 2: TurnEdit(None, {"c1": '{"people": 2, "time": "21:00"}'})}
-    bench.decide(item, "Ada", Verdict("edited", turns=edits), 0)
+    bench.decide(item, "Ada", Ballot("edited", turns=edits), 0)
     line = lines(folder)[NAME]
     held = Stimulus.from_json(line)
     assert held.lineage.review == "edited"
@@ -112,7 +115,7 @@ def test_an_edited_run_is_a_version_with_its_rendering_and_its_changes(
     assert "21:00" in held.texts[0]
     assert [change.place for change in held.changes or ()] == [2, 4]
     again = Bench(folder.path)  # the file is what the log says: nothing was changed by hand
-    assert len(again.log.decisions()) == 1
+    assert len(again.log.votes()) == 1
     again.undo("Ada")
     assert Stimulus.from_json(lines(folder)[NAME]).transcript == AFTER
     again.close()
@@ -122,14 +125,14 @@ def test_an_edited_run_is_a_version_with_its_rendering_and_its_changes(
 def test_arguments_that_are_no_object_are_refused(bench: Bench, arguments: str) -> None:
     with pytest.raises(RefusedError, match="arguments of search"):
         bench.decide(
-            bench.items()[NAME], "Ada", Verdict("edited", turns={2: TurnEdit(None, {"c1": arguments})}), 0
+            bench.items()[NAME], "Ada", Ballot("edited", turns={2: TurnEdit(None, {"c1": arguments})}), 0
         )
-    assert bench.log.decisions() == []
+    assert bench.log.votes() == []
 
 
 def test_a_run_that_nobody_changed_is_accepted_though_its_text_is_sent(bench: Bench) -> None:
     item = bench.items()[NAME]
-    kept = bench.decide(item, "Ada", Verdict("accepted", text=item.made.texts[0]), 0)
+    kept = bench.decide(item, "Ada", Ballot("accepted", text=item.made.texts[0]), 0)
     assert kept.decision == "accepted"
 
 
@@ -186,3 +189,45 @@ def test_a_message_and_a_tool_call_are_edited_on_the_page(browser: Browser, fold
     assert held.transcript.turns[4].text == "It may be free."
     assert held.transcript.turns[2].calls[0].arguments == {"people": 4}
     bench.close()
+
+
+@pytest.mark.browser
+def test_a_run_that_the_editor_made_is_edited_on_the_page_and_judged_as_edited(
+    browser: Browser, tmp_path: Path, command: Command
+) -> None:
+    """From the planner to the judge: what a reviewer types is what the judge reads."""
+    with ScriptedServer(Cast()) as server:
+        write_study(tmp_path, server, ["agent_perturbation"], count=2, review=True)
+        assert command("generate", "study.yaml", "--out", "run").code == 0
+        assert command("measure", "study.yaml", "--out", "run").code == 2  # two runs wait for review
+        bench = Bench(tmp_path / "run")
+        names = list(bench.items())
+        with (
+            serving(lambda _: ReviewPages(bench, "Ada").app()) as pages,
+            opened(browser, pages.access.url()) as page,
+        ):
+            page.locator(f'#pane[data-item="{names[0]}"]').wait_for()
+            edited = page.locator(".turn.edited")
+            assert edited.count() == 1
+            assert edited.locator("ins", has_text="1111").count() == 1
+            edited.locator(".turn-text").fill("There are 2222 left.")
+            call = page.locator(".turn-call").first
+            given = json.loads(call.input_value())
+            page.locator(".turn:has(.turn-call)").first.evaluate("turn => { turn.open = true; }")
+            call.fill(json.dumps({**given, "sure": True}))
+            page.locator("#saved", has_text="draft saved").wait_for()
+            page.click("#accept")
+            page.locator(f'#pane[data-item="{names[1]}"]').wait_for()
+            page.keyboard.press("a")
+            page.locator("#say", has_text=names[1]).wait_for()
+        kept = {vote.stimulus: vote.decision for vote in bench.log.votes()}
+        assert kept == {names[0]: "edited", names[1]: "accepted"}
+        bench.close()
+        server.requests.clear()
+        assert command("measure", "study.yaml", "--out", "run").code == 0
+        judged = [json.dumps(each.body) for each in server.requests]
+    assert sum("There are 2222 left." in each for each in judged) == 1
+    assert sum("There are 1111 left." in each for each in judged) == 1
+    held = Stimulus.from_json(lines(RunFolder(tmp_path / "run"))[names[0]])
+    assert held.changes is not None
+    assert any(call.arguments.get("sure") for turn in held.transcript.turns for call in turn.calls)  # type: ignore[union-attr]

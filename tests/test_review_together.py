@@ -14,7 +14,7 @@ from commands import Command
 from steelyard.errors import DataError
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.review.agreement import agreement
-from steelyard.lab.review.bench import Bench, Verdict
+from steelyard.lab.review.bench import Ballot, Bench
 from steelyard.lab.review.lines import lines as decision_lines
 from steelyard.lab.review.lines import take_in
 from steelyard.lab.review.status import status_of
@@ -35,9 +35,9 @@ def bench(folder: RunFolder) -> Iterator[Bench]:
     bench.close()
 
 
-def decide(bench: Bench, name: str, who: str, verdict: Verdict) -> None:
+def decide(bench: Bench, name: str, who: str, verdict: Ballot) -> None:
     items = bench.items()
-    bench.decide(items[name], who, verdict, bench.outcomes(items)[name].newest)
+    bench.decide(items[name], who, verdict, bench.standings(items)[name].newest)
 
 
 # Agreement
@@ -84,9 +84,9 @@ def test_agreement_that_is_undefined_is_none(said: dict[str, dict[str, str]]) ->
 
 def test_the_status_and_the_page_tell_how_far_reviewers_agree(bench: Bench) -> None:
     for name in (FLIP, SAME):
-        decide(bench, name, "Ada", Verdict("accepted"))
-    decide(bench, FLIP, "Grace", Verdict("rejected"))
-    decide(bench, SAME, "Grace", Verdict("accepted"))
+        decide(bench, name, "Ada", Ballot("accepted"))
+    decide(bench, FLIP, "Grace", Ballot("rejected"))
+    decide(bench, SAME, "Grace", Ballot("accepted"))
     status = status_of(bench)
     assert (status.decided, status.waiting, status.counts["disputed"]) == (1, 5, 1)
     assert status.agreement[0].pairs[0].same == 1
@@ -112,10 +112,10 @@ def test_decisions_go_out_and_come_into_another_folder(
         bench,
         SAME,
         "Ada",
-        Verdict("edited", "Most say blue.\nSo do I.", "0", reason="why not", note="a note"),
+        Ballot("edited", "Most say blue.\nSo do I.", "0", reason="why not", note="a note"),
     )
-    decide(bench, SAME, "Grace", Verdict("accepted"))
-    decide(bench, FLIP, "Ada", Verdict("accepted"))
+    decide(bench, SAME, "Grace", Ballot("accepted"))
+    decide(bench, FLIP, "Ada", Ballot("accepted"))
     bench.undo("Ada")
     path = tmp_path / "decisions.jsonl"
     path.write_text("".join(decision_lines(bench)))
@@ -125,7 +125,7 @@ def test_decisions_go_out_and_come_into_another_folder(
     assert take_in(other, path, "x").kept == 2
     again = take_in(other, path, "x")
     assert (again.kept, again.known) == (0, 2)
-    kept = other.log.decisions()
+    kept = other.log.votes()
     assert [(d.reviewer, d.decision, d.text, d.label) for d in kept] == [
         ("Ada", "edited", "Most say blue.\nSo do I.", "0"),
         ("Grace", "accepted", None, None),
@@ -154,7 +154,7 @@ def test_a_line_that_makes_no_sense_keeps_the_others_out(
     path.write_text(f'{{"stimulus": "{SAME}", "decision": "accepted"}}\n{line}\n')
     with pytest.raises(DataError, match=re.escape(told)):
         take_in(bench, path, "Ada")
-    assert bench.log.decisions() == []
+    assert bench.log.votes() == []
 
 
 def test_the_command_takes_in_writes_out_and_tells_the_status(
@@ -170,7 +170,7 @@ def test_the_command_takes_in_writes_out_and_tells_the_status(
     assert (waiting.code, waiting.out) == (1, "0 of 6 texts decided (6 pending).\n")
     done = command("review", "run", "--import", "in.jsonl", "--reviewer", "Ada", "--export", "out.jsonl")
     assert done.code == 0, done.err
-    assert "6 decisions taken in, 0 known already." in done.out
+    assert "6 votes taken in, 0 known already." in done.out
     assert len((tmp_path / "out.jsonl").read_text().splitlines()) == 6
     finished = command("review", "run", "--status", "--json")
     assert finished.code == 0

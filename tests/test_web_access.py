@@ -113,7 +113,7 @@ def test_a_foreign_origin_is_refused(bench: Bench, client: Client, origin: str, 
         client.get("/", origin=named) if method == "GET" else client.post("/decide", ACCEPT, origin=named)
     )
     assert answer.status == 403
-    assert bench.log.decisions() == []
+    assert bench.log.votes() == []
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_a_change_from_elsewhere_is_refused(
     bench: Bench, client: Client, headers: dict[str, str], status: int
 ) -> None:
     assert client.post("/decide", ACCEPT, **headers).status == status
-    assert bench.log.decisions() == []
+    assert bench.log.votes() == []
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS"])
@@ -145,7 +145,7 @@ def test_other_methods_are_refused(client: Client, method: str) -> None:
 @pytest.mark.parametrize("path", ["/decide", "/undo", "/draft", "/finish", "/reviewer"])
 def test_reading_changes_nothing(bench: Bench, client: Client, path: str) -> None:
     assert client.get(f"{path}?item={ITEM}&decision=accepted").status == 405
-    assert bench.log.decisions() == []
+    assert bench.log.votes() == []
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Review written stimuli on a page.")
 @click.argument("folder", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
-@option("--reviewer", metavar="NAME", help="Name that decisions carry [yours on this machine].")
+@option("--reviewer", metavar="NAME", help="Name that votes carry [yours on this machine].")
 @option("--reviewers", type=whole(1), metavar="N", help="Reviewers that each text needs [1].")
 @option("--blind", is_flag=True, help="Hide the validator's opinion and other reviewers.")
 @option("--label", is_flag=True, help="Have people label the items of a run, blind to its judges.")
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     "--export",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Write every decision as a line of JSON, and open nothing.",
+    help="Write every vote as a line of JSON, and open nothing.",
 )
 @option(
     "--import",
     "taken",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Take decisions from lines of JSON, and open nothing.",
+    help="Take votes from lines of JSON, and open nothing.",
 )
 @option("--json", "as_json", is_flag=True, help="Print --status as JSON.")
 @option("--host", default="127.0.0.1", metavar="ADDRESS", help="Address to listen at.")
@@ -62,7 +62,7 @@ def review(
 ) -> None:
     """Open a page on which people accept, edit, reject or defer what was written for a study.
 
-    Every decision is on disk before the page says so. The server ends with Finish on the page, with Enter in
+    Every vote is on disk before the page says so. The server ends with Finish on the page, with Enter in
     the terminal once nothing waits, or with Ctrl-C, after which the same command goes on. --status is for
     scripts: it ends with 0 where nothing waits, and with 1 otherwise.
     """
@@ -154,10 +154,10 @@ def _exchange(
     try:
         if taken is not None:
             told = take_in(bench, taken, reviewer or own_name())
-            click.echo(f"{counted(told.kept, 'decision')} taken in, {told.known} known already.")
+            click.echo(f"{counted(told.kept, 'vote')} taken in, {told.known} known already.")
         if export is not None:
             write_text(export, lines(bench))
-            click.echo(f"Decisions: {shown(export)}")
+            click.echo(f"Votes: {shown(export)}")
     finally:
         bench.close()
 

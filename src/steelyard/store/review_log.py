@@ -81,11 +81,11 @@ class Choice:
     final: bool = False
     """True where it settles what others disagree about."""
     undoes: int | None = None
-    """The decision that is taken back."""
+    """The vote that is taken back."""
 
 
 @dataclass(frozen=True)
-class Decision(Choice):
+class Vote(Choice):
     """A choice that is on disk."""
 
     id: int = 0
@@ -105,7 +105,7 @@ class ReviewedSet:
     parent: str | None
     """Hash of the version before."""
     newest: int
-    """Last decision that went into it."""
+    """Last vote that went into it."""
     reviewer: str
     """Who finished it."""
     members: Mapping[str, Sequence[str]]
@@ -169,10 +169,10 @@ class ReviewLog:
 
     # Decisions
 
-    def append(self, choice: Choice, seen: int | None = None, *, own: bool = False) -> Decision:
-        """Keep a choice; refused where somebody was faster than the newest decision `seen`.
+    def append(self, choice: Choice, seen: int | None = None, *, own: bool = False) -> Vote:
+        """Keep a choice; refused where somebody was faster than the newest vote `seen`.
 
-        With `own`, only decisions of the same reviewer count as somebody's.
+        With `own`, only votes of the same reviewer count as somebody's.
         """
         with self._transaction() as connection:
             if seen is not None and seen != _newest(connection, choice, own):
@@ -186,18 +186,18 @@ class ReviewLog:
             connection.execute(
                 "DELETE FROM drafts WHERE stimulus = ? AND reviewer = ?", (choice.stimulus, choice.reviewer)
             )
-        return Decision(**{name: getattr(choice, name) for name in _CHOICE}, id=number or 0, at=at)
+        return Vote(**{name: getattr(choice, name) for name in _CHOICE}, id=number or 0, at=at)
 
-    def decisions(self, stimulus: str | None = None) -> list[Decision]:
+    def votes(self, stimulus: str | None = None) -> list[Vote]:
         """The log in its order: of one stimulus, or all of it."""
         chosen = "" if stimulus is None else " WHERE stimulus = ?"
         values = () if stimulus is None else (stimulus,)
         rows = self._rows(f"SELECT {_COLUMNS} FROM decisions{chosen} ORDER BY id", values)
-        return [_decision(row) for row in rows]
+        return [_vote(row) for row in rows]
 
     @property
     def position(self) -> tuple[int, int]:
-        """Newest decision and newest arrival: what has changed where it has changed."""
+        """Newest vote and newest arrival: what has changed where it has changed."""
         query = "SELECT (SELECT max(id) FROM decisions), (SELECT max(id) FROM arrivals)"
         decided, arrived = self._rows(query)[0]
         return decided or 0, arrived or 0
@@ -256,12 +256,12 @@ class ReviewLog:
         return [ReviewedSet(v, h, p, n, r, json.loads(members), at) for v, h, p, n, r, members, at in rows]
 
     def publish(self, newest: Mapping[str, int]) -> None:
-        """Record with which decisions the stimuli's file was written."""
+        """Record with which votes the stimuli's file was written."""
         with self._transaction() as connection:
             connection.executemany("INSERT OR REPLACE INTO published VALUES (?, ?)", newest.items())
 
     def published(self) -> dict[str, int]:
-        """Stimulus to the newest decision that its line was written with."""
+        """Stimulus to the newest vote that its line was written with."""
         return dict(self._rows("SELECT stimulus, decision FROM published"))
 
     # Settings
@@ -284,6 +284,6 @@ def _newest(connection: sqlite3.Connection, choice: Choice, own: bool) -> int:
     return connection.execute(query, values).fetchone()[0] or 0
 
 
-def _decision(row: tuple[Any, ...]) -> Decision:
+def _vote(row: tuple[Any, ...]) -> Vote:
     named = dict(zip((*_CHOICE, "id", "at"), row, strict=True))
-    return Decision(**{**named, "final": bool(named["final"])})
+    return Vote(**{**named, "final": bool(named["final"])})

@@ -1,4 +1,4 @@
-"""How far reviewers agree: Cohen's κ of each two, Krippendorff's α of all, on decisions and on labels."""
+"""How far reviewers agree: Cohen's κ of each two, Krippendorff's α of all, on votes and on labels."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from itertools import combinations
 import numpy as np
 
 from steelyard.lab.review.bench_item import BenchItem
-from steelyard.lab.review.outcome import DECIDED, Outcome
+from steelyard.lab.review.standing import DECIDED, Standing
 from steelyard.metrics.stats.agreement import alpha, kappa, unit_coincidences
-from steelyard.store.review_log import Decision
+from steelyard.store.review_log import Vote
 
 Ratings = Mapping[str, Mapping[str, str]]
 """Stimulus to reviewer to what they said."""
@@ -58,9 +58,9 @@ class Agreement:
         return f"Agreement on the {self.question} of {self.shared} shared texts: α {told} ({pairs})."
 
 
-def agreement_of(items: Mapping[str, BenchItem], outcomes: Mapping[str, Outcome]) -> list[Agreement]:
-    """Agreement on decisions and, where labels were given, on labels; empty where nobody shares a text."""
-    votes = {name: _cast(outcomes[name]) for name in items}
+def agreement_of(items: Mapping[str, BenchItem], standings: Mapping[str, Standing]) -> list[Agreement]:
+    """Agreement on votes and, where labels were given, on labels; empty where nobody shares a text."""
+    votes = {name: _cast(standings[name]) for name in items}
     decisions = {name: {who: vote.decision for who, vote in cast.items()} for name, cast in votes.items()}
     labels = {
         name: {
@@ -84,8 +84,8 @@ def agreement(question: str, ratings: Ratings) -> Agreement:
     return Agreement(question, len(shared), _alpha(shared, words), tuple(p for p in pairs if p.both))
 
 
-def _cast(outcome: Outcome) -> dict[str, Decision]:
-    return {who: vote for who, vote in outcome.votes.items() if vote.decision in DECIDED and not vote.final}
+def _cast(standing: Standing) -> dict[str, Vote]:
+    return {who: vote for who, vote in standing.votes.items() if vote.decision in DECIDED and not vote.final}
 
 
 def _pair(first: str, second: str, shared: Ratings, words: Sequence[str]) -> PairAgreement:

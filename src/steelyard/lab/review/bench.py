@@ -13,15 +13,6 @@ from steelyard.lab.folder.frozen_study import thaw
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.review.bench_item import BenchItem, in_order
 from steelyard.lab.review.keeping import REVIEWED, TASK, keep_decided, task_words
-from steelyard.lab.review.outcome import (
-    DEFERRED,
-    UNDONE,
-    Outcome,
-    applied,
-    by_stimulus,
-    in_force,
-    outcome,
-)
 from steelyard.lab.review.projection import (
     REQUIRED,
     freeze_version,
@@ -30,13 +21,22 @@ from steelyard.lab.review.projection import (
     take_over,
 )
 from steelyard.lab.review.runs import ArgumentsError, TurnEdit, edited_run, run_of, run_text
+from steelyard.lab.review.standing import (
+    DEFERRED,
+    UNDONE,
+    Standing,
+    applied,
+    by_stimulus,
+    in_force,
+    standing_of,
+)
 from steelyard.lab.review.stimuli_file import flips, reviewed, under_review
 from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import ACCEPTED, EDITED, REJECTED, REVIEWS, Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.store.authoring import Asked
-from steelyard.store.review_log import Choice, Decision, ReviewedSet, ReviewLog
+from steelyard.store.review_log import Choice, ReviewedSet, ReviewLog, Vote
 from steelyard.tasks.scale import parse_scale
 from steelyard.tasks.transcripts.transcript import Transcript
 from steelyard.wording import counted, plural
@@ -46,11 +46,11 @@ Version = tuple[int, tuple[int, int, int], int, bool]
 
 
 class RefusedError(Exception):
-    """A decision that can not be kept as it is; the message says what to change."""
+    """A vote that can not be kept as it is; the message says what to change."""
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Ballot:
     """What a reviewer sends about one stimulus."""
 
     decision: str
@@ -83,7 +83,7 @@ class Bench:
         self.log = ReviewLog(self.folder.reviews)
         self._lock = threading.Lock()
         self._items: tuple[Version, Mapping[str, BenchItem]] | None = None
-        self._outcomes: tuple[tuple[int, int], Mapping[str, BenchItem], Mapping[str, Outcome]] | None = None
+        self._standings: tuple[tuple[int, int], Mapping[str, BenchItem], Mapping[str, Standing]] | None = None
         if reviewers is not None:
             self.log.note(REQUIRED, reviewers)
         self._take_over()
@@ -148,21 +148,18 @@ class Bench:
         said = self.log.noted(REVIEWED)
         return bool(said) or any(each.lineage.review in REVIEWS[:3] for each in held)
 
-    def outcomes(self, items: Mapping[str, BenchItem]) -> Mapping[str, Outcome]:
-        """What the decisions about each stimulus come to; counted again when somebody has decided."""
+    def standings(self, items: Mapping[str, BenchItem]) -> Mapping[str, Standing]:
+        """What the votes on each stimulus come to; counted again when somebody has voted."""
         newest = self.log.position[0], self.required
         with self._lock:
-            if self._outcomes is None or self._outcomes[0] != newest or self._outcomes[1] is not items:
-                decisions = by_stimulus(self.log.decisions())
-                self._outcomes = (
-                    newest,
-                    items,
-                    {
-                        name: outcome(decisions.get(name, ()), item.base, newest[1])
-                        for name, item in items.items()
-                    },
-                )
-            return self._outcomes[2]
+            if self._standings is None or self._standings[0] != newest or self._standings[1] is not items:
+                votes = by_stimulus(self.log.votes())
+                counted_anew = {
+                    name: standing_of(votes.get(name, ()), item.base, newest[1])
+                    for name, item in items.items()
+                }
+                self._standings = newest, items, counted_anew
+            return self._standings[2]
 
     def asked_about(self, name: str) -> list[Asked]:
         """What authors and validators were asked about a stimulus, and what they said."""
@@ -181,40 +178,38 @@ class Bench:
 
     # What may be done
 
-    def decide(
-        self, item: BenchItem, reviewer: str, verdict: Verdict, seen: int, *, own: bool = False
-    ) -> Decision:
-        """Keep a reviewer's decision; refused where it makes no sense or another was faster."""
-        choice = self._choice(item, reviewer, verdict)
+    def decide(self, item: BenchItem, reviewer: str, ballot: Ballot, seen: int, *, own: bool = False) -> Vote:
+        """Keep a reviewer's vote; refused where it makes no sense or another was faster."""
+        choice = self._choice(item, reviewer, ballot)
         kept = self.log.append(choice, seen, own=own)
         self.publish()
         return kept
 
-    def check(self, item: BenchItem, verdict: Verdict) -> None:
-        """Refuse a verdict that could not be kept."""
-        self._choice(item, "", verdict)
+    def check(self, item: BenchItem, ballot: Ballot) -> None:
+        """Refuse a ballot that could not be kept."""
+        self._choice(item, "", ballot)
 
-    def add(self, item: BenchItem, reviewer: str, verdict: Verdict) -> bool:
-        """Keep a decision that was made elsewhere; False where it is that reviewer's already."""
-        choice = self._choice(item, reviewer, verdict)
-        standing = in_force(self.log.decisions(item.made.id), item.base)
-        own = [decision for decision in standing if decision.reviewer == reviewer]
+    def add(self, item: BenchItem, reviewer: str, ballot: Ballot) -> bool:
+        """Keep a vote that was made elsewhere; False where it is that reviewer's already."""
+        choice = self._choice(item, reviewer, ballot)
+        standing = in_force(self.log.votes(item.made.id), item.base)
+        own = [vote for vote in standing if vote.reviewer == reviewer]
         if own and _same(own[-1], choice):
             return False
         self.log.append(choice)
         return True
 
-    def _choice(self, item: BenchItem, reviewer: str, verdict: Verdict) -> Choice:
+    def _choice(self, item: BenchItem, reviewer: str, ballot: Ballot) -> Choice:
         made = item.made
-        text = _new_text(item, verdict)
-        label = verdict.label if verdict.label is not None and verdict.label != item.label else None
-        word = verdict.decision
+        text = _new_text(item, ballot)
+        label = ballot.label if ballot.label is not None and ballot.label != item.label else None
+        word = ballot.decision
         if word in (ACCEPTED, EDITED):
             word = EDITED if text is not None or label is not None else ACCEPTED
         elif word not in (REJECTED, DEFERRED):
             raise RefusedError(f"no decision {word!r}: expected accepted, edited, rejected or deferred.")
         choice = Choice(
-            made.id, item.base, reviewer, word, reason=verdict.reason, note=verdict.note, final=verdict.final
+            made.id, item.base, reviewer, word, reason=ballot.reason, note=ballot.note, final=ballot.final
         )
         if word == EDITED:
             choice = replace(choice, text=text, label=label)
@@ -223,9 +218,9 @@ class Bench:
             _require_sense(item, choice)
         return choice
 
-    def undo(self, reviewer: str) -> Decision | None:
-        """Take the reviewer's last decision back; None where there is none."""
-        mine = [d for d in self.log.decisions() if d.reviewer == reviewer]
+    def undo(self, reviewer: str) -> Vote | None:
+        """Take the reviewer's last vote back; None where there is none."""
+        mine = [d for d in self.log.votes() if d.reviewer == reviewer]
         undone = {d.undoes for d in mine if d.decision == UNDONE}
         standing = [d for d in mine if d.decision != UNDONE and d.id not in undone]
         if not standing:
@@ -238,10 +233,10 @@ class Bench:
     def finish(self, reviewer: str, *, accept_waiting: bool = False) -> ReviewedSet:
         """Freeze what was decided as a version of its own; refused while a stimulus waits."""
         items = self.items()
-        outcomes = self.outcomes(items)
+        standings = self.standings(items)
         if not items:
             raise RefusedError("no text has arrived yet: there is nothing to finish.")
-        waiting = [name for name, item in items.items() if item.waits and not outcomes[name].decided]
+        waiting = [name for name, item in items.items() if item.waits and not standings[name].decided]
         if accept_waiting:
             for name in waiting:
                 item = items[name]
@@ -292,17 +287,17 @@ class Bench:
         take_over(self.log, here, reviewed(here, self.folder.stimuli, known), keep=True)
 
 
-def _new_text(item: BenchItem, verdict: Verdict) -> str | None:
+def _new_text(item: BenchItem, ballot: Ballot) -> str | None:
     """What takes the place of the text, a run as a run; None where it stays."""
     made = item.made
     if made.transcript is None:
-        return verdict.text if verdict.text is not None and verdict.text != made.texts[0] else None
+        return ballot.text if ballot.text is not None and ballot.text != made.texts[0] else None
     try:
-        run = edited_run(made.transcript, verdict.turns)
+        run = edited_run(made.transcript, ballot.turns)
     except ArgumentsError as error:
         raise RefusedError(str(error)) from error
-    if verdict.text is not None and not verdict.turns:
-        run = _given_run(verdict.text, made.transcript)
+    if ballot.text is not None and not ballot.turns:
+        run = _given_run(ballot.text, made.transcript)
     return run_text(run) if run != made.transcript else None
 
 
@@ -313,13 +308,13 @@ def _given_run(text: str, own: Transcript) -> Transcript:
         return own  # the rendering of a run is no run
 
 
-def _same(decision: Decision, choice: Choice) -> bool:
-    return all(getattr(decision, name) == value for name, value in vars(choice).items())
+def _same(vote: Vote, choice: Choice) -> bool:
+    return all(getattr(vote, name) == value for name, value in vars(choice).items())
 
 
 def _require_sense(item: BenchItem, choice: Choice) -> None:
     """Refuse what no judge can be measured with."""
-    after = applied(item.made, Decision(**vars(choice), id=1))
+    after = applied(item.made, Vote(**vars(choice), id=1))
     if not after.texts[0].strip():
         raise RefusedError("the text is empty: write one, or reject it.")
     if choice.label is not None:

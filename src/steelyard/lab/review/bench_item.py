@@ -37,7 +37,7 @@ class BenchItem:
 
     @cached_property
     def base(self) -> str:
-        """Hash of what decisions are about."""
+        """Hash of what votes are about."""
         return base_of(self.made)
 
     @property

@@ -16,12 +16,12 @@ from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.folder.whole_file import write_text
 from steelyard.lab.review.agreement import Agreement, agreement
 from steelyard.lab.review.keeping import task_words
-from steelyard.lab.review.outcome import UNDONE, by_stimulus, in_force
+from steelyard.lab.review.standing import UNDONE, by_stimulus, in_force
 from steelyard.stimuli.natural import NATURAL
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
-from steelyard.store.review_log import Choice, Decision, ReviewLog
+from steelyard.store.review_log import Choice, ReviewLog, Vote
 from steelyard.tasks.scale import parse_scale
 from steelyard.wording import counted
 
@@ -120,11 +120,11 @@ class LabelBench:
     def _turned(self, annotator: str, item: Stimulus) -> bool:
         return len(item.texts) == 2 and self.swapped(annotator, item.id)
 
-    def said(self) -> dict[str, dict[str, Decision]]:
+    def said(self) -> dict[str, dict[str, Vote]]:
         """Item to annotator to what stands."""
         return {
             name: {d.reviewer: d for d in in_force(group, self._items[name].hash)}
-            for name, group in by_stimulus(self.log.decisions()).items()
+            for name, group in by_stimulus(self.log.votes()).items()
             if name in self._items
         }
 
@@ -152,7 +152,7 @@ class LabelBench:
         mine = [d for group in self.said().values() for who, d in group.items() if who == annotator]
         if not mine:
             return None
-        last = max(mine, key=lambda decision: decision.id)
+        last = max(mine, key=lambda vote: vote.id)
         self.log.append(Choice(last.stimulus, last.base, annotator, UNDONE, undoes=last.id))
         return last.stimulus
 
@@ -167,18 +167,18 @@ class LabelBench:
     def lines(self) -> Iterator[str]:
         """Every label that stands, by item and annotator, with the odds of the item."""
         for name, group in sorted(self.said().items()):
-            for who, decision in sorted(group.items()):
-                if decision.decision == LABELLED:
+            for who, vote in sorted(group.items()):
+                if vote.decision == LABELLED:
                     body = {
                         "item": self._items[name].lineage.parent,
                         "stimulus": name,
                         "annotator": who,
-                        "label": decision.label,
-                        "note": decision.note or None,
+                        "label": vote.label,
+                        "note": vote.note or None,
                         "odds": self.draw.odds,
                         "drawn_of": self.draw.of,
                         "seed": self.draw.seed,
-                        "at": datetime.fromtimestamp(decision.at, UTC).isoformat(),
+                        "at": datetime.fromtimestamp(vote.at, UTC).isoformat(),
                     }
                     yield (
                         json.dumps({k: v for k, v in body.items() if v is not None}, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Decisions as lines of JSON: out for other tools, in from other machines."""
+"""Votes as lines of JSON: out for other tools, in from other machines."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import DataError
-from steelyard.lab.review.bench import Bench, RefusedError, Verdict
-from steelyard.lab.review.outcome import DECIDED, DEFERRED, in_force
-from steelyard.store.review_log import Decision
+from steelyard.lab.review.bench import Ballot, Bench, RefusedError
+from steelyard.lab.review.standing import DECIDED, DEFERRED, in_force
+from steelyard.store.review_log import Vote
 
 KEYS = (
     "stimulus",
@@ -35,49 +35,47 @@ class TakenIn:
     """What became of the lines of a file."""
 
     kept: int
-    """Decisions that are in the log through it."""
+    """Votes that are in the log through it."""
     known: int
-    """Decisions that the log had already."""
+    """Votes that the log had already."""
 
 
 def lines(bench: Bench) -> Iterator[str]:
-    """Every decision of the log, oldest first; one that was taken back says so."""
+    """Every vote of the log, oldest first; one that was taken back says so."""
     items = bench.items()
     standing = {
-        decision.id
-        for name, item in items.items()
-        for decision in in_force(bench.log.decisions(name), item.base)
+        vote.id for name, item in items.items() for vote in in_force(bench.log.votes(name), item.base)
     }
-    for decision in bench.log.decisions():
-        if decision.decision in (*DECIDED, DEFERRED):
-            yield json.dumps(_line(decision, undone=decision.id not in standing), ensure_ascii=False) + "\n"
+    for vote in bench.log.votes():
+        if vote.decision in (*DECIDED, DEFERRED):
+            yield json.dumps(_line(vote, undone=vote.id not in standing), ensure_ascii=False) + "\n"
 
 
-def _line(decision: Decision, *, undone: bool) -> dict[str, Any]:
+def _line(vote: Vote, *, undone: bool) -> dict[str, Any]:
     body: dict[str, Any] = {
-        "stimulus": decision.stimulus,
-        "decision": decision.decision,
-        "reviewer": decision.reviewer,
-        "text": decision.text,
-        "label": decision.label,
-        "reason": decision.reason,
-        "note": decision.note,
-        "final": decision.final or None,
-        "base": decision.base,
-        "at": datetime.fromtimestamp(decision.at, UTC).isoformat(),
+        "stimulus": vote.stimulus,
+        "decision": vote.decision,
+        "reviewer": vote.reviewer,
+        "text": vote.text,
+        "label": vote.label,
+        "reason": vote.reason,
+        "note": vote.note,
+        "final": vote.final or None,
+        "base": vote.base,
+        "at": datetime.fromtimestamp(vote.at, UTC).isoformat(),
         "undone": undone or None,
     }
     return {key: value for key, value in body.items() if value not in (None, "")}
 
 
 def take_in(bench: Bench, path: Path, reviewer: str) -> TakenIn:
-    """Keep the decisions of a file; all lines are checked before the first is kept."""
+    """Keep the votes of a file; all lines are checked before the first is kept."""
     try:
         written = path.read_text(encoding="utf-8").split("\n")
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: cannot be read ({error}); name another file.") from error
     items = bench.items()
-    wanted: list[tuple[str, str, Verdict]] = []
+    wanted: list[tuple[str, str, Ballot]] = []
     for number, line in enumerate(written, start=1):
         if line.strip():
             where = f"{path}, line {number}"
@@ -89,7 +87,7 @@ def take_in(bench: Bench, path: Path, reviewer: str) -> TakenIn:
                 raise DataError(f"{where}: no stimulus {name!r} in {bench.folder.path}; remove the line.")
             if body.get("base", items[name].base) != items[name].base:
                 raise DataError(f"{where}: decides about another text of {name!r}; remove the line.")
-            verdict = Verdict(
+            ballot = Ballot(
                 body["decision"],
                 body.get("text"),
                 body.get("label"),
@@ -98,11 +96,11 @@ def take_in(bench: Bench, path: Path, reviewer: str) -> TakenIn:
                 final=body.get("final") is True,
             )
             try:
-                bench.check(items[name], verdict)
+                bench.check(items[name], ballot)
             except RefusedError as error:
                 raise DataError(f"{where}: {error}") from error
-            wanted.append((name, str(body.get("reviewer") or reviewer), verdict))
-    kept = sum(bench.add(items[name], who, verdict) for name, who, verdict in wanted)
+            wanted.append((name, str(body.get("reviewer") or reviewer), ballot))
+    kept = sum(bench.add(items[name], who, ballot) for name, who, ballot in wanted)
     bench.publish()
     return TakenIn(kept, len(wanted) - kept)
 

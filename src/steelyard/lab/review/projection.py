@@ -1,7 +1,7 @@
-"""From the log of decisions to the stimuli that are judged, and from hand to log.
+"""From the log of votes to the stimuli that are judged, and from hand to log.
 
-The log holds every decision; `stimuli.jsonl` holds what they come to. What somebody changes in the file by
-hand is taken into the log as a decision of its own, so that neither loses what the other knows. Once a study
+The log holds every vote; `stimuli.jsonl` holds what they come to. What somebody changes in the file by
+hand is taken into the log as a vote of its own, so that neither loses what the other knows. Once a study
 is frozen, only a finished version of the review takes the place of the stimuli that were measured.
 """
 
@@ -13,13 +13,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from steelyard.lab.folder.run_folder import RunFolder
-from steelyard.lab.review.outcome import UNDONE, applied, by_stimulus, in_force, outcome
 from steelyard.lab.review.runs import run_text
+from steelyard.lab.review.standing import UNDONE, applied, by_stimulus, in_force, standing_of
 from steelyard.lab.review.stimuli_file import all_accepted, reviewed
 from steelyard.stimuli.expectation import Label
 from steelyard.stimuli.stimulus import ACCEPTED, PENDING, Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
-from steelyard.store.review_log import Choice, Decision, ReviewedSet, ReviewLog
+from steelyard.store.review_log import Choice, ReviewedSet, ReviewLog, Vote
 
 BY_HAND = "stimuli.jsonl"
 """Reviewer of what was changed in the file by hand."""
@@ -30,7 +30,7 @@ REQUIRED = "reviewers"
 
 
 def base_of(made: Stimulus) -> str:
-    """Hash of what a decision is about: the stimulus, whatever anybody thinks of it."""
+    """Hash of what a vote is about: the stimulus, whatever anybody thinks of it."""
     return replace(made, lineage=replace(made.lineage, review=None)).hash
 
 
@@ -77,9 +77,10 @@ def accept_rest(folder: RunFolder, stimuli: Sequence[Stimulus]) -> tuple[Stimulu
 def projected(log: ReviewLog, made: Iterable[Stimulus], until: int | None = None) -> tuple[Stimulus, ...]:
     """The stimuli as the log leaves them, or left them with its entry `until`."""
     required = required_of(log)
-    decisions = by_stimulus(d for d in log.decisions() if until is None or d.id <= until)
+    decisions = by_stimulus(d for d in log.votes() if until is None or d.id <= until)
     return tuple(
-        applied(each, outcome(decisions.get(each.id, ()), base_of(each), required).ruling) for each in made
+        applied(each, standing_of(decisions.get(each.id, ()), base_of(each), required).ruling)
+        for each in made
     )
 
 
@@ -87,7 +88,7 @@ def take_over(
     log: ReviewLog, made: Sequence[Stimulus], by_hand: Sequence[Stimulus], *, keep: bool
 ) -> tuple[int, set[str]]:
     """Take what was changed in the file into the log; return how many entries, and which stimuli."""
-    decisions, published, required = by_stimulus(log.decisions()), log.published(), required_of(log)
+    decisions, published, required = by_stimulus(log.votes()), log.published(), required_of(log)
     edited, count = set(), 0
     for own, held in zip(made, by_hand, strict=True):
         mine = decisions.get(own.id, [])
@@ -100,14 +101,14 @@ def take_over(
     return count, edited
 
 
-def _states(own: Stimulus, mine: Sequence[Decision], published: int, required: int) -> list[Stimulus]:
+def _states(own: Stimulus, mine: Sequence[Vote], published: int, required: int) -> list[Stimulus]:
     """What the log may have written into the file: its state then, and every state since."""
     ends = [0 if not published else sum(d.id <= published for d in mine)]
     ends += range(ends[0] + 1, len(mine) + 1)
-    return [applied(own, outcome(mine[:end], base_of(own), required).ruling) for end in ends]
+    return [applied(own, standing_of(mine[:end], base_of(own), required).ruling) for end in ends]
 
 
-def _by_hand(own: Stimulus, held: Stimulus, mine: Sequence[Decision]) -> list[Choice]:
+def _by_hand(own: Stimulus, held: Stimulus, mine: Sequence[Vote]) -> list[Choice]:
     word, base = held.lineage.review, base_of(own)
     if word == own.lineage.review and held.texts == own.texts:
         return [
@@ -124,7 +125,7 @@ def _by_hand(own: Stimulus, held: Stimulus, mine: Sequence[Decision]) -> list[Ch
 
 def record_published(log: ReviewLog, made: Iterable[Stimulus]) -> None:
     """The file holds what the log says of these stimuli."""
-    decisions = by_stimulus(log.decisions())
+    decisions = by_stimulus(log.votes())
     log.publish({each.id: decisions[each.id][-1].id for each in made if each.id in decisions})
 
 

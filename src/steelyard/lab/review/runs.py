@@ -33,12 +33,12 @@ def with_run(made: Stimulus, run: Transcript) -> Stimulus:
 
 
 def run_of(text: str) -> Transcript:
-    """The run that a decision carries."""
+    """The run that a vote carries."""
     return Transcript.from_json(json.loads(text))
 
 
 def run_text(run: Transcript) -> str:
-    """How a decision carries a run."""
+    """How a vote carries a run."""
     return canonical_json(run.to_json())
 
 

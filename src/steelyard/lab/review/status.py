@@ -24,7 +24,7 @@ class Status:
     counts: Mapping[str, int]
     """Status to the number of texts."""
     reviewers: Mapping[str, int]
-    """Reviewer to the number of texts that a decision of theirs stands for."""
+    """Reviewer to the number of texts that a vote of theirs stands for."""
     agreement: Sequence[Agreement]
     """How far reviewers agree, where two or more looked at the same texts."""
     version: ReviewedSet | None
@@ -66,15 +66,15 @@ class Status:
 def status_of(bench: Bench) -> Status:
     """How far the review of a bench is; what the checks turned down is no work."""
     items = bench.items()
-    outcomes = bench.outcomes(items)
-    work = {name: o for name, o in outcomes.items() if items[name].waits or o.decided}
-    voters = Counter(who for each in outcomes.values() for who in each.votes)
+    standings = bench.standings(items)
+    work = {name: o for name, o in standings.items() if items[name].waits or o.decided}
+    voters = Counter(who for each in standings.values() for who in each.votes)
     sets = bench.log.sets()
     return Status(
         decided=sum(each.decided for each in work.values()),
         total=len(work),
         counts=dict(sorted(Counter(each.status for each in work.values()).items())),
         reviewers=dict(sorted(voters.items())),
-        agreement=agreement_of(items, outcomes),
+        agreement=agreement_of(items, standings),
         version=sets[-1] if sets else None,
     )

@@ -14,11 +14,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from steelyard.lab.review.bench import Bench, RefusedError, Verdict
+from steelyard.lab.review.bench import Ballot, Bench, RefusedError
 from steelyard.lab.review.keeping import TEMPLATES
 from steelyard.lab.review.lines import lines
-from steelyard.lab.review.outcome import DISPUTED
 from steelyard.lab.review.runs import TurnEdit
+from steelyard.lab.review.standing import DISPUTED
 from steelyard.lab.review.status import status_of
 from steelyard.store.review_log import StaleError
 from steelyard.web.faults import FAULTS
@@ -107,7 +107,7 @@ class ReviewPages:
         return page(request, "review_templates.html.j2", templates=self.bench.log.noted(TEMPLATES) or {})
 
     def decisions(self, request: Request) -> Response:
-        """Every decision as a line of JSON."""
+        """Every vote as a line of JSON."""
         del request
         if self.blind:
             return refusal(403, "Other reviewers are hidden from this page: it was started with --blind.")
@@ -129,7 +129,7 @@ class ReviewPages:
     def _queue(self, request: Request) -> Queue:
         reviewer, filters = self.reviewer(request), Filters.of(request.query_params)
         items = self.bench.items()
-        rows = rows_of(items, self.bench.outcomes(items), reviewer, blind=self.blind)
+        rows = rows_of(items, self.bench.standings(items), reviewer, blind=self.blind)
         filters = replace(filters, doubt="") if self.blind else filters
         return Queue(reviewer, filters, rows, [row for row in rows if filters.passes(row)])
 
@@ -156,7 +156,7 @@ class ReviewPages:
         names = [each.item.made.id for each in queue.rows]
         place = names.index(row.item.made.id) if row.item.made.id in names else None
         log = self.bench.log
-        history = [] if self.blind else log.decisions(row.item.made.id)
+        history = [] if self.blind else log.votes(row.item.made.id)
         return {
             **content,
             "place": place,
@@ -165,12 +165,12 @@ class ReviewPages:
             "among": len(names),
             "draft": log.draft(row.item.made.id, queue.reviewer),
             "turns": shown_turns(
-                row.item.made, row.outcome.ruling, log.draft(row.item.made.id, queue.reviewer)
+                row.item.made, row.standing.ruling, log.draft(row.item.made.id, queue.reviewer)
             ),
             "task": self.bench.task,
             "asked": [] if self.blind else self.bench.asked_about(row.item.made.id),
             "history": history,
-            "disputed": row.outcome.status == DISPUTED,
+            "disputed": row.standing.status == DISPUTED,
             "refused_word": REFUSED,
             "required": self.bench.required,
         }
@@ -182,12 +182,12 @@ class ReviewPages:
     # What the page sends
 
     def decide(self, request: Request, body: dict[str, Any]) -> Response:
-        """Keep a decision; the answer comes when it is on disk."""
+        """Keep a vote; the answer comes when it is on disk."""
         item = self.bench.items().get(str(body.get("item")))
         if item is None:
             return refused(404, "there is no such stimulus: load the page again.")
         reviewer = self.reviewer(request)
-        verdict = Verdict(
+        ballot = Ballot(
             decision=str(body.get("decision")),
             text=typed_text(body, "text", item.made.texts[0]),
             label=text_of(body, "label"),
@@ -200,22 +200,22 @@ class ReviewPages:
         if not isinstance(seen, int):
             return refused(422, "the page is out of date: load it again.")
         try:
-            kept = self.bench.decide(item, reviewer, verdict, seen, own=self.blind)
+            kept = self.bench.decide(item, reviewer, ballot, seen, own=self.blind)
         except RefusedError as error:
             return refused(422, str(error))
         except StaleError:
             return self._stale(item.made.id, reviewer)
         filters = Filters.of(request.query_params)
         items = self.bench.items()
-        rows = rows_of(items, self.bench.outcomes(items), reviewer, blind=self.blind)
+        rows = rows_of(items, self.bench.standings(items), reviewer, blind=self.blind)
         shown = [row for row in rows if filters.passes(row) or row.item.made.id == item.made.id]
         return JSONResponse({"kept": kept.decision, "id": kept.id, "next": following(shown, item.made.id)})
 
     def _stale(self, name: str, reviewer: str) -> Response:
         """Somebody was faster: say who, so that the other can look before deciding."""
-        now = seen_by(self.bench.outcomes(self.bench.items())[name], reviewer, blind=self.blind)
+        now = seen_by(self.bench.standings(self.bench.items())[name], reviewer, blind=self.blind)
         others = [vote for vote in now.votes.values() if vote.id == now.newest]
-        who = f"{others[0].reviewer} has {others[0].decision} it" if others else "the decision was taken back"
+        who = f"{others[0].reviewer} has {others[0].decision} it" if others else "the vote was taken back"
         return refused(
             409, f"{who} since you opened it: look again; what you typed is kept.", newest=now.newest
         )
@@ -232,7 +232,7 @@ class ReviewPages:
         return JSONResponse({"kept": True})
 
     def undo(self, request: Request, body: dict[str, Any]) -> Response:
-        """Take the last decision of this reviewer back."""
+        """Take the last vote of this reviewer back."""
         del body
         last = self.bench.undo(self.reviewer(request))
         if last is None:
@@ -240,7 +240,7 @@ class ReviewPages:
         return JSONResponse({"item": last.stimulus, "undone": last.decision})
 
     def finish(self, request: Request, body: dict[str, Any]) -> Response:
-        """Freeze the decisions as a version."""
+        """Freeze the votes as a version."""
         try:
             fresh = self.bench.finish(
                 self.reviewer(request), accept_waiting=body.get("accept_waiting") is True

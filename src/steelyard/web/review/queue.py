@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from starlette.datastructures import QueryParams
 
 from steelyard.lab.review.bench_item import BenchItem
-from steelyard.lab.review.outcome import DECIDED, DEFERRED, DISPUTED, Outcome
+from steelyard.lab.review.standing import DECIDED, DEFERRED, DISPUTED, Standing
 from steelyard.stimuli.stimulus import PENDING
 
 NEAR, FAR = 0.8, 0.5
@@ -67,15 +67,15 @@ class Row:
 
     item: BenchItem
     """The stimulus."""
-    outcome: Outcome
+    standing: Standing
     """What was decided, as far as the reviewer may know."""
 
     @property
     def status(self) -> str:
         """One word for where it stands."""
-        if self.item.refused and self.outcome.status == PENDING:
+        if self.item.refused and self.standing.status == PENDING:
             return REFUSED
-        return self.outcome.status
+        return self.standing.status
 
     @property
     def waiting(self) -> bool:
@@ -96,23 +96,23 @@ def _like(item: BenchItem, wanted: str) -> bool:
     return alike >= NEAR if wanted == "near" else alike < FAR
 
 
-def seen_by(outcome: Outcome, reviewer: str, *, blind: bool) -> Outcome:
-    """An outcome as a reviewer may know it: in blind mode the own vote and nothing else."""
+def seen_by(standing: Standing, reviewer: str, *, blind: bool) -> Standing:
+    """An standing as a reviewer may know it: in blind mode the own vote and nothing else."""
     if not blind:
-        return outcome
-    own = outcome.votes.get(reviewer)
+        return standing
+    own = standing.votes.get(reviewer)
     votes = {} if own is None else {reviewer: own}
     status = PENDING if own is None else own.decision
     ruling = own if own is not None and own.decision in DECIDED else None
-    return replace(outcome, status=status, votes=votes, ruling=ruling, newest=0 if own is None else own.id)
+    return replace(standing, status=status, votes=votes, ruling=ruling, newest=0 if own is None else own.id)
 
 
 def rows_of(
-    items: Mapping[str, BenchItem], outcomes: Mapping[str, Outcome], reviewer: str, *, blind: bool
+    items: Mapping[str, BenchItem], standings: Mapping[str, Standing], reviewer: str, *, blind: bool
 ) -> list[Row]:
     """The queue of a reviewer; a blind one is not shown what the checks turned down."""
     shown = {name: item for name, item in items.items() if not (blind and item.refused)}
-    return [Row(item, seen_by(outcomes[name], reviewer, blind=blind)) for name, item in shown.items()]
+    return [Row(item, seen_by(standings[name], reviewer, blind=blind)) for name, item in shown.items()]
 
 
 @dataclass(frozen=True)
@@ -132,8 +132,8 @@ class Progress:
         counts: dict[str, int] = {}
         for row in rows:
             counts[row.status] = counts.get(row.status, 0) + 1
-        total = [row for row in rows if row.item.waits or row.outcome.decided]
-        return cls(sum(row.outcome.decided for row in total), len(total), counts)
+        total = [row for row in rows if row.item.waits or row.standing.decided]
+        return cls(sum(row.standing.decided for row in total), len(total), counts)
 
 
 def following(rows: Sequence[Row], current: str | None, step: int = 1) -> str | None:

@@ -18,7 +18,7 @@ from steelyard.web.refusal import refused
 from steelyard.whole_signs import whole_signs
 
 REVIEWER = "steelyard-reviewer"
-"""Cookie with the name that decisions carry."""
+"""Cookie with the name that votes carry."""
 NAME_LIMIT = 80
 """Signs of a name, at most."""
 
@@ -54,7 +54,7 @@ def reviewer_of(request: Request, otherwise: str) -> str:
 
 
 def named(request: Request, body: dict[str, Any]) -> Response:
-    """Set the name that decisions carry."""
+    """Set the name that votes carry."""
     del request
     name = " ".join(str(body.get("name", "")).split())[:NAME_LIMIT]
     if not name.isprintable() or not name:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from steelyard.lab.review.runs import before_edit, run_of
 from steelyard.stimuli.stimulus import EDITED, Stimulus
-from steelyard.store.review_log import Decision
+from steelyard.store.review_log import Vote
 from steelyard.tasks.transcripts.transcript import ASSISTANT, SYSTEM, TOOL, Turn
 
 LONG = 600
@@ -67,7 +67,7 @@ class ShownTurn:
 
 
 def shown_turns(
-    made: Stimulus, ruling: Decision | None, draft: Mapping[str, str] | None
+    made: Stimulus, ruling: Vote | None, draft: Mapping[str, str] | None
 ) -> tuple[ShownTurn, ...]:
     """The messages of a run as they stand; empty for a stimulus that is no run."""
     if made.transcript is None:
