@@ -11,6 +11,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from steelyard.errors import (
+from steelyard.whole_signs import whole_signs
     PermanentError,
     ProviderRefusedError,
     SteelyardError,
@@ -177,7 +178,7 @@ def excerpt(text: str, length: int = 80) -> str:
 
 def printable(text: str) -> str:
     """Replace half surrogate pairs, which no file or database can hold."""
-    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return whole_signs(text)
 
 
 def _seconds(text: str) -> float | None:
