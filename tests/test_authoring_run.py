@@ -349,7 +349,7 @@ def test_damage_to_what_authors_said_is_found(tmp_path: Path) -> None:
             ("author", "label_flip"),
             ("validator", "grade"),
         }
-    with sqlite3.connect(folder.database) as connection:
+    with closing(sqlite3.connect(folder.database)) as connection, connection:
         connection.execute("UPDATE exchanges SET body = replace(body, 'blue', 'grey')")
         connection.execute("UPDATE exchanges SET attempt = 5 WHERE role = 'validator'")
         connection.execute("UPDATE authored SET roles = 'nobody'")

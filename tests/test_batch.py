@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,7 @@ BATCH = ("--batch", "--poll", "0.01", "--backoff", "0.01")
 
 def rows(folder: Path) -> dict[str, dict[str, Any]]:
     """Replies by trial, without what may differ."""
-    with sqlite3.connect(folder / "run.db") as store:
+    with closing(sqlite3.connect(folder / "run.db")) as store, store:
         found = {trial: json.loads(body) for trial, body in store.execute("SELECT trial, body FROM replies")}
     for body in found.values():
         del body["usage"]["batched"]
@@ -440,7 +441,7 @@ def test_a_batch_that_its_vendor_does_not_know(command: Command, tmp_path: Path)
         script.at = lambda moment: fails(404, "No batch found.") if moment == "look" else None
         strange = command(*chosen)
         handed_in = sum(script.handed_in.values())
-        with sqlite3.connect(tmp_path / "run" / "run.db") as store:
+        with closing(sqlite3.connect(tmp_path / "run" / "run.db")) as store, store:
             store.execute("UPDATE batches SET created = created - 31 * 86400")
         script.at = lambda moment: fails(404, "No batch found.") if moment == "look" and not again() else None
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -104,7 +105,7 @@ def test_lying_counts_are_no_counts(chaos: str, tmp_path: Path) -> None:
     limits = RunLimits(concurrency=8, attempts=6, backoff=0.001, call_timeout=2.0, pilot=False)
     done = measure(study, folder, limits)
     assert 0 <= done.sitting.dollars < 1
-    with sqlite3.connect(folder.path / "run.db") as connection:
+    with closing(sqlite3.connect(folder.path / "run.db")) as connection, connection:
         bodies = [json.loads(body) for (body,) in connection.execute("SELECT body FROM replies")]
     counts = [body["usage"][name] for body in bodies for name in ("input_tokens", "output_tokens")]
     assert counts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from contextlib import closing
 from math import sqrt
 from pathlib import Path
 
@@ -204,7 +205,7 @@ def test_two_arms_keep_the_plain_figure(tmp_path: Path) -> None:
 
 
 def trials_in(folder: Path) -> int:
-    with sqlite3.connect(folder / "run.db") as base:
+    with closing(sqlite3.connect(folder / "run.db")) as base, base:
         return int(base.execute("select count(*) from replies").fetchone()[0])
 
 

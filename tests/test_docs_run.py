@@ -15,7 +15,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -309,7 +309,7 @@ class Reader:
 
     def _query(self, words: list[str]) -> None:
         assert words[0] == "run.db"
-        with sqlite3.connect(self.measured(HOUSE) / "run.db") as database:
+        with closing(sqlite3.connect(self.measured(HOUSE) / "run.db")) as database, database:
             rows = database.execute(words[1]).fetchall()
         assert len(rows) == 5
         assert all("winner" in text for _, text in rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -93,7 +94,7 @@ def test_a_folder_whose_plan_was_never_written_is_mended_by_the_next_run(tmp_pat
     """A kill between the frozen study and the run file, or a run file of a version that kept no plan."""
     folder = measured(tmp_path)
     before = (folder.path / "datasheet.json").read_text()
-    with sqlite3.connect(folder.database) as connection:
+    with closing(sqlite3.connect(folder.database)) as connection, connection:
         connection.execute("DELETE FROM planned")
         connection.execute("DELETE FROM meta")
     connection.close()
@@ -106,7 +107,7 @@ def test_a_run_file_without_a_plan_is_reported_from_its_study(tmp_path: Path) ->
     plan = Study("s", 7, "quick", 1, (judge,), (Spec("vacuum"),))
     folder = measured(tmp_path, plan)
     before = (folder.path / "datasheet.json").read_text()
-    with sqlite3.connect(folder.database) as connection:
+    with closing(sqlite3.connect(folder.database)) as connection, connection:
         connection.execute("DROP TABLE planned")
         connection.execute("PRAGMA user_version = 1")
     connection.close()

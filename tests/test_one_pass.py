@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -125,7 +126,7 @@ def test_a_resumed_run_parses_only_what_it_has_not_seen(
     folder = RunFolder(tmp_path / "run")
     keys = {trial.key for trial in make_plan(study).trials}
     measure(study, folder, RunLimits())
-    with sqlite3.connect(folder.database) as database:
+    with closing(sqlite3.connect(folder.database)) as database, database:
         lost = {row[0] for row in database.execute("SELECT trial FROM replies ORDER BY trial LIMIT 5")}
         database.executemany("DELETE FROM replies WHERE trial = ?", [(key,) for key in lost])
     statements.clear()

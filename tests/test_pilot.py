@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def asked(server: ScriptedServer) -> Counter[str]:
 
 def replies(folder: Path) -> dict[tuple[str, str], int]:
     """Replies on disk by judge and protocol."""
-    with sqlite3.connect(folder / "run.db") as connection:
+    with closing(sqlite3.connect(folder / "run.db")) as connection, connection:
         rows = connection.execute(
             "SELECT judge, protocol, count(*) FROM replies JOIN trials ON trial = key GROUP BY 1, 2"
         ).fetchall()

@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 from authoring_server import CONCURRENCY
@@ -64,7 +65,7 @@ def test_every_stage_is_kept_with_prompt_and_reply(tmp_path: Path, command: Comm
         assert cast.calls.total() == asked
         plan = command("plan", "study.yaml", "--out", "other")
     assert all(role in plan.out for role in ("planner", "editor", "summarizer", "verifier"))
-    with sqlite3.connect(tmp_path / "run" / "run.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "run" / "run.db")) as connection, connection:
         query = "SELECT role, prompts.body, exchanges.body FROM exchanges JOIN prompts ON hash = prompt"
         rows = list(connection.execute(query))
     assert sorted(role for role, *_ in rows) == sorted(

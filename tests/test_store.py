@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from steelyard.errors import StoreError
 from steelyard.lab.run.planner import make_plan
 from steelyard.lab.study.study_file import StudyConfig, build_study
 from steelyard.store import writer
-from steelyard.store.connection import connected
+from steelyard.store.connection import connected, usable
 from steelyard.store.run_store import RunStore
 from steelyard.trials.reply import Reply, Usage
 from steelyard.trials.trial import Trial
@@ -108,7 +109,7 @@ def test_verify_finds_a_changed_row(tmp_path: Path, statement: str, told: str) -
     store = RunStore(tmp_path / "run.db")
     asyncio.run(store.save_reply(trial, REPLY, 1))
     store.close()
-    with sqlite3.connect(tmp_path / "run.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "run.db")) as connection, connection:
         connection.execute(statement)
     connection.close()
     damaged = RunStore(tmp_path / "run.db")
@@ -124,7 +125,7 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_file_of_a_later_version_is_refused(tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "run.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "run.db")) as connection, connection:
         connection.execute("PRAGMA user_version = 99")
     connection.close()
     with pytest.raises(StoreError, match="format 99"):
@@ -190,3 +191,19 @@ def test_no_acknowledged_reply_is_lost_under_kill_9(tmp_path: Path) -> None:
     assert set(acknowledged) <= store.answered()
     assert store.verify() == []
     store.close()
+
+
+def test_a_file_that_another_program_holds_is_told_as_such(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    RunStore(path).close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as other, other:
+        other.execute("BEGIN EXCLUSIVE")
+        hasty = sqlite3.connect(path, timeout=0, isolation_level=None)
+        with (
+            pytest.raises(StoreError, match=r"in use by another program .*locked.*: close that one"),
+            usable(path),
+        ):
+            hasty.execute("BEGIN IMMEDIATE")
+        hasty.close()
+        other.execute("ROLLBACK")
+    other.close()

@@ -12,6 +12,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlencode
 from xml.etree import ElementTree
@@ -245,7 +246,7 @@ def test_a_run_that_was_cut_is_looked_at_as_far_as_it_went(pairs: Path, tmp_path
     cut.mkdir()
     for name in ("study.yaml", "stimuli.jsonl", "run.db"):
         (cut / name).write_bytes((pairs / name).read_bytes())
-    with sqlite3.connect(cut / "run.db") as database:
+    with closing(sqlite3.connect(cut / "run.db")) as database, database:
         database.execute("DELETE FROM replies WHERE trial IN (SELECT trial FROM replies LIMIT 40)")
     with RunFolder(cut).locked():
         pages = ViewPages([cut])

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 import sqlite3
+from contextlib import closing
 from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -113,7 +114,7 @@ def test_an_error_names_the_judge_whose_template_it_is() -> None:
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 300)), max_size=200))
 def test_rows_of_any_number_are_all_there(wanted: list[tuple[str, int]]) -> None:
     """Also where they fill no portion, and where one is there already."""
-    with sqlite3.connect(":memory:") as connection:
+    with closing(sqlite3.connect(":memory:")) as connection, connection:
         connection.executescript("CREATE TABLE a (n INTEGER PRIMARY KEY); CREATE TABLE b (n INTEGER);")
         into = {"a": "INSERT OR IGNORE INTO a VALUES", "b": "INSERT INTO b VALUES"}
         insert(connection, [Row(into[table], (number,)) for table, number in wanted])
@@ -173,6 +174,6 @@ def test_replies_saved_together_share_their_moment_and_their_prompts(tmp_path: P
     assert len({stored.received for stored in kept.values()}) == 1
     assert {key: asdict(stored.reply)["text"] for key, stored in kept.items()} == {t.key: "x" for t in trials}
     assert again[trials[0].key].reply.text == "x"
-    with sqlite3.connect(folder.path / "run.db") as connection:
+    with closing(sqlite3.connect(folder.path / "run.db")) as connection, connection:
         (prompts,) = connection.execute("SELECT count(*) FROM prompts").fetchone()
     assert prompts == len({trial.prompt_hash for trial in trials}) < len(trials)

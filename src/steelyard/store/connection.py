@@ -12,13 +12,18 @@ from steelyard.errors import StoreError
 _PRIMARY = 0xFF
 """The bits of a result code of SQLite that tell its kind."""
 _NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+_IN_USE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def connected(path: Path) -> sqlite3.Connection:
     """A connection that may write; what it commits is on the disk."""
     connection = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+    except sqlite3.Error:
+        connection.close()
+        raise
     return connection
 
 
@@ -45,7 +50,7 @@ def usable(path: Path) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, ValueError, KeyError, TypeError) as error:
-        if getattr(error, "sqlite_errorcode", 0) & _PRIMARY in _NO_ROOM:
+        if _kind(error) in (*_NO_ROOM, *_IN_USE):
             raise StoreError(f"{path}: {unwritable(error)}") from error
         raise StoreError(
             f"{path}: not a usable run file ({error}); restore a copy or choose another --out."
@@ -66,5 +71,12 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def unwritable(error: Exception) -> str:
-    """What is said where a row cannot be written."""
+    """What is said where a row cannot be written, or nothing be read for the same reason."""
+    if _kind(error) in _IN_USE:
+        return f"in use by another program ({error}): close that one, then run again to resume."
     return f"cannot be written ({error}): free some space, then run again to resume."
+
+
+def _kind(error: Exception) -> int:
+    """What SQLite calls the error; 0 where it is none of its."""
+    return int(getattr(error, "sqlite_errorcode", 0)) & _PRIMARY

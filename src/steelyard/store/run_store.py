@@ -33,8 +33,12 @@ class RunStore:
         """Hashes of prompts that this store has put on disk."""
         with self._usable():
             self._reader = snapshot(path) if read_only else connected(path)
-            if not read_only:
-                migrate(self._reader)
+            try:
+                if not read_only:
+                    migrate(self._reader)
+            except BaseException:
+                self._reader.close()
+                raise
 
     def _usable(self) -> AbstractContextManager[None]:
         return usable(self.path)
