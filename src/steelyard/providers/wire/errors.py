@@ -11,13 +11,13 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from steelyard.errors import (
-from steelyard.whole_signs import whole_signs
     PermanentError,
     ProviderRefusedError,
     SteelyardError,
     TransientError,
     UnreachableError,
 )
+from steelyard.whole_signs import whole_signs
 
 _OVERFLOW = re.compile(
     r"context[ _](length|window|size|limit)|maximum context|max_tokens must be at least 1"
