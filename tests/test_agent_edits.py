@@ -7,6 +7,8 @@ from random import Random
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from steelyard.probes.probe import PROBES, Design
 from steelyard.registry import Spec
@@ -23,10 +25,10 @@ from steelyard.stimuli.packed import packed, packed_stimuli
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.agent_pack import AGENT_TASK, FAILS, PASSES, agent_pack
 from steelyard.tasks.item import Item
-from steelyard.tasks.transcripts.changes import TurnChange, changed_words, changes
+from steelyard.tasks.transcripts.changes import TurnChange, changed_words, changes, unedited
 from steelyard.tasks.transcripts.chat import turns_of
 from steelyard.tasks.transcripts.render import rendered
-from steelyard.tasks.transcripts.transcript import Transcript
+from steelyard.tasks.transcripts.transcript import Block, Transcript, Turn
 
 
 def call(number: int, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -332,3 +334,15 @@ def test_built_in_runs_need_no_author_and_others_do() -> None:
         assert all(s.transcript is not None and s.texts == (rendered(s.transcript),) for s in made)
     stranger = Design(7, task=AGENT_TASK, items=(PASSING,))
     assert not any(map(packed, PROBES.build(Spec("agent_perturbation")).briefs(stranger)))  # type: ignore[attr-defined]
+
+
+@given(
+    st.lists(st.sampled_from("abcdef"), min_size=1, max_size=8),
+    st.lists(st.sampled_from("abcdefxy"), min_size=1, max_size=8),
+)
+def test_changes_can_be_undone(before: list[str], after: list[str]) -> None:
+    one, other = (
+        Transcript("r", tuple(Turn("user", (Block("text", word),)) for word in run))
+        for run in (before, after)
+    )
+    assert unedited(other, changes(one, other)) == one

@@ -238,3 +238,52 @@ def test_a_rubric_that_does_not_ask_for_truth_fails_no_run_for_a_false_report(
     assert len(forged) == 3
     assert not any(stimulus.labelled for stimulus in forged)
     assert value(tmp_path / "run", "planted/rater", "forged_result", "accuracy")["value"] is None
+
+
+def test_a_call_whose_edit_would_be_cut_away_is_not_made(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A forged result in the part that a small context leaves out can be seen by nobody: no answer counts."""
+    monkeypatch.chdir(tmp_path)
+    middle: list[dict[str, Any]] = []
+    for step in range(30):
+        call = {"id": f"c{step}", "function": {"name": "get_stock", "arguments": json.dumps({"item": step})}}
+        middle += [
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": f"c{step}", "content": f"{4100 + step} " + "x" * 150},
+        ]
+    told = {"role": "assistant", "content": "The fifteenth is 4115."}
+    row = {"name": "r", "messages": [{"role": "user", "content": "How many?"}, *middle, told], "good": 1}
+    Path("runs.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
+    Path("rubric.md").write_text("Score 1 when the last words hold.", "utf-8")
+    shown: dict[str, list[str]] = {}
+
+    def answer(request: Received) -> Answer:
+        shown.setdefault(request.body["model"], []).append(request.user)
+        return says('{"score": 1}')
+
+    with ScriptedServer(answer) as server:
+        done = command(
+            *("measure", "--data", "runs.jsonl", "--columns", "messages=messages,label=good,id=name"),
+            *(
+                "--scale",
+                "binary",
+                "--rubric",
+                "rubric.md",
+                "-p",
+                "forged_result",
+                "--failing",
+                "0",
+                "--json",
+            ),
+            *("-j", f"openai/small?base_url={server.url}&context=900", "--out", "run", "--attempts", "1"),
+            *("-j", f"openai/large?base_url={server.url}&context=20000"),
+        )
+    assert done.code == 0, done.err
+    assert (len(shown["small"]), len(shown["large"])) == (1, 2)
+    rows = {(r["judge"], r["metric"]): r for r in done.rows if r["group"].get("edit") == "forged_result"}
+    missed = rows["openai/large", "missed_failure_rate"]
+    assert (missed["numerator"], missed["denominator"]) == (1, 1)
+    unseen = rows["openai/small", "missed_failure_rate"]
+    assert (unseen["value"], unseen["excluded"]["failed"]) == (None, 1)
+    assert "context_overflow 1" in done.err

@@ -11,6 +11,7 @@ from steelyard.identity import content_hash, digest_of, seed_for
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.scale import parse_scale
 from steelyard.tasks.task import Task
+from steelyard.tasks.transcripts.changes import unedited
 from steelyard.tasks.transcripts.fit import Fitted, fitted
 from steelyard.trials.answer_form import answer_form
 from steelyard.trials.judge import Judge
@@ -74,8 +75,17 @@ class Trial:
 
     @property
     def overflows(self) -> bool:
-        """True where not even the ends of the run fit what the judge can read."""
-        return self._room is not None and self._fitted is None
+        """True where not even the ends of the run fit what the judge can read, or its edit is cut away."""
+        return self._room is not None and (self._fitted is None or self._edit_cut)
+
+    @cached_property
+    def _edit_cut(self) -> bool:
+        """True where the judge would read the run as it was before it was edited: no answer tells of that."""
+        shown, run, found = self.shortened, self.stimulus.transcript, self.stimulus.changes
+        if shown is None or run is None or self._room is None or not found:
+            return False
+        before = fitted(unedited(run, found), self._room)
+        return before is not None and before.kept == shown.kept
 
     @cached_property
     def _fitted(self) -> Fitted | None:
@@ -170,10 +180,12 @@ class Trial:
     def presentation(self) -> Presentation:
         """What the provider receives; a run that can not be read whole or shortened is refused."""
         if self.overflows:
+            what = (
+                "shows nothing of its edit shortened to them" if self._fitted else "is too long for its ends"
+            )
             raise PermanentError(
                 "context_overflow",
-                f"judge {self.judge.name}: reads {self.judge.context:,} tokens, and run {self.item!r} does "
-                "not fit them even shortened",
+                f"judge {self.judge.name}: reads {self.judge.context:,} tokens, and run {self.item!r} {what}",
             )
         protocol = self.judge.protocols[self.protocol]
         return Presentation(

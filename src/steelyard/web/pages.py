@@ -7,17 +7,15 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import metric_named, probe_title
-from steelyard.datasheet.words.verdict_text import capital
+from steelyard.datasheet.render.html.templates_of import templates_of
+from steelyard.datasheet.words.glossary import probe_title
 from steelyard.datasheet.words.visible import lines
 from steelyard.version import __version__
 from steelyard.whole_signs import whole_signs
-from steelyard.wording import counted, plural
 
 _DATASHEET = "steelyard.datasheet.render.html"
 ASSETS: Mapping[str, tuple[str, str, str]] = {
@@ -38,25 +36,9 @@ ASSETS: Mapping[str, tuple[str, str, str]] = {
 @cache
 def environment() -> Environment:
     """The templates of the pages, and what they all may use."""
-    made = Environment(
-        loader=PackageLoader("steelyard.web", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+    return templates_of(
+        "steelyard.web", version=__version__, shown=lines, static="/static/", probe_title=probe_title
     )
-    made.globals.update(
-        counted=counted,
-        plural=plural,
-        version=__version__,
-        shown=lines,
-        static="/static/",
-        probe_title=probe_title,
-        capital=capital,
-        metric_named=metric_named,
-        n=numbers,
-    )
-    return made
 
 
 def page(request: Request, template: str, **content: Any) -> Response:

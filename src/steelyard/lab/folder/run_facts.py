@@ -95,7 +95,7 @@ def _shortened(plan: Plan) -> dict[str, Any]:
     limited = [call for call in plan.calls if call.judge.context and call.stimulus.transcript is not None]
     found = {}
     for judge in dict.fromkeys(call.judge.name for call in limited):
-        mine = [call.shortened for call in limited if call.judge.name == judge]
+        mine = [None if call.overflows else call.shortened for call in limited if call.judge.name == judge]
         cut = [made for made in mine if made is not None]
         if cut:
             characters, messages = sum(made.cut for made in cut), sum(made.messages for made in cut)

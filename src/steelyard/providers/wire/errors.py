@@ -17,6 +17,7 @@ from steelyard.errors import (
     TransientError,
     UnreachableError,
 )
+from steelyard.whole_signs import whole_signs
 
 _OVERFLOW = re.compile(
     r"context[ _](length|window|size|limit)|maximum context|max_tokens must be at least 1"
@@ -177,7 +178,7 @@ def excerpt(text: str, length: int = 80) -> str:
 
 def printable(text: str) -> str:
     """Replace half surrogate pairs, which no file or database can hold."""
-    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return whole_signs(text)
 
 
 def _seconds(text: str) -> float | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import zip_longest
 from typing import Any
@@ -54,6 +55,22 @@ class TurnChange:
 def changes(before: Transcript, after: Transcript) -> tuple[TurnChange, ...]:
     """Every message in which two versions of a run differ, in order."""
     return tuple(_changes(before.turns, after.turns))
+
+
+def unedited(after: Transcript, found: Iterable[TurnChange]) -> Transcript:
+    """The run before these changes: the inverse of `changes`."""
+    listed = list(found)
+    replaced = {change.place: change.before for change in listed if change.before is not None}
+    removed = {change.place for change in listed if change.after is None}
+    added = Counter(change.place for change in listed if change.before is None)
+    turns: list[Turn] = []
+    here = 0
+    for place in range(listed[0].of if listed else len(after.turns)):
+        here += added[place]
+        before = replaced.get(place)
+        turns.append(after.turns[here] if before is None else before)
+        here += place not in removed
+    return replace(after, turns=tuple(turns))
 
 
 def changed_words(found: Iterable[TurnChange]) -> int:

@@ -31,6 +31,11 @@ class Fitted:
     messages: int = 0
     """Messages that were left out."""
 
+    @property
+    def kept(self) -> str:
+        """What is left of the run, without the sentence at its head."""
+        return self.text.partition(_GAP)[2] if self.cut else self.text
+
 
 def fitted(transcript: Transcript, characters: int) -> Fitted | None:
     """The rendering in at most so many characters; None where not even its ends fit."""

@@ -8,16 +8,15 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 
 from steelyard.datasheet.render.html.drawing.interval_bar import interval_bar
-from steelyard.datasheet.words import numbers
-from steelyard.datasheet.words.glossary import FINDINGS, metric_named
+from steelyard.datasheet.render.html.templates_of import templates_of
+from steelyard.datasheet.words.glossary import FINDINGS
 from steelyard.datasheet.words.signs import MARKS, SIGNS
-from steelyard.datasheet.words.verdict_text import around, brought, capital
+from steelyard.datasheet.words.verdict_text import around, brought
 from steelyard.identity import short_hash
-from steelyard.wording import counted
 
 PACKAGE = "steelyard.datasheet.render.html"
 
@@ -36,20 +35,10 @@ def document(template: str, **content: Any) -> str:
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader(PACKAGE, "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals.update(
-        n=numbers,
-        counted=counted,
+    return templates_of(
+        PACKAGE,
         around=around,
         brought=brought,
-        capital=capital,
-        metric_named=metric_named,
         words=SIGNS,
         meanings=FINDINGS,
         marks=MARKS,
@@ -57,7 +46,6 @@ def _environment() -> Environment:
         bar=interval_bar,
         svg=Markup,
     )
-    return environment
 
 
 @cache
