@@ -1,11 +1,12 @@
 """Durable trials a second against one endpoint: steelyard beside a bare aiohttp loop and other clients.
 
-Run: .venv/bin/python benchmarks/endpoint.py [CALLS] [CONNECTIONS]
+Run: .venv/bin/python benchmarks/endpoint.py [CALLS] [CONNECTIONS] [ROUNDS]
 
-All speak to the same server (20 ms an answer, a process of its own) with the same prompts, one after another
-in one run; each client is a process of its own, so that its CPU seconds are its own. litellm, inspect_ai and
-the openai SDK are measured where they are installed. Steelyard's seconds are those of the calls alone:
-from the first that is open to the last that is on disk, baselines included.
+All speak to the same server (20 ms an answer, a process of its own), in turns, and in several rounds of which
+the medians are told; each client is a process of its own, so that its CPU seconds are its own. litellm,
+inspect_ai and the openai SDK are measured where they are installed. Every client runs on the event loop that
+its users have, the one of the standard library. Steelyard's seconds are those of the calls alone: from the
+first that is open to the last that is on disk, baselines included.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 SECONDS = 0.02
@@ -32,7 +34,7 @@ CLIENTS = ("aiohttp", "steelyard", "openai", "litellm", "inspect_ai")
 PROMPT = "Which of the two answers is better? " * 30
 """As long as a rendered prompt of the catalogue."""
 
-STANDARD = 660
+STANDARD = 1200
 """Calls of a standard study without repeats."""
 
 Call = Callable[[], Awaitable[Any]]
@@ -104,7 +106,7 @@ async def inspect_client(url: str, calls: int, connections: int) -> tuple[float,
     from inspect_ai.model import GenerateConfig, get_model
 
     config = GenerateConfig(max_connections=connections, max_tokens=256)
-    model = get_model("openai/bench", base_url=url, api_key="none", config=config)
+    model = get_model("openai/bench", base_url=url, api_key="none", config=config, responses_api=False)
 
     async def call() -> None:
         await model.generate(PROMPT)
@@ -158,8 +160,8 @@ def measured(client: str, url: str, calls: int, connections: int) -> tuple[float
     return (*asyncio.run(clients[client](url, calls, connections)), calls)
 
 
-def main(calls: int, connections: int) -> None:
-    """Every client that is there, one after another."""
+def main(calls: int, connections: int, rounds: int) -> None:
+    """Every client that is there, in turns."""
     here = Path(__file__)
     server = subprocess.Popen(
         [sys.executable, here.with_name("endpoint_server.py"), str(SECONDS)],
@@ -170,8 +172,10 @@ def main(calls: int, connections: int) -> None:
         assert server.stdout is not None
         url = f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
         print(machine(), f"{connections} connections, {SECONDS * 1000:g} ms an answer", sep="\n")
-        base = 0.0
-        for client in (name for name in CLIENTS if find_spec(name)):
+        clients = [name for name in CLIENTS if find_spec(name)]
+        rates: dict[str, list[float]] = {name: [] for name in clients}
+        cpu: dict[str, list[float]] = {name: [] for name in clients}
+        for client in clients * rounds:
             command = [sys.executable, str(here), client, url, str(calls), str(connections)]
             done = subprocess.run(
                 command, capture_output=True, text=True, env={**os.environ, "OPENAI_API_KEY": "none"}
@@ -179,12 +183,14 @@ def main(calls: int, connections: int) -> None:
             if done.returncode:
                 print(f"{client:<12} failed: {done.stderr.strip().splitlines()[-1]}")
                 continue
-            seconds, cpu, made = json.loads(done.stdout.splitlines()[-1])
-            base = base or made / seconds
+            seconds, spent_here, made = json.loads(done.stdout.splitlines()[-1])
+            rates[client].append(made / seconds)
+            cpu[client].append(1000 * spent_here / made)
+        for client in (name for name in clients if rates[name]):
+            rate, each = median(rates[client]), median(cpu[client])
             print(
-                f"{client:<12} {made:>7,} calls  {made / seconds:>7,.0f}/s  "
-                f"ratio {made / seconds / base:.2f}  "
-                f"CPU {1000 * cpu / made:.2f} ms a call"
+                f"{client:<12} {rate:>7,.0f} calls/s  ratio {rate / median(rates[CLIENTS[0]]):.2f}  "
+                f"CPU {each:.2f} ms a call, ratio {each / median(cpu[CLIENTS[0]]):.2f}"
             )
     finally:
         server.kill()
@@ -206,7 +212,7 @@ def machine() -> str:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 3:
+    if len(sys.argv) > 1 and sys.argv[1] in CLIENTS:
         print(json.dumps(measured(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))))
     else:
-        main(*(int(text) for text in (*sys.argv[1:], *("5280", "128")[len(sys.argv) - 1 :])))
+        main(*(int(text) for text in (*sys.argv[1:], *("4800", "128", "3")[len(sys.argv) - 1 :])))

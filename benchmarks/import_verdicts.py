@@ -1,8 +1,9 @@
 """Recorded verdicts to a full datasheet: seconds by stage, and peak memory.
 
 Run: .venv/bin/python benchmarks/import_verdicts.py [CALLS] [KIND]
-KIND is `natural` (pairs as met in use, the default) or `mixed` (vacuum, ladder and natural pairs). Ten
-judges see every pair in both orders; pairs belong to 500 tasks. The careful reading, which finds the words
+KIND is `natural` (pairs as met in use, the default), `mixed` (vacuum, ladder and natural pairs) or `scores`
+(single texts as they are and edited, on a scale from 1 to 5). Ten judges see every pair in both orders, or
+both texts; they belong to 500 tasks. The careful reading, which finds the words
 for what is wrong with a line, is timed on a tenth of the same calls beside the fast one.
 """
 
@@ -79,6 +80,26 @@ def write(path: Path, calls: int, kind: str) -> None:
                     stream.write(json.dumps({**line, "replicate": 0}) + "\n")
 
 
+def write_scores(path: Path, calls: int) -> None:
+    """A file of recorded scores."""
+    chance = random.Random(7)
+    with path.open("w", encoding="utf-8") as stream:
+        for judge in range(JUDGES):
+            for item in range(calls // JUDGES // 2):
+                for variant in ("original", "perturbed"):
+                    label = item % 5 + 1
+                    line = {
+                        "judge": f"judge-{judge}",
+                        "probe": "format_invariance",
+                        "item": f"i{item}",
+                        "variant": variant,
+                        "expected": label,
+                        "task": f"t{item % TASKS:03d}",
+                        "score": min(5, max(1, label + chance.choice((-1, 0, 0, 1)))),
+                    }
+                    stream.write(json.dumps(line) + "\n")
+
+
 class Clock:
     """Prints the seconds since it was last asked."""
 
@@ -104,17 +125,20 @@ def main() -> None:
     print(f"Python {platform.python_version()}, {told}, {calls:,} calls, {kind} pairs")
     with tempfile.TemporaryDirectory() as folder:
         path, tenth = Path(folder, "calls.jsonl"), Path(folder, "tenth.jsonl")
-        write(path, calls, kind)
-        write(tenth, calls // 10, kind)
+        if kind == "scores":
+            write_scores(path, calls)
+        else:
+            write(path, calls, kind)
+            write(tenth, calls // 10, kind)
         clock = Clock()
-        assert read_table([path]) is not None
-        clock.tell("reading and checking, by itself")
         imported = import_verdicts([path], "benchmark")
         clock.tell(f"reading and estimates ({len(imported.datasheet.estimates):,} figures)")
         ImportFolder(Path(folder, "sheet")).write(imported)
         clock.tell("writing calls, JSON, Markdown and HTML")
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(f"{'all':<44}{time.perf_counter() - clock.first:8.2f} s, peak memory {peak:,.0f} MB")
+        if kind == "scores":
+            return
         CallTable.of(checked(read_calls(tenth)))
         careful = clock.tell("a tenth, careful reading")
         read_table([tenth])

@@ -154,6 +154,15 @@ def test_a_line_is_used_again_only_where_it_is_clean() -> None:
         assert server.lines == 3
 
 
+def test_loops_of_other_makers_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An application, or a cluster, may have set another loop for all."""
+    uvloop = pytest.importorskip("uvloop")
+    monkeypatch.setattr(asyncio, "run", uvloop.run)
+    server = Bytes([HELLO], [HELLO], [None])
+    assert [type(outcome) for outcome in post(server, 3)] == [Received, Received, ConnectionResetError]
+    assert server.lines == 1
+
+
 def test_a_line_that_broke_leaves_the_next_one_whole() -> None:
     server = Bytes([HELLO[:-2], None], [HELLO], [None], [HELLO])
     outcomes = post(server, 4)

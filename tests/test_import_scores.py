@@ -12,6 +12,7 @@ import pytest
 from steelyard.errors import DataError
 from steelyard.lab.import_verdicts import ImportFolder, import_verdicts
 from steelyard.lab.recorded.score_lines import holds_scores
+from steelyard.verdicts.observations import Observations
 
 LINE = {
     "judge": "gpt-4o",
@@ -224,3 +225,17 @@ def test_the_command(steelyard, tmp_path: Path) -> None:
     lost = steelyard("import", "all-lost.jsonl", "--out", "lost")
     assert lost.returncode == 1
     assert "no readable verdict" in lost.stderr
+
+
+def test_the_columns_are_those_of_single_observations(tmp_path: Path) -> None:
+    lines = [
+        *pairs_of_calls([(1, 1, 1), (0, 1, 0), (1, 0, 1)]),
+        line(judge="z", score=None, outcome="abstain"),
+        line(judge="a", replicate=10),
+        line(judge="a", replicate=2),
+    ]
+    seen = import_verdicts([write(tmp_path / "x.jsonl", lines)]).observations
+    again = Observations.of(list(reversed(list(seen))))
+    assert list(again) == list(seen)
+    for name in ("judges", "protocols", "verdicts", "usages", "prompts"):
+        assert getattr(again, name) == getattr(seen, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
 from collections import Counter
@@ -18,6 +19,7 @@ from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.measure import measure
 from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.run.planner import make_plan
+from steelyard.lab.run.record import Record
 from steelyard.lab.study.study import Study
 from steelyard.lab.study.study_file import StudyConfig, build_study
 from steelyard.probes.probe import PROBES
@@ -151,3 +153,18 @@ def test_a_decision_parses_and_reads_each_reply_once(
         answered = store.answered()
     assert len(answered) == made.sitting.calls
     assert {wanted(statements)[key] for key in answered} == {1}
+
+
+def test_observations_and_coverage_are_made_once_until_the_file_changes(study: Study, tmp_path: Path) -> None:
+    folder, trials = RunFolder(tmp_path / "run"), make_plan(study).trials
+    folder.path.mkdir()
+    with folder.store() as store:
+        record = Record(store)
+        assert len(record.observations(trials)) == record.coverage(trials).every.asked == 0
+        asyncio.run(store.save_replies([(trial, Reply("tie"), 1) for trial in trials[:3]]))
+        seen = record.observations(trials)
+        assert len(seen) == record.coverage(trials).every.asked == 3
+        assert record.observations(trials) is seen
+        assert len(record.observations(trials[:2])) == 2
+        asyncio.run(store.save_failure(trials[3], "timeout", "no reply", 1))
+        assert len(record.observations(trials)) == record.coverage(trials).every.asked == 4

@@ -83,7 +83,7 @@ def short_hash(digest: str) -> str:
 
 def seed_for(seed: int, *names: object) -> int:
     """A 64-bit seed that depends on the study's seed and on names, never on call order."""
-    text = canonical_json([seed, *(str(name) for name in names)])
+    text = canonical_text([seed, *(str(name) for name in names)])
     return int.from_bytes(hashlib.sha256(text.encode("ascii")).digest()[:8], "big")
 
 

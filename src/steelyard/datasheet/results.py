@@ -93,7 +93,7 @@ class Results:
     def _rows(self, cells: Sequence[Sequence[str]], between: str) -> Iterator[Iterator[tuple[str, ...]]]:
         """Rows of spelled values, some at a time: a million are never lists at once."""
         columns = zip(cells, (column.codes for column in self.columns.values()), strict=True)
-        spelled, codes = zip(*_joined(columns, between, min(FEW, len(self) // 4)), strict=True)
+        spelled, codes = zip(*spelled_together(columns, between, min(FEW, len(self) // 4)), strict=True)
         for start in range(0, len(self), CHUNK):
             part = slice(start, start + CHUNK)
             yield zip(
@@ -141,7 +141,7 @@ class Results:
         return Column((None, *map(answer_word, seen.verdicts)), leading[presentation] + 1)
 
 
-def _joined(
+def spelled_together(
     columns: Iterable[tuple[Sequence[str], Ints]], between: str, most: int
 ) -> list[tuple[Sequence[str], Ints]]:
     """Neighbours spelled together where one code tells both, or where they have few combinations."""

@@ -74,11 +74,11 @@ def _cut(path: Path, parts: Three[Parts], seen: list[tuple[int, int, int]]) -> N
                 if line.strip():
                     raise UnusualError
                 continue
-            known = len(heads) + len(middles) + len(tails)
-            h = heads.setdefault(head, len(heads))
-            m = middles.setdefault(middle, len(middles))
-            t = tails.setdefault(tail, len(tails))
-            if len(heads) + len(middles) + len(tails) > known:
+            h, m, t = heads.get(head), middles.get(middle), tails.get(tail)
+            if h is None or m is None or t is None:
+                h = heads.setdefault(head, len(heads))
+                m = middles.setdefault(middle, len(middles))
+                t = tails.setdefault(tail, len(tails))
                 seen.append((h, m, t))
             add_head(h)
             add_middle(m)

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, cast
 
 import httptools
 from yarl import URL
@@ -110,9 +110,14 @@ class Lines:
     async def _connected(self, place: tuple[str, str, int]) -> _Line:
         scheme, host, port = place
         secured = self._secured() if scheme == "https" else None
+        loop = asyncio.get_running_loop()
+        # Loops of other makers try one address after another.
+        both: dict[str, Any] = (
+            {"happy_eyeballs_delay": _delay(host)} if isinstance(loop, asyncio.BaseEventLoop) else {}
+        )
         try:
-            _, line = await asyncio.get_running_loop().create_connection(
-                lambda: _Line(self._largest), host, port, ssl=secured, happy_eyeballs_delay=_delay(host)
+            _, line = await loop.create_connection(
+                lambda: _Line(self._largest), host, port, ssl=secured, **both
             )
         except ssl.SSLCertVerificationError:
             raise
@@ -168,8 +173,7 @@ class _Line(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The line is open."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # other loops bring transports of their own
 
     def data_received(self, data: bytes) -> None:
         """Part of a reply came, or of something else."""
