@@ -32,6 +32,7 @@ PAGES = {
     "calls, wrong ones": "/run/0/calls?outcome=wrong",
     "calls, last page": "/run/0/calls?page=999999",
     "calls, words": "/run/0/calls?text=winner",
+    "calls, behind a number": "/run/0/calls?figure={figure}",
     "map": "/run/0/map",
 }
 
@@ -97,7 +98,10 @@ def main() -> None:
         connection = http.client.HTTPConnection("127.0.0.1", server.access.port)
         connection.request("GET", f"{link.path}?{link.query}")
         cookie = (connection.getresponse().headers["set-cookie"] or "").partition(";")[0]
-        for name, path in PAGES.items():
+        figures = pages.runs[0].published.figures if pages.runs[0].published else {}
+        figure = next(name for name, each in figures.items() if each.metric == "no_preference")
+        for name, place in PAGES.items():
+            path = place.format(figure=figure)
             begun = time.process_time()
             times = sorted(timed(server.access.port, cookie, path) for _ in range(5))
             spent = 200 * (time.process_time() - begun)

@@ -84,6 +84,16 @@ class CallIndex:
         return masks
 
     @cached_property
+    def presentation(self) -> Ints:
+        """A number for what a call shows, whatever its order: the two orders of a pair have the same."""
+        calls = self.calls
+        columns = (calls.judge, calls.protocol, calls.stimulus, calls.replicate)
+        number = np.zeros(len(calls), dtype=np.int64)
+        for column in columns:
+            number = number * (int(column.max(initial=0)) + 1) + column
+        return np.unique(number, return_inverse=True)[1].reshape(-1)
+
+    @cached_property
     def answers(self) -> CallAnswers:
         """What each call answered, and what was wanted."""
         return CallAnswers.of(self.calls)

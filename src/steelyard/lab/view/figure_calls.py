@@ -142,9 +142,6 @@ class _Choice:
         """Only calls whose pair has all its orders among those that count, where the figure is of pairs."""
         if not self.metric.basis.whole:
             return keep
-        calls = self.index.calls
-        place = np.stack([calls.judge, calls.protocol, calls.stimulus, calls.replicate])
-        _, unit = np.unique(place, axis=1, return_inverse=True)
-        unit = unit.reshape(-1)
-        both = np.bincount(unit, weights=keep) == 2
-        return np.asarray(keep & both[unit])
+        shown = self.index.presentation
+        both = np.bincount(shown, weights=keep) == 2
+        return np.asarray(keep & both[shown])
