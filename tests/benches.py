@@ -81,6 +81,14 @@ def serving(app_of: Callable[[Server], ASGIApp]) -> Iterator[Server]:
         thread.join()
 
 
+def cut_lines(server: Server) -> None:
+    """Break every connection that is open, as a laptop that is closed does."""
+    assert server._running is not None
+    for connection in list(server._running.server_state.connections):
+        line: Any = connection
+        line.loop.call_soon_threadsafe(line.transport.abort)
+
+
 @dataclass
 class Answer:
     """What came back."""

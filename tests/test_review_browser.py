@@ -15,7 +15,7 @@ import pytest
 
 from authored_study import write_study
 from authoring_server import TASK, Cast, items, true_score
-from benches import authored, lines, serving, written_folder
+from benches import authored, cut_lines, lines, serving, written_folder
 from browsers import chromium, complaints, opened, overflow
 from servers import Answer, ScriptedServer, hang
 from steelyard.lab.folder.run_folder import RunFolder
@@ -219,6 +219,17 @@ def test_a_text_arrives_as_soon_as_it_is_confirmed(browser: Browser, tmp_path: P
         finally:
             process.kill()
             process.wait()
+
+
+def test_a_line_that_breaks_is_taken_up_again(browser: Browser, folder: RunFolder) -> None:
+    with bench_of(folder) as (bench, server), opened(browser, server.access.url()) as page:
+        with page.expect_response(lambda answer: "/events" in answer.url):
+            page.reload()
+        shows(page, FLIP)
+        cut_lines(server)
+        said(page, "Connected again.")
+        bench.decide(bench.items()[FLIP], "Grace", Ballot("accepted"), 0)
+        page.locator(".rows .status.accepted").wait_for()
 
 
 HOSTILE = {

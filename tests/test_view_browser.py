@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ import pytest
 
 from benches import serving
 from browsers import chromium, complaints, opened, overflow
+from servers import Answer, Received, ScriptedServer, wins
 from steelyard.web.server import Server
 from steelyard.web.view.app import ViewPages
 
@@ -68,3 +70,45 @@ def test_every_page_is_accessible(browser: Browser, server: Server, width: int, 
         page.locator(".arm").first.wait_for()
         assert complaints(page) == []
         assert overflow(page) == 0
+
+
+def test_a_run_that_goes_on_is_followed_from_the_first_page(browser: Browser, tmp_path: Path) -> None:
+    asked, waiting, release = list[Received](), threading.Event(), threading.Event()
+
+    def script(request: Received) -> Answer:
+        asked.append(request)
+        if len(asked) > 5:
+            waiting.set()
+            release.wait(240)
+        return wins("tie")
+
+    with ScriptedServer(script) as judge:
+        model = f"openai/scripted?base_url={judge.url}"
+        options = ["measure", "-j", model, "-p", "vacuum", "--no-pilot", "--concurrency", "1", "--out", "run"]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "steelyard", *options],
+            cwd=tmp_path,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            assert waiting.wait(240)
+            with (
+                serving(lambda _: ViewPages([tmp_path / "run"]).app()) as server,
+                opened(browser, server.access.url()) as page,
+            ):
+                told = page.locator(".card .hint")
+                page.locator(".card .hint", has_text="calls made").wait_for()
+                before, planned = (int(word) for word in told.inner_text().split()[:3:2])
+                assert before < planned
+                assert page.locator(".card progress").is_visible()
+                release.set()
+                page.locator(".card .hint", has_text=f"{planned} of {planned} calls made").wait_for()
+                assert not page.locator(".card progress").is_visible()
+                assert process.wait(240) == 0
+                page.reload()
+                page.get_by_role("link", name="Datasheet").wait_for()
+        finally:
+            release.set()
+            process.kill()
+            process.wait()

@@ -6,10 +6,14 @@ import html
 import re
 import subprocess
 import sys
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
+from browsers import chromium, opened
 from steelyard.errors import ConfigError
 from steelyard.web.view.bundle import place_of, write_bundle
 
@@ -106,3 +110,28 @@ def test_a_bundle_is_written_anew(bundle: Path) -> None:
 @pytest.mark.parametrize("address", ["/run/0/stimulus?id=..%2F..%2Fetc", "/../../x", "/run/0/files/../../x"])
 def test_no_address_leads_out_of_the_folder(address: str) -> None:
     assert ".." not in place_of(address)
+
+
+@pytest.mark.browser
+def test_any_web_server_shows_it(bundle: Path) -> None:
+    """From a number to a reply in a real browser, behind a server that knows nothing but files."""
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            """Print nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(bundle))) as files:
+        thread = threading.Thread(target=files.serve_forever)
+        thread.start()
+        try:
+            home = f"http://127.0.0.1:{files.server_address[1]}/"
+            with chromium() as browser, opened(browser, home) as page:
+                page.get_by_role("link", name="Datasheet").first.click()
+                page.locator("details.fold:has(a.behind) > summary").first.click()
+                page.locator("a.behind >> visible=true").first.click()
+                page.locator("table.calls th a").first.click()
+                page.get_by_text("Prompt, as it was sent").first.wait_for()
+                assert "winner" in page.locator("body").inner_text()
+        finally:
+            files.shutdown()
+            thread.join()

@@ -14,7 +14,8 @@ if (copy && navigator.clipboard) {
 async function follow(card) {
   const answer = await fetch(card.dataset.progress).catch(() => null);
   if (answer === null || !answer.ok) return;
-  const { answered, planned } = await answer.json();
+  const { answered, planned, opening } = await answer.json();
+  if (opening) setTimeout(() => follow(card), 500);
   if (answered === null) return;
   const bar = card.querySelector("progress"), told = card.querySelector(".hint");
   bar.max = Math.max(planned, 1);

@@ -284,9 +284,12 @@ def _without_paths(sheet: ComparisonSheet) -> ComparisonSheet:
 
 
 def _far(run: ViewedRun) -> dict[str, Any]:
-    if not run.ready:
-        return {"answered": None, "planned": None}
-    return {"answered": run.answered, "planned": run.load().planned}
+    if run.ready:
+        return {"answered": run.answered, "planned": run.load().planned, "opening": False}
+    going_on = run.sheet is None or bool(run.sheet.run.get("partial"))
+    if going_on:
+        run.open()
+    return {"answered": None, "planned": None, "opening": going_on}
 
 
 def _whole(text: str | None) -> int:
