@@ -258,6 +258,7 @@ def test_a_run_that_was_cut_is_looked_at_as_far_as_it_went(pairs: Path, tmp_path
             assert client.get("/run/0/progress").body == {
                 "answered": loaded.planned - 40,
                 "planned": loaded.planned,
+                "opening": False,
             }
             assert client.get("/run/0/calls").status == 200
 
