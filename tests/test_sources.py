@@ -7,7 +7,6 @@ import csv
 import io
 import json
 import random
-import re
 import sys
 import zipfile
 from collections import Counter
@@ -19,7 +18,6 @@ import openpyxl
 import pyarrow as arrow
 import pyarrow.parquet
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -604,13 +602,6 @@ def test_a_large_file_is_read(tmp_path: Path) -> None:
 
 
 GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "bring-your-data.md"
-
-
-@pytest.mark.parametrize(
-    "text", re.findall(r"^```yml\n(.*?)^```$", GUIDE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-)
-def test_the_examples_of_the_guide_are_read(text: str) -> None:
-    assert parse_data(yaml.safe_load(text)["data"], "guide").path
 
 
 def test_the_guide_names_every_part_and_format() -> None:
