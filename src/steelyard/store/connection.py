@@ -41,6 +41,9 @@ def snapshot(path: Path) -> sqlite3.Connection:
             return connection
         except sqlite3.OperationalError:
             connection.close()
+        except BaseException:
+            connection.close()
+            raise
     raise sqlite3.OperationalError("cannot be opened")
 
 

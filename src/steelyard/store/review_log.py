@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from steelyard.errors import StoreError
+from steelyard.store.connection import connected
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS decisions (
@@ -130,12 +131,12 @@ class ReviewLog:
         self.path = path
         self._lock = threading.RLock()
         try:
-            self._connection = sqlite3.connect(
-                path, timeout=30, isolation_level=None, check_same_thread=False
-            )
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            self._connection.execute("PRAGMA synchronous = FULL")
-            self._connection.executescript(_TABLES)
+            self._connection = connected(path)
+            try:
+                self._connection.executescript(_TABLES)
+            except BaseException:
+                self._connection.close()
+                raise
         except sqlite3.Error as error:
             raise self._unusable(error) from error
 
