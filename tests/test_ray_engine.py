@@ -5,9 +5,13 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import pickle
+import signal
+import subprocess
+import sys
 import threading
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,17 +43,19 @@ def study(url: str, *more: str, **overrides: Any) -> Study:
 @pytest.mark.parametrize("name", ["", "moon", "local:9", "Ray"])
 def test_an_engine_that_is_none(name: str) -> None:
     with pytest.raises(ConfigError, match="expected 'local', 'ray' or 'ray:ADDRESS'"):
-        engine_of(name, 120.0)
+        engine_of(name, 120.0, print)
 
 
 def test_only_judges_that_wait_or_need_cores_travel() -> None:
+    told: list[str] = []
     judges = study("http://127.0.0.1:9/v1", "planted/tie", "embedded/smollm2-135m").judges
-    connected = [engine_of("ray", 120.0).connect(judge) for judge in judges[:3]]
+    connected = [engine_of("ray", 120.0, told.append).connect(judge) for judge in judges[:3]]
     assert [type(each).__mro__[1].__name__ for each in connected[:1]] == [RemoteProvider.__name__]
     assert isinstance(connected[1], Planted)
     assert isinstance(connected[2], RemoteProvider)
-    assert isinstance(engine_of("ray:10.0.0.1:6379", 120.0), RayEngine)
-    assert isinstance(engine_of("local", 120.0), Local)
+    assert told == ["judge planted/tie: its calls are made in this process; the cluster is not for it"]
+    assert isinstance(engine_of("ray:10.0.0.1:6379", 120.0, print), RayEngine)
+    assert isinstance(engine_of("local", 120.0, print), Local)
 
 
 def test_an_error_is_itself_after_a_journey() -> None:
@@ -114,57 +120,64 @@ def test_a_call_that_takes_too_long_ends_on_its_worker_too() -> None:
     assert (error.reason, str(error).endswith("no reply within 0.05 s")) == ("timeout", True)
 
 
-class TwoNodes:
-    """A cluster in processes of this machine."""
+SIZE = {"num_cpus": 1, "object_store_memory": 80_000_000}
+WITHOUT_KEYS = {"RAY_USAGE_STATS_ENABLED": "0", "OPENAI_API_KEY": ""}
 
-    def __init__(self, cluster: Any, second: Any) -> None:
-        self._cluster = cluster
-        self._second = second
-        self.gone = threading.Event()
 
-    def lose_the_second(self) -> None:
-        """Kill a node with everything on it."""
-        self._cluster.remove_node(self._second, allow_graceful=False)
-        self.gone.set()
+@pytest.fixture(scope="module")
+def machines() -> Iterator[Any]:
+    """A cluster of two nodes, in processes of this machine; its workers have no keys."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in WITHOUT_KEYS.items():
+            patch.setenv(name, value)
+        from ray.cluster_utils import Cluster
+
+        cluster = Cluster(initialize_head=True, head_node_args={**SIZE, "include_dashboard": False})
+        cluster.add_node(**SIZE)
+        try:
+            yield cluster
+        finally:
+            cluster.shutdown()
 
 
 @pytest.fixture
-def nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[TwoNodes]:
-    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+def nodes(machines: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The cluster, where Ray looks for it; who joined it has left it when the test ends."""
     import ray
-    from ray.cluster_utils import Cluster
 
-    size = {"num_cpus": 1, "object_store_memory": 80_000_000}
-    cluster = Cluster(initialize_head=True, head_node_args={**size, "include_dashboard": False})
-    second = cluster.add_node(**size)
-    monkeypatch.setenv("RAY_ADDRESS", cluster.address)
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    monkeypatch.setenv("RAY_ADDRESS", machines.address)
     try:
-        yield TwoNodes(cluster, second)
+        yield machines
     finally:
         ray.shutdown()
-        cluster.shutdown()
 
 
 @needs_ray
-def test_a_lost_node_costs_nothing_but_what_was_in_flight(nodes: TwoNodes, tmp_path: Path) -> None:
+def test_a_lost_node_costs_nothing_but_what_was_in_flight(nodes: Any, tmp_path: Path) -> None:
     asked: Counter[str] = Counter()
-    lock = threading.Lock()
+    lock, gone = threading.Lock(), threading.Event()
+    third = nodes.add_node(**SIZE)
+
+    def lose() -> None:
+        nodes.remove_node(third, allow_graceful=False)
+        gone.set()
 
     def script(request: Received) -> Answer:
         with lock:
             asked[request.headers["idempotency-key"]] += 1
             number = asked.total()
         if number == 20:
-            threading.Thread(target=nodes.lose_the_second).start()
+            threading.Thread(target=lose).start()
         if number == 40:
-            nodes.gone.wait(240)
+            gone.wait(240)
         return says("1" if "a" in request.user[-9:] else "2")
 
     with ScriptedServer(script) as server:
         wanted = study(server.url, replicates=2)
         far = RunFolder(tmp_path / "far")
         done = measure(wanted, far, RunLimits(concurrency=CONCURRENCY, attempts=9, engine="ray"))
-        assert nodes.gone.is_set()
+        assert gone.is_set()
         again = sum(number - 1 for number in asked.values())
         near = measure(wanted, RunFolder(tmp_path / "near"), RunLimits(concurrency=CONCURRENCY))
     assert done.errors == ()
@@ -176,3 +189,46 @@ def test_a_lost_node_costs_nothing_but_what_was_in_flight(nodes: TwoNodes, tmp_p
     for sheet in sheets:
         del sheet["run"]
     assert sheets[0]["judges"] == sheets[1]["judges"]
+
+
+@needs_ray
+def test_a_driver_killed_with_9_leaves_no_worker_that_calls(
+    nodes: Any, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    """Resumed, it asks again for nothing but what was in flight; the cluster is not its own and stays."""
+    asked: Counter[str] = Counter()
+    driver: subprocess.Popen[bytes] | None = None
+
+    def script(request: Received) -> Answer:
+        asked[request.headers["idempotency-key"]] += 1
+        if asked.total() == 30:
+            assert driver is not None
+            driver.kill()
+        return says("1" if request.chance % 2 else "2")
+
+    with ScriptedServer(script) as server:
+        arguments = ["measure", "-j", f"openai/m?base_url={server.url}&reader=choice", "--profile", "quick"]
+        arguments += ["--engine", "ray", "--concurrency", str(CONCURRENCY), "--out", "run"]
+        driver = subprocess.Popen(
+            [sys.executable, "-m", "steelyard", *arguments],
+            cwd=tmp_path,
+            env={**environment, "RAY_ADDRESS": nodes.address, "RAY_USAGE_STATS_ENABLED": "0"},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        assert driver.wait(300) == -signal.SIGKILL
+        at_death = asked.total()
+        wait_until(lambda: not server.clients)
+        assert asked.total() - at_death <= CONCURRENCY
+        wanted = study(server.url)
+        done = measure(wanted, RunFolder(tmp_path / "run"), RunLimits(concurrency=CONCURRENCY, engine="ray"))
+    assert done.errors == ()
+    assert sum(number - 1 for number in asked.values()) <= CONCURRENCY
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    """Wait for something that happens by itself, for two minutes at most."""
+    limit = time.monotonic() + 120
+    while not holds():
+        assert time.monotonic() < limit
+        time.sleep(0.1)

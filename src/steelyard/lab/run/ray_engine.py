@@ -8,18 +8,12 @@ twice. Replies come back one by one, so a slow one keeps no other from the disk.
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, ClassVar
 
-from steelyard.errors import (
-    ConfigError,
-    PermanentError,
-    SteelyardError,
-    TransientError,
-    UnreachableError,
-)
+from steelyard.errors import PermanentError, SteelyardError, TransientError
 from steelyard.lab.run.limits import no_reply, time_limit
+from steelyard.lab.run.ray_cluster import Cluster
 from steelyard.providers.provider import Addressed, Provider, connect, traits_of
 from steelyard.providers.traits import Traits
 from steelyard.trials.judge import Judge
@@ -72,16 +66,23 @@ class Worker:
 class RayEngine:
     """Judges that wait for a server, or need every core, are asked from the nodes; all others from here."""
 
-    def __init__(self, address: str | None, call_timeout: float) -> None:
-        """The cluster at an address, or where Ray itself looks for one; a call may take so many seconds."""
-        self._address = address
+    def __init__(self, address: str | None, call_timeout: float, say: Callable[[str], None]) -> None:
+        """The cluster at an address, or where Ray itself looks for one; a call may take so many seconds.
+
+        `say` is told which judges stay here.
+        """
+        self._cluster = Cluster(address)
         self._call_timeout = call_timeout
+        self._say = say
 
     def connect(self, judge: Judge) -> Provider:
         """The provider of a judge: a proxy of its workers, or itself."""
         own = connect(judge)
         if isinstance(own, Addressed) or traits_of(judge.address).in_turn:
-            return _proxy(judge, own, self._address, time_limit(judge, self._call_timeout))
+            limit = time_limit(judge, self._call_timeout, own.concurrency)
+            return _proxy(judge, own, self._cluster, limit)
+        if not judge.baseline:
+            self._say(f"judge {judge.name}: its calls are made in this process; the cluster is not for it")
         return own
 
 
@@ -90,26 +91,32 @@ class RemoteProvider:
 
     traits: ClassVar[Traits] = Traits()
 
-    def __init__(self, judge: Judge, own: Provider, address: str | None, call_timeout: float) -> None:
+    def __init__(self, judge: Judge, own: Provider, cluster: Cluster, call_timeout: float) -> None:
         """`own` is the judge's provider as it would be here; it is never opened."""
         self._judge = judge
         self._call_timeout = call_timeout
         self.concurrency = own.concurrency
-        self._address = address
+        self._cluster = cluster
         self._workers: list[Any] = []
         self._waiting: list[tuple[Presentation, asyncio.Future[Reply]]] = []
         self._shards: set[asyncio.Task[None]] = set()
         self._turn = 0
 
     async def open(self) -> None:
-        """Find the cluster and place a worker on each of its nodes."""
-        ray = await asyncio.to_thread(_cluster, self._address)
-        nodes = [node for node in ray.nodes() if node["Alive"]]
+        """Find the cluster and place a worker on each of its nodes.
+
+        A worker whose node is lost is started again on another one.
+        """
+        ray = await asyncio.to_thread(self._cluster.join)
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy as On
+
+        nodes = [node["NodeID"] for node in ray.nodes() if node["Alive"]]
         remote = ray.remote(num_cpus=0, max_restarts=-1, max_concurrency=4096)(Worker)
         self._workers = [
-            remote.options(scheduling_strategy="SPREAD").remote(self._judge, self._call_timeout)
-            for _ in range(len(nodes))
+            remote.options(scheduling_strategy=On(node, soft=True)).remote(self._judge, self._call_timeout)
+            for node in nodes
         ]
+        self.concurrency *= len(nodes)
 
     async def close(self) -> None:
         """End the workers."""
@@ -158,16 +165,16 @@ class RemoteProvider:
 class AddressedRemote(RemoteProvider):
     """Workers of a judge at an address, whose limits it shares with other judges there."""
 
-    def __init__(self, judge: Judge, own: Provider, address: str | None, call_timeout: float) -> None:
+    def __init__(self, judge: Judge, own: Provider, cluster: Cluster, call_timeout: float) -> None:
         """`own` knows the address."""
-        super().__init__(judge, own, address, call_timeout)
+        super().__init__(judge, own, cluster, call_timeout)
         assert isinstance(own, Addressed)
         self.endpoint = own.endpoint
 
 
-def _proxy(judge: Judge, own: Provider, address: str | None, call_timeout: float) -> Provider:
+def _proxy(judge: Judge, own: Provider, cluster: Cluster, call_timeout: float) -> Provider:
     kind = AddressedRemote if isinstance(own, Addressed) else RemoteProvider
-    return kind(judge, own, address, call_timeout)
+    return kind(judge, own, cluster, call_timeout)
 
 
 def _settle(future: asyncio.Future[Reply], outcome: Outcome) -> None:
@@ -187,26 +194,3 @@ def _loss(judge: Judge, error: Exception | None) -> SteelyardError:
         return cause
     told = type(error).__name__ if error is not None else "no outcome"
     return TransientError("worker_lost", f"judge {judge.name}: its worker was lost ({told}); try again.")
-
-
-def _cluster(address: str | None) -> Any:
-    """The running Ray, started or joined at the first call."""
-    try:
-        import ray
-    except ImportError as error:
-        raise ConfigError(
-            "engine: ray is not installed; run pip install 'steelyard[ray]', or use --engine local."
-        ) from error
-    if not ray.is_initialized():
-        try:
-            ray.init(
-                address=address, include_dashboard=False, logging_level=logging.ERROR, log_to_driver=False
-            )
-        except (ConnectionError, RuntimeError, ValueError) as error:
-            where = address or "this machine"
-            reason = " ".join(str(error).split())[:200]
-            raise UnreachableError(
-                f"engine: no Ray cluster at {where} ({reason}); start one with ray start --head, or correct "
-                "the address."
-            ) from error
-    return ray
