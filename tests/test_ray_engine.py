@@ -6,6 +6,7 @@ import asyncio
 import importlib.util
 import pickle
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -17,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from commands import Command
 from servers import Answer, Received, ScriptedServer, hang, says
 from steelyard.errors import ConfigError, PermanentError, TransientError, without_frames
 from steelyard.lab.folder.run_folder import RunFolder
@@ -120,7 +122,7 @@ def test_a_call_that_takes_too_long_ends_on_its_worker_too() -> None:
     assert (error.reason, str(error).endswith("no reply within 0.05 s")) == ("timeout", True)
 
 
-SIZE = {"num_cpus": 1, "object_store_memory": 80_000_000}
+SIZE: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 80_000_000}
 WITHOUT_KEYS = {"RAY_USAGE_STATS_ENABLED": "0", "OPENAI_API_KEY": ""}
 
 
@@ -132,7 +134,7 @@ def machines() -> Iterator[Any]:
             patch.setenv(name, value)
         from ray.cluster_utils import Cluster
 
-        cluster = Cluster(initialize_head=True, head_node_args={**SIZE, "include_dashboard": False})
+        cluster: Any = Cluster(initialize_head=True, head_node_args={**SIZE, "include_dashboard": False})
         cluster.add_node(**SIZE)
         try:
             yield cluster
@@ -232,3 +234,123 @@ def wait_until(holds: Callable[[], bool]) -> None:
     while not holds():
         assert time.monotonic() < limit
         time.sleep(0.1)
+
+
+@needs_ray
+@pytest.mark.parametrize("address", ["127.0.0.1:{free}", "nowhere.invalid:6379", "ray://127.0.0.1:{free}"])
+def test_a_cluster_that_is_not_there_is_told_once(address: str, command: Command) -> None:
+    """Ray itself would knock for ever; two judges wait for one cluster."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        free = server.getsockname()[1]
+    where = address.format(free=free)
+    judges = [part for name in "mn" for part in ("-j", f"openai/{name}?base_url=http://127.0.0.1:9/v1")]
+    done = command("measure", *judges, "-p", "vacuum", "--engine", f"ray:{where}", "--out", "run")
+    assert done.code == 1
+    assert done.err.count(f"engine: no Ray cluster at {where} (") == 1
+    assert "0 of 24 calls have a reply" in done.err
+
+
+@needs_ray
+def test_what_listens_but_is_no_cluster_is_left_in_time(tmp_path: Path, environment: dict[str, str]) -> None:
+    """In a process of its own: the thread that still knocks ends with it."""
+    program = (
+        "import sys; from steelyard.lab.run import ray_cluster; ray_cluster.START_SECONDS = 0.5; "
+        "from steelyard.cli.main import main; main()"
+    )
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        where = f"127.0.0.1:{server.getsockname()[1]}"
+        judge = "openai/m?base_url=http://127.0.0.1:9/v1"
+        arguments = ("-j", judge, "-p", "vacuum", "--engine", f"ray:{where}", "--out", "run")
+        done = subprocess.run(
+            [sys.executable, "-c", program, "measure", *arguments],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert f"engine: no Ray cluster at {where} (it is not ready after 0.5 s)" in done.stderr
+
+
+def test_without_the_package_the_extra_is_named(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    judge = "openai/m?base_url=http://127.0.0.1:9/v1"
+    done = command("measure", "-j", judge, "-p", "vacuum", "--engine", "ray", "--out", "run")
+    assert done.code == 2
+    assert "engine: ray is not installed; run pip install 'steelyard[ray]'" in done.err
+
+
+@needs_ray
+def test_a_key_that_a_node_lacks_is_told_as_it_is(
+    nodes: Any, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The driver has it; keys are never sent."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-driver")
+    done = command("measure", "-j", "openai/gpt-4o", "-p", "vacuum", "--engine", "ray", "--out", "run")
+    assert done.code == 2
+    assert "OPENAI_API_KEY" in done.err
+    assert "sk-of-the-driver" not in done.err
+
+
+@needs_ray
+def test_workers_killed_again_and_again_cost_what_was_in_flight(
+    nodes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by a machine that runs out of memory: the process goes, its node stays."""
+    asked: Counter[str] = Counter()
+    lock, workers = threading.Lock(), list[Any]()
+    left, usual = [0, 1, 0], RemoteProvider.open
+    import ray
+
+    async def open(self: RemoteProvider) -> None:
+        await usual(self)
+        workers.extend(self._workers)
+
+    def script(request: Received) -> Answer:
+        with lock:
+            asked[request.headers["idempotency-key"]] += 1
+            if asked.total() % 40 == 0 and left:
+                ray.kill(workers[left.pop()], no_restart=False)
+        return says("1" if request.chance % 2 else "2")
+
+    monkeypatch.setattr(RemoteProvider, "open", open)
+    with ScriptedServer(script) as server:
+        limits = RunLimits(concurrency=CONCURRENCY, attempts=9, engine="ray")
+        done = measure(study(server.url), RunFolder(tmp_path / "run"), limits)
+    assert done.errors == ()
+    assert not done.sitting.failed
+    assert (len(workers), left) == (2, [])
+    assert sum(number - 1 for number in asked.values()) <= 3 * CONCURRENCY
+
+
+@needs_ray
+def test_an_embedded_judge_thinks_on_every_node(nodes: Any) -> None:
+    """The model is loaded by a worker of each node, and answers as it does here."""
+    wanted = build_study(load_config(None, {"judges": ["embedded/smollm2-135m-likelihood"]}), Path())
+    asked = [trial.presentation() for trial in make_plan(wanted).trials[:4]]
+    judge = wanted.judges[0]
+
+    async def texts(provider: Any) -> tuple[list[str], set[str]]:
+        await provider.open()
+        try:
+            replies = await asyncio.gather(*map(provider.ask, asked))
+            return [reply.text for reply in replies], await places(provider)
+        finally:
+            await provider.close()
+
+    async def places(provider: Any) -> set[str]:
+        def place(worker: Worker) -> str:
+            import ray
+
+            assert worker._ready
+            return str(ray.get_runtime_context().get_node_id())
+
+        workers = getattr(provider, "_workers", ())
+        return set(await asyncio.gather(*(worker.__ray_call__.remote(place) for worker in workers)))
+
+    far, where = asyncio.run(texts(engine_of("ray", 120.0, print).connect(judge)))
+    near, _ = asyncio.run(texts(Local().connect(judge)))
+    assert far == near
+    assert len(where) == 2

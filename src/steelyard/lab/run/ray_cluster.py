@@ -49,7 +49,7 @@ class Cluster:
             reason = " ".join(str(error).split())[:200].rstrip(".")
             self._fault = UnreachableError(
                 f"engine: no Ray cluster at {address or 'this machine'} ({reason}); start one with "
-                "ray start --head, or correct the address"
+                "ray start --head, correct the address, or set RAY_AUTH_MODE=token where it asks for a token"
             )
             raise self._fault from error
 
