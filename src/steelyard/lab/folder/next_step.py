@@ -122,9 +122,7 @@ class _Path:
         calls = None
         if self._countable:
             own = study.source is not None
-            calls = (
-                cure.calls_on(self.plan, beside) if own else cure.calls_in(self._resized(profile), beside)
-            )
+            calls = cure.calls_on(self.plan, beside) if own else cure.calls_in(self._resized(profile), beside)
         if words is not None:
             dropped = ["--out", *(["-j"] if address else [])]
             dropped += ["--profile"] if study.source is None else []
