@@ -92,7 +92,13 @@ def test_a_data_set_without_a_right_call_or_a_price_is_not_left_out(tmp_path: Pa
 def test_a_measured_run_has_the_accuracy_and_the_costs_of_its_datasheet(tmp_path: Path) -> None:
     """Unchanged items have an accuracy of their own on the datasheet, and are no probe beside the others."""
     with ScriptedServer(says('{"score": 1}')) as server:
-        judge = {"name": "j", "model": "openai/m", "base_url": server.url, "input_price": 1, "output_price": 2}
+        judge = {
+            "name": "j",
+            "model": "openai/m",
+            "base_url": server.url,
+            "input_price": 1,
+            "output_price": 2,
+        }
         for seed in (1, 2):
             measured = measure(
                 judge,
