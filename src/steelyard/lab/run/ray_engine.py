@@ -97,37 +97,39 @@ class RemoteProvider:
         self._call_timeout = call_timeout
         self.concurrency = own.concurrency
         self._cluster = cluster
+        self._ray: Any = None
         self._workers: list[Any] = []
         self._waiting: list[tuple[Presentation, asyncio.Future[Reply]]] = []
         self._shards: set[asyncio.Task[None]] = set()
         self._turn = 0
 
     async def open(self) -> None:
-        """Find the cluster and place a worker on each of its nodes.
-
-        A worker whose node is lost is started again on another one.
-        """
-        ray = await asyncio.to_thread(self._cluster.join)
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy as On
-
-        nodes = [node["NodeID"] for node in ray.nodes() if node["Alive"]]
-        remote = ray.remote(num_cpus=0, max_restarts=-1, max_concurrency=4096)(Worker)
-        self._workers = [
-            remote.options(scheduling_strategy=On(node, soft=True)).remote(self._judge, self._call_timeout)
-            for node in nodes
-        ]
+        """Find the cluster and place a worker on each of its nodes."""
+        self._ray = await asyncio.to_thread(self._cluster.join)
+        nodes = [node["NodeID"] for node in self._ray.nodes() if node["Alive"]]
+        self._workers = [self._placed(node) for node in nodes]
         self.concurrency *= len(nodes)
+
+    def _placed(self, node: str | None) -> Any:
+        """A worker on this node and no other, or wherever there is room; one that dies is started again."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        remote = self._ray.remote(num_cpus=0, max_restarts=-1, max_concurrency=4096)(Worker)
+        where = "SPREAD" if node is None else NodeAffinitySchedulingStrategy(node, soft=False)
+        return remote.options(scheduling_strategy=where).remote(self._judge, self._call_timeout)
+
+    def _replace(self, worker: Any) -> None:
+        """Another worker in the place of one that is gone with its node, once."""
+        if worker in self._workers:
+            self._workers[self._workers.index(worker)] = self._placed(None)
 
     async def close(self) -> None:
         """End the workers."""
         for shard in self._shards:
             shard.cancel()
-        if self._workers:
-            import ray
-
-            for worker in self._workers:
-                ray.kill(worker)
-            self._workers = []
+        for worker in self._workers:
+            self._ray.kill(worker)
+        self._workers = []
 
     async def ask(self, presentation: Presentation) -> Reply:
         """Make one attempt, together with those that are made at the same moment."""
@@ -158,6 +160,9 @@ class RemoteProvider:
                 _settle(calls[place][1], outcome)
         except Exception as error:  # a worker, a node or the cluster is gone, or the provider cannot open
             lost = error
+            gone = self._ray.exceptions
+            if isinstance(error, gone.ActorDiedError | gone.ActorUnschedulableError):
+                self._replace(worker)
         for _, future in calls:
             _settle(future, _loss(self._judge, lost))
 
