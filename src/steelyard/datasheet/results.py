@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from steelyard.arrays import Ints
+from steelyard.arrays import Ints, distinct, numbered
 from steelyard.stimuli.expectation import label_word
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.trial import ORDERS
@@ -134,7 +134,7 @@ class Results:
         apart = {*self.baselines, *self.composed}
         under_test = [n for n, name in enumerate(seen.judges) if name not in apart]
         votes = np.isin(seen.judge, under_test) & seen.ended(Decided, Tie)
-        if len(np.unique(seen.judge[votes])) < JURY:
+        if len(distinct(seen.judge[votes])) < JURY:
             return Column((None,), np.zeros(len(self), dtype=np.int64))
         presentation = _presentations(seen)
         leading = _leading(presentation[votes], seen.verdict[votes], int(presentation.max()) + 1)
@@ -162,7 +162,7 @@ def _presentations(seen: Observations) -> Ints:
     """What was shown and how, numbered: judges of one presentation share its number."""
     repeats = _numbered(seen.replicate)
     arm = (seen.stimulus * len(seen.protocols) + seen.protocol) * len(ORDERS) + seen.order
-    number: Ints = np.unique(arm * len(repeats.values) + repeats.codes, return_inverse=True)[1]
+    number: Ints = numbered(arm * len(repeats.values) + repeats.codes)[1]
     return number
 
 
@@ -193,8 +193,8 @@ _OF_STIMULUS: dict[str, Callable[[Stimulus], Value]] = {
 
 
 def _numbered(numbers: Ints) -> Column:
-    values, codes = np.unique(numbers, return_inverse=True)
-    return Column(values.tolist(), codes.astype(np.int64))
+    values, codes = numbered(numbers)
+    return Column(values.tolist(), codes)
 
 
 _FORMULA = re.compile(r"[=+\-@\t\r]")
