@@ -157,9 +157,9 @@ def cost(price: Price | None, call: Call, reply: Reply) -> float:
 
 def spent(price: Price | None, reply: Reply, characters: int) -> float:
     """Dollars for a reply to a prompt of so many characters; tokens that no server counted are estimated."""
-    if price is None:
-        return reply.usage.billed or 0.0
     usage = reply.usage
+    if price is None or price.free:
+        return usage.billed or 0.0
     answered = usage.output_tokens or len(reply.text) // CHARACTERS_PER_TOKEN
     asked = usage.input_tokens or characters // CHARACTERS_PER_TOKEN
     counted = asked == usage.input_tokens and answered == usage.output_tokens
