@@ -34,6 +34,7 @@ def run_facts(plan: Plan, record: Record) -> dict[str, Any]:
         "started": _clock(times[0]) if times else None,
         "finished": _clock(times[-1]) if times and not coverage.headline.partial else None,
         **coverage.to_json(),
+        **({"decided": plan.study.decides} if plan.study.decides and coverage.headline.partial else {}),
         "latency_ms": {"p50": quantile(latencies, 0.5), "p95": quantile(latencies, 0.95)},
         "calls": len(measured),
         "input_tokens": sum(stored.reply.usage.input_tokens for _, stored in measured),
