@@ -12,3 +12,5 @@ Words = NDArray[np.str_]
 """Short texts that many rows share."""
 Names = NDArray[np.object_]
 """Names that few rows share, each stored once."""
+Digests = NDArray[np.bytes_]
+"""Content hashes, 32 bytes each."""
