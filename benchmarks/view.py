@@ -17,6 +17,8 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import numpy as np
+
 from steelyard.lab.folder.frozen_plan import freeze_plan
 from steelyard.lab.folder.frozen_run import load_plan
 from steelyard.lab.folder.run_folder import RunFolder

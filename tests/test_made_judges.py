@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import steelyard
-from servers import Received, ScriptedServer, fails, wins
+from servers import Answer, Received, ScriptedServer, fails, says, wins
 from steelyard.errors import ConfigError, UsageError
 from steelyard.lab.folder.frozen_study import freeze, thaw
 from steelyard.lab.folder.run_folder import RunFolder
@@ -30,6 +30,7 @@ from steelyard.metrics.heading import Heading
 from steelyard.metrics.pairs.constructed import BY_CONSTRUCTION
 from steelyard.metrics.remedies.cured import CuredFigure, cured_judges
 from steelyard.metrics.remedies.figures import figures_of
+from steelyard.metrics.run.run_cost import _of_the_prompt
 from steelyard.tasks.scale import Binary, Pairwise
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import CommonUsage, Usage
@@ -171,6 +172,42 @@ def test_a_verdict_costs_what_its_members_cost() -> None:
     assert dollars(used) == pytest.approx(3120e-6)
     assert dollars(Usage(1, 1)) == pytest.approx(15e-6)
     assert dollars_of(parsed("jury/vote?of=openai/house-x&of=planted/coin")) is None
+    # 1000·2 and 1000·1 millionths for the prompts; a bill of b is split as its list price is, 1000 : 40.
+    assert dollars(used.prompt) == pytest.approx(3000e-6)
+    billed = CommonUsage.of([("openai/a", Usage(1000, 10)), ("openai/b", Usage(1000, 10, billed=208e-6))])
+    assert dollars(billed) == pytest.approx(2288e-6)
+    assert dollars(billed.unbilled) == pytest.approx(3120e-6)
+    assert _of_the_prompt(used, dollars) == pytest.approx(3000e-6)
+    assert _of_the_prompt(billed, dollars) == pytest.approx(2200e-6)
+
+
+def test_a_jury_that_is_paid_for_has_a_page_with_what_its_prompts_and_answers_cost(tmp_path: Path) -> None:
+    def script(request: Received) -> Answer:
+        return says('{"score": 1}') if request.body["model"] == "a" else says('{"score": 0}')
+
+    with ScriptedServer(script) as server:
+        sheet = steelyard.measure(
+            {"name": "j", "jury": [priced("a", 2, 8, server.url), priced("b", 1, 4, server.url)]},
+            out=tmp_path / "run",
+            task={"scale": "binary"},
+            probes=["typos"],
+        )
+    assert sheet.faults == ()
+    calls = sheet.find("j", "cost_per_call", "cost", protocol="base").n_calls
+    # Each verdict: two prompts of 100 tokens, two answers of 5.
+    assert sheet.find("j", "cost_input", "cost", protocol="base").value == pytest.approx(calls * 300e-6)
+    assert sheet.find("j", "cost_output", "cost", protocol="base").value == pytest.approx(calls * 60e-6)
+    assert "dollars out" in (tmp_path / "run" / "datasheet.md").read_text(encoding="utf-8")
+
+
+def priced(model: str, prompt: float, answer: float, url: str) -> dict[str, Any]:
+    return {
+        "name": model,
+        "model": f"openai/{model}",
+        "base_url": url,
+        "input_price": prompt,
+        "output_price": answer,
+    }
 
 
 def test_a_mean_of_scores_has_its_costs_and_no_fault(tmp_path: Path) -> None:

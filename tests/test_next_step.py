@@ -176,6 +176,19 @@ def test_the_majority_of_repeats_is_counted_on_rows_of_ones_own(command: Command
     assert repeated(command, verdict["command"])["run"]["calls"] == verdict["calls"]
 
 
+def test_a_judge_of_a_scale_that_the_pack_does_not_have_is_cured_on_ones_own_rows(command: Command) -> None:
+    rows = "\n".join(f"q{n},answer {n},{1 + n % 5}" for n in range(40))
+    Path("mine.csv").write_text(f"q,a,l\n{rows}\n", encoding="utf-8")
+    Path("r.md").write_text("The better answer is right.\n", encoding="utf-8")
+    words = ["--data", "mine.csv", "--columns", "request=q,response=a,label=l", "--scale", "1-5", "--rubric"]
+    words += ["r.md", "-p", "stochastic_stability"]
+    noisy = "planted/rater?sensitivity=1&specificity=1&noise=0.35&name=noisy"
+    command("measure", "-j", noisy, *words, "--out", "run")
+    (verdict,) = verdicts(Path("run"))
+    assert f"-j 'mean/3?of={noisy}'" in verdict["command"]
+    assert verdict["calls"] == 40 * 5 * 3
+
+
 def labelled(folder: Path, judge: str, labels: str, command: Command) -> dict[str, Any]:
     rows = "\n".join(f"q{n},answer {n},{label}" for n, label in enumerate(labels.split()))
     Path("rows.csv").write_text(f"q,a,l\n{rows}\n", encoding="utf-8")

@@ -13,6 +13,7 @@ import pytest
 from commands import Command
 from panels import Scored
 from scores import call
+from servers import ScriptedServer, says
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
@@ -20,6 +21,7 @@ from steelyard.datasheet.render import html, markdown
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.sections.together import together
 from steelyard.errors import ConfigError
+from steelyard.lab.notebook import measure
 from steelyard.lab.overall import overall
 from steelyard.metrics.estimate import Estimate
 
@@ -85,6 +87,35 @@ def test_a_data_set_without_a_right_call_or_a_price_is_not_left_out(tmp_path: Pa
     assert (j.accuracy_mean, j.cost.pooled, j.cost.mean_of_rows) == (0.4, pytest.approx(0.015), None)
     assert (k.accuracy_mean, k.cost.pooled, k.cost.mean_of_rows) == (pytest.approx(0.6), None, None)
     assert (only.missing, only.cost.pooled) == ({"b": "not a judge of this run"}, pytest.approx(0.002))
+
+
+def test_a_measured_run_has_the_accuracy_and_the_costs_of_its_datasheet(tmp_path: Path) -> None:
+    """Unchanged items have an accuracy of their own on the datasheet, and are no probe beside the others."""
+    with ScriptedServer(says('{"score": 1}')) as server:
+        judge = {
+            "name": "j",
+            "model": "openai/m",
+            "base_url": server.url,
+            "input_price": 1,
+            "output_price": 2,
+        }
+        for seed in (1, 2):
+            measured = measure(
+                judge,
+                out=tmp_path / f"seed{seed}",
+                task={"scale": "binary"},
+                probes=["typos", "stochastic_stability"],
+                seed=seed,
+            )
+    (found,) = overall([tmp_path / "seed1", tmp_path / "seed2"])
+    row = found.rows[1]
+    assert row.probes == ("stochastic_stability", "typos")
+    volatility = measured.find("j", "accuracy_mean", "volatility", protocol="base")
+    pooled = measured.find("j", "cost_per_point_pooled", "cost", protocol="base")
+    assert row.accuracy == pytest.approx(volatility.value)
+    assert row.cost is not None
+    assert row.cost.per_point == pytest.approx(pooled.value)
+    assert found.cost.pooled is not None
 
 
 def test_one_name_for_two_models_is_refused(tmp_path: Path) -> None:

@@ -159,6 +159,18 @@ def test_most_replies_unreadable_is_unfit_and_most_calls_failed_too_little() -> 
     assert (few.word, titles(few)) == (CARE, ["Sensitivity", "Failures"])
 
 
+@pytest.mark.parametrize(
+    ("failed", "unreadable", "cure"), [(12, 3, "why its calls fail"), (3, 12, "the form that the reader")]
+)
+def test_calls_without_a_reply_are_asked_again_and_others_read(
+    failed: int, unreadable: int, cure: str
+) -> None:
+    rates = lost("failed_rate", failed), lost("unreadable_rate", unreadable)
+    verdict = judged({"Sensitivity": "clear", "Failures": "flagged"}, *rates)
+    assert (verdict.word, titles(verdict)) == (CARE, ["Failures"])
+    assert cure in verdict.so
+
+
 def test_a_smoke_test_never_reads_as_clearance() -> None:
     quick = judged({"Sensitivity": "clear", "Failures": "clear"}, profile="quick")
     assert quick.word == NO_FAULT

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.arrays import Ints
+from steelyard.arrays import Ints, distinct, numbered
 from steelyard.json_body import from_body
 from steelyard.stimuli.expectation import label_word
 from steelyard.stimuli.natural import NATURAL
@@ -64,7 +64,7 @@ def confusions(judge: str, observations: Observations) -> list[Confusion]:
         for protocol in sorted(rows.protocols_seen, key=lambda name: (name != "base", name)):
             mine = rows.among(protocol=protocol)
             scales = [stimulus.scale or "pairwise" for stimulus in mine.shown.stimuli]
-            for scale in sorted({scales[number] for number in np.unique(mine.stimulus)}):
+            for scale in sorted({scales[number] for number in distinct(mine.stimulus)}):
                 here = mine.showing(np.array([name == scale for name in scales], dtype=np.bool_))
                 tables += _of_scale(judge, protocol, scale, here)
     return tables
@@ -86,7 +86,7 @@ def _matrix(
     judge: str, protocol: str, scale: str, stratum: str | None, labels: Sequence[str], rows: Observations
 ) -> Confusion:
     answers = (*labels, *LOST)
-    numbers, place = np.unique(rows.stimulus, return_inverse=True)
+    numbers, place = numbered(rows.stimulus)
     words = [label_word(rows.shown.stimuli[number].expectation) for number in numbers.tolist()]
     label = np.array([_place(labels, word) for word in words], dtype=np.int64)[place]
     answer = _answered(rows, answers)

@@ -15,6 +15,7 @@ from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.run.cost import COST_PER_POINT, COST_TOTAL, CostRow, OverallCost, overall_cost
 from steelyard.metrics.run.mean_accuracy import ACCURACY_MEAN
 from steelyard.metrics.run.run_cost import COST_PER_POINT_MEAN, COST_PER_POINT_POOLED
+from steelyard.stimuli.original import ORIGINAL
 
 NOT_ASKED = "not a judge of this run"
 NO_ACCURACY = "no probe of labelled single texts"
@@ -149,7 +150,9 @@ def _judge(judge: str, sheets: Mapping[str, Datasheet]) -> JudgeOverall:
 
 def _row(judge: str, name: str, sheet: Datasheet) -> DataSetRow | None:
     """The probes that have an accuracy, and the dollars of each."""
-    right, costs = _by_probe(sheet, judge, ACCURACY.id), _by_probe(sheet, judge, COST_TOTAL.id)
+    every, costs = _by_probe(sheet, judge, ACCURACY.id), _by_probe(sheet, judge, COST_TOTAL.id)
+    # Unchanged items are those of the probes once more; they count where no probe has an accuracy.
+    right = {probe: share for probe, share in every.items() if probe != ORIGINAL} or every
     if not right:
         return None
     paid = [costs[probe] for probe in costs if probe in right]

@@ -78,9 +78,20 @@ def reply_body(reply: Reply) -> str:
     return canonical_text(body)
 
 
-def reply_digest(key: str, body: str) -> str:
-    """Content hash of a call's key and the body of its reply; a key's spelling needs no care."""
-    return digest_of(f'["{key}",{canonical_text(body)}]')
+class ReplyBody:
+    """A reply as it is hashed and kept; calls that got the same one share it."""
+
+    __slots__ = ("_quoted", "text")
+
+    def __init__(self, reply: Reply) -> None:
+        """The latency is not part of it."""
+        self.text = reply_body(reply)
+        """Canonical JSON."""
+        self._quoted = canonical_text(self.text)
+
+    def digest(self, key: str) -> str:
+        """Content hash of a call's key and the body; a key's spelling needs no care."""
+        return digest_of(f'["{key}",{self._quoted}]')
 
 
 def reply_from(body: str, latency_ms: float) -> Reply:

@@ -12,14 +12,7 @@ from steelyard.store.authoring import Asked, AuthoredRow, StoredExchange
 from steelyard.store.batches import StoredBatch
 from steelyard.store.connection import connected, snapshot, transaction, usable
 from steelyard.store.plan import PlannedTrial, PlannedTrials
-from steelyard.store.replies import (
-    FailureColumns,
-    ReplyColumns,
-    StoredFailure,
-    StoredReply,
-    reply_body,
-    reply_digest,
-)
+from steelyard.store.replies import FailureColumns, ReplyBody, ReplyColumns, StoredFailure, StoredReply
 from steelyard.store.rows import Row
 from steelyard.store.schema import migrate
 from steelyard.store.trials import StoredCall
@@ -59,12 +52,13 @@ class RunStore:
     async def save_replies(self, answers: Sequence[tuple[Call, Reply, int]]) -> None:
         """Return when the replies, each with its call and the tries it took, are on disk together."""
         moment, rows, prompts = time.time(), list[Row](), set[str]()
+        bodies: dict[int, ReplyBody] = {}
         for call, reply, attempts in answers:
             if call.prompt_hash not in self._prompts and call.prompt_hash not in prompts:
                 rows.append(trials.prompt_row(call))
                 prompts.add(call.prompt_hash)
-            body = reply_body(reply)
-            row = (body, reply_digest(call.key, body), attempts, reply.latency_ms, moment)
+            body = bodies.get(id(reply)) or bodies.setdefault(id(reply), ReplyBody(reply))
+            row = (body.text, body.digest(call.key), attempts, reply.latency_ms, moment)
             if isinstance(call, Exchange):
                 rows.append(authoring.exchange_row(call, row))
             else:

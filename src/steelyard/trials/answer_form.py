@@ -26,6 +26,7 @@ class AnswerForm:
     """A built-in user message, made to ask for this form; the built-in ones ask for JSON."""
 
 
+_AS_PROMPTED = AnswerForm()
 _FORMS = {
     "json": AnswerForm("json", 12, asking_json),
     "choice": AnswerForm(asked_in=asking_bare),
@@ -39,5 +40,5 @@ def answer_form(reader: Spec) -> AnswerForm:
     A server is given a schema for the usual answers only: with words or a key of its owner's, a judge is held
     to the prompt alone.
     """
-    form = _FORMS.get(reader.name, AnswerForm())
+    form = _FORMS.get(reader.name, _AS_PROMPTED)
     return replace(form, wants="text") if form.wants == "json" and reader.args else form

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 
@@ -36,6 +36,16 @@ class Usage:
             batched=self.batched,
         )
 
+    @property
+    def unbilled(self) -> Usage:
+        """The same without what the server says it charged: to be paid as it was counted."""
+        return replace(self, billed=None)
+
+    @property
+    def parts(self) -> tuple[Usage, ...]:
+        """One for each call that was paid for."""
+        return (self,)
+
     def each(self, judge: str) -> tuple[tuple[str, Usage], ...]:
         """The calls that were paid for, with the judge that was asked: this one."""
         return ((judge, self),)
@@ -62,6 +72,21 @@ class CommonUsage(Usage):
             bool(used) and all(usage.batched for usage in used),
             calls=every,
         )
+
+    @property
+    def prompt(self) -> Usage:
+        """The prompts' share of every call, still with who was asked."""
+        return CommonUsage.of((judge, usage.prompt) for judge, usage in self.calls)
+
+    @property
+    def unbilled(self) -> Usage:
+        """Every call without what its server says it charged."""
+        return CommonUsage.of((judge, usage.unbilled) for judge, usage in self.calls)
+
+    @property
+    def parts(self) -> tuple[Usage, ...]:
+        """One for each call, still with who was asked."""
+        return tuple(CommonUsage.of([call]) for call in self.calls)
 
     def each(self, judge: str) -> tuple[tuple[str, Usage], ...]:
         """The calls that were paid for, with the judges that were asked."""

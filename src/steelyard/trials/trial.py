@@ -76,6 +76,8 @@ class Trial:
     @property
     def overflows(self) -> bool:
         """True where not even the ends of the run fit what the judge can read, or its edit is cut away."""
+        if self.judge.context is None:
+            return False
         return self._room is not None and (self._fitted is None or self._edit_cut)
 
     @cached_property

@@ -19,7 +19,7 @@ from steelyard.digests import column, digests_of, hash_of, places
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
 
-OPEN = 4096
+OPEN = 16_384
 """Questions whose words are kept at hand while trials are made of them."""
 STEP = 65_536
 """Keys that are worked out at a time."""
@@ -147,6 +147,11 @@ class Trials(Sequence[Trial]):
     def order(self) -> Ints:
         """Rows in the order of their keys."""
         return np.argsort(self.key)
+
+    @property
+    def by_key(self) -> Trials:
+        """The same in the order of their keys."""
+        return self.rows(self.order)
 
     def places(self, keys: Digests) -> Ints:
         """Row of each key; -1 where it is of no trial here."""

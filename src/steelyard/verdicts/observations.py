@@ -13,7 +13,7 @@ from typing import TypeVar, overload
 
 import numpy as np
 
-from steelyard.arrays import Ints, Mask
+from steelyard.arrays import Ints, Mask, distinct
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.reply import Usage
 from steelyard.trials.trial import ORDERS
@@ -199,17 +199,17 @@ class Observations(Sequence[Observation]):
     @property
     def stimuli_seen(self) -> list[Stimulus]:
         """Stimuli that have rows, by name."""
-        return [self.shown.stimuli[number] for number in np.unique(self.stimulus)]
+        return [self.shown.stimuli[number] for number in distinct(self.stimulus)]
 
     @property
     def protocols_seen(self) -> set[str]:
         """Protocols that have rows."""
-        return {self.protocols[number] for number in np.unique(self.protocol)}
+        return {self.protocols[number] for number in distinct(self.protocol)}
 
     @property
     def prompts_seen(self) -> set[str]:
         """Prompts that have rows; the empty hash stands for one that is not known."""
-        return {self.prompts[number] for number in np.unique(self.prompt)}
+        return {self.prompts[number] for number in distinct(self.prompt)}
 
     @property
     def pointwise(self) -> bool:
@@ -230,14 +230,14 @@ class Observations(Sequence[Observation]):
     @property
     def mirrored(self) -> bool:
         """Every call is of a judge that has one verdict for both orders; False without a call."""
-        names = {self.judges[number] for number in np.unique(self.judge)}
+        names = {self.judges[number] for number in distinct(self.judge)}
         return bool(names) and names <= self.symmetric
 
     @property
     def units(self) -> int:
         """Distinct pairs or items under each protocol."""
         unit = self.shown.unit[self.stimulus] * len(self.protocols) + self.protocol
-        return len(np.unique(unit))
+        return len(distinct(unit))
 
     def ended(self, *kinds: type[Verdict]) -> Mask:
         """The calls that ended in one of these kinds of verdict."""

@@ -91,6 +91,11 @@ def mostly_lost(figures: Figures) -> bool:
     return _share(figures, FAILED_RATE.id) + _share(figures, UNREADABLE_RATE.id) > HALF
 
 
+def rather_failed(figures: Figures) -> bool:
+    """True where more calls brought no reply than one that could not be read."""
+    return _share(figures, FAILED_RATE.id) > _share(figures, UNREADABLE_RATE.id)
+
+
 def _share(figures: Figures, metric: str) -> float:
     rate = figures.find(metric)
     return 0.0 if rate is None else rate.value or 0.0

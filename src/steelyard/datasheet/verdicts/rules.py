@@ -17,6 +17,7 @@ from steelyard.datasheet.verdicts.facts import (
     beats_no_baseline,
     mostly_unreadable,
     no_step_seen,
+    rather_failed,
     slot_decides,
     worse_than_nothing,
 )
@@ -78,6 +79,7 @@ def guide_to(title: str) -> str:
 
 _BOTH_ORDERS = "Ask in both orders and count a disagreement as a tie."
 _READABLE = "Look at the replies that could not be read, and ask for the form that the reader reads."
+_ASK_AGAIN = "Find out why its calls fail; the same command asks them again."
 
 FAULTS = (
     Rule(
@@ -205,6 +207,7 @@ FAULTS = (
         "Sharpen the rubric, or take a stronger model; both show on the same rows.",
     ),
     Rule(titles.NOISE, Gravity.BIASED, _BOTH_ORDERS),
+    Rule(titles.FAILURES, Gravity.IMPRECISE, _ASK_AGAIN, when=rather_failed),
     Rule(titles.FAILURES, Gravity.IMPRECISE, _READABLE),
 )
 """Readings that are faults where they are flagged, causes before what they bring; the first that applies to a

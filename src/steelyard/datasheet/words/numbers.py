@@ -55,8 +55,9 @@ def steps_apart(step: float) -> str:
 
 def dollars(number: float) -> str:
     """An amount that may be far below a cent: `$0.000012`, `$1.50`."""
-    places = 2 if number == 0 or number >= 1 else 1 - math.floor(math.log10(number))
-    return f"${number:.{places}f}"
+    size = abs(number)
+    places = 2 if size == 0 or size >= 1 else 1 - math.floor(math.log10(size))
+    return f"{_MINUS if number < 0 else ''}${size:.{places}f}"
 
 
 def value(estimate: Estimate) -> str:

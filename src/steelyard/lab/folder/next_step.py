@@ -121,8 +121,8 @@ class _Path:
         beside = () if address else _measured_judges(study)
         calls = None
         if self._countable:
-            size = self._resized(profile)
-            calls = cure.calls_in(size, beside) if study.source is None else cure.calls_on(self.plan, beside)
+            own = study.source is not None
+            calls = cure.calls_on(self.plan, beside) if own else cure.calls_in(self._resized(profile), beside)
         if words is not None:
             dropped = ["--out", *(["-j"] if address else [])]
             dropped += ["--profile"] if study.source is None else []

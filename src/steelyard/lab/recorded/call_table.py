@@ -5,16 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from bisect import bisect
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from steelyard.arrays import Ints
+from steelyard.coded_lines import CodedLines, Part, coded, fixed, spelled
 from steelyard.identity import ListHash, canonical_json, content_hash
 from steelyard.lab.recorded.call import VERDICTS, Call, Pair
 from steelyard.lab.recorded.observations import stimulus_of
@@ -23,11 +23,10 @@ from steelyard.verdicts.stimulus_columns import StimulusColumns
 
 ANSWERS = tuple(VERDICTS)
 FIRSTS = ("u", "v")
+_json = json.JSONEncoder().encode
 MARK = "\ue000"
 """Begins every place of a text in which a value goes; no name of the format holds it."""
 
-CALL_KEYS = ("answer", "first", "judge", "protocol", "replicate")
-"""Keys of a call beside those of its pair, sorted."""
 FACTS = tuple(f.name for f in fields(Pair))
 
 
@@ -112,69 +111,68 @@ class CallTable:
             yield self.judges[self.judge[start]], self.protocols[self.protocol[start]], slice(start, end)
 
     def lines(self) -> Iterator[str]:
-        """Text of `observations.jsonl`, an arm at a time; each line is what `Call.to_json` says."""
-        facts = ["".join(f"{text}, " for _, text in _facts(pair, ": ")) for pair in self.pairs]
-        for judge, protocol, rows in self.arms():
-            head = f'{{"judge": {json.dumps(judge)}, "protocol": {json.dumps(protocol)}, '
-            yield "".join(
-                f'{head}{facts[pair]}"first": {first}, "answer": {answer}, "replicate": {replicate}}}\n'
-                for pair, first, answer, replicate in self._values(rows)
-            )
+        """Text of `observations.jsonl`, in parts; each line is what `Call.to_json` says."""
+        facts = zip(*self._facts(": ").values(), strict=True)
+        pairs = [", ".join(fact for fact in known if fact) for known in facts]
+        return CodedLines(
+            [
+                ([f'{{"judge": {_json(judge)}, ' for judge in self.judges], self.judge),
+                ([f'"protocol": {_json(protocol)}, ' for protocol in self.protocols], self.protocol),
+                (pairs, self.pair),
+                ([f', "first": "{first}", ' for first in FIRSTS], self.first),
+                ([f'"answer": "{answer}", "replicate": ' for answer in ANSWERS], self.answer),
+                spelled(self.replicate),
+                fixed("}\n", len(self)),
+            ]
+        ).chunks()
 
     @cached_property
     def hashes(self) -> tuple[str, dict[tuple[str, str], str]]:
         """Content hash of all calls, and of each arm's: those of the lists of `Call.to_json`."""
-        gaps = [_gaps(pair) for pair in self.pairs]
-        whole, arms = ListHash(), {}
+        lines, whole, arms = CodedLines(self._canonical()), ListHash(), {}
         for judge, protocol, rows in self.arms():
             arm = ListHash()
-            name, prompt = f'"judge":{json.dumps(judge)}', f'"protocol":{json.dumps(protocol)}'
-            middles = [f"{gap[2]}{name}{gap[3]}{prompt}{gap[4]}" for gap in gaps]
-            text = ",".join(
-                f'{{{gaps[pair][0]}"answer":{answer}{gaps[pair][1]}"first":{first}'
-                f'{middles[pair]}"replicate":{replicate}{gaps[pair][5]}}}'
-                for pair, first, answer, replicate in self._values(rows)
-            )
-            arm.add(text)
-            whole.add(text)
+            for text in lines.chunks(rows.start, rows.stop):
+                arm.add(text[:-1])
+                whole.add(text[:-1])
             arms[judge, protocol] = arm.digest()
         return whole.digest(), arms
 
-    def _values(self, rows: slice) -> Iterable[tuple[int, str, str, int]]:
-        """Pair number, and first, answer and replicate as they are written."""
-        firsts, answers = [f'"{word}"' for word in FIRSTS], [f'"{word}"' for word in ANSWERS]
-        return zip(
-            self.pair[rows].tolist(),
-            map(firsts.__getitem__, self.first[rows].tolist()),
-            map(answers.__getitem__, self.answer[rows].tolist()),
-            self.replicate[rows].tolist(),
-            strict=True,
-        )
+    def _canonical(self) -> Iterator[Part]:
+        """Every call in canonical JSON, and a comma: keys in their order, facts of the pair between them."""
+        values: dict[str, Part] = {
+            "answer": ([f'"{answer}"' for answer in ANSWERS], self.answer),
+            "first": ([f'"{first}"' for first in FIRSTS], self.first),
+            "judge": ([_json(judge) for judge in self.judges], self.judge),
+            "protocol": ([_json(protocol) for protocol in self.protocols], self.protocol),
+            "replicate": spelled(self.replicate),
+        }
+        facts = self._facts(":")
+        yield fixed("{", len(self))
+        for place, key in enumerate(sorted([*values, *facts])):
+            comma = "," if place else ""
+            if key in values:
+                yield fixed(f'{comma}"{key}":', len(self))
+                yield values[key]
+            else:
+                yield coded([fact and f"{comma}{fact}" for fact in facts[key]], self.pair)
+        yield fixed("},", len(self))
+
+    def _facts(self, colon: str) -> dict[str, list[str]]:
+        """What is known of each pair, as a member of a JSON object, by key; empty where nothing is."""
+        known: dict[str, list[str]] = {}
+        for name in FACTS:
+            values = [getattr(pair, name) for pair in self.pairs]
+            # By their texts, since 0.0 and -0.0 are equal and spelled apart.
+            each = {str(value): value for value in values if value is not None}
+            told = {text: f'"{name}"{colon}{_json(value)}' for text, value in each.items()}
+            known[name] = ["" if value is None else told[str(value)] for value in values]
+        return known
 
     def stimulus_set(self) -> str:
         """The hash that `StimulusSet` would have; stimuli differ in few things but their names."""
         forms: dict[tuple[Any, ...], list[str]] = {}
         return content_hash([_stimulus_hash(pair, forms) for pair in self.pairs])
-
-
-def _facts(pair: Pair, colon: str) -> list[tuple[str, str]]:
-    """What is known of a pair, each as a member of a JSON object, with its key."""
-    known = [(name, getattr(pair, name)) for name in FACTS]
-    return [(name, f'"{name}"{colon}{_json(value)}') for name, value in known if value is not None]
-
-
-def _gaps(pair: Pair) -> list[str]:
-    """What stands before, between and after the sorted keys of a call in canonical JSON, commas included."""
-    gaps: list[list[str]] = [[] for _ in range(len(CALL_KEYS) + 1)]
-    for name, text in sorted(_facts(pair, ":")):
-        gaps[bisect(CALL_KEYS, name)].append(text)
-    first, *between, last = (",".join(gap) for gap in gaps)
-    return [first and f"{first},", *(f",{gap}," if gap else "," for gap in between), last and f",{last}"]
-
-
-@lru_cache(maxsize=100_000)
-def _json(value: str | float) -> str:
-    return json.dumps(value)
 
 
 def _stimulus_hash(pair: Pair, forms: dict[tuple[Any, ...], list[str]]) -> str:

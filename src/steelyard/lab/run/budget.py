@@ -162,7 +162,7 @@ def spent(price: Price | None, reply: Reply, characters: int) -> float:
 
 def charged(price: Price | None, usage: Usage, letters: int, characters: int) -> float:
     """Dollars for so many letters in answer to so many; tokens that no server counted are estimated."""
-    if price is None:
+    if price is None or price.free:
         return usage.billed or 0.0
     answered = usage.output_tokens or letters // CHARACTERS_PER_TOKEN
     asked = usage.input_tokens or characters // CHARACTERS_PER_TOKEN

@@ -8,6 +8,7 @@ import random
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 
 from steelyard.errors import (
     CallError,
@@ -35,7 +36,7 @@ from steelyard.trials.reply import Reply
 from steelyard.trials.trial import Trial
 from steelyard.trials.trials import Trials
 
-STEP = 256
+STEP = 1024
 """Calls that are answered and kept together where nobody is waited for."""
 
 
@@ -109,7 +110,9 @@ class JudgeRun:
     async def _work(self, provider: Provider, throttle: Throttle, batch: Sequence[Call]) -> None:
         impart(provider, batch)
         if isinstance(provider, Immediate) and self._unguarded:
-            await self._answer(provider.reply, batch, partial(self._settle, provider, throttle))
+            # Neighbours in the run file go in together, which takes half as long.
+            neighbours = batch.by_key if isinstance(batch, Trials) else sorted(batch, key=attrgetter("key"))
+            await self._answer(provider.reply, neighbours, partial(self._settle, provider, throttle))
             return
         queue = CallQueue(batch, self._pilot, self._patience, self.stopped)
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 
-@dataclass(frozen=True)
-class Tick:
+class Tick(NamedTuple):
     """One finished trial."""
 
     judge: str
+    """Who was asked."""
     ok: bool
     """False for a failure after all retries."""
     dollars: float = 0.0

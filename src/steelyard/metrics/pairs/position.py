@@ -12,7 +12,7 @@ from math import lgamma, log
 
 import numpy as np
 
-from steelyard.arrays import Ints
+from steelyard.arrays import Ints, distinct
 from steelyard.metrics.pairs.answer import Answer
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import by_cluster, count_answers
@@ -69,7 +69,7 @@ def position_test(parts: Decomposition) -> PositionTest:
     """Both tests on the complete pairs of a decomposition."""
     complete = parts.pairs.where(parts.complete)
     balance = slot_balance(complete)
-    by_clusters = len(np.unique(complete.cluster)) >= ENOUGH_CLUSTERS
+    by_clusters = len(distinct(complete.cluster)) >= ENOUGH_CLUSTERS
     sums = by_cluster(complete, balance) if by_clusters else by_pair(complete, balance)
     return PositionTest(
         total=int(balance.sum()),

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, Mask
+from steelyard.arrays import Floats, Ints, Mask, distinct
 from steelyard.metrics.basis import Group
 from steelyard.metrics.common import ACCURACY, DARK_CURRENT
 from steelyard.metrics.estimate import Estimate
@@ -71,7 +71,7 @@ class Figure:
 
     def units(self, columns: Any) -> int:
         """Distinct pairs or items among its rows."""
-        return len(np.unique(self.calls(columns).unit))
+        return len(distinct(self.calls(columns).unit))
 
 
 def figures_of(seen: Observations) -> Iterator[Figure]:

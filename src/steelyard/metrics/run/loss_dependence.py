@@ -13,7 +13,7 @@ from functools import cache
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, Mask
+from steelyard.arrays import Floats, Ints, Mask, numbered
 from steelyard.identity import seed_for
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.verdicts.observation import Observation
@@ -95,7 +95,7 @@ def _deals(calls: _Calls, conditions: int, seed: int) -> Floats:
 def _calls(rows: Observations, kind: type[Unreadable | Failed]) -> _Calls:
     wide = len(rows.protocols)
     unit = rows.stimulus * wide + rows.protocol
-    seen, back = np.unique(unit, return_inverse=True)
+    seen, back = numbered(unit)
     named = [_condition(rows.shown.stimuli[u // wide], rows.protocols[u % wide]) for u in seen]
     conditions = sorted(set(named))
     number = {name: index for index, name in enumerate(conditions)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from math import fsum
 
 from steelyard.metrics.basis import EVERY_CALL, Basis, Ends, Items, labelled_items
@@ -134,12 +133,16 @@ def total_estimates(
 
 
 def _of_the_prompt(usage: Usage, price: Dollars) -> float:
-    """Dollars for the prompt of a call; a bill is split as the list prices would split it."""
-    prompt = price(usage.prompt)
-    if usage.billed is None:
+    """Dollars for the prompts behind a verdict, call by call: each at the price of who was asked."""
+    return fsum(_prompt_share(call, price) for call in usage.parts)
+
+
+def _prompt_share(call: Usage, price: Dollars) -> float:
+    """Dollars for one prompt; a bill is split as the list prices would split it."""
+    prompt, paid, listed = price(call.prompt), price(call), price(call.unbilled)
+    if paid == listed:
         return prompt
-    listed = price(replace(usage, billed=None))
-    return usage.billed * prompt / listed if listed else 0.0
+    return paid * prompt / listed if listed else 0.0
 
 
 def _sums(

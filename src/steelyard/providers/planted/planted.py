@@ -56,6 +56,7 @@ class Planted:
             )
         self._judge = judge
         self._seen: dict[str, Parameters] = {}
+        self._replies: dict[tuple[str, int], Reply] = {}
         self._key = pack_key() if judge.model == "rater" else TruthKey()
         self._parameters, self._rater, self._value = _from_options(judge)
         for protocol in judge.protocols.values():
@@ -100,9 +101,14 @@ class Planted:
             text = f'{{"score": {self.score(presentation)}}}'
         else:
             text = f'{{"winner": "{self.answer(presentation)}"}}'
-        prompt = sum(len(message.content) for message in presentation.messages)
-        usage = Usage(input_tokens=prompt // 4, output_tokens=len(text) // 4)
-        return Reply(text, usage=usage, served_model=self._judge.address)
+        return self._worded(text, sum(len(message.content) for message in presentation.messages) // 4)
+
+    def _worded(self, text: str, prompt: int) -> Reply:
+        """The same reply for all calls that get the same answer to a prompt of so many tokens."""
+        if (text, prompt) not in self._replies:
+            usage = Usage(input_tokens=prompt, output_tokens=len(text) // 4)
+            self._replies[text, prompt] = Reply(text, usage=usage, served_model=self._judge.address)
+        return self._replies[text, prompt]
 
     def knows(self, presentation: Presentation) -> bool:
         """Whether a rater has the text in its key; no other judge needs one."""
