@@ -63,7 +63,9 @@ class PlannedTrials:
     def __iter__(self) -> Iterator[PlannedTrial]:
         columns = (self.key, self.question, self.replicate, self.use)
         for key, question, replicate, use in zip(*(column.tolist() for column in columns), strict=True):
-            yield PlannedTrial(hash_of(key), *self.questions[question], replicate, self.uses[use])
+            judge, protocol, stimulus, order = self.questions[question]
+            probes = self.uses[use]
+            yield PlannedTrial(hash_of(key), judge, protocol, stimulus, order, replicate, probes)
 
     @property
     def stimuli(self) -> set[str]:
