@@ -70,10 +70,9 @@ class Costs:
         for judge in answers.calls.judges:
             mine = np.flatnonzero(answers.calls.of_judge(judge.name)[rows])
             price = price_of(judge)
-            ways, way = np.unique(_ways(answers, rows[mine], price), return_inverse=True)
-            firsts = np.full(len(ways), len(rows), dtype=np.int64)
-            np.minimum.at(firsts, way.reshape(-1), rows[mine])
-            told = [_cost(price, answers, row) for row in firsts.tolist()]
+            ways = _ways(answers, rows[mine], price)
+            _, first, way = np.unique(ways, return_index=True, return_inverse=True)
+            told = [_cost(price, answers, row) for row in rows[mine][first].tolist()]
             columns = np.array(told, dtype=np.float64).reshape(-1, 3)[way.reshape(-1)].T
             costs.dollars[mine], costs.known[mine], costs.estimated[mine] = columns
         return costs
