@@ -11,6 +11,7 @@ from itertools import islice
 from starlette.responses import Response, StreamingResponse
 
 from steelyard.arrays import Ints, Mask
+from steelyard.datasheet.words.inert import inert
 from steelyard.errors import ConfigError
 from steelyard.lab.view.call_detail import details
 from steelyard.lab.view.call_filter import CallFilter
@@ -81,9 +82,13 @@ def _lines(rows: Iterator[dict[str, object]]) -> Iterator[str]:
         writer = csv.DictWriter(out, list(part[0]))
         if head:
             writer.writeheader()
-        writer.writerows(part)
+        writer.writerows({key: _cell(value) for key, value in row.items()} for row in part)
         head = False
         yield out.getvalue()
+
+
+def _cell(value: object) -> object:
+    return inert(value, joined=True) if isinstance(value, str) else value
 
 
 def _json(run: ViewedRun, wanted: CallFilter) -> Response:
