@@ -149,6 +149,14 @@ def join(study: Study, folder: RunFolder) -> Study:
     return replace(study, judges=judges, probes=probes)
 
 
+def _deciding(joined: Study, study: Study, rule: DecisionRule) -> Study:
+    """The study with the rule, and with the command that measures all of it; none where no words say that."""
+    plain = not any(spec.args for spec in joined.probes) and len(joined.judges) == len(study.judges)
+    probes = [word for spec in joined.probes for word in ("-p", spec.name)]
+    words = (*study.command, *probes, "--profile", PROFILE) if plain and study.command is not None else None
+    return replace(joined, command=words, decides=str(rule))
+
+
 def decide(
     study: Study,
     folder: RunFolder,
@@ -165,7 +173,7 @@ def decide(
             )
     check_prices(study.judges, limits)
     with folder.locked():
-        plan = prepare(folder, make_plan(join(study, folder)))
+        plan = prepare(folder, make_plan(_deciding(join(study, folder), study, rule)))
         with folder.store() as store:
             return _run(plan, study.judges, folder, rule, cap, Runner(Record(store), limits, progress))
 

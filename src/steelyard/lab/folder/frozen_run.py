@@ -29,7 +29,7 @@ def prepare(folder: RunFolder, plan: Plan) -> Plan:
         _check_written(folder, plan)
         _check_stimuli(folder, plan)
         _keep_plan(folder, plan)
-        return replace(plan, study=replace(study, command=held.command))
+        return replace(plan, study=replace(study, command=held.command, decides=held.decides))
     try:
         plan.kept.write(folder.stimuli)
     except OSError as error:

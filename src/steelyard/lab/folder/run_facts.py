@@ -31,6 +31,7 @@ def run_facts(plan: Plan, record: Record) -> dict[str, Any]:
         "started": _clock(times.min()) if len(times) else None,
         "finished": _clock(times.max()) if len(times) and not coverage.headline.partial else None,
         **coverage.to_json(),
+        **({"decided": plan.study.decides} if plan.study.decides and coverage.headline.partial else {}),
         "latency_ms": {"p50": quantile(latencies, 0.5), "p95": quantile(latencies, 0.95)},
         "calls": len(mine),
         **_counted(answers, mine),
