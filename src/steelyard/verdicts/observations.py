@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TypeVar, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -161,7 +161,8 @@ class Observations(Sequence[Observation]):
 
     def where(self, mask: Mask) -> Observations:
         """The rows that the mask keeps."""
-        return self._taken(mask)
+        kept = np.flatnonzero(mask)
+        return self if len(kept) == len(self) else self._taken(kept)
 
     def rows(self, numbers: Ints) -> Observations:
         """The rows of these numbers, in their order."""
@@ -251,8 +252,8 @@ class Observations(Sequence[Observation]):
         counted = np.bincount(cluster[events], minlength=len(calls))
         return counted[calls > 0], calls[calls > 0]
 
-    def _taken(self, rows: Mask | slice | Ints) -> Observations:
-        return replace(self, **{name: getattr(self, name)[rows] for name in _COLUMNS})
+    def _taken(self, rows: slice | Ints) -> Observations:
+        return replace(self, **{name: _rows_of(getattr(self, name), rows) for name in _COLUMNS})
 
     def in_order(self) -> Observations:
         """The same rows, sorted as the class says."""
@@ -262,6 +263,13 @@ class Observations(Sequence[Observation]):
 
 _COLUMNS = tuple(f.name for f in fields(Observations))[7:]
 """What has a value in each row."""
+
+
+def _rows_of(column: Any, rows: slice | Ints) -> Any:
+    """Some rows of a column; one value that stands for every row goes on doing so."""
+    if column.strides == (0,) and isinstance(rows, np.ndarray):
+        return np.broadcast_to(column[:1], len(rows)) if len(column) else column
+    return column[rows]
 
 
 def _place(names: tuple[str, ...], name: str) -> int:

@@ -30,6 +30,7 @@ from steelyard.probes.probe import POINTWISE
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Failed, Unreadable
 
 EVERY = 5
@@ -196,7 +197,7 @@ def _run(
     sitting = conduct(runner, lambda runner: runner.follow(agendas))
     log()
     trials = [trial for course in courses for trial in course.trials]
-    observations = record.observations(trials)
+    observations = Observations.of(record.by_trial(trials).values())
     early = stops(sitting, record.coverage(trials).headline, folder.path) if sitting.stopped else ()
     names = [judge.name for judge in judges]
     errors = (*early, *speechless(names, observations, folder.path, sitting.given_up))

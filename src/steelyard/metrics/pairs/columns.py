@@ -53,8 +53,11 @@ class Pairs:
 
     def where(self, mask: Mask) -> Pairs:
         """The rows that the mask keeps; the names of clusters and pairs stay."""
+        rows = np.flatnonzero(mask)
+        if len(rows) == len(self):
+            return self
         columns: dict[str, Any] = {
-            f.name: getattr(self, f.name)[mask] for f in fields(self) if f.name not in _WHOLE
+            f.name: getattr(self, f.name)[rows] for f in fields(self) if f.name not in _WHOLE
         }
         return replace(self, **columns)
 
@@ -115,6 +118,6 @@ def collect(observations: Iterable[Observation]) -> Pairs:
         u_first=answers(0),
         v_first=answers(1),
         clusters=tuple(shown.clusters[named].tolist()),
-        names=tuple(shown.ids[stimuli].tolist()),
+        names=shown.names if len(stimuli) == len(shown.names) else tuple(shown.ids[stimuli].tolist()),
         mirrored=seen.mirrored,
     )

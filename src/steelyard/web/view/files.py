@@ -8,7 +8,6 @@ import json
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-import numpy as np
 from starlette.responses import Response, StreamingResponse
 
 from steelyard.arrays import Ints, Mask
@@ -41,8 +40,7 @@ def _said(run: ViewedRun, loaded: Loaded, text: str) -> Ints:
             keys = [] if store is None else store.holding(text)
         if len(loaded.searches) >= REMEMBERED:
             loaded.searches.clear()
-        rows = [loaded.rows[key] for key in keys if key in loaded.rows]
-        loaded.searches[text] = np.array(rows, dtype=np.int64)
+        loaded.searches[text] = loaded.rows(keys)
     return loaded.searches[text]
 
 
