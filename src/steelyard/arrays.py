@@ -12,6 +12,8 @@ Words = NDArray[np.str_]
 """Short texts that many rows share."""
 Names = NDArray[np.object_]
 """Names that few rows share, each stored once."""
+Digests = NDArray[np.bytes_]
+"""Content hashes, 32 bytes each."""
 
 _SPARSE = 4
 """So many times more numbers than rows are worth a table of their own."""

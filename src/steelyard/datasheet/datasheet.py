@@ -14,7 +14,7 @@ from steelyard.datasheet.instrument_card import InstrumentCard
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.look_up import LookUp
 from steelyard.datasheet.reading import Reading
-from steelyard.datasheet.run_facts import RunFacts, partial_words
+from steelyard.datasheet.run_facts import EARLY_STOP, RunFacts, partial_words
 from steelyard.datasheet.verdict import Verdict
 from steelyard.json_body import from_body, keyed, mapping, read_fields, written_fields
 from steelyard.metrics.estimate import Estimate
@@ -134,7 +134,11 @@ class Datasheet:
     @property
     def partial_told(self) -> str:
         """The sentence that the reports of a partial run begin with; empty for a whole run."""
-        return f"{self.partial}; the others were never asked" if self.partial else ""
+        if self.partial is None:
+            return ""
+        told = f"{self.partial}; the others were never asked"
+        rule = self.facts.decided
+        return told if rule is None else f"{told}, as {rule} was to be decided: {EARLY_STOP}"
 
     def unfinished(self, judge: str) -> str | None:
         """`Partial: …` for the calls of one judge; None where all were asked."""

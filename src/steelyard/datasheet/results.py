@@ -12,6 +12,7 @@ import numpy as np
 
 from steelyard.arrays import Ints, distinct, numbered
 from steelyard.coded_lines import CodedLines, Part, fixed
+from steelyard.datasheet.words.inert import inert
 from steelyard.stimuli.expectation import label_word
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.trial import ORDERS
@@ -164,24 +165,14 @@ def _numbered(numbers: Ints) -> Column:
     return Column(values.tolist(), codes)
 
 
-_FORMULA = re.compile(r"[=+\-@\t\r]")
 _QUOTED = re.compile(r'[",\r\n]')
-_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
-_ACTIVE = re.compile(r"[(|!\t\r]")
-"""What a formula needs to call a function, a program or another sheet."""
 
 
 def _cell(value: Value, *, joined: bool = False) -> str:
-    """A cell that no spreadsheet takes for a formula: an apostrophe stands before what would be one.
-
-    What other files are `joined` by stays as it is, unless it could do more than be wrong.
-    """
+    """A cell of a table that spreadsheets open; other files may be `joined` by it."""
     if value is None or value == "":
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    text = str(value).encode("utf-8", "backslashreplace").decode()
-    harmless = _NUMBER.fullmatch(text) or (joined and not _ACTIVE.search(text))
-    if _FORMULA.match(text) and not harmless:
-        text = f"'{text}"
+    text = inert(str(value).encode("utf-8", "backslashreplace").decode(), joined=joined)
     return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text

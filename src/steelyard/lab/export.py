@@ -83,7 +83,7 @@ def _observations(loaded: Loaded, path: Path, form: str) -> ExportedTable:
 
 def _trials(run: ViewedRun, loaded: Loaded, path: Path, form: str) -> ExportedTable:
     """Calls that were really made; a verdict that others make is an observation, and no trial."""
-    asked = [row for row, name in enumerate(loaded.index.ids) if not loaded.trials[name].members]
+    asked = loaded.asked.tolist()
     parts = (
         [_row(detail) for detail in details(run, loaded, asked[start : start + CHUNK], explained=False)]
         for start in range(0, len(asked), CHUNK)

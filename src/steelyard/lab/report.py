@@ -60,6 +60,6 @@ def rebuild(path: Path, *, verify: bool = False) -> Rebuilt:
         *warnings(results.observations, path),
         *untaken(datasheet),
         *uncounted(datasheet),
-        *unasked(coverage.headline),
+        *(unasked(coverage.headline) if plan.study.decides is None else ()),
     ]
     return Rebuilt(datasheet, results, tuple(map(str, shortfalls)))
