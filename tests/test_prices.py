@@ -204,7 +204,7 @@ def test_a_plan_is_within_a_tenth_of_the_bill(
 def test_a_plan_prices_each_prompt_by_its_own_length(command: Command, tmp_path: Path) -> None:
     """Of twelve texts one is above the limit at which all of a prompt costs more, their mean is below it."""
     (tmp_path / "rubric.md").write_text("Is it fair?")
-    texts = [f"{number} a fair answer " * (1 if number else 70_000) for number in range(12)]
+    texts = [f"{number} a fair answer " * (1 if number else 80_000) for number in range(12)]
     rows = [{"q": "Say it.", "a": text, "l": number % 2} for number, text in enumerate(texts)]
     (tmp_path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     shown = ("--scale", "binary", "--columns", "request=q,response=a,label=l", "--rubric", "rubric.md")
