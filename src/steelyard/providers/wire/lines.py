@@ -10,9 +10,8 @@ import asyncio
 import ssl
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import httptools
 from yarl import URL
@@ -40,8 +39,7 @@ class LongReplyError(Exception):
     """More came than was allowed."""
 
 
-@dataclass(frozen=True)
-class Received:
+class Received(NamedTuple):
     """One reply as it came."""
 
     status: int
@@ -271,6 +269,6 @@ def unpacked(data: bytes | bytearray, encoding: str, largest: int) -> bytes | by
 
 
 def _header(name: str, value: str) -> str:
-    if {"\r", "\n"} & {*name, *value}:
+    if "\r" in name or "\n" in name or "\r" in value or "\n" in value:
         raise ValueError(f"header {name!r} holds a line break")
     return f"{name}: {value}\r\n"
