@@ -17,11 +17,14 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import numpy as np
+
 from steelyard.lab.folder.frozen_plan import freeze_plan
 from steelyard.lab.folder.frozen_run import load_plan
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.store.replies import StoredReply
 from steelyard.trials.trial import Trial
+from steelyard.trials.trials import Trials
 from steelyard.web.server import Server
 from steelyard.web.view.app import ViewPages
 
@@ -49,11 +52,8 @@ def multiplied(folder: RunFolder, wanted: int) -> int:
         for trial in plan.trials
     ]
     asyncio.run(_kept(folder, every))
-    whole = replace(
-        plan,
-        trials=tuple(trial for trial, _ in every),
-        probes={trial.key: plan.probes[replace(trial, replicate=0).key] for trial, _ in every},
-    )
+    use = np.tile(plan.use, copies)
+    whole = replace(plan, trials=Trials.of(trial for trial, _ in every), use=use)
     with folder.store() as store:
         store.freeze(plan.study.hash, freeze_plan(whole))
     return len(every)

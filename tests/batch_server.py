@@ -39,6 +39,8 @@ class BatchServer:
         """Calls that were made one by one."""
         self.drop: Callable[[str], bool] = lambda name: False
         """Calls that the vendor does not get to."""
+        self.unlisted = 0
+        """Looks at the list that do not show the newest batch yet."""
         self.at: Callable[[str], Answer | None] = lambda moment: None
         """What happens instead at a moment: `upload`, `create`, `look` or `results`."""
 
@@ -49,13 +51,20 @@ class BatchServer:
         if method == "POST" and path == "/v1/batches":
             return self._create(request.body)
         if path == "/v1/batches":
-            return sends({"object": "list", "data": [*self.batches.values()][::-1], "has_more": False})
+            data = [self.batches[name] for name in self._listed()]
+            return sends({"object": "list", "data": data, "has_more": False})
         if found := re.fullmatch(r"/v1/batches/(\w+)", path):
             return self._look(found[1])
         if found := re.fullmatch(r"/v1/files/(\w+)/content", path):
             return self.at("results") or Answer(200, self.files[found[1]])
         self.single += 1
         return self.reply(request.body)
+
+    def _listed(self) -> list[str]:
+        """Names, the newest first."""
+        late = self.unlisted > 0
+        self.unlisted -= late
+        return [*self.batches][::-1][late:]
 
     def _upload(self, data: bytes) -> Answer:
         name = f"file{len(self.files)}"
@@ -119,7 +128,7 @@ class MessageBatchServer(BatchServer):
         if method == "POST" and path == "/v1/messages/batches":
             return self._create_messages(request.body["requests"])
         if path == "/v1/messages/batches":
-            data = [self._state(name) for name in reversed(self.batches)]
+            data = [self._state(name) for name in self._listed()]
             return sends({"data": data, "has_more": False})
         if found := re.fullmatch(r"/v1/messages/batches/(\w+)", path):
             self.batches[found[1]]["looks"] += 1

@@ -130,6 +130,11 @@ class ScriptedServer:
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
+    @property
+    def clients(self) -> int:
+        """Connections that are open."""
+        return len(self._open)
+
     async def start(self) -> None:
         """Listen on a free port of the loopback interface."""
         self._server = await asyncio.start_server(self._connection, "127.0.0.1", 0, ssl=self._tls)

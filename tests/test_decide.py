@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from commands import Command
 from servers import Answer, Received, ScriptedServer, hang, says, wins
 from steelyard.errors import ConfigError
 from steelyard.lab.decide.decision import Decision, Look
@@ -105,6 +107,33 @@ def test_a_measurement_finds_the_calls_of_a_decision_paid(steelyard, tmp_path: P
     assert "No calls: every trial was answered before." in free.stdout
     assert log(tmp_path / "run") == {"planted/probit": decided}
     assert log(tmp_path / "run", "dark_current<0.5")["planted/probit"]["verdict"] == "below"
+
+
+def test_the_datasheet_of_a_decided_folder_says_so_and_its_command_measures_the_rest(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    judges = ["-j", "planted/first", "-j", "planted/tie", "--out", "run"]
+    command("measure", "--decide", RULE, *judges)
+    told = command("report", "run")
+    assert "as dark_current<0.1 was to be decided: intervals of what was looked at" in " ".join(
+        told.out.split()
+    )
+    assert "again to go on" not in told.err
+    gated = command("gate", "run", "--policy", "smoke")
+    assert (gated.code, gated.out.count("FAIL")) == (4, 0)  # planted/first has 1.00 [0.30, 1.00]
+    for rule in ("dark_current<0.6", "positional_false_preference<0.2"):
+        command("measure", "--decide", rule, *judges)
+    sheet = json.loads(command("report", "run", "--format", "json").out)
+    assert sheet["run"]["decided"] == "positional_false_preference<0.2"
+    program, *words = shlex.split(sheet["verdicts"][0]["command"])
+    assert program == "steelyard"
+    done = command(*words)
+    assert done.code == 0, done.err
+    assert f"{sheet['verdicts'][0]['calls']:,} calls in this sitting" in done.out
+    measured = json.loads((tmp_path / "run" / "datasheet.json").read_text(encoding="utf-8"))
+    assert (measured["run"]["partial"], "decided" in measured["run"]) == (False, False)
+    assert command("gate", "run", "--policy", "smoke").code == 3
 
 
 def test_one_folder_takes_rules_of_several_probes(steelyard, tmp_path: Path) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import gzip
+import weakref
 import zlib
 from collections.abc import Sequence
 
@@ -12,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from yarl import URL
 
+from steelyard.providers.wire import lines
 from steelyard.providers.wire.lines import (
     BrokenReplyError,
     Lines,
@@ -243,3 +246,27 @@ def test_what_is_not_wholly_packed_is_broken(cut: int, junk: bytes) -> None:
             unpacked(data, "gzip", LARGEST)
     with pytest.raises(LongReplyError):
         unpacked(gzip.compress(bytes(LARGEST + 1)), "gzip", LARGEST)
+
+
+def test_a_line_that_is_closed_holds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Line and parser know each other: bodies of megabytes would wait for a search for garbage."""
+    made: list[weakref.ref[object]] = []
+    usual = lines._Line
+
+    def line(largest: int) -> object:
+        one = usual(largest)
+        made.append(weakref.ref(one))
+        return one
+
+    monkeypatch.setattr(lines, "_Line", line)
+    half = [b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n" + b"x" * 500, None]
+    gc.collect()
+    gc.disable()
+    try:
+        outcomes = post(Bytes(half, [HELLO], [b"no HTTP at all", None], [ENDLESS, b"hi", None]), times=4)
+        assert [type(one) for one in outcomes] == [BrokenReplyError, Received, BrokenReplyError, Received]
+        del outcomes
+        assert len(made) == 3
+        assert [one() for one in made] == [None] * 3
+    finally:
+        gc.enable()

@@ -222,6 +222,7 @@ def test_rows_without_labels_are_to_be_labelled(command: Command, tmp_path: Path
     verdict = labelled(tmp_path / "none", "planted/constant?value=1", "- " * 12, command)
     # Wilson's half-width at .8 of 100 rows: 1.96·√(.16/100 + 1.96²/40000)/(1 + 1.96²/100) = .0777.
     assert "label about 100 rows, which show an accuracy of 0.8 to within ±0.08" in verdict["next"]
+    assert verdict["calls"] == 5 * 100
 
 
 def test_one_class_alone_asks_for_the_other(command: Command, tmp_path: Path) -> None:

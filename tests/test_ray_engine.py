@@ -5,14 +5,20 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import pickle
+import signal
+import socket
+import subprocess
+import sys
 import threading
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from commands import Command
 from servers import Answer, Received, ScriptedServer, hang, says
 from steelyard.errors import ConfigError, PermanentError, TransientError, without_frames
 from steelyard.lab.folder.run_folder import RunFolder
@@ -39,17 +45,19 @@ def study(url: str, *more: str, **overrides: Any) -> Study:
 @pytest.mark.parametrize("name", ["", "moon", "local:9", "Ray"])
 def test_an_engine_that_is_none(name: str) -> None:
     with pytest.raises(ConfigError, match="expected 'local', 'ray' or 'ray:ADDRESS'"):
-        engine_of(name, 120.0)
+        engine_of(name, 120.0, print)
 
 
 def test_only_judges_that_wait_or_need_cores_travel() -> None:
+    told: list[str] = []
     judges = study("http://127.0.0.1:9/v1", "planted/tie", "embedded/smollm2-135m").judges
-    connected = [engine_of("ray", 120.0).connect(judge) for judge in judges[:3]]
+    connected = [engine_of("ray", 120.0, told.append).connect(judge) for judge in judges[:3]]
     assert [type(each).__mro__[1].__name__ for each in connected[:1]] == [RemoteProvider.__name__]
     assert isinstance(connected[1], Planted)
     assert isinstance(connected[2], RemoteProvider)
-    assert isinstance(engine_of("ray:10.0.0.1:6379", 120.0), RayEngine)
-    assert isinstance(engine_of("local", 120.0), Local)
+    assert told == ["judge planted/tie: its calls are made in this process; the cluster is not for it"]
+    assert isinstance(engine_of("ray:10.0.0.1:6379", 120.0, print), RayEngine)
+    assert isinstance(engine_of("local", 120.0, print), Local)
 
 
 def test_an_error_is_itself_after_a_journey() -> None:
@@ -114,57 +122,64 @@ def test_a_call_that_takes_too_long_ends_on_its_worker_too() -> None:
     assert (error.reason, str(error).endswith("no reply within 0.05 s")) == ("timeout", True)
 
 
-class TwoNodes:
-    """A cluster in processes of this machine."""
+SIZE: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 80_000_000}
+WITHOUT_KEYS = {"RAY_USAGE_STATS_ENABLED": "0", "OPENAI_API_KEY": ""}
 
-    def __init__(self, cluster: Any, second: Any) -> None:
-        self._cluster = cluster
-        self._second = second
-        self.gone = threading.Event()
 
-    def lose_the_second(self) -> None:
-        """Kill a node with everything on it."""
-        self._cluster.remove_node(self._second, allow_graceful=False)
-        self.gone.set()
+@pytest.fixture(scope="module")
+def machines() -> Iterator[Any]:
+    """A cluster of two nodes, in processes of this machine; its workers have no keys."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in WITHOUT_KEYS.items():
+            patch.setenv(name, value)
+        from ray.cluster_utils import Cluster
+
+        cluster: Any = Cluster(initialize_head=True, head_node_args={**SIZE, "include_dashboard": False})
+        cluster.add_node(**SIZE)
+        try:
+            yield cluster
+        finally:
+            cluster.shutdown()
 
 
 @pytest.fixture
-def nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[TwoNodes]:
-    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+def nodes(machines: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The cluster, where Ray looks for it; who joined it has left it when the test ends."""
     import ray
-    from ray.cluster_utils import Cluster
 
-    size = {"num_cpus": 1, "object_store_memory": 80_000_000}
-    cluster = Cluster(initialize_head=True, head_node_args={**size, "include_dashboard": False})
-    second = cluster.add_node(**size)
-    monkeypatch.setenv("RAY_ADDRESS", cluster.address)
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    monkeypatch.setenv("RAY_ADDRESS", machines.address)
     try:
-        yield TwoNodes(cluster, second)
+        yield machines
     finally:
         ray.shutdown()
-        cluster.shutdown()
 
 
 @needs_ray
-def test_a_lost_node_costs_nothing_but_what_was_in_flight(nodes: TwoNodes, tmp_path: Path) -> None:
+def test_a_lost_node_costs_nothing_but_what_was_in_flight(nodes: Any, tmp_path: Path) -> None:
     asked: Counter[str] = Counter()
-    lock = threading.Lock()
+    lock, gone = threading.Lock(), threading.Event()
+    third = nodes.add_node(**SIZE)
+
+    def lose() -> None:
+        nodes.remove_node(third, allow_graceful=False)
+        gone.set()
 
     def script(request: Received) -> Answer:
         with lock:
             asked[request.headers["idempotency-key"]] += 1
             number = asked.total()
         if number == 20:
-            threading.Thread(target=nodes.lose_the_second).start()
+            threading.Thread(target=lose).start()
         if number == 40:
-            nodes.gone.wait(240)
+            gone.wait(240)
         return says("1" if "a" in request.user[-9:] else "2")
 
     with ScriptedServer(script) as server:
         wanted = study(server.url, replicates=2)
         far = RunFolder(tmp_path / "far")
         done = measure(wanted, far, RunLimits(concurrency=CONCURRENCY, attempts=9, engine="ray"))
-        assert nodes.gone.is_set()
+        assert gone.is_set()
         again = sum(number - 1 for number in asked.values())
         near = measure(wanted, RunFolder(tmp_path / "near"), RunLimits(concurrency=CONCURRENCY))
     assert done.errors == ()
@@ -176,3 +191,166 @@ def test_a_lost_node_costs_nothing_but_what_was_in_flight(nodes: TwoNodes, tmp_p
     for sheet in sheets:
         del sheet["run"]
     assert sheets[0]["judges"] == sheets[1]["judges"]
+
+
+@needs_ray
+def test_a_driver_killed_with_9_leaves_no_worker_that_calls(
+    nodes: Any, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    """Resumed, it asks again for nothing but what was in flight; the cluster is not its own and stays."""
+    asked: Counter[str] = Counter()
+    driver: subprocess.Popen[bytes] | None = None
+
+    def script(request: Received) -> Answer:
+        asked[request.headers["idempotency-key"]] += 1
+        if asked.total() == 30:
+            assert driver is not None
+            driver.kill()
+        return says("1" if request.chance % 2 else "2")
+
+    with ScriptedServer(script) as server:
+        arguments = ["measure", "-j", f"openai/m?base_url={server.url}&reader=choice", "--profile", "quick"]
+        arguments += ["--engine", "ray", "--concurrency", str(CONCURRENCY), "--out", "run"]
+        driver = subprocess.Popen(
+            [sys.executable, "-m", "steelyard", *arguments],
+            cwd=tmp_path,
+            env={**environment, "RAY_ADDRESS": nodes.address, "RAY_USAGE_STATS_ENABLED": "0"},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        assert driver.wait(300) == -signal.SIGKILL
+        at_death = asked.total()
+        wait_until(lambda: not server.clients)
+        assert asked.total() - at_death <= CONCURRENCY
+        wanted = study(server.url)
+        done = measure(wanted, RunFolder(tmp_path / "run"), RunLimits(concurrency=CONCURRENCY, engine="ray"))
+    assert done.errors == ()
+    assert sum(number - 1 for number in asked.values()) <= CONCURRENCY
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    """Wait for something that happens by itself, for two minutes at most."""
+    limit = time.monotonic() + 120
+    while not holds():
+        assert time.monotonic() < limit
+        time.sleep(0.1)
+
+
+@needs_ray
+@pytest.mark.parametrize("address", ["127.0.0.1:{free}", "nowhere.invalid:6379", "ray://127.0.0.1:{free}"])
+def test_a_cluster_that_is_not_there_is_told_once(address: str, command: Command) -> None:
+    """Ray itself would knock for ever; two judges wait for one cluster."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        free = server.getsockname()[1]
+    where = address.format(free=free)
+    judges = [part for name in "mn" for part in ("-j", f"openai/{name}?base_url=http://127.0.0.1:9/v1")]
+    done = command("measure", *judges, "-p", "vacuum", "--engine", f"ray:{where}", "--out", "run")
+    assert done.code == 1
+    assert done.err.count(f"engine: no Ray cluster at {where} (") == 1
+    assert "0 of 24 calls have a reply" in done.err
+
+
+@needs_ray
+def test_what_listens_but_is_no_cluster_is_left_in_time(tmp_path: Path, environment: dict[str, str]) -> None:
+    """In a process of its own: the thread that still knocks ends with it."""
+    program = (
+        "import sys; from steelyard.lab.run import ray_cluster; ray_cluster.START_SECONDS = 0.5; "
+        "from steelyard.cli.main import main; main()"
+    )
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        where = f"127.0.0.1:{server.getsockname()[1]}"
+        judge = "openai/m?base_url=http://127.0.0.1:9/v1"
+        arguments = ("-j", judge, "-p", "vacuum", "--engine", f"ray:{where}", "--out", "run")
+        done = subprocess.run(
+            [sys.executable, "-c", program, "measure", *arguments],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert f"engine: no Ray cluster at {where} (it is not ready after 0.5 s)" in done.stderr
+
+
+def test_without_the_package_the_extra_is_named(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    judge = "openai/m?base_url=http://127.0.0.1:9/v1"
+    done = command("measure", "-j", judge, "-p", "vacuum", "--engine", "ray", "--out", "run")
+    assert done.code == 2
+    assert "engine: ray is not installed; run pip install 'steelyard[ray]'" in done.err
+
+
+@needs_ray
+def test_a_key_that_a_node_lacks_is_told_as_it_is(
+    nodes: Any, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The driver has it; keys are never sent."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-driver")
+    done = command("measure", "-j", "openai/gpt-4o", "-p", "vacuum", "--engine", "ray", "--out", "run")
+    assert done.code == 2
+    assert "OPENAI_API_KEY" in done.err
+    assert "sk-of-the-driver" not in done.err
+
+
+@needs_ray
+def test_workers_killed_again_and_again_cost_what_was_in_flight(
+    nodes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by a machine that runs out of memory: the process goes, its node stays."""
+    asked: Counter[str] = Counter()
+    lock, workers = threading.Lock(), list[Any]()
+    left, usual = [0, 1, 0], RemoteProvider.open
+    import ray
+
+    async def open(self: RemoteProvider) -> None:
+        await usual(self)
+        workers.extend(self._workers)
+
+    def script(request: Received) -> Answer:
+        with lock:
+            asked[request.headers["idempotency-key"]] += 1
+            if asked.total() % 40 == 0 and left:
+                ray.kill(workers[left.pop()], no_restart=False)
+        return says("1" if request.chance % 2 else "2")
+
+    monkeypatch.setattr(RemoteProvider, "open", open)
+    with ScriptedServer(script) as server:
+        limits = RunLimits(concurrency=CONCURRENCY, attempts=9, engine="ray")
+        done = measure(study(server.url), RunFolder(tmp_path / "run"), limits)
+    assert done.errors == ()
+    assert not done.sitting.failed
+    assert (len(workers), left) == (2, [])
+    assert sum(number - 1 for number in asked.values()) <= 3 * CONCURRENCY
+
+
+@needs_ray
+def test_an_embedded_judge_thinks_on_every_node(nodes: Any) -> None:
+    """The model is loaded by a worker of each node, and answers as it does here."""
+    wanted = build_study(load_config(None, {"judges": ["embedded/smollm2-135m-likelihood"]}), Path())
+    asked = [trial.presentation() for trial in make_plan(wanted).trials[:4]]
+    judge = wanted.judges[0]
+
+    async def texts(provider: Any) -> tuple[list[str], set[str]]:
+        await provider.open()
+        try:
+            replies = await asyncio.gather(*map(provider.ask, asked))
+            return [reply.text for reply in replies], await places(provider)
+        finally:
+            await provider.close()
+
+    async def places(provider: Any) -> set[str]:
+        def place(worker: Worker) -> str:
+            import ray
+
+            assert worker._ready
+            return str(ray.get_runtime_context().get_node_id())
+
+        workers = getattr(provider, "_workers", ())
+        return set(await asyncio.gather(*(worker.__ray_call__.remote(place) for worker in workers)))
+
+    far, where = asyncio.run(texts(engine_of("ray", 120.0, print).connect(judge)))
+    near, _ = asyncio.run(texts(Local().connect(judge)))
+    assert far == near
+    assert len(where) == 2

@@ -14,7 +14,7 @@ from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.run.planner import make_plan
 from steelyard.lab.study.study import Study
 from steelyard.lab.study.study_file import StudyConfig, build_study
-from steelyard.trials.trial import LARGEST_SEED, trial_key
+from steelyard.trials.trial import LARGEST_SEED
 
 REPEATS = 3
 
@@ -72,7 +72,7 @@ def test_the_first_call_keeps_the_key_it_had(tmp_path: Path) -> None:
     for trial in mine:
         prompt = content_hash({"messages": trial.messages, "decoding": trial.judge.decoding})
         parts = trial.judge.fingerprint(trial.protocol), trial.stimulus.hash, trial.order, trial.replicate
-        assert (trial.key == trial_key(*parts, prompt)) == (trial.replicate == 0)
+        assert (trial.key == content_hash([*parts, prompt])) == (trial.replicate == 0)
         assert trial.wording_hash == prompt
         assert trial.presentation().decoding == trial.decoding
     assert {trial.replicate for trial in mine} >= set(range(REPEATS))

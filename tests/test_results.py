@@ -8,7 +8,6 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,8 +16,7 @@ from pyarrow import parquet
 from commands import Command
 from pairs import pair
 from scores import call
-from steelyard.arrays import Ints
-from steelyard.datasheet.results import Results, spelled_together
+from steelyard.datasheet.results import Results
 from steelyard.lab.folder import results_file
 from steelyard.lab.folder.results_file import write_results
 from steelyard.verdicts.observation import Observation
@@ -141,27 +139,6 @@ def test_columns_say_what_single_observations_say() -> None:
     seen = Observations.of(observations)
     told = [(row["id"], row["order"], row["replicate"], row["winner"]) for row in lines_of(Results(seen))]
     assert told == [(o.stimulus.id, o.order, o.replicate, o.winner) for o in seen]
-
-
-@given(
-    st.lists(st.integers(0, 10**6), max_size=30),
-    st.lists(st.tuples(st.integers(1, 5), st.booleans()), min_size=1, max_size=6),
-    st.integers(0, 40),
-)
-def test_columns_spelled_together_are_the_columns(
-    rows: list[int], columns: list[tuple[int, bool]], most: int
-) -> None:
-    """Whatever is joined with its neighbour, a row reads as its cells do."""
-    made: list[tuple[list[str], Ints]] = []
-    for place, (kinds, same) in enumerate(columns):
-        codes = np.array([row // 7**place % kinds for row in rows], dtype=np.int64)
-        if same and made:
-            kinds, codes = len(made[-1][0]), made[-1][1]
-        made.append(([f"{place}-{kind}" for kind in range(kinds)], codes))
-    joined = spelled_together(made, ", ", most)
-    assert [", ".join(words[codes[n]] for words, codes in joined) for n in range(len(rows))] == [
-        ", ".join(words[codes[n]] for words, codes in made) for n in range(len(rows))
-    ]
 
 
 def test_an_empty_collection_is_a_header(tmp_path: Path) -> None:

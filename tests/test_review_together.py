@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from authored_study import KEPT, write_study
+from authoring_server import Cast
 from benches import Client, lines, serving, written_folder
 from commands import Command
+from servers import ScriptedServer
 from steelyard.errors import DataError
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.review.agreement import agreement
@@ -178,3 +181,38 @@ def test_the_command_takes_in_writes_out_and_tells_the_status(
     assert {line["lineage"]["review"] for line in lines(folder).values()} == {None, "accepted"}
     assert command("review", "run", "--json").code == 2
     assert command("review", "nowhere", "--status").code == 2
+
+
+def test_votes_on_a_measured_run_count_after_finish_and_that_is_said(
+    tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    with ScriptedServer(Cast()) as server:
+        write_study(tmp_path, server, count=2, probes=KEPT[:2], review=True)
+        command("measure", "study.yaml", "--out", "run", "--accept-all")
+        command("review", "run", "--export", "votes.jsonl")
+        votes = [json.loads(line) for line in Path("votes.jsonl").read_text(encoding="utf-8").splitlines()]
+        mine = [
+            {**vote, "decision": "rejected", "reviewer": "Ada"}
+            for vote in votes
+            if KEPT[0] in vote["stimulus"]
+        ]
+        for vote in mine:
+            del vote["at"]
+        Path("in.jsonl").write_text("".join(json.dumps(vote) + "\n" for vote in mine), encoding="utf-8")
+        taken = command("review", "run", "--import", "in.jsonl")
+        assert "2 texts were decided otherwise since; that counts after --finish" in taken.out
+        assert json.loads(command("review", "run", "--status", "--json").out)["pending"] == 2
+        command("measure", "study.yaml", "--out", "run")
+        assert KEPT[0] in Path("run/results.jsonl").read_text(encoding="utf-8")
+        assert command("review", "run", "--finish").out == "Finished: version 2.\n"
+        assert json.loads(command("review", "run", "--status", "--json").out)["pending"] == 0
+        command("measure", "study.yaml", "--out", "run")
+        assert KEPT[0] not in Path("run/results.jsonl").read_text(encoding="utf-8")
+
+
+def test_a_review_in_which_texts_wait_is_not_finished(folder: RunFolder, command: Command) -> None:
+    done = command("review", str(folder.path), "--finish")
+    assert done.code == 1
+    assert "not finished" in done.err

@@ -12,3 +12,38 @@ Words = NDArray[np.str_]
 """Short texts that many rows share."""
 Names = NDArray[np.object_]
 """Names that few rows share, each stored once."""
+Digests = NDArray[np.bytes_]
+"""Content hashes, 32 bytes each."""
+
+_SPARSE = 4
+"""So many times more numbers than rows are worth a table of their own."""
+
+
+def distinct(numbers: Ints) -> Ints:
+    """The numbers that occur, each once, in order."""
+    seen = _seen(numbers)
+    return np.unique(numbers) if seen is None else np.flatnonzero(seen)
+
+
+def numbered(numbers: Ints) -> tuple[Ints, Ints]:
+    """The numbers that occur, in order, and the place of each row among them."""
+    seen = _seen(numbers)
+    if seen is None:
+        known, place = np.unique(numbers, return_inverse=True)
+        return known, place.astype(np.int64)
+    return np.flatnonzero(seen), (np.cumsum(seen) - 1)[numbers]
+
+
+def _seen(numbers: Ints) -> Mask | None:
+    """Whether each number from 0 on occurs; None where there are too many for a table, or negative ones.
+
+    Numbers of stimuli, clusters and units lie close together, and a table needs neither sorting nor hashing.
+    """
+    if not len(numbers) or int(numbers.min()) < 0:
+        return None
+    most = int(numbers.max()) + 1
+    if most > _SPARSE * len(numbers) + 1024:
+        return None
+    seen = np.zeros(most, dtype=np.bool_)
+    seen[numbers] = True
+    return seen

@@ -81,7 +81,7 @@ def _print_plan(study: Study, folder: RunFolder, rule: DecisionRule, cap: int | 
 
     plan = make_plan(study)
     drawn = [trial for judge in study.judges for unit in draw(plan, judge, rule, cap) for trial in unit]
-    print_plan(replace(plan, trials=tuple(drawn)), folder, as_json)
+    print_plan(plan.only(drawn), folder, as_json)
     if not as_json:
         click.echo("This is the most that the decision can take: it stops as soon as the answer is clear.")
 

@@ -11,7 +11,7 @@ import click
 
 from steelyard.cli.options import option, whole
 from steelyard.cli.say import shown
-from steelyard.errors import ConfigError
+from steelyard.errors import ConfigError, RunError
 from steelyard.wording import counted
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Take votes from lines of JSON, and open nothing.",
 )
+@option("--finish", is_flag=True, help="Freeze what was decided as a version, and open nothing.")
 @option("--json", "as_json", is_flag=True, help="Print --status as JSON.")
 @option("--host", default="127.0.0.1", metavar="ADDRESS", help="Address to listen at.")
 @option("--port", type=whole(0, 65535), default=0, metavar="N", help="Port; 0 picks a free one.")
@@ -54,6 +55,7 @@ def review(
     status: bool,
     export: Path | None,
     taken: Path | None,
+    finish: bool,
     as_json: bool,
     host: str,
     port: int,
@@ -73,8 +75,8 @@ def review(
         return
     if status:
         sys.exit(_print_status(folder, reviewers, as_json))
-    if export is not None or taken is not None:
-        _exchange(folder, reviewers, taken, export, reviewer)
+    if export is not None or taken is not None or finish:
+        _exchange(folder, reviewers, taken, export, reviewer, finish=finish)
         return
     if as_json:
         raise ConfigError("--json: belongs to --status; add that, or leave it out.")
@@ -143,12 +145,20 @@ def _finish(bench: Bench, reviewer: str, stop: Callable[[], None]) -> None:
 
 
 def _exchange(
-    folder: Path, reviewers: int | None, taken: Path | None, export: Path | None, reviewer: str | None
+    folder: Path,
+    reviewers: int | None,
+    taken: Path | None,
+    export: Path | None,
+    reviewer: str | None,
+    *,
+    finish: bool,
 ) -> None:
+    """Votes in, votes out, and the end of a review, without a page."""
     from steelyard.cli.browse import own_name
     from steelyard.lab.folder.whole_file import write_text
-    from steelyard.lab.review.bench import Bench
+    from steelyard.lab.review.bench import Bench, RefusedError
     from steelyard.lab.review.lines import lines, take_in
+    from steelyard.lab.review.status import status_of
 
     bench = Bench(folder, reviewers=reviewers)
     try:
@@ -158,6 +168,12 @@ def _exchange(
         if export is not None:
             write_text(export, lines(bench))
             click.echo(f"Votes: {shown(export)}")
+        if finish:
+            click.echo(f"Finished: version {bench.finish(reviewer or own_name()).version}.")
+        elif status_of(bench).pending:
+            click.echo(status_of(bench).sentence)
+    except RefusedError as refusal:
+        raise RunError(f"{folder}: not finished: {refusal}") from refusal
     finally:
         bench.close()
 

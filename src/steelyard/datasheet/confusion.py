@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.arrays import Ints
+from steelyard.arrays import Ints, distinct
 from steelyard.json_body import from_body
-from steelyard.stimuli.expectation import label_word
 from steelyard.stimuli.natural import NATURAL
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.tasks.scale import parse_scale
@@ -63,10 +62,10 @@ def confusions(judge: str, observations: Observations) -> list[Confusion]:
         rows = rows.where(~rows.own_label)
         for protocol in sorted(rows.protocols_seen, key=lambda name: (name != "base", name)):
             mine = rows.among(protocol=protocol)
-            scales = [stimulus.scale or "pairwise" for stimulus in mine.shown.stimuli]
-            for scale in sorted({scales[number] for number in np.unique(mine.stimulus)}):
-                here = mine.showing(np.array([name == scale for name in scales], dtype=np.bool_))
-                tables += _of_scale(judge, protocol, scale, here)
+            scales = mine.shown.scales
+            shown = distinct(scales.codes[mine.stimulus]).tolist()
+            for scale, code in sorted((scales.values[code] or "pairwise", code) for code in shown):
+                tables += _of_scale(judge, protocol, scale, mine.showing(scales.codes == code))
     return tables
 
 
@@ -76,7 +75,7 @@ def _of_scale(judge: str, protocol: str, scale: str, rows: Observations) -> Iter
         return
     yield _matrix(judge, protocol, scale, None, labels, rows)
     strata = rows.shown.stratum
-    names = sorted(set(strata[rows.stimulus].tolist()))
+    names = sorted(set(strata[distinct(rows.stimulus)].tolist()))
     if 2 <= len(names) <= MOST_STRATA:
         for name in names:
             yield _matrix(judge, protocol, scale, name, labels, rows.showing(strata == name))
@@ -86,9 +85,9 @@ def _matrix(
     judge: str, protocol: str, scale: str, stratum: str | None, labels: Sequence[str], rows: Observations
 ) -> Confusion:
     answers = (*labels, *LOST)
-    numbers, place = np.unique(rows.stimulus, return_inverse=True)
-    words = [label_word(rows.shown.stimuli[number].expectation) for number in numbers.tolist()]
-    label = np.array([_place(labels, word) for word in words], dtype=np.int64)[place]
+    known_labels = rows.shown.labels
+    places = np.array([_place(labels, word) for word in known_labels.values], dtype=np.int64)
+    label = places[known_labels.codes[rows.stimulus]]
     answer = _answered(rows, answers)
     cell = label * len(answers) + answer
     known = (label >= 0) & (answer >= 0)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from steelyard.arrays import Ints
+from steelyard.arrays import Ints, distinct, numbered
+from steelyard.coded_lines import CodedLines, Part, fixed
+from steelyard.datasheet.words.inert import inert
 from steelyard.stimuli.expectation import label_word
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.trial import ORDERS
@@ -23,10 +25,6 @@ Value = str | int | bool | None
 
 JURY = 3
 """Judges under test from which on a run has a jury."""
-FEW = 4096
-"""Combinations of values that are spelled in advance."""
-CHUNK = 20_000
-"""Rows that are written at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,35 +72,22 @@ class Results:
     def csv(self) -> Iterator[str]:
         """The text of `results.csv`, in parts."""
         yield ",".join(self.columns) + "\n"
-        cells = [
-            [_cell(value, joined=name == "id") for value in column.values]
-            for name, column in self.columns.items()
-        ]
-        for rows in self._rows(cells, ","):
-            yield "".join(f"{','.join(row)}\n" for row in rows)
+        yield from self._lines(lambda name, value: _cell(value, joined=name == "id"), ("", ",", "\n"))
 
     def jsonl(self) -> Iterator[str]:
         """The text of `results.jsonl`, in parts."""
-        members = [
-            [f"{json.dumps(name)}: {json.dumps(value)}" for value in column.values]
-            for name, column in self.columns.items()
-        ]
-        for rows in self._rows(members, ", "):
-            yield "".join(f"{{{', '.join(row)}}}\n" for row in rows)
+        encode = json.JSONEncoder().encode
+        yield from self._lines(lambda name, value: f"{encode(name)}: {encode(value)}", ("{", ", ", "}\n"))
 
-    def _rows(self, cells: Sequence[Sequence[str]], between: str) -> Iterator[Iterator[tuple[str, ...]]]:
-        """Rows of spelled values, some at a time: a million are never lists at once."""
-        columns = zip(cells, (column.codes for column in self.columns.values()), strict=True)
-        spelled, codes = zip(*spelled_together(columns, between, min(FEW, len(self) // 4)), strict=True)
-        for start in range(0, len(self), CHUNK):
-            part = slice(start, start + CHUNK)
-            yield zip(
-                *(
-                    map(words.__getitem__, code[part].tolist())
-                    for words, code in zip(spelled, codes, strict=True)
-                ),
-                strict=True,
-            )
+    def _lines(self, spell: Callable[[str, Value], str], signs: tuple[str, str, str]) -> Iterator[str]:
+        """One line for each row; the signs stand before its values, between and after them."""
+        begin, between, end = signs
+        parts: list[Part] = [fixed(begin, len(self))]
+        for place, (name, column) in enumerate(self.columns.items(), start=1):
+            after = between if place < len(self.columns) else end
+            known = {value: f"{spell(name, value)}{after}" for value in set(column.values)}
+            parts.append(([known[value] for value in column.values], column.codes))
+        return CodedLines(parts).chunks()
 
     def _shown(self, value: Callable[[Stimulus], Value]) -> Column:
         seen = self.observations
@@ -134,35 +119,18 @@ class Results:
         apart = {*self.baselines, *self.composed}
         under_test = [n for n, name in enumerate(seen.judges) if name not in apart]
         votes = np.isin(seen.judge, under_test) & seen.ended(Decided, Tie)
-        if len(np.unique(seen.judge[votes])) < JURY:
+        if len(distinct(seen.judge[votes])) < JURY:
             return Column((None,), np.zeros(len(self), dtype=np.int64))
         presentation = _presentations(seen)
         leading = _leading(presentation[votes], seen.verdict[votes], int(presentation.max()) + 1)
         return Column((None, *map(answer_word, seen.verdicts)), leading[presentation] + 1)
 
 
-def spelled_together(
-    columns: Iterable[tuple[Sequence[str], Ints]], between: str, most: int
-) -> list[tuple[Sequence[str], Ints]]:
-    """Neighbours spelled together where one code tells both, or where they have few combinations."""
-    joined: list[tuple[Sequence[str], Ints]] = []
-    for words, codes in columns:
-        known, before = joined[-1] if joined else ((), codes)
-        if joined and before is codes:
-            joined[-1] = ([f"{a}{between}{b}" for a, b in zip(known, words, strict=True)], codes)
-        elif joined and len(known) * len(words) <= most:
-            pairs = [f"{a}{between}{b}" for a in known for b in words]
-            joined[-1] = (pairs, before * len(words) + codes)
-        else:
-            joined.append((words, codes))
-    return joined
-
-
 def _presentations(seen: Observations) -> Ints:
     """What was shown and how, numbered: judges of one presentation share its number."""
     repeats = _numbered(seen.replicate)
     arm = (seen.stimulus * len(seen.protocols) + seen.protocol) * len(ORDERS) + seen.order
-    number: Ints = np.unique(arm * len(repeats.values) + repeats.codes, return_inverse=True)[1]
+    number: Ints = numbered(arm * len(repeats.values) + repeats.codes)[1]
     return number
 
 
@@ -193,28 +161,18 @@ _OF_STIMULUS: dict[str, Callable[[Stimulus], Value]] = {
 
 
 def _numbered(numbers: Ints) -> Column:
-    values, codes = np.unique(numbers, return_inverse=True)
-    return Column(values.tolist(), codes.astype(np.int64))
+    values, codes = numbered(numbers)
+    return Column(values.tolist(), codes)
 
 
-_FORMULA = re.compile(r"[=+\-@\t\r]")
 _QUOTED = re.compile(r'[",\r\n]')
-_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
-_ACTIVE = re.compile(r"[(|!\t\r]")
-"""What a formula needs to call a function, a program or another sheet."""
 
 
 def _cell(value: Value, *, joined: bool = False) -> str:
-    """A cell that no spreadsheet takes for a formula: an apostrophe stands before what would be one.
-
-    What other files are `joined` by stays as it is, unless it could do more than be wrong.
-    """
+    """A cell of a table that spreadsheets open; other files may be `joined` by it."""
     if value is None or value == "":
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    text = str(value).encode("utf-8", "backslashreplace").decode()
-    harmless = _NUMBER.fullmatch(text) or (joined and not _ACTIVE.search(text))
-    if _FORMULA.match(text) and not harmless:
-        text = f"'{text}"
+    text = inert(str(value).encode("utf-8", "backslashreplace").decode(), joined=joined)
     return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text

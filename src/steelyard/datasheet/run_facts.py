@@ -7,6 +7,22 @@ from dataclasses import dataclass, field
 
 from steelyard.wording import counted
 
+EARLY_STOP = "intervals of what was looked at on the way are too narrow"
+"""What an end that the figures themselves brought does to them."""
+
+
+REFERENCE = (
+    "verdicts of judge ",
+    " on the originals: accuracy is agreement with it, and its own on the originals says nothing",
+)
+"""What stands around the name of the judge that others are held against."""
+
+
+def held_against(judge: str) -> str:
+    """What accuracy is held against, where that is a judge."""
+    before, after = REFERENCE
+    return f"{before}{judge}{after}"
+
 
 def partial_words(asked: int, planned: int) -> str:
     """How reports name a run some of whose calls were never asked."""
@@ -47,6 +63,8 @@ class RunFacts:
     """Calls that were."""
     planned: int = 0
     """Calls that the plan asks for."""
+    decided: str | None = None
+    """Rule of `--decide` after which the others were not asked; None where something else ended the run."""
     unfinished: Mapping[str, Asked] = field(default_factory=dict)
     """Judges some of whose calls were never asked."""
     uncounted: Mapping[str, int] = field(default_factory=dict)

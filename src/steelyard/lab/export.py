@@ -71,7 +71,7 @@ def _observations(loaded: Loaded, path: Path, form: str) -> ExportedTable:
     judges = () if loaded.plan is None else loaded.plan.study.judges
     results = Results(
         loaded.index.calls,
-        {judge.name for judge in judges if judge.baseline},
+        loaded.index.evidence.baselines,
         {judge.name for judge in judges if judge.composition is not None},
     )
     if form == PARQUET:
@@ -83,7 +83,7 @@ def _observations(loaded: Loaded, path: Path, form: str) -> ExportedTable:
 
 def _trials(run: ViewedRun, loaded: Loaded, path: Path, form: str) -> ExportedTable:
     """Calls that were really made; a verdict that others make is an observation, and no trial."""
-    asked = [row for row, name in enumerate(loaded.index.ids) if not loaded.trials[name].members]
+    asked = loaded.asked.tolist()
     parts = (
         [_row(detail) for detail in details(run, loaded, asked[start : start + CHUNK], explained=False)]
         for start in range(0, len(asked), CHUNK)

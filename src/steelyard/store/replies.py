@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from steelyard.arrays import Digests, Floats, Ints
 from steelyard.identity import canonical_json, canonical_text, digest_of
 from steelyard.trials.reply import Reply, Usage
 
@@ -24,6 +25,34 @@ class StoredReply:
     reply: Reply
     attempts: int
     received: float
+
+
+@dataclass(frozen=True, eq=False)
+class ReplyColumns:
+    """Some replies as they lie in the file, those of one content together."""
+
+    key: Digests
+    """Keys of the trials."""
+    contents: tuple[Reply, ...]
+    """What `content` is an index into; how long it took is in a column of its own."""
+    content: Ints
+    """What came back."""
+    latency_ms: Floats
+    """Wall time of each."""
+    received: Floats
+    """When each came."""
+
+
+@dataclass(frozen=True, eq=False)
+class FailureColumns:
+    """Why trials have no reply, in the order in which they failed."""
+
+    key: Digests
+    """Keys of the trials."""
+    reasons: tuple[str, ...]
+    """What `reason` is an index into."""
+    reason: Ints
+    """Why each failed."""
 
 
 @dataclass(frozen=True)

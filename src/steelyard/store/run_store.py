@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -11,8 +11,8 @@ from steelyard.store import authoring, batches, plan, trials
 from steelyard.store.authoring import Asked, AuthoredRow, StoredExchange
 from steelyard.store.batches import StoredBatch
 from steelyard.store.connection import connected, snapshot, transaction, usable
-from steelyard.store.plan import PlannedTrial
-from steelyard.store.replies import ReplyBody, StoredFailure, StoredReply
+from steelyard.store.plan import PlannedTrial, PlannedTrials
+from steelyard.store.replies import FailureColumns, ReplyBody, ReplyColumns, StoredFailure, StoredReply
 from steelyard.store.rows import Row
 from steelyard.store.schema import migrate
 from steelyard.store.trials import StoredCall
@@ -113,10 +113,20 @@ class RunStore:
         with self._usable():
             return trials.read_replies(self._reader, keys)
 
-    def failures(self) -> dict[str, StoredFailure]:
-        """The last failure of every trial without a reply."""
+    def reply_columns(self, keys: Iterable[str] | None = None) -> Iterator[ReplyColumns]:
+        """Replies in columns, some at a time: of these trials, or all of them."""
         with self._usable():
-            return trials.read_failures(self._reader)
+            yield from trials.reply_columns(self._reader, keys)
+
+    def failures(self, keys: Iterable[str] | None = None) -> dict[str, StoredFailure]:
+        """The last failure of every trial without a reply: of these trials, or all of them."""
+        with self._usable():
+            return trials.read_failures(self._reader, keys)
+
+    def failure_columns(self) -> FailureColumns:
+        """Every failure of a trial without a reply, in columns."""
+        with self._usable():
+            return trials.failure_columns(self._reader)
 
     def exchanges(self, keys: Iterable[str] | None = None) -> dict[str, StoredExchange]:
         """Replies of authors and validators by the keys of their exchanges: these, or all of them."""
@@ -185,7 +195,7 @@ class RunStore:
         with self._usable():
             return plan.has_plan(self._reader)
 
-    def planned(self) -> list[PlannedTrial]:
+    def planned(self) -> PlannedTrials:
         """Every planned trial, in the order of the plan."""
         with self._usable():
             return plan.read_plan(self._reader)

@@ -8,8 +8,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from steelyard.digests import NO_DIGESTS, digests_of
 from steelyard.identity import content_hash, plain
-from steelyard.store.replies import StoredFailure, StoredReply, reply_from
+from steelyard.store.chunks import NO_NUMBERS, chunks, numbers_of
+from steelyard.store.replies import FailureColumns, ReplyColumns, StoredFailure, StoredReply, reply_from
 from steelyard.store.rows import Row, insert
 from steelyard.trials.exchange import Call
 from steelyard.trials.trial import Trial
@@ -156,13 +160,49 @@ def read_replies(connection: sqlite3.Connection, keys: Iterable[str] | None) -> 
     }
 
 
-def read_failures(connection: sqlite3.Connection) -> dict[str, StoredFailure]:
-    """The last failure of every trial without a reply."""
+def reply_columns(connection: sqlite3.Connection, keys: Iterable[str] | None) -> Iterator[ReplyColumns]:
+    """Replies of these trials, or all of them, some at a time; equal ones are parsed once in each part."""
+    chosen = "" if keys is None else " WHERE trial IN (SELECT value FROM json_each(?))"
     rows = connection.execute(
-        "SELECT trial, reason, message, attempts FROM failures"
-        " WHERE trial NOT IN (SELECT trial FROM replies) ORDER BY id"
+        "SELECT trial, body, latency_ms, received FROM replies" + chosen,
+        () if keys is None else (json.dumps(list(keys)),),
+    )
+    for key, body, latency, received in chunks(rows):
+        known: dict[str, int] = {}
+        content = numbers_of(body, known)
+        yield ReplyColumns(
+            digests_of(key),
+            tuple(reply_from(text, 0.0) for text in known),
+            content,
+            np.array(latency, dtype=np.float64),
+            np.array(received, dtype=np.float64),
+        )
+
+
+def failure_columns(connection: sqlite3.Connection) -> FailureColumns:
+    """Every failure of a trial without a reply, in the order in which they came."""
+    known: dict[str, int] = {}
+    parts = [
+        (digests_of(key), numbers_of(reason, known))
+        for key, reason in chunks(connection.execute(f"SELECT trial, reason {_UNANSWERED} ORDER BY id"))
+    ]
+    keys, reasons = [part[0] for part in parts], [part[1] for part in parts]
+    return FailureColumns(
+        np.concatenate([NO_DIGESTS, *keys]), tuple(known), np.concatenate([NO_NUMBERS, *reasons])
+    )
+
+
+def read_failures(connection: sqlite3.Connection, keys: Iterable[str] | None) -> dict[str, StoredFailure]:
+    """The last failure of each of these trials, or of all, that has no reply."""
+    chosen = "" if keys is None else " AND trial IN (SELECT value FROM json_each(?))"
+    rows = connection.execute(
+        f"SELECT trial, reason, message, attempts {_UNANSWERED}{chosen} ORDER BY id",
+        () if keys is None else (json.dumps(list(keys)),),
     )
     return {key: StoredFailure(reason, message, attempts) for key, reason, message, attempts in rows}
+
+
+_UNANSWERED = "FROM failures WHERE trial NOT IN (SELECT trial FROM replies)"
 
 
 def damaged(connection: sqlite3.Connection) -> Iterator[str]:

@@ -157,7 +157,7 @@ class Trial:
         """Canonical JSON of what is said to the model."""
         return self.wording.body(self.decoding.canonical)
 
-    @property
+    @cached_property
     def wording_hash(self) -> str:
         """The same, whatever the seed of the repeat: repeats of a question share it."""
         if self.judge.composition is not None:
@@ -167,8 +167,17 @@ class Trial:
     @cached_property
     def key(self) -> str:
         """Identity of the trial."""
+        before, after = self.key_frame
+        return digest_of(f"{before}{self.replicate}{after}")
+
+    @property
+    def key_frame(self) -> tuple[str, str]:
+        """What stands before and after the repeat in the list whose content hash the key is.
+
+        The spelling of its parts needs no care.
+        """
         fingerprint = self.judge.fingerprint(self.protocol)
-        return trial_key(fingerprint, self.stimulus.hash, self.order, self.replicate, self.prompt_hash)
+        return f'["{fingerprint}","{self.stimulus.hash}","{self.order}",', f',"{self.prompt_hash}"]'
 
     def repeat(self, replicate: int) -> Trial:
         """The same question once more, in the same words."""
@@ -178,6 +187,12 @@ class Trial:
         if self.judge.decoding.seed is None and "prompt_hash" in known:
             again.__dict__["prompt_hash"] = known["prompt_hash"]
         return again
+
+    def sealed(self) -> Trial:
+        """The same with its hashes alone: the words are put together again for who asks for them."""
+        bare = Trial(self.judge, self.protocol, self.stimulus, self.task, self.order, self.replicate)
+        bare.__dict__.update(prompt_hash=self.prompt_hash, wording_hash=self.wording_hash)
+        return bare
 
     def presentation(self) -> Presentation:
         """What the provider receives; a run that can not be read whole or shortened is refused."""
@@ -230,8 +245,3 @@ def calls_behind(judge: Judge, order: str, replicate: int) -> Iterator[tuple[Jud
         yield judge, order, replicate
     for member in members_of(judge, order, replicate):
         yield from calls_behind(*member)
-
-
-def trial_key(fingerprint: str, stimulus: str, order: str, replicate: int, prompt: str) -> str:
-    """Identity of a trial from its parts: the content hash of their list, whose spelling needs no care."""
-    return digest_of(f'["{fingerprint}","{stimulus}","{order}",{replicate},"{prompt}"]')

@@ -18,9 +18,19 @@ from steelyard.verdicts.vote import Rule, agreement, turned
 
 def both_orders(seen: Observations) -> Observations:
     """Each pair in each order that was shown in both: the text that won twice, else a tie."""
-    rows = _together([seen.judge, seen.protocol, seen.stimulus, seen.replicate], seen.order, 2)
+    rows = _in_both_orders(seen)
     rows = np.concatenate([rows, rows[:, ::-1]])
     return _voted(seen, rows, agreement, turned_from=1).in_order()
+
+
+def any_both_orders(seen: Observations) -> bool:
+    """Some pair was shown in both orders."""
+    return len(_in_both_orders(seen)) > 0
+
+
+def _in_both_orders(seen: Observations) -> Ints:
+    """Numbers of the rows of each pair and repeat that was shown in both orders (pairs × 2)."""
+    return _together([seen.judge, seen.protocol, seen.stimulus, seen.replicate], seen.order, 2)
 
 
 def of_repeats(seen: Observations, size: int, rule: Rule, *, spread: bool = False) -> Observations:
@@ -28,6 +38,8 @@ def of_repeats(seen: Observations, size: int, rule: Rule, *, spread: bool = Fals
 
     Blocks are repeats 0 to size − 1, size to 2·size − 1, …; one that is not complete has no verdict.
     """
+    if int(seen.replicate.max(initial=0)) < size - 1:
+        return seen[:0]
     block = seen.replicate // size
     rows = _together([seen.judge, seen.protocol, seen.stimulus, seen.order, block], seen.replicate, size)
     if spread:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TypeVar, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from steelyard.arrays import Ints, Mask
+from steelyard.arrays import Ints, Mask, distinct
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.trials.reply import Usage
 from steelyard.trials.trial import ORDERS
@@ -161,7 +161,8 @@ class Observations(Sequence[Observation]):
 
     def where(self, mask: Mask) -> Observations:
         """The rows that the mask keeps."""
-        return self._taken(mask)
+        kept = np.flatnonzero(mask)
+        return self if len(kept) == len(self) else self._taken(kept)
 
     def rows(self, numbers: Ints) -> Observations:
         """The rows of these numbers, in their order."""
@@ -199,17 +200,17 @@ class Observations(Sequence[Observation]):
     @property
     def stimuli_seen(self) -> list[Stimulus]:
         """Stimuli that have rows, by name."""
-        return [self.shown.stimuli[number] for number in np.unique(self.stimulus)]
+        return [self.shown.stimuli[number] for number in distinct(self.stimulus)]
 
     @property
     def protocols_seen(self) -> set[str]:
         """Protocols that have rows."""
-        return {self.protocols[number] for number in np.unique(self.protocol)}
+        return {self.protocols[number] for number in distinct(self.protocol)}
 
     @property
     def prompts_seen(self) -> set[str]:
         """Prompts that have rows; the empty hash stands for one that is not known."""
-        return {self.prompts[number] for number in np.unique(self.prompt)}
+        return {self.prompts[number] for number in distinct(self.prompt)}
 
     @property
     def pointwise(self) -> bool:
@@ -230,14 +231,14 @@ class Observations(Sequence[Observation]):
     @property
     def mirrored(self) -> bool:
         """Every call is of a judge that has one verdict for both orders; False without a call."""
-        names = {self.judges[number] for number in np.unique(self.judge)}
+        names = {self.judges[number] for number in distinct(self.judge)}
         return bool(names) and names <= self.symmetric
 
     @property
     def units(self) -> int:
         """Distinct pairs or items under each protocol."""
         unit = self.shown.unit[self.stimulus] * len(self.protocols) + self.protocol
-        return len(np.unique(unit))
+        return len(distinct(unit))
 
     def ended(self, *kinds: type[Verdict]) -> Mask:
         """The calls that ended in one of these kinds of verdict."""
@@ -251,8 +252,8 @@ class Observations(Sequence[Observation]):
         counted = np.bincount(cluster[events], minlength=len(calls))
         return counted[calls > 0], calls[calls > 0]
 
-    def _taken(self, rows: Mask | slice | Ints) -> Observations:
-        return replace(self, **{name: getattr(self, name)[rows] for name in _COLUMNS})
+    def _taken(self, rows: slice | Ints) -> Observations:
+        return replace(self, **{name: _rows_of(getattr(self, name), rows) for name in _COLUMNS})
 
     def in_order(self) -> Observations:
         """The same rows, sorted as the class says."""
@@ -262,6 +263,13 @@ class Observations(Sequence[Observation]):
 
 _COLUMNS = tuple(f.name for f in fields(Observations))[7:]
 """What has a value in each row."""
+
+
+def _rows_of(column: Any, rows: slice | Ints) -> Any:
+    """Some rows of a column; one value that stands for every row goes on doing so."""
+    if column.strides == (0,) and isinstance(rows, np.ndarray):
+        return np.broadcast_to(column[:1], len(rows)) if len(column) else column
+    return column[rows]
 
 
 def _place(names: tuple[str, ...], name: str) -> int:

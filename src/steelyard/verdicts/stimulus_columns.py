@@ -5,15 +5,35 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from steelyard.arrays import Floats, Ints, Mask, Names, Words
-from steelyard.stimuli.expectation import Label, Prefers
+from steelyard.stimuli.expectation import Label, Prefers, label_word
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.tasks.scale import parse_scale
 from steelyard.tasks.transcripts.changes import changed_words
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, eq=False)
+class Coded(Generic[Value]):
+    """A column of few distinct values."""
+
+    values: tuple[Value, ...]
+    """Each once."""
+    codes: Ints
+    """Which of them each row has."""
+
+    @classmethod
+    def of(cls, column: Iterable[Value]) -> Coded[Value]:
+        """The column, its values numbered as they come."""
+        number: dict[Value, int] = {}
+        codes = [number.setdefault(value, len(number)) for value in column]
+        return cls(tuple(number), np.array(codes, dtype=np.int64))
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +53,11 @@ class StimulusColumns:
     def ids(self) -> Names:
         """Names."""
         return _objects(stimulus.id for stimulus in self.stimuli)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The same names, for those who look up one by one."""
+        return tuple(stimulus.id for stimulus in self.stimuli)
 
     @cached_property
     def probe(self) -> Words:
@@ -142,6 +167,21 @@ class StimulusColumns:
     def labelled(self) -> Mask:
         """False where nobody has said what a sound judge does."""
         return self._mask(lambda stimulus: stimulus.labelled)
+
+    @cached_property
+    def labels(self) -> Coded[str | None]:
+        """What a sound judge answers, in a word; None where nobody has said."""
+        return Coded.of(label_word(stimulus.expectation) for stimulus in self.stimuli)
+
+    @cached_property
+    def scales(self) -> Coded[str | None]:
+        """Scale of each single text, as it is written; None for a pair."""
+        return Coded.of(stimulus.scale for stimulus in self.stimuli)
+
+    @cached_property
+    def conditions(self) -> Coded[tuple[str, str, float | None]]:
+        """Probe, kind and step of each."""
+        return Coded.of((stimulus.probe, stimulus.kind, stimulus.delta) for stimulus in self.stimuli)
 
     @cached_property
     def original(self) -> Mask:

@@ -85,8 +85,9 @@ class Cases:
         if unlike is not None:
             kept = self.weight(unlike)[numbers] == 0
             numbers, weights = numbers[kept], weights[kept]
-        order = np.arange(len(numbers))
-        rng_for(seed, "exhibits", *self.observations.judges, outcome).shuffle(order)  # type: ignore[arg-type]
+        places = list(range(len(numbers)))
+        rng_for(seed, "exhibits", *self.observations.judges, outcome).shuffle(places)
+        order = np.array(places, dtype=np.int64)
         ranked = numbers[order[np.argsort(-weights[order], kind="stable")]]
         return [self._case(outcome, number) for number in _spread(ranked, self.groups.item, limit)]
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+from typing import Any
 
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.datasheet.words.inert import inert
 
 GROUPS = ("protocol", "kind", "delta", "base_level", "slot", "stratum")
 COLUMNS = (
@@ -20,13 +22,22 @@ of several judges."""
 
 
 def render(datasheet: Datasheet) -> str:
-    """CSV text with a header; an undefined figure has an empty value and a note."""
+    """CSV text with a header; an undefined figure has an empty value and a note.
+
+    What else tells the groups of these figures apart, as `edit` or `place`, has a column behind the others.
+    """
+    every = (*datasheet.estimates, *datasheet.panel)
+    further = sorted({key for estimate in every for key in estimate.group}.difference(COLUMNS))
     stream = io.StringIO(newline="")
-    writer = csv.DictWriter(stream, COLUMNS, extrasaction="ignore", lineterminator="\n")
+    writer = csv.DictWriter(stream, (*COLUMNS, *further), extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
-    for estimate in (*datasheet.estimates, *datasheet.panel):
+    for estimate in every:
         body = estimate.to_json()
         row = {**body, **body["group"], **body["excluded"], "edit_level": body["group"].get("level")}
         for interval in body["intervals"] or [{}]:
-            writer.writerow({**row, **interval})
+            writer.writerow({key: _cell(value) for key, value in {**row, **interval}.items()})
     return stream.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    return inert(value) if isinstance(value, str) else value

@@ -30,6 +30,7 @@ from steelyard.probes.probe import POINTWISE
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.observation import Observation
+from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Failed, Unreadable
 
 EVERY = 5
@@ -148,6 +149,14 @@ def join(study: Study, folder: RunFolder) -> Study:
     return replace(study, judges=judges, probes=probes)
 
 
+def _deciding(joined: Study, study: Study, rule: DecisionRule) -> Study:
+    """The study with the rule, and with the command that measures all of it; none where no words say that."""
+    plain = not any(spec.args for spec in joined.probes) and len(joined.judges) == len(study.judges)
+    probes = [word for spec in joined.probes for word in ("-p", spec.name)]
+    words = (*study.command, *probes, "--profile", PROFILE) if plain and study.command is not None else None
+    return replace(joined, command=words, decides=str(rule))
+
+
 def decide(
     study: Study,
     folder: RunFolder,
@@ -164,7 +173,7 @@ def decide(
             )
     check_prices(study.judges, limits)
     with folder.locked():
-        plan = prepare(folder, make_plan(join(study, folder)))
+        plan = prepare(folder, make_plan(_deciding(join(study, folder), study, rule)))
         with folder.store() as store:
             return _run(plan, study.judges, folder, rule, cap, Runner(Record(store), limits, progress))
 
@@ -188,7 +197,7 @@ def _run(
     sitting = conduct(runner, lambda runner: runner.follow(agendas))
     log()
     trials = [trial for course in courses for trial in course.trials]
-    observations = record.observations(trials)
+    observations = Observations.of(record.by_trial(trials).values())
     early = stops(sitting, record.coverage(trials).headline, folder.path) if sitting.stopped else ()
     names = [judge.name for judge in judges]
     errors = (*early, *speechless(names, observations, folder.path, sitting.given_up))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
@@ -17,7 +16,6 @@ from steelyard.lab.run.record import Record
 from steelyard.registry import Spec
 from steelyard.stimuli.expectation import label_word
 from steelyard.stimuli.stimulus import Stimulus
-from steelyard.store.replies import StoredFailure
 from steelyard.trials.reply import Reply
 from steelyard.trials.trial import Trial
 from steelyard.verdicts.call_answers import answer_word, reason_of
@@ -65,17 +63,20 @@ class Evidence:
     def of_run(cls, plan: Plan, record: Record) -> Evidence:
         """The evidence of a run folder."""
         probes: dict[str, set[Place]] = {spec.name: set() for spec in plan.study.probes}
-        for trial in plan.trials:
-            for probe in plan.probes[trial.key]:
-                probes.setdefault(probe, set()).add((trial.stimulus.id, trial.protocol))
+        questions = plan.trials.questions
+        shown = np.unique(plan.use * len(questions) + plan.trials.question)
+        for use, question in (divmod(code, len(questions)) for code in shown.tolist()):
+            for probe in plan.uses[use]:
+                place = questions[question].stimulus.id, questions[question].protocol
+                probes.setdefault(probe, set()).add(place)
         baselines = {judge.name for judge in plan.study.judges if judge.baseline}
         observations = record.observations(plan.trials)
         return cls(observations, plan.study.seed, baselines, probes, _Replies(plan, record).raw)
 
     @classmethod
-    def recorded(cls, observations: Observations, seed: int) -> Evidence:
+    def recorded(cls, observations: Observations, seed: int, baselines: Collection[str] = ()) -> Evidence:
         """The evidence of an import: verdicts without texts and replies."""
-        return cls(observations, seed)
+        return cls(observations, seed, baselines)
 
     def of_probe(self, probe: str, calls: Observations) -> Mask:
         """Which of these calls a probe shows: of its own stimuli, where it has none of those it shares."""
@@ -153,25 +154,19 @@ class _Replies:
     plan: Plan
     record: Record
 
-    @cached_property
-    def _trials(self) -> dict[tuple[str, str, str, str, int], Trial]:
-        return {(t.judge.name, t.protocol, t.stimulus.id, t.order, t.replicate): t for t in self.plan.trials}
-
-    @cached_property
-    def _failures(self) -> dict[str, StoredFailure]:
-        return self.record.store.failures()
-
     def raw(self, call: Observation) -> Raw:
         """What lies behind it."""
-        place = call.judge, call.protocol, call.stimulus.id, call.order, call.replicate
-        trial = self._trials[place]
+        place = call.judge, call.protocol, call.stimulus.id, call.order
+        row = self.plan.trials.find(place, call.replicate)
+        assert row is not None, place
+        trial = self.plan.trials[row]
         if trial.members:
             return self._common(trial)
         reader = reader_words(trial.judge.protocols[trial.protocol].reader)
         stored = self.record.replies([trial]).get(trial.key)
         if stored is not None:
             return Raw(reply_words(stored.reply), stored.attempts, reader=reader)
-        failure = self._failures.get(trial.key)
+        failure = self.record.store.failures([trial.key]).get(trial.key)
         return Raw(reader=reader) if failure is None else Raw(None, failure.attempts, failure.message, reader)
 
     def _common(self, trial: Trial) -> Raw:
@@ -181,7 +176,8 @@ class _Replies:
         lines = [
             f"{call.judge.name}, {call.order}, repeat {call.replicate}: {words}" for call, words in heard
         ]
-        lost = [self._failures[call.key].message for call in trial.calls if call.key in self._failures]
+        failures = self.record.store.failures([call.key for call in trial.calls])
+        lost = [failures[call.key].message for call in trial.calls if call.key in failures]
         rule = trial.judge.composition.rule if trial.judge.composition else ""
         return Raw("\n".join(lines) or None, message=lost[0] if lost else None, reader=f"{rule} of members")
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
-
+from steelyard.arrays import distinct
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.exhibits.bounded import bounded
 from steelyard.datasheet.exhibits.cases import FAILED, UNREADABLE, Cases
@@ -56,7 +55,7 @@ def _lost(evidence: Evidence, cases: Cases) -> Iterator[Exhibit]:
     """For each reason why a call has no verdict, one that ended so."""
     calls = cases.observations
     for outcome, kind in ((UNREADABLE, Unreadable), (FAILED, Failed)):
-        for number in np.unique(calls.verdict[calls.ended(kind)]).tolist():
+        for number in distinct(calls.verdict[calls.ended(kind)]).tolist():
             (case,) = cases.choose(outcome, 1, evidence.seed, calls.verdict == number)
             lost = [call for call in case.calls if call.verdict == calls.verdicts[number]]
             yield evidence.exhibit(replace(case, calls=tuple(lost[:1])), titles.FAILURES)

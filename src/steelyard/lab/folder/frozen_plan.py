@@ -2,55 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
+from steelyard.digests import hash_of
 from steelyard.errors import ConfigError
 from steelyard.lab.run.planner import Plan
 from steelyard.lab.study.study import Study
 from steelyard.stimuli.stimulus_set import StimulusSet
-from steelyard.store.plan import PlannedTrial
+from steelyard.store.plan import PlannedTrial, PlannedTrials
 from steelyard.trials.trial import Trial
+from steelyard.trials.trials import Trials
 
 
-def freeze_plan(plan: Plan) -> list[PlannedTrial]:
+def freeze_plan(plan: Plan) -> Iterator[PlannedTrial]:
     """Every trial of a plan, in its order."""
-    return [
-        PlannedTrial(
-            trial.key,
-            trial.judge.name,
-            trial.protocol,
-            trial.stimulus.hash,
-            trial.order,
-            trial.replicate,
-            tuple(sorted(plan.probes[trial.key])),
+    probes = [tuple(sorted(use)) for use in plan.uses]
+    trials = plan.trials
+    columns = (trials.question, trials.replicate, trials.key, plan.use)
+    for question, replicate, key, use in zip(*(column.tolist() for column in columns), strict=True):
+        asked = trials.questions[question]
+        yield PlannedTrial(
+            hash_of(key),
+            asked.judge.name,
+            asked.protocol,
+            asked.stimulus.hash,
+            asked.order,
+            replicate,
+            probes[use],
         )
-        for trial in plan.trials
-    ]
 
 
-def thaw_plan(study: Study, planned: list[PlannedTrial], path: Path) -> Plan:
+def thaw_plan(study: Study, planned: PlannedTrials, path: Path) -> Plan:
     """The plan from the stimuli of a folder; files that are not those of the plan are refused."""
     held = StimulusSet.read(path)
     stimuli = held.judged
     study = replace(study, authored=tuple(stimulus for stimulus in held if not stimulus.judged))
     by_hash = {stimulus.hash: stimulus for stimulus in stimuli}
     judges = {judge.name: judge for judge in study.judges}
-    if set(by_hash) != {row.stimulus for row in planned}:
+    if set(by_hash) != planned.stimuli:
         raise ConfigError(f"{path}: not the stimuli that were measured; restore the file.")
-    trials, first = [], dict[tuple[str, str, str, str], Trial]()
-    for row in planned:
-        judge, stimulus = judges[row.judge], by_hash[row.stimulus]
-        asked = (row.judge, row.protocol, row.stimulus, row.order)
-        if asked in first:
-            trial = first[asked].repeat(row.replicate)
-        else:
-            trial = first[asked] = Trial(judge, row.protocol, stimulus, study.task, row.order, row.replicate)
-        if trial.key != row.trial:
-            raise ConfigError(
-                f"{path}: stimulus {stimulus.id!r} is put to judge {judge.name!r} in other words than those "
-                "that were measured; restore the folder, or use the version that measured."
-            )
-        trials.append(trial)
-    probes = {row.probes: frozenset(row.probes) for row in planned}
-    return Plan(study, stimuli, tuple(trials), {row.trial: probes[row.probes] for row in planned})
+    first = planned.replicate[np.unique(planned.question, return_index=True)[1]]
+    questions = [
+        Trial(judges[judge], protocol, by_hash[stimulus], study.task, order, replicate).sealed()
+        for (judge, protocol, stimulus, order), replicate in zip(
+            planned.questions, first.tolist(), strict=True
+        )
+    ]
+    trials = Trials.repeats(questions, planned.question, planned.replicate)
+    others = np.flatnonzero(trials.key != planned.key)
+    if len(others):
+        asked = questions[planned.question[others[0]]]
+        raise ConfigError(
+            f"{path}: stimulus {asked.stimulus.id!r} is put to judge {asked.judge.name!r} in other words "
+            "than those that were measured; restore the folder, or use the version that measured."
+        )
+    return Plan(study, stimuli, trials, tuple(map(frozenset, planned.uses)), planned.use)

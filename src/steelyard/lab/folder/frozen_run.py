@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
+from steelyard.digests import NO_DIGESTS
 from steelyard.errors import ConfigError, StoreError
-from steelyard.lab.folder.datasheet_file import JSON
 from steelyard.lab.folder.frozen_plan import freeze_plan, thaw_plan
 from steelyard.lab.folder.frozen_study import freeze, thaw
+from steelyard.lab.folder.published import JSON
 from steelyard.lab.folder.reread import reread
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.folder.whole_file import unwritable, write_text
@@ -26,7 +29,7 @@ def prepare(folder: RunFolder, plan: Plan) -> Plan:
         _check_written(folder, plan)
         _check_stimuli(folder, plan)
         _keep_plan(folder, plan)
-        return replace(plan, study=replace(study, command=held.command))
+        return replace(plan, study=replace(study, command=held.command, decides=held.decides))
     try:
         plan.kept.write(folder.stimuli)
     except OSError as error:
@@ -76,7 +79,7 @@ def _check_written(folder: RunFolder, plan: Plan) -> None:
     if not plan.study.authored:
         return
     with folder.store(read_only=True) as store:
-        frozen = {row.stimulus for row in store.planned()} if store.has_plan else plan.hashes
+        frozen = store.planned().stimuli if store.has_plan else plan.hashes
     if frozen != plan.hashes and not _reviewed_anew(folder, plan):
         raise ConfigError(
             f"{folder.stimuli}: written stimuli were changed after the study was frozen; restore the file "
@@ -102,8 +105,9 @@ def _reviewed_anew(folder: RunFolder, plan: Plan) -> bool:
 def _keep_plan(folder: RunFolder, plan: Plan) -> None:
     """Once per study, whatever interrupted the first attempt; again where its calls are others."""
     with folder.store() as store:
-        frozen = {row.trial for row in store.planned()} if store.has_plan else set()
-        if store.study != plan.study.hash or frozen != {trial.key for trial in plan.trials}:
+        frozen = store.planned().key if store.has_plan else NO_DIGESTS
+        same = np.array_equal(np.sort(frozen), np.sort(plan.trials.key))
+        if store.study != plan.study.hash or not same:
             store.freeze(plan.study.hash, freeze_plan(plan))
 
 
@@ -120,8 +124,8 @@ def load_plan(folder: RunFolder) -> Plan:
             raise ConfigError(
                 f"{folder.study}: not the study of the replies in {folder.database.name}; restore the file."
             )
-        planned = store.planned() if store.has_plan else []
-    if planned:
+        planned = store.planned() if store.has_plan else None
+    if planned is not None:
         return thaw_plan(study, planned, folder.stimuli)
     plan = make_plan(study)
     _check_stimuli(folder, plan)

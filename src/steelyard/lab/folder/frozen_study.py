@@ -42,6 +42,7 @@ def freeze(study: Study) -> str:
         **({} if study.writers is None else {"writers": dict(study.writers)}),
         "judges": [_frozen(asdict(judge)) for judge in study.judges],
         **({} if study.command is None else {"command": list(study.command)}),
+        **({} if study.decides is None else {"decides": study.decides}),
     }
     return yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=100)
 
@@ -73,6 +74,7 @@ def thaw(path: Path) -> Study:
             writers=body.get("writers"),
             source=None if body.get("data") is None else _thaw_source(dict(body["data"])),
             command=None if body.get("command") is None else tuple(map(str, body["command"])),
+            decides=None if body.get("decides") is None else str(body["decides"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError, ConfigError) as error:
         raise ConfigError(

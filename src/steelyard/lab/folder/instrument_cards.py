@@ -9,20 +9,23 @@ from dataclasses import asdict
 from typing import Any
 from urllib.parse import urlsplit
 
+import numpy as np
+
+from steelyard.arrays import Ints
 from steelyard.datasheet.exhibits.bounded import cut
 from steelyard.datasheet.instrument_card import InstrumentCard, PromptCard, Service
 from steelyard.lab.folder.evidence import reader_words
-from steelyard.lab.folder.run_facts import REFUSABLE, quantile, waiting_times
+from steelyard.lab.folder.run_facts import quantile, refusals, waiting_times
+from steelyard.lab.run.answers import Answers
 from steelyard.lab.run.planner import Plan
 from steelyard.lab.run.prices import price_of
 from steelyard.lab.run.record import Record
 from steelyard.providers.options import TRANSPORT_OPTIONS
 from steelyard.providers.provider import trait_of
-from steelyard.store.replies import StoredReply
 from steelyard.tasks.scale import scale_name
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
-from steelyard.verdicts.verdict import Unreadable
+from steelyard.verdicts.verdict import Failed, Unreadable, Verdict
 
 SENT = 2_000
 """Characters of a message that a card shows."""
@@ -37,7 +40,7 @@ _SECRET = re.compile(r"key|token|secret|passw|auth|credential|cookie|bearer", re
 def instrument_cards(plan: Plan) -> tuple[InstrumentCard, ...]:
     """One card for each judge under test."""
     first: dict[tuple[str, str], Trial] = {}
-    for trial in plan.trials:
+    for trial in plan.trials.asked:
         first.setdefault((trial.judge.name, trial.protocol), trial)
     return tuple(_card(plan, judge, first) for judge in plan.study.judges if not judge.baseline)
 
@@ -95,35 +98,31 @@ def _host(address: object) -> str | None:
 
 def services(plan: Plan, record: Record) -> dict[str, dict[str, Any]]:
     """How each judge under test was served; those that are made of others are served by these."""
-    asked: dict[str, list[Trial]] = {}
-    for trial in plan.trials:
-        if not trial.judge.baseline and not trial.members:
-            asked.setdefault(trial.judge.name, []).append(trial)
-    failures = record.store.failures()
-    counts = record.observations(plan.trials).counts()
+    answers, trials = record.answers(plan.trials), plan.trials
+    counts = record.observations(trials).counts()
     services: dict[str, dict[str, Any]] = {}
-    for judge, trials in asked.items():
-        failed = Counter(failures[t.key].reason for t in trials if t.key in failures)
-        lost = {v.reason: n for (name, v), n in counts.items() if name == judge and isinstance(v, Unreadable)}
-        services[judge] = asdict(_service([*record.replies(trials).values()], failed, lost))
+    for judge in trials.judges:
+        if not judge.baseline and judge.composition is None:
+            rows = answers.calls.places(trials.key[trials.of_judge(judge.name)])
+            mine = {v: n for (name, v), n in counts.items() if name == judge.name}
+            services[judge.name] = asdict(_service(answers, rows, mine))
     return services
 
 
-def _service(replies: list[StoredReply], failed: Mapping[str, int], lost: Mapping[str, int]) -> Service:
-    latencies = waiting_times(replies)
-    served = Counter(stored.reply.served_model for stored in replies if stored.reply.served_model)
-    refused = Counter(
-        name
-        for stored in replies
-        for name in REFUSABLE
-        if name in stored.reply.effective and stored.reply.effective[name] is None
-    )
+def _service(answers: Answers, rows: Ints, counts: Mapping[Verdict, int]) -> Service:
+    heard = rows[answers.answered[rows]]
+    numbers, calls = np.unique(answers.service[heard], return_counts=True)
+    served: Counter[str] = Counter()
+    for number, many in zip(numbers.tolist(), calls.tolist(), strict=True):
+        if model := answers.services.values[number].model:
+            served[model] += many
+    latencies = waiting_times(answers, heard)
     return Service(
-        calls=len(replies),
+        calls=len(heard),
         served={cut(str(name), SETTING): number for name, number in sorted(served.items())},
         latency_p50=quantile(latencies, 0.5),
         latency_p95=quantile(latencies, 0.95),
-        refused=dict(sorted(refused.items())),
-        failed=dict(sorted(failed.items())),
-        unreadable=dict(sorted(lost.items())),
+        refused=dict(sorted(refusals(answers, heard).items())),
+        failed=dict(sorted((v.reason, n) for v, n in counts.items() if isinstance(v, Failed))),
+        unreadable=dict(sorted((v.reason, n) for v, n in counts.items() if isinstance(v, Unreadable))),
     )

@@ -46,7 +46,11 @@ def more_rows(sheet: Datasheet, judge: str) -> Wanted | None:
     own = [e for e in sheet.look_up.of_judge(judge) if e.probe in (ORIGINAL, NATURAL_PROBE) and e.whole]
     if not any(e.metric == ACCURACY.id and defined(e) for e in own):
         width = decimal(half_width(EXPECTED, FIRST))
-        return Wanted(f"label about {FIRST} rows, which show an accuracy of {EXPECTED:g} to within ±{width}")
+        here = max((e.n_units for e in own), default=0)
+        return Wanted(
+            f"label about {FIRST} rows, which show an accuracy of {EXPECTED:g} to within ±{width}",
+            max(1.0, FIRST / here) if here else 1.0,
+        )
     if any(e.metric in BEYOND_CHANCE and e.note in (CONSTANT_LABELS, AGREE_CONSTANT) for e in own):
         return Wanted("add rows of the label that is missing, as many as there are of the other", 2.0)
     open_ones = [(rows, e) for e in own if (rows := _rows(e)) is not None]

@@ -162,7 +162,7 @@ class _Path:
             self.known[profile] = self._calls(profile)
         calls = self.known[profile]
         if calls is not None and growth > 1:
-            calls = planned(ceil(calls * growth))
+            calls = planned(ceil(round(calls * growth, 6)))
         return self._priced(verdict, purpose, words, calls)
 
     def _calls(self, profile: str) -> int | None:

@@ -47,8 +47,7 @@ def reread(folder: RunFolder, study: Study) -> None:
 def _correct(folder: RunFolder, held: Study, corrected: Study, most: int | None) -> None:
     """Take the corrected judges, where the replies of those that differ could not be read; `most` of each."""
     with folder.store() as store:
-        planned = store.planned()
-        trials = thaw_plan(held, planned, folder.stimuli).trials if planned else ()
+        trials = thaw_plan(held, store.planned(), folder.stimuli).trials if store.has_plan else ()
         changed = {judge.name: judge for judge in corrected.judges}
         arms = list(_arms(trials, changed))
         record = Record(store)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,6 @@ CSV, LINES, PARQUET = RESULTS = ("results.csv", "results.jsonl", "results.parque
 """Files of a run item by item."""
 ROWS = 200_000
 """Rows of a row group."""
-MOST = 2**31 - 1
-"""Bytes that pyarrow reads in one step."""
 _TYPES = {"baseline": "bool_", "right": "bool_", "replicate": "int64"}
 """Columns that hold no text, and what they hold."""
 
@@ -66,20 +63,28 @@ def write_parquet(path: Path, results: Results) -> None:
             writer.write_batch(pyarrow.RecordBatch.from_arrays(arrays, schema=schema))
 
 
-def _array(values: Sequence[object], kind: Any) -> Any:
-    """The values as pyarrow's; by way of JSON, since `pyarrow.array` of a list loads pandas where it is."""
+def _array(values: Sequence[Any], kind: Any) -> Any:
+    """The values as pyarrow's; from their bytes, since `pyarrow.array` of a list loads pandas where it is."""
     import pyarrow
-    from pyarrow import json as arrow_json
 
-    if not values:
-        return pyarrow.nulls(0, kind)
-    lines = "\n".join(json.dumps({"value": sound(value)}) for value in values).encode()
-    table = arrow_json.read_json(
-        pyarrow.BufferReader(lines),
-        arrow_json.ReadOptions(use_threads=False, block_size=min(len(lines) + 1, MOST)),
-        arrow_json.ParseOptions(explicit_schema=pyarrow.schema([("value", kind)])),
-    )
-    return table.column("value").combine_chunks()
+    bits = _bits(value is not None for value in values)
+    if kind == pyarrow.string():
+        texts = [b"" if value is None else value.encode("utf-8", "backslashreplace") for value in values]
+        ends = np.cumsum([0, *map(len, texts)], dtype=np.int64)
+        buffers = [bits, pyarrow.py_buffer(ends), pyarrow.py_buffer(b"".join(texts))]
+        return pyarrow.Array.from_buffers(pyarrow.large_string(), len(values), buffers).cast(kind)
+    if kind == pyarrow.bool_():
+        buffers = [bits, _bits(map(bool, values))]
+    else:
+        buffers = [bits, pyarrow.py_buffer(np.array([value or 0 for value in values], dtype=np.int64))]
+    return pyarrow.Array.from_buffers(kind, len(values), buffers)
+
+
+def _bits(values: Iterable[bool]) -> Any:
+    """Yes or no as pyarrow's, eight in a byte."""
+    import pyarrow
+
+    return pyarrow.py_buffer(np.packbits(np.array(list(values), dtype=np.bool_), bitorder="little"))
 
 
 def _numbers(codes: Ints) -> Any:

@@ -15,6 +15,7 @@ from typing import Any
 
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.readings.more_data import more_data
+from steelyard.datasheet.run_facts import EARLY_STOP
 from steelyard.datasheet.words import numbers
 from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.datasheet.words.visible import visible
@@ -153,19 +154,29 @@ def rule_on(sheet: Datasheet, policy: Policy, judges: Sequence[str], where: str)
     if not checks:
         raise ConfigError(f"{where}: no rule fits a figure of the datasheet; write a policy of your own.")
     notes = [f"Not measured in this run, so not asked: {', '.join(absent)}."] if absent else []
+    notes += [f"Reference: {sheet.reference_told}."] if sheet.reference else []
     return Ruling(sheet.name, tuple(judges), tuple(checks), tuple(notes))
 
 
 def withheld(ruling: Ruling, sheet: Datasheet) -> Ruling:
-    """No judge passes on a part of its calls: what was never asked could have gone either way."""
+    """No judge passes on a part of its calls: what was never asked could have gone either way.
+
+    Nor does one fail on calls that ended where the figures themselves had them end.
+    """
     return replace(ruling, checks=tuple(_withheld(each, sheet) for each in ruling.checks))
 
 
 def _withheld(check: Check, sheet: Datasheet) -> Check:
-    partial = sheet.unfinished(check.judge)
-    if partial is None or check.result != PASS:
+    partial, rule = sheet.unfinished(check.judge), sheet.facts.decided
+    if partial is None or (check.result == FAIL and rule is None):
         return check
-    return replace(check, result=INCONCLUSIVE, reason=f"{partial}; run the same command again to go on")
+    if rule is not None:
+        reason = f"{partial}, as {rule} was to be decided: {EARLY_STOP}; measure the others too"
+    else:
+        before = f"{check.reason}; " if check.result == INCONCLUSIVE else ""
+        reason = f"{before}{partial}; run the same command again to go on"
+    # What the plan asks for comes before further calls.
+    return replace(check, result=INCONCLUSIVE, reason=reason, calls_needed=None, more=None)
 
 
 def check(rule: PolicyRule, estimate: Estimate) -> Check:

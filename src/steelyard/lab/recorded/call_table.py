@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import re
-from bisect import bisect
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property, lru_cache
-from itertools import pairwise
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 
 from steelyard.arrays import Ints
-from steelyard.identity import ListHash, canonical_json, content_hash
+from steelyard.coded_lines import CodedLines, Part, coded, fixed, member_words, spell, spelled
+from steelyard.lab.recorded.arm import Arm, arms_of, hashes_of
 from steelyard.lab.recorded.call import VERDICTS, Call, Pair
 from steelyard.lab.recorded.observations import stimulus_of
+from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.stimulus_columns import StimulusColumns
 
 ANSWERS = tuple(VERDICTS)
 FIRSTS = ("u", "v")
-MARK = "\ue000"
-"""Begins every place of a text in which a value goes; no name of the format holds it."""
-
-CALL_KEYS = ("answer", "first", "judge", "protocol", "replicate")
-"""Keys of a call beside those of its pair, sorted."""
 FACTS = tuple(f.name for f in fields(Pair))
 
 
@@ -95,7 +86,7 @@ class CallTable:
             judges=self.judges,
             protocols=self.protocols,
             verdicts=tuple(VERDICTS.values()),
-            shown=StimulusColumns(tuple(map(stimulus_of, self.pairs))),
+            shown=StimulusColumns(self.stimuli.stimuli),
             judge=self.judge,
             protocol=self.protocol,
             stimulus=self.pair,
@@ -104,89 +95,50 @@ class CallTable:
             verdict=self.answer,
         )
 
-    def arms(self) -> Iterator[tuple[str, str, slice]]:
+    def arms(self) -> list[Arm]:
         """Judge, protocol and rows of each arm, in order."""
-        codes = self.judge * len(self.protocols) + self.protocol
-        starts = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(self)] if len(self) else []
-        for start, end in pairwise(starts):
-            yield self.judges[self.judge[start]], self.protocols[self.protocol[start]], slice(start, end)
+        return arms_of(self.judges, self.protocols, self.judge, self.protocol)
 
     def lines(self) -> Iterator[str]:
-        """Text of `observations.jsonl`, an arm at a time; each line is what `Call.to_json` says."""
-        facts = ["".join(f"{text}, " for _, text in _facts(pair, ": ")) for pair in self.pairs]
-        for judge, protocol, rows in self.arms():
-            head = f'{{"judge": {json.dumps(judge)}, "protocol": {json.dumps(protocol)}, '
-            yield "".join(
-                f'{head}{facts[pair]}"first": {first}, "answer": {answer}, "replicate": {replicate}}}\n'
-                for pair, first, answer, replicate in self._values(rows)
-            )
+        """Text of `observations.jsonl`, in parts; each line is what `Call.to_json` says."""
+        facts = [member_words(name, (getattr(pair, name) for pair in self.pairs), ": ") for name in FACTS]
+        pairs = [", ".join(filter(None, known)) for known in zip(*facts, strict=True)]
+        return CodedLines(
+            [
+                ([f'{{"judge": {spell(judge)}, ' for judge in self.judges], self.judge),
+                ([f'"protocol": {spell(protocol)}, ' for protocol in self.protocols], self.protocol),
+                (pairs, self.pair),
+                ([f', "first": "{first}", ' for first in FIRSTS], self.first),
+                ([f'"answer": "{answer}", "replicate": ' for answer in ANSWERS], self.answer),
+                spelled(self.replicate),
+                fixed("}\n", len(self)),
+            ]
+        ).chunks()
 
     @cached_property
     def hashes(self) -> tuple[str, dict[tuple[str, str], str]]:
         """Content hash of all calls, and of each arm's: those of the lists of `Call.to_json`."""
-        gaps = [_gaps(pair) for pair in self.pairs]
-        whole, arms = ListHash(), {}
-        for judge, protocol, rows in self.arms():
-            arm = ListHash()
-            name, prompt = f'"judge":{json.dumps(judge)}', f'"protocol":{json.dumps(protocol)}'
-            middles = [f"{gap[2]}{name}{gap[3]}{prompt}{gap[4]}" for gap in gaps]
-            text = ",".join(
-                f'{{{gaps[pair][0]}"answer":{answer}{gaps[pair][1]}"first":{first}'
-                f'{middles[pair]}"replicate":{replicate}{gaps[pair][5]}}}'
-                for pair, first, answer, replicate in self._values(rows)
-            )
-            arm.add(text)
-            whole.add(text)
-            arms[judge, protocol] = arm.digest()
-        return whole.digest(), arms
+        return hashes_of(self._canonical(), self.arms())
 
-    def _values(self, rows: slice) -> Iterable[tuple[int, str, str, int]]:
-        """Pair number, and first, answer and replicate as they are written."""
-        firsts, answers = [f'"{word}"' for word in FIRSTS], [f'"{word}"' for word in ANSWERS]
-        return zip(
-            self.pair[rows].tolist(),
-            map(firsts.__getitem__, self.first[rows].tolist()),
-            map(answers.__getitem__, self.answer[rows].tolist()),
-            self.replicate[rows].tolist(),
-            strict=True,
-        )
+    def _canonical(self) -> dict[str, Part]:
+        """The members of every call in canonical JSON."""
+        replicates, replicate = spelled(self.replicate)
+        parts: dict[str, Part] = {
+            "answer": (member_words("answer", ANSWERS), self.answer),
+            "first": (member_words("first", FIRSTS), self.first),
+            "judge": (member_words("judge", self.judges), self.judge),
+            "protocol": (member_words("protocol", self.protocols), self.protocol),
+            "replicate": ([f'"replicate":{number}' for number in replicates], replicate),
+        }
+        for key in FACTS:
+            parts[key] = coded(member_words(key, (getattr(pair, key) for pair in self.pairs)), self.pair)
+        return parts
+
+    @cached_property
+    def stimuli(self) -> StimulusSet:
+        """Every pair as far as it is known."""
+        return StimulusSet(tuple(map(stimulus_of, self.pairs)))
 
     def stimulus_set(self) -> str:
-        """The hash that `StimulusSet` would have; stimuli differ in few things but their names."""
-        forms: dict[tuple[Any, ...], list[str]] = {}
-        return content_hash([_stimulus_hash(pair, forms) for pair in self.pairs])
-
-
-def _facts(pair: Pair, colon: str) -> list[tuple[str, str]]:
-    """What is known of a pair, each as a member of a JSON object, with its key."""
-    known = [(name, getattr(pair, name)) for name in FACTS]
-    return [(name, f'"{name}"{colon}{_json(value)}') for name, value in known if value is not None]
-
-
-def _gaps(pair: Pair) -> list[str]:
-    """What stands before, between and after the sorted keys of a call in canonical JSON, commas included."""
-    gaps: list[list[str]] = [[] for _ in range(len(CALL_KEYS) + 1)]
-    for name, text in sorted(_facts(pair, ":")):
-        gaps[bisect(CALL_KEYS, name)].append(text)
-    first, *between, last = (",".join(gap) for gap in gaps)
-    return [first and f"{first},", *(f",{gap}," if gap else "," for gap in between), last and f",{last}"]
-
-
-@lru_cache(maxsize=100_000)
-def _json(value: str | float) -> str:
-    return json.dumps(value)
-
-
-def _stimulus_hash(pair: Pair, forms: dict[tuple[Any, ...], list[str]]) -> str:
-    names = {"pair": pair.pair, "task": pair.task, "stratum": pair.stratum}
-    marks = {name: None if value is None else f"{MARK}{name}" for name, value in names.items()}
-    rest = (pair.probe, pair.kind, pair.delta, pair.base_level, pair.better)
-    form = (*rest, *(mark is None for mark in marks.values()))
-    if form not in forms:
-        marked = Pair(pair.probe, f"{MARK}pair", pair.kind, marks["task"], marks["stratum"], *rest[2:])
-        forms[form] = re.split(
-            rf'"{re.escape(json.dumps(MARK)[1:-1])}(\w+)"', canonical_json(stimulus_of(marked).content)
-        )
-    parts = forms[form]
-    filled = [json.dumps(names[part]) if place % 2 else part for place, part in enumerate(parts)]
-    return "sha256:" + hashlib.sha256("".join(filled).encode("ascii")).hexdigest()
+        """Hash of what was shown."""
+        return self.stimuli.hash

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -28,6 +28,10 @@ class RecordedForm(Protocol):
     @property
     def remarks(self) -> Sequence[str]:
         """What was left out, in sentences, once the lines are read."""
+
+    @property
+    def baselines(self) -> Collection[str]:
+        """Judges that stood beside others as baselines, once the lines are read."""
 
     def lines(self, path: Path) -> Iterator[tuple[str, Body]]:
         """The file as lines of recorded verdicts, each with where it stands."""
@@ -59,7 +63,8 @@ def read_lines(path: Path) -> Iterator[tuple[str, Body]]:
 def parse_object(where: str, line: str) -> Body:
     """One JSON object in which no key stands twice."""
     try:
-        body = json.loads(line, object_pairs_hook=_each_key_once)
+        # A mark inside the text has words of its own, which `loads` knows.
+        body = json.loads(line) if line.startswith("\ufeff") else _DECODER.decode(line)
     except (ValueError, RecursionError) as error:
         reason = "nested too deep" if isinstance(error, RecursionError) else getattr(error, "msg", str(error))
         raise DataError(f"{where}: not valid JSON ({reason}), expected one object; correct it.") from error
@@ -80,3 +85,6 @@ def _each_key_once(items: list[tuple[str, Any]]) -> Body:
 def parse(model: type[Line], where: str, body: Body) -> Line:
     """The line as its model, or what is wrong with it."""
     return checked(model, body, where, error=DataError)
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_each_key_once)

@@ -146,8 +146,17 @@ def call_of(where: str, body: Body) -> Call:
             "import scores from files of their own."
         )
     line = parse(CallLine, where, body)
-    facts = line.model_dump(exclude={"judge", "protocol", "first", "answer", "replicate"})
-    return Call(line.judge, line.protocol, Pair(**facts), line.first, line.answer, line.replicate, where)
+    pair = Pair(
+        probe=line.probe,
+        pair=line.pair,
+        kind=line.kind,
+        task=line.task,
+        stratum=line.stratum,
+        delta=line.delta,
+        base_level=line.base_level,
+        better=line.better,
+    )
+    return Call(line.judge, line.protocol, pair, line.first, line.answer, line.replicate, where)
 
 
 def _both_orders(where: str, body: Body) -> Iterator[Call]:

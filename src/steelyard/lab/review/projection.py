@@ -129,10 +129,15 @@ def record_published(log: ReviewLog, made: Iterable[Stimulus]) -> None:
     log.publish({each.id: decisions[each.id][-1].id for each in made if each.id in decisions})
 
 
+def members_of(stimuli: Iterable[Stimulus]) -> dict[str, list[str]]:
+    """What a version keeps of each stimulus: its status and its hash."""
+    return {each.id: [each.lineage.review or "", each.hash] for each in stimuli}
+
+
 def freeze_version(log: ReviewLog, stimuli: Sequence[Stimulus], reviewer: str) -> ReviewedSet:
     """The stimuli as a version of their own; the one before where nothing has changed since."""
     sets = log.sets()
-    members = {each.id: [each.lineage.review or "", each.hash] for each in stimuli}
+    members = members_of(stimuli)
     if sets and dict(sets[-1].members) == members:
         return sets[-1]
     fresh = ReviewedSet(
@@ -151,7 +156,7 @@ def freeze_version(log: ReviewLog, stimuli: Sequence[Stimulus], reviewer: str) -
 def _versioned(log: ReviewLog, made: Sequence[Stimulus], by_hand: Sequence[Stimulus]) -> tuple[Stimulus, ...]:
     """The newest version in the place of the one that lies in the file; the file where it is no version."""
     sets = log.sets()
-    held = {each.id: [each.lineage.review or "", each.hash] for each in by_hand}
+    held = members_of(by_hand)
     if not any(all(held.get(name) == list(part) for name, part in kept.members.items()) for kept in sets):
         return tuple(by_hand)
     last = sets[-1]

@@ -9,6 +9,7 @@ from typing import Any
 
 from steelyard.lab.review.agreement import Agreement, agreement_of
 from steelyard.lab.review.bench import Bench
+from steelyard.lab.review.projection import members_of, projected
 from steelyard.store.review_log import ReviewedSet
 from steelyard.wording import counted, plural
 
@@ -29,6 +30,8 @@ class Status:
     """How far reviewers agree, where two or more looked at the same texts."""
     version: ReviewedSet | None
     """The newest version that was finished."""
+    pending: int = 0
+    """Texts that were decided otherwise since then; a run that was measured goes by the version."""
 
     @property
     def waiting(self) -> int:
@@ -47,6 +50,9 @@ class Status:
             parts.append(f"{plural(len(self.reviewers), 'reviewer')}: {by}")
         if self.version is not None:
             parts.append(f"version {self.version.version} finished by {self.version.reviewer}")
+        if self.pending:
+            texts = f"{counted(self.pending, 'text')} {plural(self.pending, 'was', 'were')}"
+            parts.append(f"{texts} decided otherwise since; that counts after --finish")
         return " ".join(["; ".join(parts) + ".", *(each.sentence for each in self.agreement)])
 
     def to_json(self) -> dict[str, Any]:
@@ -60,6 +66,7 @@ class Status:
             "reviewers": dict(self.reviewers),
             "agreement": [asdict(each) for each in self.agreement],
             "version": None if last is None else {"number": last.version, "hash": last.hash},
+            "pending": self.pending,
         }
 
 
@@ -77,4 +84,10 @@ def status_of(bench: Bench) -> Status:
         reviewers=dict(sorted(voters.items())),
         agreement=agreement_of(items, standings),
         version=sets[-1] if sets else None,
+        pending=_pending(bench, sets[-1]) if sets and bench.folder.study.exists() else 0,
     )
+
+
+def _pending(bench: Bench, version: ReviewedSet) -> int:
+    made = projected(bench.log, [item.made for item in bench.items().values()])
+    return sum(version.members.get(name) != part for name, part in members_of(made).items())

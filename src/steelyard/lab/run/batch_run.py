@@ -5,19 +5,19 @@ The pilot is asked call by call: whether a judge can be read should not be learn
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from steelyard.errors import ConfigError
 from steelyard.lab.run.batch_sitting import BatchSitting
 from steelyard.lab.run.budget import dearest_in_batch
 from steelyard.lab.run.control import RunControl
 from steelyard.lab.run.judge_run import Agenda, JudgeRun
+from steelyard.lab.run.stored import Stored
 from steelyard.lab.run.throttle import Throttle
 from steelyard.lab.study.study import Study
 from steelyard.providers.batch.batches import Batching, call_id
 from steelyard.providers.provider import Provider, traits_of
 from steelyard.store.batches import SETTLED, StoredBatch
-from steelyard.store.replies import StoredReply
 from steelyard.trials.exchange import Call
 
 FOLDER = "batches"
@@ -36,7 +36,7 @@ class BatchRun(JudgeRun):
     Without the wish for batches it brings in what was handed in before, and asks for the rest one by one.
     """
 
-    def __init__(self, control: RunControl, agenda: Agenda, stored: Mapping[str, StoredReply]) -> None:
+    def __init__(self, control: RunControl, agenda: Agenda, stored: Stored) -> None:
         """What earlier sittings handed in may still cost; it is set aside before any judge starts."""
         super().__init__(control, agenda, stored)
         waiting = {key for row in self._unsettled() for key in row.keys}

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TypeVar
 
 from steelyard.errors import (
     CallError,
@@ -23,6 +22,7 @@ from steelyard.errors import (
     UnreachableError,
 )
 from steelyard.identity import content_hash
+from steelyard.lab.run.batch_vendor import PatientVendor
 from steelyard.lab.run.budget import cost, dearest_in_batch
 from steelyard.lab.run.judge_run import JudgeRun
 from steelyard.lab.run.throttle import nap
@@ -36,18 +36,17 @@ NOT_REACHED = "batch_expired"
 """Reason of a call that its vendor did not get to."""
 FIRST_LOOK = 1.0
 """Seconds before the first look at a batch; each wait is half as long again, up to the limit."""
-LONG = 10.0
-"""Times of a call that many calls may take, there and back."""
 LARGEST = 90_000_000
 """Bytes of a batch, about; vendors take 200 MB and more."""
 TOGETHER = 256
 """Results that are written at the same time: a commit costs the same for one and for many."""
 
+NOTHING_TAKEN = frozenset(("unreachable", "rate_limited"))
+"""Reasons of a broken handing in that leave no doubt: the vendor took nothing."""
+
 NOT_FOUND = 404
 KEPT = 30 * 86_400.0
 """Seconds for which vendors keep the results of a batch."""
-
-Found = TypeVar("Found")
 
 
 class BatchSitting:
@@ -58,7 +57,7 @@ class BatchSitting:
         self._run = run
         self._store = run.control.store
         self._provider = provider
-        self._vendor = vendor
+        self._vendor = PatientVendor(run, vendor)
         self._open = dict(calls)
         self._tries: dict[str, list[CallError]] = {}
         self._cut = 0
@@ -122,17 +121,38 @@ class BatchSitting:
             except ProviderRefusedError as error:
                 await self._missed(row, error)
             return
-        rows = self._store.batches(self._run.judge.name)
-        claimed = {one.remote for one in rows if one.remote is not None}
-        found = await self._patiently(lambda: self._vendor.find(row.name, len(row.keys), row.created), LONG)
-        for remote in found:
-            # Another's batch may have no results that we may read.
-            with suppress(ProviderRefusedError):
-                if remote not in claimed and await self._collect(replace(row, remote=remote), certain=False):
-                    return
-            if self._run.stopped.is_set():
-                return
+        if await self._found(row) or self._run.stopped.is_set():
+            return
         await self._store.save_batch(replace(row, state=SETTLED))
+        calls = counted(len(row.keys), "call")
+        self._run.control.progress.say(
+            f"judge {self._run.judge.name}: its vendor lists no batch of {calls} whose handing in broke off"
+        )
+
+    async def _found(self, row: StoredBatch) -> bool:
+        """Look for a batch whose handing in was cut off, until every list shows it that ever will."""
+        loop, pause, looked = asyncio.get_running_loop(), FIRST_LOOK, set[str]()
+        age = max(0.0, time.time() - row.created)
+        patience = loop.time() + max(0.0, self._vendor.listed_after - age)
+        while True:
+            rows = self._store.batches(self._run.judge.name)
+            looked |= {one.remote for one in rows if one.remote is not None}
+            for remote in await self._vendor.listed(row):
+                # Another's batch may have no results that we may read.
+                with suppress(ProviderRefusedError):
+                    ours = replace(row, remote=remote)
+                    if remote not in looked and await self._collect(ours, certain=False):
+                        return True
+                looked.add(remote)
+                if self._run.stopped.is_set():
+                    return False
+            left = patience - loop.time()
+            if left <= 0:
+                return False
+            await nap(min(pause, left), self._run.stopped)
+            if self._run.stopped.is_set():
+                return False
+            pause *= 1.5
 
     async def _missed(self, row: StoredBatch, error: ProviderRefusedError) -> None:
         """A batch that its vendor does not know: of another account, or so old that its results are gone."""
@@ -161,7 +181,7 @@ class BatchSitting:
         await self._store.save_batch(row)
         try:
             handed = Handed(row.name, {key: prepared[key][0] for key in prepared})
-            remote = await self._in_time(self._vendor.submit(handed), LONG)
+            remote = await self._vendor.submit(handed)
         except TransientError as error:
             await self._doubted(row, error)
             return None
@@ -179,14 +199,16 @@ class BatchSitting:
         self._cut += 1
         if self._cut >= self._run.limits.attempts:
             raise UnreachableError(str(error)) from error
+        if error.reason in NOTHING_TAKEN:
+            await self._store.save_batch(replace(row, state=SETTLED))
         await nap(self._run.pause(self._cut, error), self._run.stopped)
-        if not self._run.stopped.is_set():
+        if error.reason not in NOTHING_TAKEN and not self._run.stopped.is_set():
             await self._resumed(row)
 
     async def _collect(self, row: StoredBatch, *, certain: bool) -> bool:
         """Wait for a batch and keep what came of it; False where it was not ours, or is not there yet."""
         remote, pause = row.remote or "", FIRST_LOOK
-        while not (progress := await self._patiently(lambda: self._vendor.progress(remote))).ended:
+        while not (progress := await self._vendor.progress(remote)).ended:
             await nap(min(pause, self._run.limits.poll), self._run.stopped)
             if self._run.stopped.is_set():
                 return False
@@ -195,7 +217,7 @@ class BatchSitting:
             await self._store.save_batch(replace(row, state=SETTLED))
             where = f"judge {self._run.judge.name}"
             raise UnreachableError(f"{where}: its vendor refused the batch ({progress.refused})")
-        results = await self._patiently(lambda: self._results(remote, set(row.keys)), LONG)
+        results = await self._vendor.results(remote, set(row.keys), progress, certain=certain)
         if not results and not certain:
             return False
         missing = [Result(key, None) for key in row.keys if key not in results]
@@ -207,10 +229,6 @@ class BatchSitting:
         if progress.cancelled and self._open.keys() & set(row.keys):
             raise UnreachableError(f"judge {self._run.judge.name}: its batch {remote} was cancelled")
         return True
-
-    async def _results(self, remote: str, mine: set[str]) -> dict[str, Result]:
-        """Results of our calls, by their ids."""
-        return {result.id: result async for result in self._vendor.results(remote) if result.id in mine}
 
     async def _settle(self, result: Result, dialect: Dialect) -> None:
         """Keep a reply or count a failure; what may come out otherwise stays open."""
@@ -233,27 +251,6 @@ class BatchSitting:
             await self._run.keep(call, reply, len(tries) + 1, dollars)
             self._run.control.budget.spent += dollars
             del self._open[result.id]
-
-    async def _in_time(self, asked: Awaitable[Found], length: float = 1.0) -> Found:
-        """What a vendor says within the time for a call, or several times that for a long answer."""
-        limit = length * self._run.call_timeout
-        try:
-            return await asyncio.wait_for(asked, limit)
-        except TimeoutError:
-            where = f"judge {self._run.judge.name}"
-            raise TransientError("timeout", f"{where}: its vendor gave no reply within {limit:g} s") from None
-
-    async def _patiently(self, ask: Callable[[], Awaitable[Found]], length: float = 1.0) -> Found:
-        """Ask the vendor again where it broke off; nothing is handed in by that."""
-        tries = 0
-        while True:
-            try:
-                return await self._in_time(ask(), length)
-            except TransientError as error:
-                tries += 1
-                if tries >= self._run.limits.attempts or self._run.stopped.is_set():
-                    raise
-                await nap(self._run.pause(tries, error), self._run.stopped)
 
 
 def _parted(calls: Mapping[str, Call], most: int) -> Iterator[dict[str, Call]]:

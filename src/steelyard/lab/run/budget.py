@@ -13,7 +13,7 @@ from steelyard.lab.run.prices import Price, price_of
 from steelyard.providers.provider import traits_of
 from steelyard.trials.exchange import Call
 from steelyard.trials.judge import Judge
-from steelyard.trials.reply import Reply
+from steelyard.trials.reply import Reply, Usage
 
 CHARACTERS_PER_TOKEN = 3
 """Fewer than in English prose: a reservation must not be too small."""
@@ -156,11 +156,15 @@ def cost(price: Price | None, call: Call, reply: Reply) -> float:
 
 
 def spent(price: Price | None, reply: Reply, characters: int) -> float:
-    """Dollars for a reply to a prompt of so many characters; tokens that no server counted are estimated."""
-    usage = reply.usage
+    """Dollars for a reply to a prompt of so many characters."""
+    return charged(price, reply.usage, len(reply.text), characters)
+
+
+def charged(price: Price | None, usage: Usage, letters: int, characters: int) -> float:
+    """Dollars for so many letters in answer to so many; tokens that no server counted are estimated."""
     if price is None or price.free:
         return usage.billed or 0.0
-    answered = usage.output_tokens or len(reply.text) // CHARACTERS_PER_TOKEN
+    answered = usage.output_tokens or letters // CHARACTERS_PER_TOKEN
     asked = usage.input_tokens or characters // CHARACTERS_PER_TOKEN
     counted = asked == usage.input_tokens and answered == usage.output_tokens
     return price.of(usage if counted else replace(usage, input_tokens=asked, output_tokens=answered))

@@ -34,7 +34,7 @@ class RunControl:
         self.limits = limits
         self.progress = progress or Silent()
         self.budget = Budget(limits.budget)
-        self.engine = engine_of(limits.engine, limits.call_timeout)
+        self.engine = engine_of(limits.engine, limits.call_timeout, self.progress.say)
         self.endpoints = Endpoints(limits.concurrency)
         self.budget.spent = spent
         self.sitting = Sitting()

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from steelyard.trials.trial import Trial
+import numpy as np
+
+from steelyard.arrays import Ints
+from steelyard.lab.run.answers import ANSWERED, UNASKED
+from steelyard.trials.calls import Calls
+from steelyard.trials.trials import Trials
 
 
 @dataclass(frozen=True)
@@ -57,22 +62,23 @@ class RunCoverage:
         return {**body, "unfinished": behind} if behind else body
 
 
-def covered(trials: Sequence[Trial], answered: Collection[str], failed: Collection[str]) -> RunCoverage:
-    """Count the calls of these trials, given the keys of those with a reply and of those failed for good."""
-    keys: dict[str, dict[str, None]] = {}
-    for trial in trials:
-        keys.setdefault(trial.judge.name, {}).update(dict.fromkeys(call.key for call in trial.calls))
-    baselines = {trial.judge.name for trial in trials if trial.judge.baseline}
-    under_test = [mine for name, mine in keys.items() if name not in baselines]
+def covered(trials: Trials, calls: Calls, state: Ints) -> RunCoverage:
+    """Count the calls of these trials, given what became of each call."""
+    mine = {
+        judge.name: calls.of_judge(judge, np.flatnonzero(trials.of_judge(judge.name)))
+        for judge in trials.judges
+    }
+    own = [mine[judge.name] for judge in trials.judges if not judge.baseline]
 
-    def counted(parts: Iterable[Collection[str]]) -> Coverage:
-        calls = {key for part in parts for key in part}
-        heard = sum(key in answered for key in calls)
-        lost = sum(key in failed and key not in answered for key in calls)
-        return Coverage(len(calls), heard + lost, heard)
+    def counted(parts: Iterable[Ints]) -> Coverage:
+        counts = np.zeros(len(state), dtype=np.bool_)
+        for part in parts:
+            counts[part] = True
+        asked, answered = state[counts] != UNASKED, state[counts] == ANSWERED
+        return Coverage(int(counts.sum()), int(asked.sum()), int(answered.sum()))
 
     return RunCoverage(
-        {name: counted([mine]) for name, mine in keys.items()},
-        counted(under_test or keys.values()),
-        counted(keys.values()),
+        {name: counted([part]) for name, part in mine.items()},
+        counted(own or mine.values()),
+        counted(mine.values()),
     )

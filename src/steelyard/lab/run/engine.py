@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from steelyard.errors import ConfigError
@@ -29,8 +30,11 @@ class Local:
         return connect(judge)
 
 
-def engine_of(name: str, call_timeout: float) -> Engine:
-    """The engine of this name; a call may take so many seconds. Nothing is started yet."""
+def engine_of(name: str, call_timeout: float, say: Callable[[str], None]) -> Engine:
+    """The engine of this name; a call may take so many seconds. Nothing is started yet.
+
+    What a user should know of where calls are made is told through `say`.
+    """
     kind, _, address = name.partition(":")
     if kind == LOCAL and not address:
         return Local()
@@ -40,4 +44,4 @@ def engine_of(name: str, call_timeout: float) -> Engine:
         )
     from steelyard.lab.run.ray_engine import RayEngine
 
-    return RayEngine(address or None, call_timeout)
+    return RayEngine(address or None, call_timeout, say)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import random
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
@@ -26,14 +26,15 @@ from steelyard.lab.run.limits import no_reply, time_limit
 from steelyard.lab.run.patience import Patience
 from steelyard.lab.run.pilot import Pilot
 from steelyard.lab.run.prices import price_of
+from steelyard.lab.run.stored import Stored
 from steelyard.lab.run.throttle import Throttle, nap
 from steelyard.providers.provider import Immediate, Provider, traits_of
-from steelyard.store.replies import StoredReply
 from steelyard.trials.exchange import Call
 from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply
 from steelyard.trials.trial import Trial
+from steelyard.trials.trials import Trials
 
 STEP = 512
 """Calls that are answered and kept together where nobody is waited for."""
@@ -53,6 +54,12 @@ class Agenda:
     """Told of each reply as soon as it is on disk."""
 
     @property
+    def items(self) -> int:
+        """How many things are asked about."""
+        calls = self.trials.asked if isinstance(self.trials, Trials) else self.trials
+        return len({call.item for call in calls})
+
+    @property
     def piloted(self) -> list[Trial]:
         """What a pilot is for: the trials of a judge that answers a prompt; a baseline is no such judge."""
         needed = traits_of(self.judge.address).prompted and not self.judge.baseline
@@ -65,7 +72,7 @@ class JudgeRun:
     A batch is asked for when the one before it is settled, so that its replies may decide what comes next.
     """
 
-    def __init__(self, control: RunControl, agenda: Agenda, stored: Mapping[str, StoredReply]) -> None:
+    def __init__(self, control: RunControl, agenda: Agenda, stored: Stored) -> None:
         """`stored` are the replies of earlier sittings, to calls of the agenda and to others."""
         self.control = control
         self.limits = control.limits
@@ -74,9 +81,8 @@ class JudgeRun:
         self.price = price_of(self.judge)
         self.call_timeout = time_limit(self.judge, self.limits.call_timeout)
         self.stopped = control.signal()
-        items = len({call.item for call in agenda.trials})
-        answered = any(call.key in stored for call in agenda.trials)
-        self._patience = Patience(self.limits.hopeless, items, answered)
+        answered = bool(stored.of(agenda.trials).any())
+        self._patience = Patience(self.limits.hopeless, agenda.items, answered)
         self._pilot = Pilot(self.judge, agenda.piloted if self.limits.pilot else ())
         self._unreadable = self._pilot.recall(stored, control.read)
         self._jitter = random.Random()
@@ -105,7 +111,7 @@ class JudgeRun:
         impart(provider, batch)
         if isinstance(provider, Immediate) and self._unguarded:
             # Neighbours in the run file go in together, which takes half as long.
-            neighbours = sorted(batch, key=attrgetter("key"))
+            neighbours = batch.by_key if isinstance(batch, Trials) else sorted(batch, key=attrgetter("key"))
             await self._answer(provider.reply, neighbours, partial(self._settle, provider, throttle))
             return
         queue = CallQueue(batch, self._pilot, self._patience, self.stopped)

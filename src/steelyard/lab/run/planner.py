@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
+
+from steelyard.arrays import Ints
 from steelyard.lab.run.prices import price_of
 from steelyard.lab.study.study import Study
 from steelyard.probes.probe import Showing
@@ -13,8 +16,10 @@ from steelyard.providers.provider import traits_of
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.trials.answer_form import answer_form
+from steelyard.trials.calls import Calls
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial, calls_behind
+from steelyard.trials.trials import Trials
 
 CHARACTERS_PER_TOKEN = 4.2
 """English prose, roughly; plans are estimates and say so."""
@@ -26,14 +31,22 @@ class Plan:
 
     study: Study
     stimuli: StimulusSet
-    trials: tuple[Trial, ...]
-    probes: Mapping[str, frozenset[str]]
-    """Trial key to the probes that use it."""
+    trials: Trials
+    """In columns."""
+    uses: tuple[frozenset[str], ...]
+    """Sets of probes, which `use` is an index into."""
+    use: Ints
+    """The probes that use each trial."""
 
     @cached_property
-    def calls(self) -> tuple[Trial, ...]:
+    def calls(self) -> Trials:
         """What is really asked, each call once, whichever judges rest on it."""
-        return tuple({call.key: call for trial in self.trials for call in trial.calls}.values())
+        return Calls.of(self.trials).trials
+
+    def only(self, trials: Iterable[Trial]) -> Plan:
+        """The plan of some of its trials."""
+        rows = self.trials.places(Trials.of(trials).key)
+        return replace(self, trials=self.trials.rows(rows), use=self.use[rows])
 
     @property
     def hashes(self) -> set[str]:
@@ -73,11 +86,14 @@ def make_plan(study: Study) -> Plan:
                 trials.setdefault(trial.key, trial)
                 wanted.setdefault(trial.key, set()).add(probe)
     stimuli = {trial.stimulus.id: trial.stimulus for trial in trials.values()}
+    uses: dict[frozenset[str], int] = {}
+    use = [uses.setdefault(frozenset(names), len(uses)) for names in wanted.values()]
     return Plan(
         study,
         StimulusSet.of(stimuli.values()),
-        tuple(trials.values()),
-        {key: frozenset(names) for key, names in wanted.items()},
+        Trials.of(trials.values()),
+        tuple(uses),
+        np.array(use, dtype=np.int64),
     )
 
 
@@ -138,8 +154,10 @@ def plan_rows(plan: Plan, done: Iterable[str] = ()) -> list[PlanRow]:
     counted = set(done)
     groups: dict[tuple[str, str], list[Trial]] = {}
     names = [spec.name for spec in plan.study.probes]
-    for trial in sorted(plan.trials, key=lambda trial: trial.judge.composition is not None):
-        first = min(plan.probes[trial.key], key=names.index)
+    probes = [min(use, key=names.index) for use in plan.uses]
+    numbered = zip(plan.trials, plan.use.tolist(), strict=True)
+    for trial, use in sorted(numbered, key=lambda each: each[0].judge.composition is not None):
+        first = probes[use]
         for call in trial.calls:
             if call.key not in counted:
                 counted.add(call.key)

@@ -8,18 +8,12 @@ twice. Replies come back one by one, so a slow one keeps no other from the disk.
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, ClassVar
 
-from steelyard.errors import (
-    ConfigError,
-    PermanentError,
-    SteelyardError,
-    TransientError,
-    UnreachableError,
-)
+from steelyard.errors import PermanentError, SteelyardError, TransientError
 from steelyard.lab.run.limits import no_reply, time_limit
+from steelyard.lab.run.ray_cluster import Cluster
 from steelyard.providers.provider import Addressed, Provider, connect, traits_of
 from steelyard.providers.traits import Traits
 from steelyard.trials.judge import Judge
@@ -72,16 +66,23 @@ class Worker:
 class RayEngine:
     """Judges that wait for a server, or need every core, are asked from the nodes; all others from here."""
 
-    def __init__(self, address: str | None, call_timeout: float) -> None:
-        """The cluster at an address, or where Ray itself looks for one; a call may take so many seconds."""
-        self._address = address
+    def __init__(self, address: str | None, call_timeout: float, say: Callable[[str], None]) -> None:
+        """The cluster at an address, or where Ray itself looks for one; a call may take so many seconds.
+
+        `say` is told which judges stay here.
+        """
+        self._cluster = Cluster(address)
         self._call_timeout = call_timeout
+        self._say = say
 
     def connect(self, judge: Judge) -> Provider:
         """The provider of a judge: a proxy of its workers, or itself."""
         own = connect(judge)
         if isinstance(own, Addressed) or traits_of(judge.address).in_turn:
-            return _proxy(judge, own, self._address, time_limit(judge, self._call_timeout))
+            limit = time_limit(judge, self._call_timeout, own.concurrency)
+            return _proxy(judge, own, self._cluster, limit)
+        if not judge.baseline:
+            self._say(f"judge {judge.name}: its calls are made in this process; the cluster is not for it")
         return own
 
 
@@ -90,12 +91,13 @@ class RemoteProvider:
 
     traits: ClassVar[Traits] = Traits()
 
-    def __init__(self, judge: Judge, own: Provider, address: str | None, call_timeout: float) -> None:
+    def __init__(self, judge: Judge, own: Provider, cluster: Cluster, call_timeout: float) -> None:
         """`own` is the judge's provider as it would be here; it is never opened."""
         self._judge = judge
         self._call_timeout = call_timeout
         self.concurrency = own.concurrency
-        self._address = address
+        self._cluster = cluster
+        self._ray: Any = None
         self._workers: list[Any] = []
         self._waiting: list[tuple[Presentation, asyncio.Future[Reply]]] = []
         self._shards: set[asyncio.Task[None]] = set()
@@ -103,24 +105,31 @@ class RemoteProvider:
 
     async def open(self) -> None:
         """Find the cluster and place a worker on each of its nodes."""
-        ray = await asyncio.to_thread(_cluster, self._address)
-        nodes = [node for node in ray.nodes() if node["Alive"]]
-        remote = ray.remote(num_cpus=0, max_restarts=-1, max_concurrency=4096)(Worker)
-        self._workers = [
-            remote.options(scheduling_strategy="SPREAD").remote(self._judge, self._call_timeout)
-            for _ in range(len(nodes))
-        ]
+        self._ray = await asyncio.to_thread(self._cluster.join)
+        nodes = [node["NodeID"] for node in self._ray.nodes() if node["Alive"]]
+        self._workers = [self._placed(node) for node in nodes]
+        self.concurrency *= len(nodes)
+
+    def _placed(self, node: str | None) -> Any:
+        """A worker on this node and no other, or wherever there is room; one that dies is started again."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        remote = self._ray.remote(num_cpus=0, max_restarts=-1, max_concurrency=4096)(Worker)
+        where = "SPREAD" if node is None else NodeAffinitySchedulingStrategy(node, soft=False)
+        return remote.options(scheduling_strategy=where).remote(self._judge, self._call_timeout)
+
+    def _replace(self, worker: Any) -> None:
+        """Another worker in the place of one that is gone with its node, once."""
+        if worker in self._workers:
+            self._workers[self._workers.index(worker)] = self._placed(None)
 
     async def close(self) -> None:
         """End the workers."""
         for shard in self._shards:
             shard.cancel()
-        if self._workers:
-            import ray
-
-            for worker in self._workers:
-                ray.kill(worker)
-            self._workers = []
+        for worker in self._workers:
+            self._ray.kill(worker)
+        self._workers = []
 
     async def ask(self, presentation: Presentation) -> Reply:
         """Make one attempt, together with those that are made at the same moment."""
@@ -151,6 +160,9 @@ class RemoteProvider:
                 _settle(calls[place][1], outcome)
         except Exception as error:  # a worker, a node or the cluster is gone, or the provider cannot open
             lost = error
+            gone = self._ray.exceptions
+            if isinstance(error, gone.ActorDiedError | gone.ActorUnschedulableError):
+                self._replace(worker)
         for _, future in calls:
             _settle(future, _loss(self._judge, lost))
 
@@ -158,16 +170,16 @@ class RemoteProvider:
 class AddressedRemote(RemoteProvider):
     """Workers of a judge at an address, whose limits it shares with other judges there."""
 
-    def __init__(self, judge: Judge, own: Provider, address: str | None, call_timeout: float) -> None:
+    def __init__(self, judge: Judge, own: Provider, cluster: Cluster, call_timeout: float) -> None:
         """`own` knows the address."""
-        super().__init__(judge, own, address, call_timeout)
+        super().__init__(judge, own, cluster, call_timeout)
         assert isinstance(own, Addressed)
         self.endpoint = own.endpoint
 
 
-def _proxy(judge: Judge, own: Provider, address: str | None, call_timeout: float) -> Provider:
+def _proxy(judge: Judge, own: Provider, cluster: Cluster, call_timeout: float) -> Provider:
     kind = AddressedRemote if isinstance(own, Addressed) else RemoteProvider
-    return kind(judge, own, address, call_timeout)
+    return kind(judge, own, cluster, call_timeout)
 
 
 def _settle(future: asyncio.Future[Reply], outcome: Outcome) -> None:
@@ -187,26 +199,3 @@ def _loss(judge: Judge, error: Exception | None) -> SteelyardError:
         return cause
     told = type(error).__name__ if error is not None else "no outcome"
     return TransientError("worker_lost", f"judge {judge.name}: its worker was lost ({told}); try again.")
-
-
-def _cluster(address: str | None) -> Any:
-    """The running Ray, started or joined at the first call."""
-    try:
-        import ray
-    except ImportError as error:
-        raise ConfigError(
-            "engine: ray is not installed; run pip install 'steelyard[ray]', or use --engine local."
-        ) from error
-    if not ray.is_initialized():
-        try:
-            ray.init(
-                address=address, include_dashboard=False, logging_level=logging.ERROR, log_to_driver=False
-            )
-        except (ConnectionError, RuntimeError, ValueError) as error:
-            where = address or "this machine"
-            reason = " ".join(str(error).split())[:200]
-            raise UnreachableError(
-                f"engine: no Ray cluster at {where} ({reason}); start one with ray start --head, or correct "
-                "the address."
-            ) from error
-    return ray

@@ -12,10 +12,9 @@ from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.run.progress import Progress
 from steelyard.lab.run.record import Record
 from steelyard.lab.run.sitting import Sitting
-from steelyard.lab.run.spending import paid
+from steelyard.lab.run.stored import Stored
 from steelyard.providers.provider import traits_of
 from steelyard.store.batches import SETTLED
-from steelyard.store.replies import StoredReply
 from steelyard.trials.exchange import Call, Exchange
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
@@ -39,24 +38,23 @@ class Runner:
 
     async def run(self, trials: Sequence[Trial]) -> Sitting:
         """Run what has no reply yet; judges that need every core in turn, all others side by side."""
-        by_judge: dict[str, list[Trial]] = {}
-        for call in {call.key: call for trial in trials for call in trial.calls}.values():
-            by_judge.setdefault(call.judge.name, []).append(call)
-        answered = self.store.answered()
-        agendas = []
-        for mine in by_judge.values():
-            still = [trial for trial in mine if trial.key not in answered]
-            agendas.append(Agenda(mine[0].judge, mine, [still]))
-        return await self.follow(agendas)
+        answers = self.record.answers(trials)
+        calls, agendas = answers.calls, []
+        for judge in calls.judges:
+            mine = calls.of_judge(judge.name)
+            agendas.append(Agenda(judge, calls.rows(mine), [calls.rows(mine & ~answers.answered)]))
+        return await self._follow(agendas, Stored(self.store, answers))
 
     async def follow(self, agendas: Sequence[Agenda]) -> Sitting:
         """Run each judge's batches; judges that need every core in turn, all others side by side."""
-        stored = self._stored([call for agenda in agendas for call in agenda.trials])
+        return await self._follow(agendas, self._stored([call for one in agendas for call in one.trials]))
+
+    async def _follow(self, agendas: Sequence[Agenda], stored: Stored) -> Sitting:
         lanes: dict[str, list[JudgeRun]] = {}
         for agenda in agendas:
             judge = agenda.judge
-            answered = sum(trial.key in stored for trial in agenda.trials)
-            self.control.budget.spent += paid(agenda.trials, stored)
+            answered = int(stored.of(agenda.trials).sum())
+            self.control.budget.spent += stored.paid(agenda.trials)
             lane = judge.provider if traits_of(judge.address).in_turn else f"judge {judge.name}"
             if not judge.baseline:
                 self.control.progress.begin(judge.name, len(agenda.trials), answered)
@@ -74,11 +72,15 @@ class Runner:
         waiting = not traits.free and any(row.state != SETTLED for row in stored)
         return traits.batch and (self.control.limits.batch or waiting)
 
-    def _stored(self, calls: Sequence[Call]) -> dict[str, StoredReply]:
+    def _stored(self, calls: Sequence[Call]) -> Stored:
         """What was answered before, of both kinds of calls."""
         written = [call.key for call in calls if isinstance(call, Exchange)]
-        exchanges = self.store.exchanges(written) if written else {}
-        return {**exchanges, **self.record.replies(call for call in calls if isinstance(call, Trial))}
+        trials = [call for call in calls if isinstance(call, Trial)]
+        return Stored(
+            self.store,
+            self.record.answers(trials) if trials else None,
+            self.store.exchanges(written) if written else {},
+        )
 
 
 async def _in_turn(runs: Iterable[JudgeRun]) -> None:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
+from steelyard.arrays import Floats, Ints, Mask
 from steelyard.errors import UsageError
-from steelyard.lab.run.budget import cost, spent
+from steelyard.lab.run.answers import Answers
+from steelyard.lab.run.budget import charged, cost, spent
 from steelyard.lab.run.prices import Price, price_at, price_of
 from steelyard.store.authoring import StoredExchange
 from steelyard.store.replies import StoredReply
@@ -46,6 +50,62 @@ def paid(calls: Iterable[Call], replies: Mapping[str, StoredReply]) -> float:
     answered = [call for call in calls if call.key in replies]
     price = price_of(answered[0].judge) if answered else None
     return sum(cost(price, call, replies[call.key].reply) for call in answered)
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What calls of a run cost."""
+
+    dollars: Floats
+    """Of each call; nothing where it has neither a price nor a bill."""
+    known: Mask
+    """Calls that have a price or a bill."""
+    estimated: Mask
+    """Calls whose tokens no server counted, and which cost something all the same."""
+
+    @classmethod
+    def of(cls, answers: Answers, rows: Ints) -> Costs:
+        """Calls of these rows, in their order; those that cost the same are priced once."""
+        costs = cls(np.zeros(len(rows)), *np.zeros((2, len(rows)), dtype=np.bool_))
+        for judge in answers.calls.judges:
+            mine = np.flatnonzero(answers.calls.of_judge(judge.name)[rows])
+            price = price_of(judge)
+            ways = _ways(answers, rows[mine], price)
+            _, first, way = np.unique(ways, return_index=True, return_inverse=True)
+            told = [_cost(price, answers, row) for row in rows[mine][first].tolist()]
+            columns = np.array(told, dtype=np.float64).reshape(-1, 3)[way.reshape(-1)].T
+            costs.dollars[mine], costs.known[mine], costs.estimated[mine] = columns
+        return costs
+
+
+def _ways(answers: Answers, rows: Ints, price: Price | None) -> Ints:
+    """A number for what the price of each call depends on; lengths matter where tokens were not counted."""
+    usages = answers.usages.values
+    bare = price is None or price.free
+    no_input, no_output = (
+        np.array([not bare and not tokens for tokens in counts], dtype=np.bool_)
+        for counts in (
+            [usage.input_tokens for usage in usages],
+            [usage.output_tokens for usage in usages],
+        )
+    )
+    usage = answers.usage[rows]
+    letters = np.where(no_output[usage], answers.letters[rows], np.minimum(answers.letters[rows], 1))
+    question = np.where(no_input[usage], answers.calls.question[rows] + 1, 0)
+    number = usage * (int(letters.max(initial=0)) + 1) + letters
+    ways: Ints = number * (int(question.max(initial=0)) + 1) + question
+    return ways
+
+
+def _cost(price: Price | None, answers: Answers, row: int) -> tuple[float, bool, bool]:
+    """Dollars of a call, whether they are known, and whether its tokens had to be estimated."""
+    usage, letters = answers.usages.values[answers.usage[row]], int(answers.letters[row])
+    lengths = price is not None and not price.free and usage.billed is None
+    characters = answers.calls[row].characters if lengths and not usage.input_tokens else 0
+    dollars = charged(price, usage, letters, characters)
+    counted = usage.input_tokens and (usage.output_tokens or not letters)
+    known = price is not None or usage.billed is not None
+    return dollars, known, not counted and usage.billed is None and dollars > 0
 
 
 def _price(exchange: StoredExchange) -> Price | None:

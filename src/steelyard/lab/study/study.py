@@ -50,6 +50,8 @@ class Study:
     """What a user should know of how the study was put together, in sentences; decides nothing."""
     command: tuple[str, ...] | None = field(default=None, compare=False)
     """Arguments of `measure` that describe it; None where no command did. Decides nothing."""
+    decides: str | None = field(default=None, compare=False)
+    """Rule of `--decide` that its calls are drawn for; None for a measurement. Decides no figure."""
 
     kit: ProbeKit = field(default_factory=ProbeKit, compare=False, repr=False)
     """Where its probes are built; decides nothing."""

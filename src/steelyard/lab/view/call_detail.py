@@ -74,7 +74,7 @@ def details(
     """The calls of these rows, from one look into the run file; a list needs no explanations."""
     index = loaded.index
     names = [index.ids[row] for row in rows]
-    trials = [loaded.trials.get(name) for name in names]
+    trials = [loaded.trial(row) for row in rows]
     wanted = [call.key for trial in trials if trial is not None for call in trial.calls]
     with run.store() as store:
         stored = {} if store is None else store.calls(wanted)

@@ -4,30 +4,34 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
+
 from steelyard.arrays import Ints
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.digests import digests_of
 from steelyard.errors import ConfigError, SteelyardError
-from steelyard.lab.folder.datasheet_file import JSON, read_datasheet
+from steelyard.lab.folder.datasheet_file import read_datasheet
 from steelyard.lab.folder.evidence import Evidence
 from steelyard.lab.folder.frozen_run import load_plan
+from steelyard.lab.folder.published import JSON
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.import_verdicts import ImportFolder
 from steelyard.lab.run.planner import Plan
 from steelyard.lab.run.prices import dollars_of
 from steelyard.lab.run.record import Record
-from steelyard.lab.view.call_index import CallIndex
+from steelyard.lab.view.call_index import NO_ROWS, CallIndex
 from steelyard.lab.view.figure_calls import figure_name
 from steelyard.metrics.estimate import Estimate
 from steelyard.store.run_store import RunStore
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Usage
-from steelyard.trials.trial import Trial
+from steelyard.trials.trial import ORDERS, Trial
 
 PAUSE = 3.0
 """Seconds before a run that grows is read again."""
@@ -47,21 +51,38 @@ class Loaded:
     """Words to the rows of calls whose reply holds them: every page of a search asks for the same."""
     _prices: dict[str, Callable[[Usage], float] | None] = field(default_factory=dict)
 
-    @cached_property
-    def trials(self) -> dict[str, Trial]:
-        """Name of a call to its trial; a trial that was never asked is no call."""
-        names = dict(zip(self.index.places, self.index.ids, strict=True))
-        placed = (
-            ((t.judge.name, t.protocol, t.stimulus.id, t.order, t.replicate), t)
-            for t in (() if self.plan is None else self.plan.trials)
-        )
-        return {names[place]: trial for place, trial in placed if place in names}
+    def trial(self, row: int) -> Trial | None:
+        """The trial of a call; None in an import."""
+        return None if self.plan is None else self.plan.trials[int(self.planned_rows[row])]
 
     @cached_property
-    def rows(self) -> dict[str, int]:
-        """Key of a trial to the row of its call."""
-        row = self.index.row
-        return {trial.key: row[name] for name, trial in self.trials.items()}
+    def planned_rows(self) -> Ints:
+        """Where each call stands in the plan; nothing for an import."""
+        if self.plan is None:
+            return NO_ROWS
+        trials, calls = self.plan.trials, self.index.calls
+        columns = (calls.judge, calls.protocol, calls.stimulus, calls.order)
+        places, place = np.unique(np.stack(columns), axis=1, return_inverse=True)
+        numbers = [
+            trials.number((calls.judges[j], calls.protocols[p], calls.shown.stimuli[s].id, ORDERS[o]))
+            for j, p, s, o in places.T.tolist()
+        ]
+        return trials.find_all(np.array(numbers, dtype=np.int64)[place.reshape(-1)], calls.replicate)
+
+    @property
+    def asked(self) -> Ints:
+        """Rows of the calls that were really made, no verdicts that others make; none in an import."""
+        if self.plan is None:
+            return NO_ROWS
+        alone = self.plan.trials.where(lambda asked: asked.judge.composition is None)
+        return np.flatnonzero(alone[self.planned_rows])
+
+    def rows(self, keys: Sequence[str]) -> Ints:
+        """Rows of the calls of these trials; those of no call here are left out."""
+        if self.plan is None:
+            return NO_ROWS
+        planned = self.plan.trials.places(digests_of(keys))
+        return np.flatnonzero(np.isin(self.planned_rows, planned[planned >= 0]))
 
     def price(self, judge: Judge) -> Callable[[Usage], float] | None:
         """Dollars of a call of a judge, looked up once; None where a price is not known."""
@@ -167,7 +188,8 @@ class ViewedRun:
         with self._run.store(read_only=True) as store:
             evidence = Evidence.of_run(plan, Record(store, plan.study.reference))
         loaded = Loaded(CallIndex(evidence), plan, state)
-        _ = loaded.index.row, loaded.index.outcomes, loaded.rows  # the first page should not wait for them
+        # The first page should not wait for them.
+        _ = loaded.index.row, loaded.index.outcomes, loaded.planned_rows
         return loaded
 
     def _state(self) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from math import ceil
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints
+from steelyard.arrays import Floats, Ints, distinct, numbered
 from steelyard.metrics.comparison.held import Held, choice_of_people, distance_from_label, right_or_wrong
 from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.estimate import Estimate, Interval
@@ -94,8 +94,8 @@ class _Gap:
         if set(np.unique(np.concatenate([self.judge, self.rule]))) <= {0.0, 1.0}:
             first, second = self.rule.astype(np.int64), self.judge.astype(np.int64)
             return Paired(first, second, self.cluster, self.unit).limits(probability)
-        units = self.cluster if len(np.unique(self.cluster)) > 1 else self.unit
-        mean = ClusterMean.of(np.unique(units, return_inverse=True)[1], self.judge - self.rule)
+        units = self.cluster if len(distinct(self.cluster)) > 1 else self.unit
+        mean = ClusterMean.of(numbered(units)[1], self.judge - self.rule)
         return mean.limits(probability, UNBOUNDED) or (mean.mean, mean.mean)
 
 
@@ -148,8 +148,8 @@ def _gain(
         value=gap.value,
         intervals=(Interval(_METHODS[metric], *gap.limits(0.975)),),
         n_calls=len(gap.judge),
-        n_units=len(np.unique(gap.unit)),
-        n_clusters=len(np.unique(gap.cluster)),
+        n_units=len(distinct(gap.unit)),
+        n_clusters=len(distinct(gap.cluster)),
         excluded=held.excluded,
         bounds=bounds if sum(held.excluded.values()) else None,
         chance=0.0,
@@ -160,7 +160,7 @@ def _gain(
                 f"{AGAINST}{best}",
                 f"which gets {level:.2f}" if metric is ACCURACY_GAIN else f"which is {-level:.2f} levels off",
                 f"best of {counted(len(rules), 'rule')} that read nothing",
-                ONE_CLUSTER if len(np.unique(gap.cluster)) < 2 else None,
+                ONE_CLUSTER if len(distinct(gap.cluster)) < 2 else None,
                 by_loss(seen, word),
             ]
         ),

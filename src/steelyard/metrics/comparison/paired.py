@@ -8,7 +8,7 @@ from math import sqrt
 
 import numpy as np
 
-from steelyard.arrays import Ints
+from steelyard.arrays import Ints, distinct
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.intervals import Span, tango
 from steelyard.metrics.stats.normal_law import normal_quantile
@@ -64,12 +64,12 @@ class Paired:
     @property
     def n_clusters(self) -> int:
         """Distinct clusters."""
-        return len(np.unique(self.cluster))
+        return len(distinct(self.cluster))
 
     @property
     def pairs(self) -> int:
         """Distinct pairs or items."""
-        return len(np.unique(self.pair))
+        return len(distinct(self.pair))
 
     @property
     def independent(self) -> Ints:
@@ -109,7 +109,7 @@ class Paired:
         return min(1.0, max(least, reach * sqrt(discordant / self.effective_size)))
 
     def _quantile(self, probability: float) -> float:
-        degrees = len(np.unique(self.independent)) - 1
+        degrees = len(distinct(self.independent)) - 1
         return t_quantile(probability, degrees) if degrees else normal_quantile(probability)
 
 

@@ -13,7 +13,7 @@ from functools import cache
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints
+from steelyard.arrays import Floats, Ints, numbered
 from steelyard.metrics.basis import FITTED
 from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.answer import as_tie, readable
@@ -140,7 +140,7 @@ def patterns_of(rows: Rows) -> Patterns:
         seen = readable(codes)
         np.add.at(answers, (pair[seen], start + codes[seen]), 1)
     kinds, kind = np.unique(answers, axis=0, return_inverse=True)
-    clusters, cluster = np.unique(rows.cluster[first], return_inverse=True)
+    clusters, cluster = numbered(rows.cluster[first])
     by_cluster = np.zeros((len(clusters), len(kinds)))
     np.add.at(by_cluster, (cluster, kind.reshape(-1)), 1)
     deltas, step = np.unique(kinds[:, 0], return_inverse=True)

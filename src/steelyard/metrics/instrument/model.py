@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from steelyard.arrays import Floats
+from steelyard.arrays import Floats, distinct
 from steelyard.metrics.instrument.cluster_spread import ClusterSpread, allowance, cluster_spread, spread_of
 from steelyard.metrics.instrument.fit import LOWEST, Fits, best_fit
 from steelyard.metrics.instrument.goodness import REFITS, FitTest, fit_test
@@ -66,7 +66,7 @@ def fit_instrument(pairs: Pairs, seed: int, refits: int = REFITS) -> InstrumentF
     patterns = patterns_of(rows)
     best = best_fit(patterns)
     test = fit_test(rows, best.theta[0], seed, refits) if refits > 0 else None
-    clusters = tuple(pairs.clusters[number] for number in np.unique(rows.cluster))
+    clusters = tuple(pairs.clusters[number] for number in distinct(rows.cluster))
     spread = cluster_spread(patterns, best.theta[0])
     fit = InstrumentFit(rows, clusters, patterns, best, (), test, alike, spread)
     return fit if fit.refused else replace(fit, reach=tuple(_limits(fit)))
@@ -82,7 +82,7 @@ def _enough(rows: Rows) -> bool:
     """Pairs shown in both orders, some of equal quality and some a known step apart."""
     complete = readable(rows.better_first) & readable(rows.better_second)
     equal = rows.delta[complete] == 0
-    pairs = len(np.unique(rows.pair[complete]))
+    pairs = len(distinct(rows.pair[complete]))
     return pairs >= FITTED_FROM and bool(equal.any()) and not bool(equal.all())
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, Mask, Words
+from steelyard.arrays import Floats, Ints, Mask, Words, numbered
 from steelyard.metrics.pairs.answer import Answer, as_tie, decided, neither, readable
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
@@ -53,8 +53,11 @@ class Pairs:
 
     def where(self, mask: Mask) -> Pairs:
         """The rows that the mask keeps; the names of clusters and pairs stay."""
+        rows = np.flatnonzero(mask)
+        if len(rows) == len(self):
+            return self
         columns: dict[str, Any] = {
-            f.name: getattr(self, f.name)[mask] for f in fields(self) if f.name not in _WHOLE
+            f.name: getattr(self, f.name)[rows] for f in fields(self) if f.name not in _WHOLE
         }
         return replace(self, **columns)
 
@@ -92,7 +95,7 @@ def collect(observations: Iterable[Observation]) -> Pairs:
     seen = Observations.of(observations)
     shown, orders = seen.shown, seen.order
     repeats = int(seen.replicate.max(initial=0)) + 1
-    rows, row = np.unique(seen.stimulus * repeats + seen.replicate, return_inverse=True)
+    rows, row = numbered(seen.stimulus * repeats + seen.replicate)
     stimulus = rows // repeats
     codes = np.array([Answer.of(verdict) for verdict in seen.verdicts], dtype=np.int64)
 
@@ -101,12 +104,12 @@ def collect(observations: Iterable[Observation]) -> Pairs:
         column[row[orders == order]] = codes[seen.verdict[orders == order]]
         return column
 
-    stimuli, pair = np.unique(stimulus, return_inverse=True)
-    named, cluster = np.unique(shown.cluster[stimulus], return_inverse=True)
+    stimuli, pair = numbered(stimulus)
+    named, cluster = numbered(shown.cluster[stimulus])
     return Pairs(
-        pair=pair.astype(np.int64),
+        pair=pair,
         replicate=rows % repeats,
-        cluster=cluster.astype(np.int64),
+        cluster=cluster,
         kind=shown.kind[stimulus],
         stratum=shown.stratum[stimulus],
         delta=shown.delta[stimulus],
@@ -115,6 +118,6 @@ def collect(observations: Iterable[Observation]) -> Pairs:
         u_first=answers(0),
         v_first=answers(1),
         clusters=tuple(shown.clusters[named].tolist()),
-        names=tuple(shown.ids[stimuli].tolist()),
+        names=shown.names if len(stimuli) == len(shown.names) else tuple(shown.ids[stimuli].tolist()),
         mirrored=seen.mirrored,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from steelyard.arrays import distinct
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import CLEAR
 from steelyard.metrics.heading import Heading
@@ -27,7 +28,7 @@ def by_construction(heading: Heading, metric: Metric, pairs: Pairs, unit: str = 
         intervals=(Interval("by_construction", 0.0, 0.0),),
         n_calls=calls,
         n_units=distinct_pairs(pairs, np.ones(len(pairs), dtype=np.bool_)),
-        n_clusters=len(np.unique(pairs.cluster)),
+        n_clusters=len(distinct(pairs.cluster)),
         excluded=excluded(pairs),
         chance=0.0,
         finding=CLEAR,

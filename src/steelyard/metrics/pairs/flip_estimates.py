@@ -7,7 +7,7 @@ from math import ceil
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints
+from steelyard.arrays import Floats, Ints, numbered
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import MARGIN, UNDERPOWERED, by_loss, difference_word, moved_by
 from steelyard.metrics.heading import Heading
@@ -94,7 +94,7 @@ def _tally(flips: Flips, events: Ints, trials: Ints, missing: Mapping[str, int])
 
 def _by_cluster(flips: Flips, column: Ints | Floats) -> Floats:
     """Sums over the pairs of each cluster that has any; clusters are numbered in the order of their names."""
-    clusters, number = np.unique(flips.cluster, return_inverse=True)
+    clusters, number = numbered(flips.cluster)
     return np.bincount(number, weights=column, minlength=len(clusters)).astype(np.float64)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints
+from steelyard.arrays import Floats, Ints, distinct, numbered
 from steelyard.metrics.common import KAPPA
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import UNDERPOWERED, Beyond, by_loss
@@ -43,7 +43,7 @@ def kappa(heading: Heading, pairs: Pairs, lacking: str) -> Estimate:
     if limit and lost(pairs.calls).any():
         words = {_beyond(_filled(pairs, right=right)).word(limit) for right in (False, True)}
         word = seen if words == {seen} else UNDERPOWERED
-    clusters = len(np.unique(pairs.cluster))
+    clusters = len(distinct(pairs.cluster))
     return heading.estimate(
         KAPPA,
         unit="call",
@@ -90,8 +90,8 @@ def _table(pairs: Pairs) -> Floats:
     """Calls by what people chose and what the judge named, within each cluster; pairs where there is one."""
     row, order = np.nonzero(readable(pairs.calls))
     given, wanted = as_tie(pairs.calls[row, order]), _wanted(pairs)[row, order]
-    units = pairs.cluster if len(np.unique(pairs.cluster)) > 1 else pairs.pair
-    unit = np.unique(units[row], return_inverse=True)[1]
+    units = pairs.cluster if len(distinct(pairs.cluster)) > 1 else pairs.pair
+    unit = numbered(units[row])[1]
     cells = (unit * 3 + wanted) * 3 + given
     table = np.bincount(cells, minlength=(int(unit.max()) + 1) * 9).reshape(-1, 3, 3)
     return table.astype(np.float64)

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, Mask
+from steelyard.arrays import Floats, Ints, Mask, distinct, numbered
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import MARGIN, UNDERPOWERED, by_loss, difference_word, moved_by
 from steelyard.metrics.heading import NO_VERDICTS, Heading
@@ -69,7 +69,7 @@ def length_lean(
     seen, word = (_word(lean, test, moved) for moved in ((0.0, 0.0), moved_by(lean.value, bounds)))
     needed = lean.units_to_decide(MARGIN) if seen == UNDERPOWERED else None
     calls = int(np.count_nonzero(readable(rows.calls)))
-    clusters = len(np.unique(rows.cluster))
+    clusters = len(distinct(rows.cluster))
     return heading.estimate(
         LENGTH_LEAN,
         unit="pair",
@@ -138,7 +138,7 @@ def _lean(pairs: Pairs, longer: Ints, fill: float | None) -> Lean:
     counted = readable(pairs.calls)
     if fill is not None:
         answer, counted = np.where(missing, fill, answer), counted | missing
-    unit = np.unique(pairs.pair, return_inverse=True)[1]
+    unit = numbered(pairs.pair)[1]
     calls = np.bincount(unit, weights=counted.sum(axis=1))
     sums = np.bincount(unit, weights=(answer * counted).sum(axis=1))
     first = np.unique(unit, return_index=True)[1]

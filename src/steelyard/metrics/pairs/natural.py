@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from steelyard.arrays import Ints
+from steelyard.arrays import Ints, distinct
 from steelyard.metrics.basis import WHOLE_PAIRS
 from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.estimate import Estimate
@@ -170,7 +170,7 @@ def _length(
 def _places(pairs: Pairs, labelled: Pairs) -> Ints:
     """The numbers that labelled pairs have among all."""
     place = {name: number for number, name in enumerate(pairs.names)}
-    return np.array([place[labelled.names[number]] for number in np.unique(labelled.pair)], dtype=np.int64)
+    return np.array([place[labelled.names[number]] for number in distinct(labelled.pair)], dtype=np.int64)
 
 
 def _accuracy(heading: Heading, pairs: Pairs) -> Estimate:

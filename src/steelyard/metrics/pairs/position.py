@@ -8,11 +8,12 @@ cluster sums when there are at least six clusters, pair sums otherwise. Replicat
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from math import lgamma, log
 
 import numpy as np
 
-from steelyard.arrays import Ints
+from steelyard.arrays import Floats, Ints, distinct
 from steelyard.metrics.pairs.answer import Answer
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import by_cluster, count_answers
@@ -69,7 +70,7 @@ def position_test(parts: Decomposition) -> PositionTest:
     """Both tests on the complete pairs of a decomposition."""
     complete = parts.pairs.where(parts.complete)
     balance = slot_balance(complete)
-    by_clusters = len(np.unique(complete.cluster)) >= ENOUGH_CLUSTERS
+    by_clusters = len(distinct(complete.cluster)) >= ENOUGH_CLUSTERS
     sums = by_cluster(complete, balance) if by_clusters else by_pair(complete, balance)
     return PositionTest(
         total=int(balance.sum()),
@@ -111,10 +112,19 @@ def stable_excess(both_first: int, stable: int, both_second: int) -> float:
     """
     first, second = 2 * both_first + stable, 2 * both_second + stable
     possible = np.arange(min(first, second) % 2, min(first, second) + 1, 2)
-    logs = np.array([_log_weight(int(h), (first - int(h)) // 2, (second - int(h)) // 2) for h in possible])
+    factorials = _log_factorials(max(first, second))
+    logs = possible * log(2) - factorials[possible]
+    for slot in (first, second):
+        logs = logs - factorials[(slot - possible) // 2]
     weights = np.exp(logs - logs.max())
     return float(weights[possible >= stable].sum() / weights.sum())
 
 
-def _log_weight(stable: int, both_first: int, both_second: int) -> float:
-    return stable * log(2) - lgamma(stable + 1) - lgamma(both_first + 1) - lgamma(both_second + 1)
+def _log_factorials(most: int) -> Floats:
+    """log n! for n from 0 to at least this many; the table is as long as the next power of two."""
+    return _log_factorial_table(1 << most.bit_length())
+
+
+@cache
+def _log_factorial_table(size: int) -> Floats:
+    return np.fromiter(map(lgamma, range(1, size + 1)), dtype=np.float64, count=size)

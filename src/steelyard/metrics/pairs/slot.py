@@ -9,7 +9,7 @@ from math import ceil, sqrt
 
 import numpy as np
 
-from steelyard.arrays import Ints
+from steelyard.arrays import Ints, distinct
 from steelyard.metrics.basis import WHOLE_PAIRS
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import (
@@ -143,7 +143,7 @@ def slot_units(complete: Pairs) -> SlotBalance:
 
 def count_clusters(pairs: Pairs) -> int:
     """Clusters with a row."""
-    return len(np.unique(pairs.cluster))
+    return len(distinct(pairs.cluster))
 
 
 def net_slot_preference(

@@ -8,7 +8,7 @@ from math import sqrt
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints
+from steelyard.arrays import Floats, Ints, numbered
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_VERDICTS, Heading
 from steelyard.metrics.metric import Metric
@@ -43,7 +43,7 @@ def error_correlations(heading: Heading, votes: Ballots) -> Iterator[Estimate]:
 
 def error_correlation(heading: Heading, wrong: Floats, cluster: Ints) -> Estimate:
     """φ of two columns of errors; inputs without a verdict of both are left out."""
-    units = np.unique(cluster, return_inverse=True)[1]
+    units = numbered(cluster)[1]
     columns = np.column_stack([np.ones(len(wrong)), wrong, wrong.prod(-1)])
     table = np.zeros((int(units.max()) + 1 if len(units) else 0, columns.shape[1]))
     np.add.at(table, units, columns)

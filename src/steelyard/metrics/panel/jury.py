@@ -13,7 +13,7 @@ from itertools import combinations
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, Mask
+from steelyard.arrays import Floats, Ints, Mask, distinct
 from steelyard.identity import rng_for
 from steelyard.tasks.scale import Ordinal, parse_scale
 
@@ -136,7 +136,7 @@ def juries(ballots: Ballots, size: int = 3, tie: str = "low") -> list[JuryScore]
 
 def halves(ballots: Ballots, seed: int, size: int = 3) -> tuple[Ballots, Ballots] | None:
     """A random half of the clusters and the other half; None where there is one cluster only."""
-    clusters = np.unique(ballots.cluster).tolist()
+    clusters = distinct(ballots.cluster).tolist()
     if len(clusters) < 2:
         return None
     rng_for(seed, "jury", size).shuffle(clusters)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.arrays import Floats, Mask
+from steelyard.arrays import Floats, Mask, numbered
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Metric
@@ -117,7 +117,7 @@ def _share(
 ) -> Estimate:
     """Events among the inputs with a verdict, over clusters; lost votes are told."""
     scored = ~np.isnan(jury.verdict)
-    units = np.unique(jury.votes.cluster, return_inverse=True)[1]
+    units = numbered(jury.votes.cluster)[1]
     trials = unit_sums(units, scored)
     kept, count = trials > 0, int(scored.sum())
     tally = Tally(unit_sums(units, scored & events)[kept], trials[kept], n_calls=count, n_units=count)

@@ -7,7 +7,7 @@ from math import isclose
 
 import numpy as np
 
-from steelyard.arrays import Ints
+from steelyard.arrays import Ints, distinct, numbered
 from steelyard.metrics.comparison.paired import Paired
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.remedies.figures import Calls, Figure
@@ -67,8 +67,8 @@ def change(figure: Figure, before: Observations, after: Observations, measured: 
         float(changed.value.mean()),
         interval,
         int(both.sum()),
-        len(np.unique(asked.unit)),
-        len(np.unique(asked.cluster)),
+        len(distinct(asked.unit)),
+        len(distinct(asked.cluster)),
         NO_SPREAD if interval.method == "wilson_mean" else None,
         measured.interval
         if measured.value is not None and isclose(measured.value, asked.value.mean())
@@ -92,7 +92,7 @@ def _of_share(asked: Calls) -> Interval:
         np.rint(events).astype(np.int64),
         trials.astype(np.int64),
         len(asked.value),
-        len(np.unique(asked.unit)),
+        len(distinct(asked.unit)),
     )
     return Interval("wilson_cluster" if tally.n_clusters > 1 else "wilson_units", *wilson_cluster(tally))
 
@@ -100,7 +100,7 @@ def _of_share(asked: Calls) -> Interval:
 def _of_mean(calls: Calls, ends: Ends) -> Interval:
     """Student's t over clusters, or over pairs or items where there is one; where these do not differ, as far
     as the largest share of other values that fits can draw the mean."""
-    several = len(np.unique(calls.cluster)) > 1
+    several = len(distinct(calls.cluster)) > 1
     mean = ClusterMean.of(calls.cluster if several else calls.unit, calls.value)
     if limits := mean.limits(0.975, ends):
         return Interval("t_cluster", *limits)
@@ -110,4 +110,4 @@ def _of_mean(calls: Calls, ends: Ends) -> Interval:
 
 
 def _numbers(units: Ints) -> Ints:
-    return np.unique(units, return_inverse=True)[1].astype(np.int64)
+    return numbered(units)[1]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from steelyard.arrays import Floats
+from steelyard.arrays import Floats, numbered
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_CALLS, Heading
 from steelyard.metrics.metric import Metric, ShownAs
@@ -48,6 +48,6 @@ def cost_per_verdict(heading: Heading, asked: Sequence[Priced], calls: int = 1) 
 
 def _mean(seen: Observations, price: Dollars) -> ClusterMean:
     """Dollars per call, with clusters as the independent units."""
-    used, number = np.unique(seen.usage, return_inverse=True)
+    used, number = numbered(seen.usage)
     each: Floats = np.array([price(seen.usages[place]) for place in used])[number]
-    return ClusterMean.of(np.unique(seen.shown.cluster[seen.stimulus], return_inverse=True)[1], each)
+    return ClusterMean.of(numbered(seen.shown.cluster[seen.stimulus])[1], each)

@@ -111,7 +111,7 @@ class _Bench:
         """Every figure that the remedy has calls for."""
         named = remedy.definition(self.judge)
         head = Cured(self.judge, remedy.id, remedy.kind, remedy.title, remedy.calls, definition=named)
-        after = remedy.derive(self.seen)
+        after = self.base if remedy is AS_MEASURED else remedy.derive(self.seen)
         spread = remedy.derive(self.seen, spread=True) if remedy.repeats > 1 else after
         made = [self._figure(remedy, figure, after, spread) for figure in self.figures]
         figures = [figure for figure in made if figure is not None]
@@ -123,11 +123,11 @@ class _Bench:
     def _figure(
         self, remedy: Remedy, figure: Figure, after: Observations, spread: Observations
     ) -> CuredFigure | None:
+        if remedy is AS_MEASURED:
+            return CuredFigure(self._measured[id(figure)])
         rows = figure.columns(after)
         if not self._tells(figure, rows):
             return None
-        if remedy is AS_MEASURED:
-            return CuredFigure(self._measured[id(figure)])
         estimate = figure.estimate(
             self._heading(figure, remedy), once(rows, figure) if remedy.symmetric else rows
         )

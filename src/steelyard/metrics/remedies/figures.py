@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, Mask
+from steelyard.arrays import Floats, Ints, Mask, distinct
 from steelyard.metrics.basis import Group
 from steelyard.metrics.common import ACCURACY, DARK_CURRENT
 from steelyard.metrics.estimate import Estimate
@@ -29,6 +30,8 @@ from steelyard.metrics.scores.vacuum import dark_current
 from steelyard.metrics.stats.intervals import AGREEMENT, SHARE, Ends
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observations import Observations
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +74,19 @@ class Figure:
 
     def units(self, columns: Any) -> int:
         """Distinct pairs or items among its rows."""
-        return len(np.unique(self.calls(columns).unit))
+        return len(distinct(self.calls(columns).unit))
+
+
+def _remembered(make: Callable[[Observations], T]) -> Callable[[Observations], T]:
+    """Rows of the same observations are made once, and forgotten with them."""
+    known: WeakKeyDictionary[Observations, T] = WeakKeyDictionary()
+
+    def columns(seen: Observations) -> T:
+        if seen not in known:
+            known[seen] = make(seen)
+        return known[seen]
+
+    return columns
 
 
 def figures_of(seen: Observations) -> Iterator[Figure]:
@@ -100,7 +115,7 @@ def _of_pairs(
         metric,
         probe,
         group,
-        columns,
+        _remembered(columns),
         lambda heading, pairs: proportion(heading, metric, share_of_calls(pairs, metric)),
         lambda pairs: _pair_calls(pairs, metric.events(pairs).astype(np.float64), readable(pairs.calls)),
     )
@@ -119,7 +134,7 @@ def _slots(probe: str, group: Group, kind: str) -> Figure:
         NET_SLOT_PREFERENCE,
         probe,
         group,
-        lambda seen: collect(seen.among(probe, "base", (kind,))),
+        _remembered(lambda seen: collect(seen.among(probe, "base", (kind,)))),
         net_slot_preference,
         calls,
         lambda _: AGREEMENT,
@@ -146,7 +161,7 @@ def _of_scores(
         metric,
         probe,
         {},
-        lambda seen: columns(collect_scores(seen.among(probe, "base"))),
+        _remembered(lambda seen: columns(collect_scores(seen.among(probe, "base")))),
         estimate,
         calls,
         ends,

@@ -13,6 +13,7 @@ from itertools import combinations
 
 import numpy as np
 
+from steelyard.arrays import distinct
 from steelyard.identity import rng_for
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.remedies.change import change
@@ -111,7 +112,7 @@ def _right(calls: Observations, aim: Figure, members: tuple[str, ...]) -> float:
 
 def _halves(base: Observations, aim: Figure, seed: int) -> tuple[Observations, Observations] | None:
     """The calls of a random half of the clusters that the aim is measured on, and of all others."""
-    clusters = np.unique(base.shown.cluster[base.among(aim.probe).stimulus]).tolist()
+    clusters = distinct(base.shown.cluster[base.among(aim.probe).stimulus]).tolist()
     if len(clusters) < 2:
         return None
     rng_for(seed, "jury remedy").shuffle(clusters)

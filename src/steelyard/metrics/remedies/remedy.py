@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.trials.builtin_prompts import GRADED
-from steelyard.verdicts.combined import as_base, both_orders, of_repeats
+from steelyard.verdicts.combined import any_both_orders, as_base, both_orders, of_repeats
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.vote import Rule, average, plurality
 from steelyard.wording import counted
@@ -63,7 +63,7 @@ class Remedy:
             return f"calls under the {self.protocol} protocol (probe criterion)"
         again = counted(self.repeats, "repeat")
         needs = {
-            "pairs shown in both orders": self.symmetric and not len(both_orders(calls)),
+            "pairs shown in both orders": self.symmetric and not any_both_orders(calls),
             f"{again} of each call (--replicates {self.repeats})": not _often(calls, self.repeats),
         }
         return " and ".join(need for need, missing in needs.items() if missing) or "more calls"

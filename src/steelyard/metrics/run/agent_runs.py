@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.arrays import Floats, Mask, Words
+from steelyard.arrays import Floats, Mask, Words, distinct
 from steelyard.metrics.basis import Basis, Group, Items, labelled
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import NO_CALLS, Heading
@@ -103,7 +103,7 @@ class Runs:
     @property
     def broken(self) -> Mask:
         """Edited runs that should fail, made from runs that did not fail already."""
-        failing = np.unique(self.scores.item[self.should_fail & self.scores.original])
+        failing = distinct(self.scores.item[self.should_fail & self.scores.original])
         return self.should_fail & ~np.isnan(self.words) & ~np.isin(self.scores.item, failing)
 
     @property
@@ -190,7 +190,7 @@ def _calls_behind(calls: Observations, group: Group, *, failing: bool) -> Mask:
     if "place" not in group and "size" not in group:
         return fails if failing else known & ~fails
     shown, row = calls.shown, calls.stimulus
-    before = np.unique(shown.item[row[fails & shown.original[row]]])
+    before = distinct(shown.item[row[fails & shown.original[row]]])
     words = shown.changed_words[row]
     broken = fails & ~np.isnan(words) & ~np.isin(shown.item[row], before)
     parts = dict([*_thirds(shown.change_depth[row]), *_sizes(words)])

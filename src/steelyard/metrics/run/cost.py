@@ -9,7 +9,7 @@ from statistics import fmean
 
 import numpy as np
 
-from steelyard.arrays import Floats
+from steelyard.arrays import Floats, distinct, numbered
 from steelyard.metrics.basis import EVERY_CALL
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
@@ -128,7 +128,7 @@ def cost_estimates(
 
 def dollars_of_rows(scores: Scores, observations: Observations, price: Dollars) -> Floats:
     """What each row of the scores cost; all of them are of one protocol."""
-    each = {number: price(observations.usages[number]) for number in np.unique(observations.usage).tolist()}
+    each = {number: price(observations.usages[number]) for number in distinct(observations.usage).tolist()}
     names = observations.shown.ids[observations.stimulus].tolist()
     keys = zip(names, observations.replicate.tolist(), strict=True)
     paid = {key: each[usage] for key, usage in zip(keys, observations.usage.tolist(), strict=True)}
@@ -143,7 +143,7 @@ def unpriced(observations: Observations, price: Dollars | None) -> str | None:
 
 def _uncounted(observations: Observations, price: Dollars) -> bool:
     """Calls of a model that costs something have verdicts and no tokens."""
-    usages = np.unique(observations.usage[~observations.ended(Failed)])
+    usages = distinct(observations.usage[~observations.ended(Failed)])
     used = [observations.usages[number] for number in usages]
     return bool(used) and price(Usage(1, 1)) > 0 and not any(u.input_tokens or u.output_tokens for u in used)
 
@@ -188,7 +188,7 @@ def _point(sums: Floats) -> Floats:
 
 
 def _sums(scores: Scores, columns: Floats) -> Sums:
-    units = np.unique(scores.unit, return_inverse=True)[1] if len(scores) else scores.item
+    units = numbered(scores.unit)[1] if len(scores) else scores.item
     table = np.zeros((int(units.max()) + 1 if len(scores) else 0, columns.shape[1]))
     np.add.at(table, units, columns)
     return Sums(table, scores, len(scores), scores.n_items)

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, Mask
+from steelyard.arrays import Floats, Ints, Mask, numbered
 from steelyard.identity import seed_for
-from steelyard.stimuli.stimulus import Stimulus
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Failed, Unreadable
@@ -95,20 +93,17 @@ def _deals(calls: _Calls, conditions: int, seed: int) -> Floats:
 def _calls(rows: Observations, kind: type[Unreadable | Failed]) -> _Calls:
     wide = len(rows.protocols)
     unit = rows.stimulus * wide + rows.protocol
-    seen, back = np.unique(unit, return_inverse=True)
-    named = [_condition(rows.shown.stimuli[u // wide], rows.protocols[u % wide]) for u in seen]
+    shown = rows.shown.conditions
+    seen, back = numbered(shown.codes[rows.stimulus] * wide + rows.protocol)
+    named = [_named(shown.values[code // wide], rows.protocols[code % wide]) for code in seen.tolist()]
     conditions = sorted(set(named))
     number = {name: index for index, name in enumerate(conditions)}
     home = np.array([number[name] for name in named], dtype=np.int64)
     return _Calls(tuple(conditions), home[back], unit, rows.ended(kind))
 
 
-def _condition(stimulus: Stimulus, protocol: str) -> str:
-    return _named(stimulus.probe, stimulus.kind, stimulus.delta, protocol)
-
-
-@cache
-def _named(probe: str, kind: str, delta: float | None, protocol: str) -> str:
+def _named(condition: tuple[str, str, float | None], protocol: str) -> str:
+    probe, kind, delta = condition
     step = "" if delta is None else f"Δ{delta:g}"
     arm = "" if protocol == "base" else protocol
     return ", ".join(part for part in (probe, kind, step, arm) if part)

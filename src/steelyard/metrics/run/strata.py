@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints
+from steelyard.arrays import Floats, Ints, distinct, numbered
 from steelyard.metrics.common import ACCURACY, KAPPA
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import FLAGGED
@@ -91,7 +91,7 @@ def _gap(heading: Heading, rows: Observations, names: list[str]) -> Estimate:
     right = CallAnswers.of(held).right
     shown, row = held.shown, held.stimulus
     code = np.searchsorted(names, shown.stratum[row])
-    piece, member = np.unique(code * len(shown.clusters) + shown.cluster[row], return_inverse=True)
+    piece, member = numbered(code * len(shown.clusters) + shown.cluster[row])
     pieces = Pieces(
         np.bincount(member, weights=right, minlength=len(piece)).astype(np.float64),
         np.bincount(member, minlength=len(piece)).astype(np.float64),
@@ -111,8 +111,8 @@ def _gap(heading: Heading, rows: Observations, names: list[str]) -> Estimate:
         unit="call",
         value=float(right[here].mean() - right[~here].mean()),
         n_calls=int(np.count_nonzero(here)),
-        n_units=len(np.unique(shown.unit[row[here]])),
-        n_clusters=len(np.unique(shown.cluster[row[here]])),
+        n_units=len(distinct(shown.unit[row[here]])),
+        n_clusters=len(distinct(shown.cluster[row[here]])),
         excluded={"unreadable": 0, "failed": 0},
         finding=FLAGGED if corrected <= ALPHA and p <= ALPHA else None,
         p=p,

@@ -10,7 +10,7 @@ from typing import TypeGuard
 
 import numpy as np
 
-from steelyard.arrays import Ints
+from steelyard.arrays import Ints, distinct
 from steelyard.metrics.basis import Basis, Items, on_items
 from steelyard.metrics.common import ACCURACY, KAPPA
 from steelyard.metrics.estimate import Estimate
@@ -77,7 +77,7 @@ def _every(rows: Observations) -> Scores:
 def _words(scores: Scores, plain: Observations) -> Ints:
     """Words of each item's text, by its number."""
     shown = plain.shown
-    rows = np.unique(plain.stimulus)
+    rows = distinct(plain.stimulus)
     known = dict(zip(shown.items[shown.item[rows]].tolist(), shown.words[rows].tolist(), strict=True))
     return np.array([known[item] for item in scores.items], dtype=np.int64)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from steelyard.arrays import Floats, Mask
+from steelyard.arrays import Floats, Mask, distinct
 from steelyard.metrics.basis import Basis, Items, labelled_items
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import Heading
@@ -45,7 +45,7 @@ def accuracy_change(heading: Heading, scores: Scores) -> Estimate:
     unit = np.zeros(len(scores.items), dtype=np.int64)
     unit[rows.item] = rows.unit
     mean = ClusterMean.of(unit[both], (edited - plain)[both])
-    clusters = len(np.unique(rows.cluster[both[rows.item]]))
+    clusters = len(distinct(rows.cluster[both[rows.item]]))
     return heading.estimate(
         ACCURACY_CHANGE,
         unit="item",

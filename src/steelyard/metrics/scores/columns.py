@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, Mask, Words
+from steelyard.arrays import Floats, Ints, Mask, Words, distinct, numbered
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Unreadable, Verdict
@@ -126,12 +126,12 @@ class Scores:
     @property
     def n_items(self) -> int:
         """Distinct items."""
-        return len(np.unique(self.item))
+        return len(distinct(self.item))
 
     @property
     def n_clusters(self) -> int:
         """Distinct clusters."""
-        return len(np.unique(self.cluster))
+        return len(distinct(self.cluster))
 
     @property
     def unit(self) -> Ints:
@@ -151,18 +151,18 @@ def collect_scores(observations: Iterable[Observation]) -> Scores:
     seen = Observations.of(observations)
     order = np.lexsort((seen.replicate, seen.stimulus))
     shown, row = seen.shown, seen.stimulus[order]
-    stimuli, number = np.unique(row, return_inverse=True)
-    items, item = np.unique(shown.item[row], return_inverse=True)
-    named, cluster = np.unique(shown.cluster[row], return_inverse=True)
+    stimuli, number = numbered(row)
+    items, item = numbered(shown.item[row])
+    named, cluster = numbered(shown.cluster[row])
     low, high = shown.ends[row].T
     endings = [_ending(verdict) for verdict in seen.verdicts]
     ending, score = np.array(endings, dtype=np.int64).reshape(-1, 2)[seen.verdict[order]].T
     return Scores(
-        item=item.astype(np.int64),
-        stimulus=number.astype(np.int64),
+        item=item,
+        stimulus=number,
         original=shown.original[row],
         replicate=seen.replicate[order],
-        cluster=cluster.astype(np.int64),
+        cluster=cluster,
         stratum=shown.stratum[row],
         score=np.where(ending == Ending.SCORED, score, low),
         ending=ending,

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints
+from steelyard.arrays import Floats, Ints, numbered
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import UNDERPOWERED, Beyond, by_loss
 from steelyard.metrics.metric import Limit
@@ -26,7 +26,7 @@ def label_table(scores: Scores, values: Ints) -> Sums:
     """Calls per label and score within each resampling unit."""
     labelled = scores.where(scores.labelled)
     rows = labelled.where(labelled.decided)
-    units = np.unique(rows.unit, return_inverse=True)[1] if len(rows) else rows.item
+    units = numbered(rows.unit)[1] if len(rows) else rows.item
     levels, count = len(values), int(units.max()) + 1 if len(rows) else 0
     labels, given = np.searchsorted(values, rows.expected), np.searchsorted(values, rows.score)
     cell = (units * levels + labels) * levels + given

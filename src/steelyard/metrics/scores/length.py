@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints
+from steelyard.arrays import Floats, Ints, distinct, numbered
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import MARGIN, UNDERPOWERED, difference_word
 from steelyard.metrics.heading import Heading
@@ -84,8 +84,8 @@ class Halves:
     @property
     def units(self) -> Ints:
         """What is independent: clusters, or items where there is one cluster."""
-        several = len(np.unique(self.cluster)) > 1
-        return np.unique(self.cluster, return_inverse=True)[1] if several else np.arange(len(self))
+        several = len(distinct(self.cluster)) > 1
+        return numbered(self.cluster)[1] if several else np.arange(len(self))
 
     @property
     def clusters(self) -> int:
@@ -183,7 +183,7 @@ def length_gap(heading: Heading, scores: Scores, words: Ints) -> Estimate:
         intervals=(Interval("jackknife_cluster", *halves.limits(0.975)),),
         n_calls=len(rows),
         n_units=len(halves),
-        n_clusters=len(np.unique(halves.cluster)),
+        n_clusters=len(distinct(halves.cluster)),
         excluded=scores.lost(),
         chance=0.0,
         finding=word,
@@ -194,7 +194,7 @@ def length_gap(heading: Heading, scores: Scores, words: Ints) -> Estimate:
             [
                 f"margin {MARGIN:g}",
                 NO_SPREAD if halves.error <= _ROUNDING else None,
-                ONE_CLUSTER if len(np.unique(halves.cluster)) < 2 else None,
+                ONE_CLUSTER if len(distinct(halves.cluster)) < 2 else None,
             ]
         ),
     )

@@ -14,7 +14,7 @@ from math import ceil
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints
+from steelyard.arrays import Floats, Ints, distinct, numbered
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import MARGIN, UNDERPOWERED, by_loss, difference_word, moved_by
 from steelyard.metrics.heading import Heading
@@ -104,7 +104,7 @@ def wrong_ways(leniency: Estimate) -> tuple[Metric, Metric]:
 def item_means(scores: Scores) -> tuple[Floats, Floats, Ints, Ints]:
     """Mean score, label, cluster and calls of each labelled item that has a score."""
     rows = scores.where(scores.labelled & scores.decided)
-    items, item = np.unique(rows.item, return_inverse=True)
+    items, item = numbered(rows.item)
     calls = np.bincount(item, minlength=len(items)).astype(np.float64)
     mean = ratio(np.bincount(item, weights=rows.score, minlength=len(items)).astype(np.float64), calls)
     first = np.unique(item, return_index=True)[1]
@@ -148,7 +148,7 @@ def _of_scores(heading: Heading, scores: Scores) -> list[Estimate]:
         lean = heading.undefined(LENIENCY, _why(scores, 0), "call", scores.lost())
         return [lean, *_sides(heading, scores)]
     span = float(scores.high[0] - scores.low[0])
-    units = cluster if len(np.unique(cluster)) > 1 else np.arange(len(cluster))
+    units = cluster if len(distinct(cluster)) > 1 else np.arange(len(cluster))
     mean = ClusterMean.of(units, (answer - wanted) / span)
 
     def limits(probability: float) -> Span:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, Mask
+from steelyard.arrays import Floats, Ints, Mask, distinct, numbered
 from steelyard.metrics.basis import Basis, Items
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
@@ -163,7 +163,7 @@ def _tally(scores: Scores, events: Ints | Mask, trials: Ints | Mask, n_calls: in
         events=unit_sums(units, events)[kept],
         trials=per_unit[kept],
         n_calls=n_calls,
-        n_units=len(np.unique(items[used])),
+        n_units=len(distinct(items[used])),
         **scores.lost(),
     )
 
@@ -234,7 +234,7 @@ def intraclass(sums: Floats) -> Floats:
 
 def _input_sums(scores: Scores, repeated: Mask, columns: Floats) -> Sums:
     """Columns of the repeated inputs, summed within resampling units."""
-    units = np.unique(unit_of_input(scores)[repeated], return_inverse=True)[1]
+    units = numbered(unit_of_input(scores)[repeated])[1]
     table = np.zeros((int(units.max()) + 1 if len(units) else 0, columns.shape[1]))
     np.add.at(table, units, columns)
     used = scores.where(repeated[scores.stimulus] & scores.readable)

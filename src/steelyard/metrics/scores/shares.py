@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from steelyard.arrays import Ints, Mask
+from steelyard.arrays import Ints, Mask, distinct
 from steelyard.metrics.basis import Basis, should_fail, should_pass
 from steelyard.metrics.common import ACCURACY, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
@@ -73,7 +73,7 @@ def score_tally(scores: Scores, events: Mask, trials: Mask) -> Tally:
         events=unit_sums(units, events & trials)[kept],
         trials=per_unit[kept],
         n_calls=int(np.count_nonzero(trials)),
-        n_units=len(np.unique(scores.item[trials])),
+        n_units=len(distinct(scores.item[trials])),
         **scores.lost(),
     )
 
@@ -180,4 +180,4 @@ def _guess(rows: Scores) -> float | None:
 
 
 def _no_repeats(items: Ints) -> bool:
-    return len(np.unique(items)) == len(items)
+    return len(distinct(items)) == len(items)

@@ -17,7 +17,7 @@ from math import ceil, sqrt
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, Mask
+from steelyard.arrays import Floats, Ints, Mask, distinct, numbered
 from steelyard.metrics.stats.cluster_mean import ClusterMean, without_spread
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.intervals import Span, clipped, score
@@ -73,7 +73,7 @@ class Lean:
     @property
     def clusters(self) -> int:
         """Independent units: clusters, or the rows themselves where there is one cluster."""
-        return len(np.unique(self._independent))
+        return len(distinct(self._independent))
 
     def limits(self, probability: float) -> Span:
         """Two-sided limits at this one-sided probability: the wider of two methods on either side.
@@ -93,7 +93,7 @@ class Lean:
         if self.clusters < 3:
             return 0.0
         table = np.zeros((self.clusters, 6))
-        np.add.at(table, np.unique(self._independent, return_inverse=True)[1], self._columns(self.wanted))
+        np.add.at(table, numbered(self._independent)[1], self._columns(self.wanted))
         without = left_out(table, lean)
         without = without[np.isfinite(without)]
         return left_out_error(without) if len(without) > 2 else 0.0
@@ -138,7 +138,7 @@ class Lean:
 
     @property
     def _independent(self) -> Ints:
-        return self.cluster if len(np.unique(self.cluster)) > 1 else np.arange(self.units)
+        return self.cluster if len(distinct(self.cluster)) > 1 else np.arange(self.units)
 
     def _columns(self, wanted: Floats) -> Floats:
         """Distance and one for each unit, in the columns of what was wanted."""
@@ -168,7 +168,7 @@ class Lean:
         return evens / self.units if sort == 0.5 else (self.units - evens) / self.units / 2
 
     def _share(self, rows: Mask, probability: float) -> tuple[float, Span]:
-        unit = np.unique(self._independent[rows], return_inverse=True)[1]
+        unit = numbered(self._independent[rows])[1]
         calls = np.bincount(unit, weights=self.calls[rows])
         sums = np.bincount(unit, weights=(self.answer * self.calls)[rows])
         mean = ClusterMean(sums, np.rint(calls).astype(np.int64))

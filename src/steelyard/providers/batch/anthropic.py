@@ -33,6 +33,7 @@ class AnthropicBatches:
 
     largest = 10_000
     single = True
+    listed_after = 120.0
 
     def __init__(self, wire: Wire) -> None:
         """Over the connection of the judge."""

@@ -41,6 +41,8 @@ class Progress:
     """Why the batch as a whole was turned down, where it was."""
     cancelled: bool = False
     """Somebody stopped it at the vendor's."""
+    whole: bool = True
+    """Every call has a line of its own among the results, be it that it was not reached."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,8 @@ class Batches(Protocol):
     """Calls that one batch may hold."""
     single: bool
     """Calls can be made one by one as well."""
+    listed_after: float
+    """Seconds after which `find` shows every batch that was handed in: one overlooked is paid for twice."""
 
     async def find(self, name: str, size: int, since: float) -> list[str]:
         """Batches that may have been handed in under a name after an epoch time, by the vendor's names.

@@ -20,6 +20,7 @@ class FileBatches:
 
     largest = 50_000
     single = False
+    listed_after = 0.0
 
     def __init__(self, folder: Path, where: str, model: str) -> None:
         """`where` begins every message."""
@@ -44,7 +45,7 @@ class FileBatches:
         """Ended once there are results; until then somebody has to run the other program."""
         requests, results = self._requests(remote), self._results(remote)
         if results.is_file():
-            return Progress(ended=True)
+            return Progress(ended=True, whole=False)
         with requests.open("rb") as lines:
             calls = counted(sum(1 for _ in lines), "request")
         raise UnreachableError(

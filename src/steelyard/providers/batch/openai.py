@@ -42,6 +42,7 @@ class OpenAIBatches:
 
     largest = 10_000
     single = True
+    listed_after = 120.0
 
     def __init__(self, wire: Wire) -> None:
         """Over the connection of the judge."""

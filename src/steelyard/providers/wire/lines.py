@@ -193,7 +193,8 @@ class _Line(asyncio.Protocol):
             self._fail(BrokenReplyError(f"it ends after {self._size} bytes"))
         else:
             self._fail(error or ConnectionResetError("the server closed the connection"))
-        self._transport = None
+        # Line and parser hold each other: without this, both stay until somebody looks for garbage.
+        self._transport = self._parser = None
 
     def on_message_begin(self) -> None:
         """A reply starts; a second one is nobody's."""
@@ -230,10 +231,12 @@ class _Line(asyncio.Protocol):
         if waiting is not None and not waiting.done():
             self.used = waiting.get_loop().time()
             waiting.set_result(Received(self._parser.get_status_code(), self._headers, self._data))
+        self._data = bytearray()
 
     def _fail(self, error: Exception) -> None:
         waiting, self._waiting = self._waiting, None
         self._sound = False
+        self._data = bytearray()
         if waiting is not None and not waiting.done():
             waiting.set_exception(error)
 

@@ -8,10 +8,10 @@ import json
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-import numpy as np
 from starlette.responses import Response, StreamingResponse
 
 from steelyard.arrays import Ints, Mask
+from steelyard.datasheet.words.inert import inert
 from steelyard.errors import ConfigError
 from steelyard.lab.view.call_detail import details
 from steelyard.lab.view.call_filter import CallFilter
@@ -40,8 +40,7 @@ def _said(run: ViewedRun, loaded: Loaded, text: str) -> Ints:
             keys = [] if store is None else store.holding(text)
         if len(loaded.searches) >= REMEMBERED:
             loaded.searches.clear()
-        rows = [loaded.rows[key] for key in keys if key in loaded.rows]
-        loaded.searches[text] = np.array(rows, dtype=np.int64)
+        loaded.searches[text] = loaded.rows(keys)
     return loaded.searches[text]
 
 
@@ -83,9 +82,13 @@ def _lines(rows: Iterator[dict[str, object]]) -> Iterator[str]:
         writer = csv.DictWriter(out, list(part[0]))
         if head:
             writer.writeheader()
-        writer.writerows(part)
+        writer.writerows({key: _cell(value) for key, value in row.items()} for row in part)
         head = False
         yield out.getvalue()
+
+
+def _cell(value: object) -> object:
+    return inert(value, joined=True) if isinstance(value, str) else value
 
 
 def _json(run: ViewedRun, wanted: CallFilter) -> Response:

@@ -1,0 +1,134 @@
+"""The calls behind trials, in columns: what is really asked, each once, whichever judges rest on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from steelyard.arrays import Ints
+from steelyard.trials.judge import Judge
+from steelyard.trials.trial import Trial, calls_behind
+from steelyard.trials.trials import Trials
+
+
+@dataclass(frozen=True, eq=False)
+class Composed:
+    """The trials of a judge that is made of others."""
+
+    judge: Judge
+    """The judge."""
+    rows: Ints
+    """Its trials."""
+    calls: Ints
+    """Calls behind each trial, one column for each."""
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """Name of the judge that each column asks."""
+        return tuple(one.name for one, _, _ in calls_behind(self.judge, "uv", 0))
+
+
+@dataclass(frozen=True, eq=False)
+class Calls:
+    """The calls of some trials."""
+
+    trials: Trials
+    """Each call once, in the order in which the trials need them."""
+    row: Ints
+    """The call that a trial is; -1 where its judge is made of others."""
+    composed: tuple[Composed, ...] = ()
+    """The trials of such judges."""
+
+    @classmethod
+    def of(cls, trials: Trials) -> Calls:
+        """Trials of judges that are asked themselves are their own calls."""
+        made = [judge for judge in trials.judges if judge.composition is not None]
+        if not made:
+            return cls(trials, np.arange(len(trials)))
+        own = np.flatnonzero(trials.where(lambda asked: asked.judge.composition is None))
+        parts = [_Part(own, trials.rows(own))]
+        for judge in made:
+            parts += _parts(trials, judge)
+        joined, number = _joined(parts)
+        row = np.full(len(trials), -1, dtype=np.int64)
+        row[own] = number[0]
+        composed, start = [], 1
+        for judge in made:
+            columns = number[start : start + judge.calls_per_verdict]
+            composed.append(Composed(judge, parts[start].rows, np.stack(columns, axis=1)))
+            start += judge.calls_per_verdict
+        return cls(joined, row, tuple(composed))
+
+    def of_judge(self, judge: Judge, rows: Ints) -> Ints:
+        """Calls, each once, behind these rows, which are trials of one judge."""
+        for one in self.composed:
+            if one.judge.name == judge.name:
+                return np.unique(one.calls[np.isin(one.rows, rows)])
+        return self.row[rows]
+
+
+def repeats_behind(judge: Judge, replicate: Ints) -> Iterator[Ints]:
+    """Repeats of the calls behind repeats of a judge's verdict, one call of each verdict after the other."""
+    # The repeat of a call is a multiple of the verdict's, and a constant.
+    firsts = [repeat for _, _, repeat in calls_behind(judge, "uv", 0)]
+    seconds = [repeat for _, _, repeat in calls_behind(judge, "uv", 1)]
+    for first, second in zip(firsts, seconds, strict=True):
+        yield first + (second - first) * replicate
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """One call for each of some trials."""
+
+    rows: Ints
+    """The trials."""
+    calls: Trials
+    """The calls."""
+
+
+def _parts(trials: Trials, judge: Judge) -> list[_Part]:
+    """The calls behind the trials of a judge that is made of others, one after the other."""
+    rows = np.flatnonzero(trials.of_judge(judge.name))
+    mine = trials.rows(rows)
+    parts = []
+    for place, replicate in enumerate(repeats_behind(judge, mine.replicate)):
+        questions, number = _asked(mine, judge, place)
+        parts.append(_Part(rows, Trials.repeats(questions, number[mine.question], replicate)))
+    return parts
+
+
+def _asked(mine: Trials, judge: Judge, place: int) -> tuple[Sequence[Trial], Ints]:
+    """Questions that are put to a member, and for each question of the judge which of them."""
+    questions = list[Trial]()
+    number = np.full(len(mine.questions), -1, dtype=np.int64)
+    for at in mine.numbers:
+        trial = mine.questions[at]
+        member, order, _ = list(calls_behind(judge, trial.order, 0))[place]
+        number[at] = len(questions)
+        questions.append(Trial(member, trial.protocol, trial.stimulus, trial.task, order).sealed())
+    return questions, number
+
+
+def _joined(parts: Sequence[_Part]) -> tuple[Trials, list[Ints]]:
+    """The calls of all parts together, each once, and where those of each part stand."""
+    sizes = [len(part.rows) for part in parts]
+    every = np.concatenate([part.calls.key for part in parts])
+    rows = np.concatenate([part.rows for part in parts])
+    columns = np.repeat(np.arange(len(parts)), sizes)
+    need = np.lexsort((columns, rows))
+    _, first, number = np.unique(every[need], return_index=True, return_inverse=True)
+    turn = np.empty(len(first), dtype=np.int64)
+    turn[np.argsort(first)] = np.arange(len(first))
+    place = np.empty(len(every), dtype=np.int64)
+    place[need] = turn[number.reshape(-1)]
+    chosen = need[np.sort(first)]
+    starts = np.cumsum([0, *(len(part.calls.questions) for part in parts)])
+    question = np.concatenate(
+        [part.calls.question + start for part, start in zip(parts, starts, strict=False)]
+    )
+    replicate = np.concatenate([part.calls.replicate for part in parts])
+    questions = tuple(question for part in parts for question in part.calls.questions)
+    joined = Trials(questions, question[chosen], replicate[chosen], every[chosen])
+    return joined, np.split(place, np.cumsum(sizes)[:-1])

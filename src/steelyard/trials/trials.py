@@ -1,0 +1,224 @@
+"""Trials in columns: a million of them without a million objects.
+
+They are a sequence of `Trial`, and an object is made only for who asks for one. Repeats of a question share
+its words; what is said of a question is said once for all of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TypeVar, overload
+
+import numpy as np
+
+from steelyard.arrays import Digests, Ints, Mask
+from steelyard.digests import column, digests_of, hash_of, places
+from steelyard.trials.judge import Judge
+from steelyard.trials.trial import Trial
+
+OPEN = 16_384
+"""Questions whose words are kept at hand while trials are made of them."""
+STEP = 65_536
+"""Keys that are worked out at a time."""
+
+Value = TypeVar("Value", bound=Hashable)
+Place = tuple[str, str, str, str]
+"""Judge, protocol, name of the stimulus, order: what tells a question from every other of a study."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trials(Sequence[Trial]):
+    """Columns of equal length, in the order in which the trials were given; each trial stands there once."""
+
+    questions: tuple[Trial, ...]
+    """What `question` is an index into: trials without the words of their prompts."""
+    question: Ints
+    """What is asked, and how: judge, protocol, stimulus and order."""
+    replicate: Ints
+    """0, 1, …"""
+    key: Digests
+    """Identity of each trial."""
+    _open: dict[int, Trial] = field(default_factory=dict, repr=False)
+    """Questions with their words, by number; some of them."""
+
+    @classmethod
+    def of(cls, trials: Iterable[Trial]) -> Trials:
+        """Single trials, each once; a collection is itself."""
+        if isinstance(trials, Trials):
+            return trials
+        rows = list({trial.key: trial for trial in trials}.values())
+        numbers: dict[tuple[object, ...], int] = {}
+        questions: list[Trial] = []
+        question = []
+        for trial in rows:
+            parts = (id(trial.judge), trial.protocol, id(trial.stimulus), id(trial.task), trial.order)
+            number = numbers.setdefault(parts, len(questions))
+            if number == len(questions):
+                questions.append(trial.sealed())
+            question.append(number)
+        replicate = np.array([trial.replicate for trial in rows], dtype=np.int64)
+        keys = digests_of([trial.key for trial in rows])
+        return cls(tuple(questions), np.array(question, dtype=np.int64), replicate, keys)
+
+    @classmethod
+    def repeats(cls, questions: Sequence[Trial], question: Ints, replicate: Ints) -> Trials:
+        """Repeats of sealed questions; their keys are worked out here."""
+        return cls(tuple(questions), question, replicate, _keys(questions, question, replicate))
+
+    def __len__(self) -> int:
+        return len(self.question)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @overload
+    def __getitem__(self, index: int) -> Trial: ...
+    @overload
+    def __getitem__(self, index: slice) -> Trials: ...
+    def __getitem__(self, index: int | slice) -> Trial | Trials:
+        if isinstance(index, slice):
+            return self._taken(index)
+        row = range(len(self))[index]
+        return self._made(int(self.question[row]), int(self.replicate[row]), self.key[row])
+
+    def __iter__(self) -> Iterator[Trial]:
+        return map(self._made, self.question.tolist(), self.replicate.tolist(), self.key.tolist())
+
+    def rows(self, rows: Ints | Mask) -> Trials:
+        """The trials of these rows."""
+        return self._taken(rows)
+
+    def _taken(self, rows: slice | Ints | Mask) -> Trials:
+        return replace(self, question=self.question[rows], replicate=self.replicate[rows], key=self.key[rows])
+
+    def _made(self, number: int, replicate: int, key: bytes) -> Trial:
+        trial = _opened(self.questions, number, self._open).repeat(replicate)
+        trial.__dict__["key"] = hash_of(key)
+        return trial
+
+    # Columns
+
+    @cached_property
+    def numbers(self) -> list[int]:
+        """Questions of these trials, in the order in which they come."""
+        numbers, rows = np.unique(self.question, return_index=True)
+        return [int(number) for number in numbers[np.argsort(rows)]]
+
+    @property
+    def asked(self) -> list[Trial]:
+        """The questions themselves, in the order in which they come."""
+        return [self.questions[number] for number in self.numbers]
+
+    @cached_property
+    def judges(self) -> tuple[Judge, ...]:
+        """Judges of these trials, in the order in which they come."""
+        return tuple({asked.judge.name: asked.judge for asked in self.asked}.values())
+
+    def coded(self, value: Callable[[Trial], Value]) -> tuple[tuple[Value, ...], Ints]:
+        """What is said of the questions of these trials: distinct values, and an index for each question.
+
+        Questions that have no trial here have the index -1.
+        """
+        known: dict[Value, int] = {}
+        codes = np.full(len(self.questions), -1, dtype=np.int64)
+        for number in self.numbers:
+            codes[number] = known.setdefault(value(self.questions[number]), len(known))
+        return tuple(known), codes
+
+    def where(self, chosen: Callable[[Trial], bool]) -> Mask:
+        """The trials of those questions that are chosen."""
+        keep = np.zeros(len(self.questions), dtype=np.bool_)
+        keep[[number for number in self.numbers if chosen(self.questions[number])]] = True
+        mask: Mask = keep[self.question]
+        return mask
+
+    def of_judge(self, name: str) -> Mask:
+        """The trials of one judge."""
+        return self.where(lambda asked: asked.judge.name == name)
+
+    # Finding
+
+    @cached_property
+    def order(self) -> Ints:
+        """Rows in the order of their keys."""
+        return np.argsort(self.key)
+
+    @property
+    def by_key(self) -> Trials:
+        """The same in the order of their keys."""
+        return self.rows(self.order)
+
+    def places(self, keys: Digests) -> Ints:
+        """Row of each key; -1 where it is of no trial here."""
+        return places(keys, self.key, self.order)
+
+    def find(self, place: Place, replicate: int) -> int | None:
+        """Row of a trial; None where it is not here."""
+        row = self.find_all(self.number(place), np.array([replicate]))[0]
+        return None if row < 0 else int(row)
+
+    def find_all(self, question: Ints | int, replicate: Ints) -> Ints:
+        """Row of each repeat of a question; -1 where it is not here."""
+        codes, rows, span = self._codes
+        if not len(codes):
+            return np.full(len(replicate), -1, dtype=np.int64)
+        wanted = question * span + replicate
+        at = np.minimum(np.searchsorted(codes, wanted), len(codes) - 1)
+        there = (codes[at] == wanted) & (replicate < span) & (np.asarray(question) >= 0)
+        return np.where(there, rows[at], -1)
+
+    def number(self, place: Place) -> int:
+        """Number of a question; -1 where it is not asked here."""
+        return self._numbers.get(place, -1)
+
+    @cached_property
+    def _numbers(self) -> dict[Place, int]:
+        return {(q.judge.name, q.protocol, q.stimulus.id, q.order): n for n, q in enumerate(self.questions)}
+
+    @cached_property
+    def _codes(self) -> tuple[Ints, Ints, int]:
+        """A number for each question and repeat, sorted; the rows in that order; numbers of a question."""
+        span = int(self.replicate.max(initial=0)) + 1
+        codes = self.question * span + self.replicate
+        rows = np.argsort(codes)
+        return codes[rows], rows, span
+
+
+def _keys(questions: Sequence[Trial], question: Ints, replicate: Ints) -> Digests:
+    """Keys of repeats, some at a time."""
+    opened: dict[int, Trial] = {}
+    frames: dict[int, tuple[str, str]] = {}
+
+    def frame(number: int, repeat: int) -> tuple[str, str]:
+        """A seed of its own makes each repeat another prompt."""
+        asked = questions[number]
+        if asked.judge.decoding.seed is not None:
+            return _opened(questions, number, opened).repeat(repeat).key_frame
+        if number not in frames:
+            frames[number] = asked.key_frame
+        return frames[number]
+
+    parts = []
+    for start in range(0, len(question), STEP):
+        rows = slice(start, start + STEP)
+        texts = (
+            f"{before}{repeat}{after}"
+            for number, repeat in zip(question[rows].tolist(), replicate[rows].tolist(), strict=True)
+            for before, after in (frame(number, repeat),)
+        )
+        parts.append(b"".join(hashlib.sha256(text.encode("ascii")).digest() for text in texts))
+    return column(b"".join(parts))
+
+
+def _opened(questions: Sequence[Trial], number: int, opened: dict[int, Trial]) -> Trial:
+    """A question with its words, which are kept at hand for some."""
+    if number not in opened:
+        if len(opened) >= OPEN:
+            opened.clear()
+        opened[number] = questions[number].sealed()
+    return opened[number]
