@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,9 +17,10 @@ from steelyard.providers.provider import traits_of
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.trials.answer_form import answer_form
+from steelyard.trials.call_count import CallCount, Shown
 from steelyard.trials.calls import Calls
 from steelyard.trials.judge import Judge
-from steelyard.trials.trial import Trial, calls_behind
+from steelyard.trials.trial import Trial
 from steelyard.trials.trials import Trials
 
 CHARACTERS_PER_TOKEN = 4.2
@@ -99,13 +101,26 @@ def make_plan(study: Study) -> Plan:
 
 def calls_of(study: Study, judges: Iterable[Judge]) -> Iterator[int]:
     """Calls that a study makes of each of these judges, without building them; shared ones count once."""
-    repertoire, seen = _Repertoire(study), set[tuple[str, str, str, int]]()
+    probes, count = study.build_probes(), CallCount()
+    columns: dict[frozenset[str], tuple[list[Shown], Ints, Ints]] = {}
     for judge in judges:
-        before = len(seen)
-        for each in (showing for _, showings in repertoire.of(judge) for showing in showings):
-            for one, order, replicate in calls_behind(judge, each.order, each.replicate):
-                seen.add((one.fingerprint(each.protocol), each.stimulus.id, order, replicate))
-        yield len(seen) - before
+        before, protocols = len(count), frozenset(judge.protocols)
+        if protocols not in columns:
+            showings = (each for probe in probes for each in probe.showings(study.design, judge.protocols))
+            columns[protocols] = _columns(showings)
+        count.add(judge, *columns[protocols])
+        yield len(count) - before
+
+
+def _columns(showings: Iterable[Showing]) -> tuple[list[Shown], Ints, Ints]:
+    """What is shown, and for each showing which of it, and its repeat."""
+    known: dict[Shown, int] = {}
+    number, replicate = array("q"), array("q")
+    for each in showings:
+        shown = each.protocol, each.stimulus.id, each.order
+        number.append(known.setdefault(shown, len(known)))
+        replicate.append(each.replicate)
+    return list(known), np.array(number, dtype=np.int64), np.array(replicate, dtype=np.int64)
 
 
 class _Repertoire:
