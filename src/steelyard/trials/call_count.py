@@ -26,7 +26,7 @@ class CallCount:
         return len(self._calls)
 
     def add(self, judge: Judge, shown: Sequence[Shown], number: Ints, replicate: Ints) -> None:
-        """The calls behind a judge's verdicts: `number` is an index into what is shown, `replicate` its repeat."""
+        """The calls behind a judge's verdicts on what is shown, each by its number and its repeat."""
         parts = [self._calls]
         for place, repeat in enumerate(repeats_behind(judge, replicate)):
             behind = {order: list(calls_behind(judge, order, 0))[place] for _, _, order in shown}
