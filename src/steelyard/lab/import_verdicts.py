@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from steelyard.lab.recorded.call_table import CallTable
 from steelyard.lab.recorded.fragments import read_table
 from steelyard.lab.recorded.lines import RecordedForm, read_lines
 from steelyard.lab.recorded.observations import checked
+from steelyard.lab.recorded.score_fragments import read_score_table
 from steelyard.lab.recorded.score_lines import holds_scores, read_scores
 from steelyard.lab.recorded.score_table import ScoreTable
 from steelyard.lab.recorded.styles import read_calls
@@ -49,6 +50,8 @@ class Imported:
     """Judges without any readable verdict."""
     warnings: tuple[str, ...]
     """Calls without a verdict, in sentences."""
+    baselines: tuple[str, ...] = ()
+    """Judges that stood beside the others as baselines."""
 
 
 @dataclass(frozen=True)
@@ -82,9 +85,10 @@ class ImportFolder:
         sheet = imported.datasheet
         write_text(self.observations, imported.calls.lines())
         source = {"name": sheet.name, "seed": sheet.seed, "observations": imported.calls.hashes[0]}
+        source |= {"baselines": list(imported.baselines)} if imported.baselines else {}
         write_text(self.source, json.dumps(source, indent=1) + "\n")
         sheet = write_datasheet(self.path, sheet)
-        write_results(self.path, Results(imported.observations))
+        write_results(self.path, Results(imported.observations, imported.baselines))
         return sheet
 
     def _refuse_other(self, calls: CallTable | ScoreTable) -> None:
@@ -95,23 +99,24 @@ class ImportFolder:
 
     def load(self) -> Imported:
         """Rebuild the datasheet from the calls that lie here."""
-        name, seed, expected = self._about()
-        imported = import_verdicts([self.observations], name, seed)
+        name, seed, expected, baselines = self._about()
+        imported = import_verdicts([self.observations], name, seed, baselines=baselines)
         self._check(imported.calls, expected)
         return imported
 
-    def observed(self) -> tuple[Observations, int]:
-        """The calls that lie here, and the seed of their datasheet."""
-        _, seed, expected = self._about()
+    def observed(self) -> tuple[Observations, int, tuple[str, ...]]:
+        """The calls that lie here, the seed of their datasheet, and who is a baseline among their judges."""
+        _, seed, expected, baselines = self._about()
         recorded = read_recorded([self.observations])
         self._check(recorded.calls, expected)
-        return recorded.observations, seed
+        return recorded.observations, seed, baselines
 
-    def _about(self) -> tuple[str, int, str]:
-        """Name, seed and hash of the calls."""
+    def _about(self) -> tuple[str, int, str, tuple[str, ...]]:
+        """Name, seed, hash of the calls, and baselines."""
         try:
             body = json.loads(self.source.read_text(encoding="utf-8"))
-            return str(body["name"]), int(body["seed"]), str(body["observations"])
+            baselines = tuple(str(name) for name in body.get("baselines") or ())
+            return str(body["name"]), int(body["seed"]), str(body["observations"]), baselines
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ConfigError(
                 f"{self.source}: not the name and seed of an import ({error}); import the verdicts again."
@@ -126,15 +131,21 @@ class ImportFolder:
 
 
 def import_verdicts(
-    paths: Sequence[Path], name: str | None = None, seed: int = SEED, table: RecordedForm | None = None
+    paths: Sequence[Path],
+    name: str | None = None,
+    seed: int = SEED,
+    table: RecordedForm | None = None,
+    baselines: Collection[str] = (),
 ) -> Imported:
     """Read recorded verdicts and build their datasheet; no call is made.
 
-    `table` says how to read files that are tables with columns of their own, or Inspect logs.
+    `table` says how to read files that are tables with columns of their own, or Inspect logs; it may know
+    of further baselines.
     """
     recorded = read_recorded(paths, table)
     calls, observations = recorded.calls, recorded.observations
-    entries = _entries(calls)
+    beside = tuple(sorted({*baselines, *recorded.baselines}))
+    entries = _entries(calls, beside)
     datasheet = assemble(
         name=name or paths[0].stem,
         seed=seed,
@@ -147,8 +158,8 @@ def import_verdicts(
     )
     silence = speechless([entry.name for entry in entries], observations, recorded=True)
     remarks = (*recorded.remarks, *warnings(observations))
-    datasheet = with_exhibits(with_recorded_steps(datasheet), Evidence.recorded(observations, seed))
-    return Imported(calls, observations, datasheet, tuple(silence), remarks)
+    datasheet = with_exhibits(with_recorded_steps(datasheet), Evidence.recorded(observations, seed, beside))
+    return Imported(calls, observations, datasheet, tuple(silence), remarks, beside)
 
 
 @dataclass(frozen=True)
@@ -163,16 +174,22 @@ class Recorded:
     """What makes figures of them."""
     remarks: Sequence[str] = ()
     """What a user should know of how the lines were read."""
+    baselines: Collection[str] = ()
+    """Judges that stood beside the others as baselines."""
 
 
 def read_recorded(paths: Sequence[Path], table: RecordedForm | None = None) -> Recorded:
     """The calls of one or several files; `table` says how to read those that are tables."""
     lines = read_lines if table is None else table.lines
     if table.scores if table else holds_scores(paths[0]):
-        scored, remarks = read_scores(paths, lines)
-        scores = ScoreTable(scored)
+        read = read_score_table(paths) if table is None else None
+        if read is None:
+            scored, told = read_scores(paths, lines)
+            read = ScoreTable.of(scored), told
+        scores, remarks = read
         beside = () if table is None else tuple(table.remarks)
-        return Recorded(scores, scores.observations(), scores.probes(), (*beside, *remarks))
+        dumb = () if table is None else tuple(table.baselines)
+        return Recorded(scores, scores.observations(), scores.probes(), (*beside, *remarks), dumb)
     calls = read_table(paths) if table is None else None
     if calls is None:
         calls = CallTable.of(checked(call for path in paths for call in read_calls(path, lines)))
@@ -187,12 +204,15 @@ def _same(path: Path, chunks: Iterable[str]) -> bool:
         return same and not stream.read(1)
 
 
-def _entries(calls: CallTable | ScoreTable) -> tuple[JudgeEntry, ...]:
+def _entries(calls: CallTable | ScoreTable, baselines: Collection[str]) -> tuple[JudgeEntry, ...]:
     """Judges by name; the prompt is not known, so a protocol's fingerprint is that of its verdicts."""
     arms: dict[str, dict[str, str]] = {}
     for (judge, protocol), digest in calls.hashes[1].items():
         arms.setdefault(judge, {})[protocol] = digest
-    return tuple(JudgeEntry(judge, "recorded", False, verdicts) for judge, verdicts in sorted(arms.items()))
+    return tuple(
+        JudgeEntry(judge, "recorded", judge in baselines, verdicts)
+        for judge, verdicts in sorted(arms.items())
+    )
 
 
 def _probes(observations: Observations) -> list[Probe]:
