@@ -6,11 +6,12 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import fsum
 
 import numpy as np
 
 from steelyard.arrays import Ints
-from steelyard.lab.run.prices import price_of
+from steelyard.lab.run.prices import Price, price_of
 from steelyard.lab.study.study import Study
 from steelyard.probes.probe import Showing
 from steelyard.providers.provider import traits_of
@@ -217,5 +218,14 @@ def _part(calls: list[Trial]) -> PlanRow:
     tokens_out = sum(answer_form(call.judge.protocols[call.protocol].reader).tokens for call in calls)
     price = price_of(instrument)
     seconds = traits_of(instrument.address).seconds_per_call * len(calls)
-    dollars = None if price is None else price.dollars(tokens_in, tokens_out, len(calls))
+    dollars = None if price is None else _dollars(price, calls, tokens_in, tokens_out)
     return PlanRow(instrument.name, "", len(calls), tokens_in, tokens_out, dollars, seconds)
+
+
+def _dollars(price: Price, calls: list[Trial], tokens_in: int, tokens_out: int) -> float:
+    """Each call at the price of its own length, where long prompts have another."""
+    if not price.long:
+        return price.dollars(tokens_in, tokens_out)
+    letters = (call.wording.letters for call in calls)
+    prompts = [round(each / CHARACTERS_PER_TOKEN) for each in letters]
+    return fsum(price.dollars(prompt, tokens_out / len(calls)) for prompt in prompts)
