@@ -6,7 +6,8 @@ once, so that most lines are put together from two or three texts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
@@ -104,3 +105,30 @@ def _together(first: Part, second: Part, most: int) -> Part | None:
     if len(pairs) > most:
         return None
     return [f"{before[n // len(after)]}{after[n % len(after)]}" for n in pairs.tolist()], place
+
+
+def members(parts: Mapping[str, Part], everywhere: str) -> Iterator[Part]:
+    """Members of an object in the order of their keys, with commas between them.
+
+    A spelling is the whole member, or empty where a line lacks it; the key `everywhere` stands in each line.
+    """
+    for key in sorted(parts):
+        words, codes = parts[key]
+        if key < everywhere:
+            words = [f"{word}," if word else "" for word in words]
+        elif key > everywhere:
+            words = [f",{word}" if word else "" for word in words]
+        yield words, codes
+
+
+def member_words(key: str, values: Iterable[str | float | None], colon: str = ":") -> list[str]:
+    """Each value as a member of a JSON object; empty for what is not known."""
+    column = list(values)
+    # By their texts, since 0.0 and -0.0 are equal and spelled apart.
+    each = {str(value): value for value in column if value is not None}
+    told = {text: f'"{key}"{colon}{spell(value)}' for text, value in each.items()}
+    return ["" if value is None else told[str(value)] for value in column]
+
+
+spell = json.JSONEncoder().encode
+"""A value as JSON writes it."""

@@ -23,6 +23,7 @@ from steelyard.lab.recorded.call_table import CallTable
 from steelyard.lab.recorded.fragments import read_table
 from steelyard.lab.recorded.lines import RecordedForm, read_lines
 from steelyard.lab.recorded.observations import checked
+from steelyard.lab.recorded.score_fragments import read_score_table
 from steelyard.lab.recorded.score_lines import holds_scores, read_scores
 from steelyard.lab.recorded.score_table import ScoreTable
 from steelyard.lab.recorded.styles import read_calls
@@ -181,8 +182,11 @@ def read_recorded(paths: Sequence[Path], table: RecordedForm | None = None) -> R
     """The calls of one or several files; `table` says how to read those that are tables."""
     lines = read_lines if table is None else table.lines
     if table.scores if table else holds_scores(paths[0]):
-        scored, remarks = read_scores(paths, lines)
-        scores = ScoreTable(scored)
+        read = read_score_table(paths) if table is None else None
+        if read is None:
+            scored, told = read_scores(paths, lines)
+            read = ScoreTable.of(scored), told
+        scores, remarks = read
         beside = () if table is None else tuple(table.remarks)
         dumb = () if table is None else tuple(table.baselines)
         return Recorded(scores, scores.observations(), scores.probes(), (*beside, *remarks), dumb)

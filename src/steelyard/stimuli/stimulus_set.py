@@ -12,6 +12,7 @@ from pathlib import Path
 from steelyard.errors import DataError
 from steelyard.identity import content_hash
 from steelyard.stimuli.stimulus import Stimulus
+from steelyard.stimuli.stimulus_hashes import stimulus_hashes
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class StimulusSet:
     @cached_property
     def hash(self) -> str:
         """Content hash of the whole set."""
-        return content_hash([stimulus.hash for stimulus in self.stimuli])
+        return content_hash(list(stimulus_hashes(self.stimuli)))
 
     @property
     def judged(self) -> StimulusSet:

@@ -10,11 +10,9 @@ from pathlib import Path
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render import html, markdown
 from steelyard.errors import ConfigError
+from steelyard.lab.folder.published import JSON, MARKDOWN, PAGE, SHEETS
 from steelyard.lab.folder.whole_file import write_text
 from steelyard.metrics.faults import Faults
-
-JSON, MARKDOWN, PAGE = SHEETS = ("datasheet.json", "datasheet.md", "datasheet.html")
-"""Files of a published datasheet."""
 
 
 def read_datasheet(folder: Path) -> Datasheet:

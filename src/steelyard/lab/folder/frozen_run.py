@@ -8,9 +8,9 @@ import numpy as np
 
 from steelyard.digests import NO_DIGESTS
 from steelyard.errors import ConfigError, StoreError
-from steelyard.lab.folder.datasheet_file import JSON
 from steelyard.lab.folder.frozen_plan import freeze_plan, thaw_plan
 from steelyard.lab.folder.frozen_study import freeze, thaw
+from steelyard.lab.folder.published import JSON
 from steelyard.lab.folder.reread import reread
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.folder.whole_file import unwritable, write_text

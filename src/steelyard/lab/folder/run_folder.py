@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from steelyard.errors import RunError
-from steelyard.lab.folder.datasheet_file import PAGE
+from steelyard.lab.folder.published import PAGE
 from steelyard.lab.folder.whole_file import unwritable
 from steelyard.lab.study.study import Study
 from steelyard.store.run_store import RunStore

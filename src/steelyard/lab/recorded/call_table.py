@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from steelyard.arrays import Ints
-from steelyard.coded_lines import CodedLines, Part, coded, fixed, spelled
-from steelyard.identity import ListHash, canonical_json, content_hash
+from steelyard.coded_lines import CodedLines, Part, coded, fixed, member_words, spell, spelled
+from steelyard.lab.recorded.arm import Arm, arms_of, hashes_of
 from steelyard.lab.recorded.call import VERDICTS, Call, Pair
 from steelyard.lab.recorded.observations import stimulus_of
+from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.stimulus_columns import StimulusColumns
 
 ANSWERS = tuple(VERDICTS)
 FIRSTS = ("u", "v")
-_json = json.JSONEncoder().encode
-MARK = "\ue000"
-"""Begins every place of a text in which a value goes; no name of the format holds it."""
-
 FACTS = tuple(f.name for f in fields(Pair))
 
 
@@ -94,7 +86,7 @@ class CallTable:
             judges=self.judges,
             protocols=self.protocols,
             verdicts=tuple(VERDICTS.values()),
-            shown=StimulusColumns(tuple(map(stimulus_of, self.pairs))),
+            shown=StimulusColumns(self.stimuli.stimuli),
             judge=self.judge,
             protocol=self.protocol,
             stimulus=self.pair,
@@ -103,21 +95,18 @@ class CallTable:
             verdict=self.answer,
         )
 
-    def arms(self) -> Iterator[tuple[str, str, slice]]:
+    def arms(self) -> list[Arm]:
         """Judge, protocol and rows of each arm, in order."""
-        codes = self.judge * len(self.protocols) + self.protocol
-        starts = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(self)] if len(self) else []
-        for start, end in pairwise(starts):
-            yield self.judges[self.judge[start]], self.protocols[self.protocol[start]], slice(start, end)
+        return arms_of(self.judges, self.protocols, self.judge, self.protocol)
 
     def lines(self) -> Iterator[str]:
         """Text of `observations.jsonl`, in parts; each line is what `Call.to_json` says."""
-        facts = zip(*self._facts(": ").values(), strict=True)
-        pairs = [", ".join(fact for fact in known if fact) for known in facts]
+        facts = [member_words(name, (getattr(pair, name) for pair in self.pairs), ": ") for name in FACTS]
+        pairs = [", ".join(filter(None, known)) for known in zip(*facts, strict=True)]
         return CodedLines(
             [
-                ([f'{{"judge": {_json(judge)}, ' for judge in self.judges], self.judge),
-                ([f'"protocol": {_json(protocol)}, ' for protocol in self.protocols], self.protocol),
+                ([f'{{"judge": {spell(judge)}, ' for judge in self.judges], self.judge),
+                ([f'"protocol": {spell(protocol)}, ' for protocol in self.protocols], self.protocol),
                 (pairs, self.pair),
                 ([f', "first": "{first}", ' for first in FIRSTS], self.first),
                 ([f'"answer": "{answer}", "replicate": ' for answer in ANSWERS], self.answer),
@@ -129,62 +118,27 @@ class CallTable:
     @cached_property
     def hashes(self) -> tuple[str, dict[tuple[str, str], str]]:
         """Content hash of all calls, and of each arm's: those of the lists of `Call.to_json`."""
-        lines, whole, arms = CodedLines(self._canonical()), ListHash(), {}
-        for judge, protocol, rows in self.arms():
-            arm = ListHash()
-            for text in lines.chunks(rows.start, rows.stop):
-                arm.add(text[:-1])
-                whole.add(text[:-1])
-            arms[judge, protocol] = arm.digest()
-        return whole.digest(), arms
+        return hashes_of(self._canonical(), self.arms())
 
-    def _canonical(self) -> Iterator[Part]:
-        """Every call in canonical JSON, and a comma: keys in their order, facts of the pair between them."""
-        values: dict[str, Part] = {
-            "answer": ([f'"{answer}"' for answer in ANSWERS], self.answer),
-            "first": ([f'"{first}"' for first in FIRSTS], self.first),
-            "judge": ([_json(judge) for judge in self.judges], self.judge),
-            "protocol": ([_json(protocol) for protocol in self.protocols], self.protocol),
-            "replicate": spelled(self.replicate),
+    def _canonical(self) -> dict[str, Part]:
+        """The members of every call in canonical JSON."""
+        replicates, replicate = spelled(self.replicate)
+        parts: dict[str, Part] = {
+            "answer": (member_words("answer", ANSWERS), self.answer),
+            "first": (member_words("first", FIRSTS), self.first),
+            "judge": (member_words("judge", self.judges), self.judge),
+            "protocol": (member_words("protocol", self.protocols), self.protocol),
+            "replicate": ([f'"replicate":{number}' for number in replicates], replicate),
         }
-        facts = self._facts(":")
-        yield fixed("{", len(self))
-        for place, key in enumerate(sorted([*values, *facts])):
-            comma = "," if place else ""
-            if key in values:
-                yield fixed(f'{comma}"{key}":', len(self))
-                yield values[key]
-            else:
-                yield coded([fact and f"{comma}{fact}" for fact in facts[key]], self.pair)
-        yield fixed("},", len(self))
+        for key in FACTS:
+            parts[key] = coded(member_words(key, (getattr(pair, key) for pair in self.pairs)), self.pair)
+        return parts
 
-    def _facts(self, colon: str) -> dict[str, list[str]]:
-        """What is known of each pair, as a member of a JSON object, by key; empty where nothing is."""
-        known: dict[str, list[str]] = {}
-        for name in FACTS:
-            values = [getattr(pair, name) for pair in self.pairs]
-            # By their texts, since 0.0 and -0.0 are equal and spelled apart.
-            each = {str(value): value for value in values if value is not None}
-            told = {text: f'"{name}"{colon}{_json(value)}' for text, value in each.items()}
-            known[name] = ["" if value is None else told[str(value)] for value in values]
-        return known
+    @cached_property
+    def stimuli(self) -> StimulusSet:
+        """Every pair as far as it is known."""
+        return StimulusSet(tuple(map(stimulus_of, self.pairs)))
 
     def stimulus_set(self) -> str:
-        """The hash that `StimulusSet` would have; stimuli differ in few things but their names."""
-        forms: dict[tuple[Any, ...], list[str]] = {}
-        return content_hash([_stimulus_hash(pair, forms) for pair in self.pairs])
-
-
-def _stimulus_hash(pair: Pair, forms: dict[tuple[Any, ...], list[str]]) -> str:
-    names = {"pair": pair.pair, "task": pair.task, "stratum": pair.stratum}
-    marks = {name: None if value is None else f"{MARK}{name}" for name, value in names.items()}
-    rest = (pair.probe, pair.kind, pair.delta, pair.base_level, pair.better)
-    form = (*rest, *(mark is None for mark in marks.values()))
-    if form not in forms:
-        marked = Pair(pair.probe, f"{MARK}pair", pair.kind, marks["task"], marks["stratum"], *rest[2:])
-        forms[form] = re.split(
-            rf'"{re.escape(json.dumps(MARK)[1:-1])}(\w+)"', canonical_json(stimulus_of(marked).content)
-        )
-    parts = forms[form]
-    filled = [json.dumps(names[part]) if place % 2 else part for place, part in enumerate(parts)]
-    return "sha256:" + hashlib.sha256("".join(filled).encode("ascii")).hexdigest()
+        """Hash of what was shown."""
+        return self.stimuli.hash

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.arrays import Ints, distinct
+from steelyard.arrays import Ints, distinct, numbered
 from steelyard.lab.recorded.lines import Body, parse_object
 
 BLOCK = 1 << 22
@@ -74,9 +74,10 @@ class CutLines:
     def __len__(self) -> int:
         return len(self.rows[0])
 
-    def samples(self) -> Iterator[tuple[int, Body]]:
-        """Lines that together hold every distinct part, each with the number of its middle."""
-        firsts = [np.flatnonzero(np.diff(np.maximum.accumulate(row), prepend=-1)) for row in self.rows]
+    def samples(self, *codes: Ints) -> Iterator[tuple[int, Body]]:
+        """Lines that together hold every distinct part and code, each with the number of its middle."""
+        firsts = [np.unique(code, return_index=True)[1] for code in codes]
+        firsts += [np.flatnonzero(np.diff(np.maximum.accumulate(row), prepend=-1)) for row in self.rows]
         chosen = [row[distinct(np.concatenate(firsts))].tolist() for row in self.rows]
         head, middle, tail = self.bodies
         for h, m, t in zip(*chosen, strict=True):
@@ -95,9 +96,11 @@ class CutLines:
                 values = np.where(mine >= 0, mine, values)
         return np.where(values >= 0, values, code(default))
 
-    def values(self, key: str) -> set[Any]:
-        """What stands under a key, in any part."""
-        return {body[key] for part in self.bodies for body in part if key in body}
+    def named(self, key: str, default: str) -> tuple[tuple[str, ...], Ints]:
+        """Names under a key, sorted, and that of each line; `default` where the key is left out."""
+        names = sorted({default, *(body[key] for part in self.bodies for body in part if key in body)})
+        used, codes = numbered(self.anywhere(key, names.index, default))
+        return tuple(names[number] for number in used.tolist()), codes
 
     def _check_keys(self) -> None:
         """No key stands in two parts of a line."""

@@ -37,13 +37,13 @@ def _table(lines: CutLines) -> CallTable:
     pairs = _pairs(calls.values())
     number = {name: index for index, name in enumerate(sorted(pairs))}
     judges = sorted({body["judge"] for body in heads})
-    protocols = sorted({"base", *lines.values("protocol")})
+    protocols, protocol = lines.named("protocol", "base")
     table = CallTable.ordered(
         tuple(judges),
-        tuple(protocols),
+        protocols,
         tuple(pairs[name] for name in number),
         lines.column(0, (judges.index(body["judge"]) for body in heads)),
-        lines.anywhere("protocol", protocols.index, "base"),
+        protocol,
         lines.column(1, (number[calls[middle].pair.pair] for middle in range(len(middles)))),
         lines.anywhere("replicate", int, 0),
         lines.column(2, (FIRSTS.index(body["first"]) for body in tails)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from steelyard.errors import ConfigError, DataError
-from steelyard.lab.recorded.lines import Lines, parse, read_lines
+from steelyard.lab.recorded.lines import Body, Lines, parse, read_lines
 from steelyard.lab.recorded.score_call import ABSENCES, ScoreCall, Shown
 from steelyard.lab.recorded.styles import Name
 from steelyard.stimuli.original import ORIGINAL
@@ -102,37 +102,55 @@ def read_scores(
 ) -> tuple[tuple[ScoreCall, ...], tuple[str, ...]]:
     """Every call of the files, sorted, and what had to be assumed, in sentences."""
     calls = _checked(call for path in paths for call in _calls(path, lines))
-    scale = _scale_found([call for call in calls if call.shown.scale is None])
-    assumed = "no line names a scale; taken from the scores found: {}; add the key 'scale' to name another."
-    return _with_scale(calls, scale), () if scale in (None, "binary") else (assumed.format(scale),)
+    unscaled = [call for call in calls if call.shown.scale is None]
+    values = {v for call in unscaled for v in (call.score, call.shown.expected) if v is not None}
+    scale = scale_found(values) if unscaled else None
+    return _with_scale(calls, scale), assumed(scale)
+
+
+def scale_found(values: Collection[int]) -> str:
+    """Binary where every score and label is 0 or 1, else their range."""
+    if set(values) <= {0, 1}:
+        return "binary"
+    low, high = min(values), max(values)
+    return f"{low}-{high}" if low < high else f"0-{high}"
+
+
+def assumed(scale: str | None) -> tuple[str, ...]:
+    """What is told of a scale that no line names; nothing where it is binary, or none was needed."""
+    if scale in (None, "binary"):
+        return ()
+    return (
+        f"no line names a scale; taken from the scores found: {scale}; add the key 'scale' to name another.",
+    )
 
 
 def _calls(path: Path, lines: Lines) -> Iterator[ScoreCall]:
     texts: dict[Shown, Shown] = {}
     for where, body in lines(path):
-        line = parse(ScoreLine, where, body)
-        probe = ORIGINAL if line.variant == ORIGINAL else line.probe
-        shown = Shown(
-            probe=probe,
-            item=line.item,
-            variant=line.kind or line.variant or "",
-            edit=None if probe == ORIGINAL else line.edit,
-            level=None if probe == ORIGINAL else line.level,
-            expected=line.expected,
-            task=line.task,
-            stratum=line.stratum,
-            scale=line.scale,
-        )
-        yield ScoreCall(
-            line.judge,
-            line.protocol,
-            line.probe,
-            texts.setdefault(shown, shown),
-            line.score,
-            line.outcome,
-            line.replicate,
-            where,
-        )
+        call = score_of(where, body)
+        known = texts.setdefault(call.shown, call.shown)
+        yield call if known is call.shown else replace(call, shown=known)
+
+
+def score_of(where: str, body: Body) -> ScoreCall:
+    """One line as a call."""
+    line = parse(ScoreLine, where, body)
+    probe = ORIGINAL if line.variant == ORIGINAL else line.probe
+    shown = Shown(
+        probe=probe,
+        item=line.item,
+        variant=line.kind or line.variant or "",
+        edit=None if probe == ORIGINAL else line.edit,
+        level=None if probe == ORIGINAL else line.level,
+        expected=line.expected,
+        task=line.task,
+        stratum=line.stratum,
+        scale=line.scale,
+    )
+    return ScoreCall(
+        line.judge, line.protocol, line.probe, shown, line.score, line.outcome, line.replicate, where
+    )
 
 
 def _checked(calls: Iterable[ScoreCall]) -> list[ScoreCall]:
@@ -161,15 +179,6 @@ def _difference(first: ScoreCall, call: ScoreCall) -> str:
         f"item {call.shown.item!r} has {name} {getattr(call.shown, name)!r} here, expected "
         f"{getattr(first.shown, name)!r} as in {first.where}; name the items apart, or correct one."
     )
-
-
-def _scale_found(calls: list[ScoreCall]) -> str | None:
-    """Binary where every score is 0 or 1, else the range of the scores found; None where nothing is open."""
-    values = {v for call in calls for v in (call.score, call.shown.expected) if v is not None}
-    if not calls or values <= {0, 1}:
-        return "binary" if calls else None
-    low, high = min(values), max(values)
-    return f"{low}-{high}" if low < high else f"0-{high}"
 
 
 def _with_scale(calls: list[ScoreCall], scale: str | None) -> tuple[ScoreCall, ...]:

@@ -6,8 +6,8 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from steelyard.datasheet.datasheet import Datasheet
 from steelyard.errors import BudgetError, InterruptedRunError, PilotError, RunError, SteelyardError
 from steelyard.lab.run.coverage import Coverage
 from steelyard.lab.run.sitting import Sitting
@@ -15,6 +15,9 @@ from steelyard.metrics.faults import Fault
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
 from steelyard.wording import counted, plural
+
+if TYPE_CHECKING:
+    from steelyard.datasheet.datasheet import Datasheet
 
 AGAIN = "run the same command again to go on"
 WORTH_ANOTHER_TRY = frozenset(

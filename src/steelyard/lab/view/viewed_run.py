@@ -16,9 +16,10 @@ from steelyard.arrays import Ints
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.digests import digests_of
 from steelyard.errors import ConfigError, SteelyardError
-from steelyard.lab.folder.datasheet_file import JSON, read_datasheet
+from steelyard.lab.folder.datasheet_file import read_datasheet
 from steelyard.lab.folder.evidence import Evidence
 from steelyard.lab.folder.frozen_run import load_plan
+from steelyard.lab.folder.published import JSON
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.import_verdicts import ImportFolder
 from steelyard.lab.run.planner import Plan

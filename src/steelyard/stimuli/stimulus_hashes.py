@@ -1,0 +1,99 @@
+"""The hashes of many stimuli: those that differ in nothing but their texts and names share a form."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+from steelyard.identity import canonical_json, digest_of
+from steelyard.stimuli.stimulus import Stimulus
+
+MARK = "\ue000"
+"""Begins every place of a form in which a text goes."""
+_PLACE = re.compile(r'"\\ue000(\d+)"')
+_json = json.JSONEncoder().encode
+_Form = tuple[list[str], list[int]]
+"""What stands around the texts, and which text goes into each place."""
+
+
+def stimulus_hashes(stimuli: Iterable[Stimulus]) -> Iterator[str]:
+    """`Stimulus.hash` of each, in order."""
+    forms: dict[tuple[Any, ...], _Form | None] = {}
+    for stimulus in stimuli:
+        if stimulus.transcript is not None or stimulus.changes is not None:
+            yield stimulus.hash
+            continue
+        kind = _kind(stimulus)
+        if kind not in forms:
+            forms[kind] = _form(stimulus)
+        form = forms[kind]
+        yield stimulus.hash if form is None else digest_of(_filled(form, _texts(stimulus)))
+
+
+def _form(stimulus: Stimulus) -> _Form | None:
+    """The canonical JSON with its places; None where a text of the stimulus looks like a place."""
+    parts = _PLACE.split(canonical_json(_marked(stimulus).content))
+    places = [int(place) for place in parts[1::2]]
+    return (parts[::2], places) if sorted(places) == list(range(len(_texts(stimulus)))) else None
+
+
+def _filled(form: _Form, texts: Sequence[str]) -> str:
+    between, places = form
+    words = [_json(texts[place]) for place in places]
+    return "".join(chain.from_iterable(zip(between, [*words, ""], strict=True)))
+
+
+def _texts(stimulus: Stimulus) -> tuple[str, ...]:
+    """What differs from one stimulus of a form to the next."""
+    line = stimulus.lineage
+    return (
+        stimulus.id,
+        stimulus.cluster,
+        stimulus.stratum,
+        stimulus.request,
+        line.parent,
+        line.edit,
+        *stimulus.texts,
+    )
+
+
+def _kind(stimulus: Stimulus) -> tuple[Any, ...]:
+    """Everything else; numbers by their texts, since 0.0 and -0.0 are equal and spelled apart."""
+    line = stimulus.lineage
+    return (
+        stimulus.probe,
+        stimulus.kind,
+        stimulus.expectation,
+        f"{stimulus.delta!r} {stimulus.base_level!r} {stimulus.level!r}",
+        stimulus.rubric,
+        stimulus.reference,
+        stimulus.instruction,
+        stimulus.scale,
+        stimulus.authors,
+        stimulus.failing,
+        line.author,
+        line.validation,
+        line.review,
+        len(stimulus.texts),
+    )
+
+
+def _marked(stimulus: Stimulus) -> Stimulus:
+    """The form: numbered marks in place of the texts."""
+    name, cluster, stratum, request, parent, edit, *texts = (
+        f"{MARK}{place}" for place in range(len(_texts(stimulus)))
+    )
+    line = replace(stimulus.lineage, parent=parent, edit=edit)
+    return replace(
+        stimulus,
+        id=name,
+        cluster=cluster,
+        stratum=stratum,
+        request=request,
+        texts=tuple(texts),
+        lineage=line,
+    )
