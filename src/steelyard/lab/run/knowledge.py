@@ -16,6 +16,5 @@ def impart(provider: Provider, calls: Sequence[Call]) -> None:
     if isinstance(provider, Keyed):
         asked = calls.asked if isinstance(calls, Trials) else calls
         provider.learn(call.stimulus for call in asked if isinstance(call, Trial))
-    if isinstance(provider, Replaying):
-        trials = [call for call in calls if isinstance(call, Trial)]
-        provider.recall(recorded_answers(trials[0].judge, trials) if trials else {})
+    if isinstance(provider, Replaying) and (trials := [call for call in calls if isinstance(call, Trial)]):
+        provider.recall(recorded_answers(trials[0].judge, trials))
