@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from steelyard.arrays import Ints
+from steelyard.digests import hash_of
 from steelyard.lab.run.prices import price_of
 from steelyard.lab.study.study import Study
 from steelyard.probes.probe import Showing
@@ -75,26 +76,27 @@ class PlanRow:
 
 def make_plan(study: Study) -> Plan:
     """Build every trial of every judge; a trial that two probes want is made once."""
-    trials: dict[str, Trial] = {}
-    wanted: dict[str, set[str]] = {}
+    questions: list[Trial] = []
+    asked: list[tuple[int, int, str]] = []
     repertoire = _Repertoire(study)
     for judge in study.judges:
-        first: dict[tuple[str, str, str], Trial] = {}
+        known: dict[tuple[str, str, str], int] = {}
         for probe, showings in repertoire.of(judge):
             for showing in showings:
-                trial = _trial(judge, showing, study, first)
-                trials.setdefault(trial.key, trial)
-                wanted.setdefault(trial.key, set()).add(probe)
-    stimuli = {trial.stimulus.id: trial.stimulus for trial in trials.values()}
+                number = _question(judge, showing, study, questions, known)
+                asked.append((number, showing.replicate, probe))
+    question = np.array([number for number, _, _ in asked], dtype=np.int64)
+    replicate = np.array([repeat for _, repeat, _ in asked], dtype=np.int64)
+    every = Trials.repeats(questions, question, replicate)
+    _, first, same = np.unique(every.key, return_index=True, return_inverse=True)
+    wanted: dict[int, set[str]] = {}
+    for code, (_, _, probe) in zip(same.tolist(), asked, strict=True):
+        wanted.setdefault(code, set()).add(probe)
     uses: dict[frozenset[str], int] = {}
     use = [uses.setdefault(frozenset(names), len(uses)) for names in wanted.values()]
-    return Plan(
-        study,
-        StimulusSet.of(stimuli.values()),
-        Trials.of(trials.values()),
-        tuple(uses),
-        np.array(use, dtype=np.int64),
-    )
+    trials = every.rows(np.sort(first))
+    stimuli = {stimulus.id: stimulus for stimulus in (each.stimulus for each in trials.asked)}
+    return Plan(study, StimulusSet.of(stimuli.values()), trials, tuple(uses), np.array(use, dtype=np.int64))
 
 
 def calls_of(study: Study, judges: Iterable[Judge]) -> Iterator[int]:
@@ -134,15 +136,22 @@ class _Repertoire:
         return Showing(first, showing.protocol, showing.order, showing.replicate)
 
 
-def _trial(judge: Judge, showing: Showing, study: Study, first: dict[tuple[str, str, str], Trial]) -> Trial:
-    """A trial that shares its words with the first of its repeats."""
+def _question(
+    judge: Judge,
+    showing: Showing,
+    study: Study,
+    questions: list[Trial],
+    known: dict[tuple[str, str, str], int],
+) -> int:
+    """Number of what is asked, without its words; repeats share it."""
     stimulus, order = showing.stimulus, showing.order
-    known = first.get((showing.protocol, stimulus.id, order))
-    if known is not None and known.stimulus is stimulus:
-        return known.repeat(showing.replicate)
-    trial = Trial(judge, showing.protocol, stimulus, study.task, order, showing.replicate)
-    first[showing.protocol, stimulus.id, order] = trial
-    return trial
+    number = known.get((showing.protocol, stimulus.id, order))
+    if number is not None and questions[number].stimulus is stimulus:
+        return number
+    asked = Trial(judge, showing.protocol, stimulus, study.task, order, showing.replicate)
+    questions.append(asked.sealed())
+    known[showing.protocol, stimulus.id, order] = len(questions) - 1
+    return len(questions) - 1
 
 
 def plan_rows(plan: Plan, done: Iterable[str] = ()) -> list[PlanRow]:
@@ -155,14 +164,27 @@ def plan_rows(plan: Plan, done: Iterable[str] = ()) -> list[PlanRow]:
     groups: dict[tuple[str, str], list[Trial]] = {}
     names = [spec.name for spec in plan.study.probes]
     probes = [min(use, key=names.index) for use in plan.uses]
-    numbered = zip(plan.trials, plan.use.tolist(), strict=True)
-    for trial, use in sorted(numbered, key=lambda each: each[0].judge.composition is not None):
-        first = probes[use]
-        for call in trial.calls:
-            if call.key not in counted:
-                counted.add(call.key)
-                groups.setdefault((trial.judge.name, first), []).append(call)
+    questions = plan.trials.questions
+    asked = plan.trials.question.tolist()
+    for composed in (False, True):
+        for row, number in enumerate(asked):
+            judge = questions[number].judge
+            if (judge.composition is not None) is composed:
+                group = judge.name, probes[plan.use[row]]
+                for key, call in _calls(plan.trials, row, number):
+                    if key not in counted:
+                        counted.add(key)
+                        groups.setdefault(group, []).append(call)
     return [_row(judge, probe, trials) for (judge, probe), trials in groups.items()]
+
+
+def _calls(trials: Trials, row: int, number: int) -> Iterator[tuple[str, Trial]]:
+    """Keys and words of the calls behind a trial; repeats of a question have the same words."""
+    question = trials.questions[number]
+    if question.judge.composition is None:
+        yield hash_of(trials.key[row]), question
+    else:
+        yield from ((call.key, call) for call in trials[row].calls)
 
 
 def _row(judge: str, probe: str, calls: list[Trial]) -> PlanRow:
