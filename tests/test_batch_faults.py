@@ -17,7 +17,8 @@ from commands import Command
 from servers import Answer, Received, ScriptedServer, drop, fails
 from steelyard.providers.batch.anthropic import AnthropicBatches
 from steelyard.providers.batch.openai import OpenAIBatches
-from test_batch import BATCH, KEY, SERVERS, every_vendor, options
+from test_batch import BATCH, SERVERS, every_vendor, options
+from vendors import KEY
 
 CALLS = 12
 """Of the small run."""

@@ -93,7 +93,7 @@ def test_fifty_thousand_trials_in_the_same_memory(chaos: str, tmp_path: Path) ->
     assert sum(ends.values()) == planned
     assert not left
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / MEGABYTE
-    assert grown < 600, f"{grown:.0f} MB"
+    assert grown < 300, f"{grown:.0f} MB"
 
 
 def test_lying_counts_are_no_counts(chaos: str, tmp_path: Path) -> None:

@@ -294,6 +294,8 @@ def test_a_bill_is_read_where_there_is_one(told: dict[str, Any], billed: float |
     ("choice", "text", "finish"),
     [
         ({"message": {"content": "1"}, "finish_reason": "length"}, "1", "length"),
+        ({"message": {"content": [{"type": "thinking", "text": "2!"}, {"text": "1"}]}}, "1", "stop"),
+        ({"message": {"content": None, "tool_calls": [{}]}, "finish_reason": "tool_calls"}, "", "stop"),
         ({"message": {"content": "1"}, "finish_reason": "model_length"}, "1", "length"),
         ({"message": {"content": "1"}, "finish_reason": "content_filter"}, "1", "filter"),
         ({"message": {"content": "1"}, "finish_reason": "eos"}, "1", "stop"),

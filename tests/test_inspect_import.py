@@ -188,6 +188,26 @@ def test_what_steelyard_exported_comes_back_with_its_probe(tmp_path: Path, comma
         assert shares(done.rows, probe) == shares(back.rows, probe) != []
 
 
+def test_baselines_of_an_exported_run_stay_baselines(tmp_path: Path, command: Command) -> None:
+    """Beside the judge that was measured; whoever names one as the judge measures it."""
+    measured = ("measure", "--scale", "1-6", "-p", "format_invariance_1", "-j", "planted/rater")
+    assert command(*measured, "--out", "run").code == 0
+    assert command("export", "run", "--inspect", "--out", "logs").code == 0
+    logs = sorted(str(path) for path in (tmp_path / "logs").glob("*.eval"))
+    back = command("import", *logs, "--out", "back", "--json")
+    again = command("report", "back", "--format", "json")
+    named = command("import", *logs, "--out", "named", "--judge", "constant", "--json")
+
+    def roles(done: Done) -> dict[str, bool]:
+        return {judge["name"]: judge["baseline"] for judge in json.loads(done.out)["judges"]}
+
+    assert roles(back) == {"planted/rater": False, "constant": True, "random": True}
+    assert again.out == back.out
+    assert roles(named) == {"constant": False}
+    results = [json.loads(line) for line in (tmp_path / "back" / "results.jsonl").read_text().splitlines()]
+    assert {(row["judge"], row["baseline"]) for row in results} == {*roles(back).items()}
+
+
 def test_repeats_and_vacuum_keep_their_figures(tmp_path: Path, command: Command) -> None:
     probes = ("-p", "vacuum", "-p", "stochastic_stability", "--scale", "binary")
     done = command("measure", *probes, "-j", "planted/rater?noise=0.3", "--out", "run", "--json")

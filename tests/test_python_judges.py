@@ -9,6 +9,7 @@ import threading
 from html import escape
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import pytest
 
@@ -442,3 +443,17 @@ def test_a_function_may_be_a_member_of_a_judge_made_of_others(here: Path) -> Non
     members = [always_first, {"model": leaning(0), "name": "even"}, "planted/tie"]
     jury = steelyard.measure({"jury": members, "name": "three"}, probes=["vacuum"], out="jury")
     assert jury.find("three", "dark_current", protocol="base").denominator == dark.denominator
+
+
+def test_a_datasheet_stands_for_the_folder_of_its_run(tmp_path: Path) -> None:
+    sheet = steelyard.measure("planted/coin", probes=["vacuum"], out=tmp_path / "coin")
+    other = steelyard.measure("planted/tie", probes=["vacuum"], out=tmp_path / "tie")
+    assert steelyard.load(sheet) == sheet
+    assert steelyard.gate(sheet, {"dark_current": {"max": 0.1}}).result == "FAIL"
+    assert steelyard.compare(sheet, other).first.folder == str(tmp_path / "coin")
+
+
+@pytest.mark.parametrize("keys", [{"data": [{"q": "a"}]}, {"task": "binary"}])
+def test_data_and_task_that_are_no_mappings_are_refused_in_a_sentence(keys: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=f"arguments: {next(iter(keys))}: found .* expected a mapping"):
+        steelyard.measure("planted/coin", **keys)

@@ -112,6 +112,29 @@ def test_a_judge_is_not_held_against_its_own_verdicts(
     assert {row["denominator"] for row in juries} == {4}  # the flips; the items have the grader's own labels
 
 
+def test_a_judge_made_of_the_reference_is_not_held_against_it_and_none_of_them_is_called_better(
+    command: Command, tmp_path: Path, server: ScriptedServer
+) -> None:
+    judges = [{"name": name, "model": model(name, server)} for name in ("grader", "other", "third")]
+    jury = {"name": "three", "jury": ["grader", "other", "third"]}
+    write(tmp_path, server, probes=["stochastic_stability", "format_invariance_1"], judges=[*judges, jury])
+    done = command("measure", "study.yaml", "--out", "run", "--json")
+    told = {"stochastic_stability": OWN_LABELS, ORIGINAL: OWN_LABELS, "format_invariance_1": (4, 4)}
+    assert figures(done.rows, "accuracy", "three") == told
+    for judge, compared in (("grader", False), ("three", False), ("third", True)):
+        body = json.loads(command("compare", f"run:{judge}", "run:other", "--json").out)
+        rows = {(row["probe"], row["metric"]): row["n_shared"] for row in body["comparisons"]}
+        assert bool(rows.get(("format_invariance_1", "accuracy"))) is compared
+        assert rows["format_invariance_1", "invariance"] > 0
+        assert body["first"]["reference"] == "grader"
+    shown = " ".join(command("compare", "run:third", "run:other").out.split())
+    assert f"Reference: {TOLD}" in shown
+    assert TOLD in " ".join(command("gate", "run", "--policy", "smoke").out.split())
+    together = command("overall", "run").out
+    assert f"Reference on sky: {TOLD}" in together
+    assert f"grader: no accuracy on sky ({OWN_LABELS})." in together
+
+
 def test_own_labels_are_in_no_figure_of_accuracy_between_runs() -> None:
     graded = [call("i1", 1, 1, probe=ORIGINAL), call("i1", 1, 1, probe="typos")]
     own = [replace(graded[0], own_label=True), graded[1]]

@@ -67,7 +67,7 @@ def _print(judges: list[JudgeOverall], console: Console) -> None:
     for line in _partial(judges):
         console.print(Text(line), soft_wrap=True)
     console.print(table)
-    for line in (*_missing(judges), *_lacking(judges), MEANING):
+    for line in (*_references(judges), *_missing(judges), *_lacking(judges), MEANING):
         console.print(Text(line), soft_wrap=True)
 
 
@@ -75,6 +75,12 @@ def _partial(judges: list[JudgeOverall]) -> list[str]:
     """A line for each data set whose run ended early."""
     rows = [row for judge in judges for row in judge.rows if row.partial]
     return list(dict.fromkeys(f"{row.partial} on {row.data_set}." for row in rows))
+
+
+def _references(judges: list[JudgeOverall]) -> list[str]:
+    """A line for each data set whose labels are verdicts of a judge."""
+    rows = [row for judge in judges for row in judge.rows if row.reference]
+    return list(dict.fromkeys(f"Reference on {row.data_set}: {row.reference}." for row in rows))
 
 
 def _missing(judges: list[JudgeOverall]) -> list[str]:

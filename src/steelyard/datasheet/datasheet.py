@@ -14,7 +14,7 @@ from steelyard.datasheet.instrument_card import InstrumentCard
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.look_up import LookUp
 from steelyard.datasheet.reading import Reading
-from steelyard.datasheet.run_facts import EARLY_STOP, RunFacts, partial_words
+from steelyard.datasheet.run_facts import EARLY_STOP, REFERENCE, RunFacts, held_against, partial_words
 from steelyard.datasheet.verdict import Verdict
 from steelyard.json_body import from_body, keyed, mapping, read_fields, written_fields
 from steelyard.metrics.estimate import Estimate
@@ -33,11 +33,6 @@ PARTS = (
 """Fields that stand by themselves."""
 MOST_NAMES = 3
 """Judges that a title names."""
-_REFERENCE = (
-    "verdicts of judge ",
-    " on the originals: accuracy is agreement with it, and its own on the originals says nothing",
-)
-"""What stands around the name of the judge that others are held against."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -171,8 +166,7 @@ class Datasheet:
     @property
     def reference_told(self) -> str:
         """What accuracy is held against, where that is a judge; empty where it is not."""
-        before, after = _REFERENCE
-        return "" if self.reference is None else f"{before}{self.reference}{after}"
+        return "" if self.reference is None else held_against(self.reference)
 
     @property
     def _reference(self) -> dict[str, str]:
@@ -242,5 +236,5 @@ class Datasheet:
 
 def _named_in(sentence: Any) -> str | None:
     """The judge that the sentence about a reference names, in files that do not name it by itself."""
-    before, after = _REFERENCE
+    before, after = REFERENCE
     return sentence.removeprefix(before).removesuffix(after) if isinstance(sentence, str) else None

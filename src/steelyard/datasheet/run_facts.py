@@ -11,6 +11,19 @@ EARLY_STOP = "intervals of what was looked at on the way are too narrow"
 """What an end that the figures themselves brought does to them."""
 
 
+REFERENCE = (
+    "verdicts of judge ",
+    " on the originals: accuracy is agreement with it, and its own on the originals says nothing",
+)
+"""What stands around the name of the judge that others are held against."""
+
+
+def held_against(judge: str) -> str:
+    """What accuracy is held against, where that is a judge."""
+    before, after = REFERENCE
+    return f"{before}{judge}{after}"
+
+
 def partial_words(asked: int, planned: int) -> str:
     """How reports name a run some of whose calls were never asked."""
     return f"Partial: {asked:,} of {counted(planned, 'call')}"

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 
+import numpy as np
+
 from steelyard.datasheet.comparison.sheet import ComparisonSheet, Side
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.run_facts import partial_words
@@ -61,6 +63,10 @@ class Verdicts:
     """True where the texts are not known, so that stimuli have names only."""
     coverage: RunCoverage | None = None
     """How much of the plan was asked; None for an import, which has no plan."""
+    reference: str | None = None
+    """Judge whose verdicts on the originals are the labels; None where they are not a judge's."""
+    resting: frozenset[str] = frozenset()
+    """That judge, and those that are made of it."""
 
     def pick(self, judge: str | None) -> JudgeEntry:
         """The named judge, or the only one that is no baseline."""
@@ -88,8 +94,11 @@ class Verdicts:
         return replace(self, observations=self.observations.showing(shown.stratum == stratum))
 
     def of(self, judge: str) -> Observations:
-        """The observations of one judge."""
-        return self.observations.of_judge(judge)
+        """The observations of one judge; what rests on its own verdicts holds nothing against it."""
+        mine = self.observations.of_judge(judge)
+        if judge not in self.resting:
+            return mine
+        return replace(mine, own_label=np.ones(len(mine), dtype=np.bool_))
 
     def partial(self, judge: str) -> str | None:
         """`Partial: 183 of 660 calls` where some calls of a judge were never asked."""
@@ -115,7 +124,16 @@ def load_verdicts(folder: Path) -> Verdicts:
         observations = record.observations(plan.trials)
         coverage = record.coverage(plan.trials)
     judges = tuple(JudgeEntry(j.name, j.address, j.baseline, {}) for j in plan.study.judges)
-    return Verdicts(folder, judges, observations, plan.stimuli.hash, recorded=False, coverage=coverage)
+    return Verdicts(
+        folder,
+        judges,
+        observations,
+        plan.stimuli.hash,
+        recorded=False,
+        coverage=coverage,
+        reference=plan.study.reference,
+        resting=frozenset(j.name for j in plan.study.judges if j.rests_on(plan.study.reference)),
+    )
 
 
 def compare_targets(
@@ -173,7 +191,12 @@ def _check_shared(
 
 def _side(verdicts: Verdicts, judge: JudgeEntry) -> Side:
     return Side(
-        judge.name, judge.model, str(verdicts.folder), verdicts.stimulus_set, verdicts.partial(judge.name)
+        judge.name,
+        judge.model,
+        str(verdicts.folder),
+        verdicts.stimulus_set,
+        verdicts.partial(judge.name),
+        verdicts.reference,
     )
 
 

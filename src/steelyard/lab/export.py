@@ -71,7 +71,7 @@ def _observations(loaded: Loaded, path: Path, form: str) -> ExportedTable:
     judges = () if loaded.plan is None else loaded.plan.study.judges
     results = Results(
         loaded.index.calls,
-        {judge.name for judge in judges if judge.baseline},
+        loaded.index.evidence.baselines,
         {judge.name for judge in judges if judge.composition is not None},
     )
     if form == PARQUET:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,6 +50,8 @@ class Imported:
     """Judges without any readable verdict."""
     warnings: tuple[str, ...]
     """Calls without a verdict, in sentences."""
+    baselines: tuple[str, ...] = ()
+    """Judges that stood beside the others as baselines."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +85,10 @@ class ImportFolder:
         sheet = imported.datasheet
         write_text(self.observations, imported.calls.lines())
         source = {"name": sheet.name, "seed": sheet.seed, "observations": imported.calls.hashes[0]}
+        source |= {"baselines": list(imported.baselines)} if imported.baselines else {}
         write_text(self.source, json.dumps(source, indent=1) + "\n")
         sheet = write_datasheet(self.path, sheet)
-        write_results(self.path, Results(imported.observations))
+        write_results(self.path, Results(imported.observations, imported.baselines))
         return sheet
 
     def _refuse_other(self, calls: CallTable | ScoreTable) -> None:
@@ -96,23 +99,24 @@ class ImportFolder:
 
     def load(self) -> Imported:
         """Rebuild the datasheet from the calls that lie here."""
-        name, seed, expected = self._about()
-        imported = import_verdicts([self.observations], name, seed)
+        name, seed, expected, baselines = self._about()
+        imported = import_verdicts([self.observations], name, seed, baselines=baselines)
         self._check(imported.calls, expected)
         return imported
 
-    def observed(self) -> tuple[Observations, int]:
-        """The calls that lie here, and the seed of their datasheet."""
-        _, seed, expected = self._about()
+    def observed(self) -> tuple[Observations, int, tuple[str, ...]]:
+        """The calls that lie here, the seed of their datasheet, and who is a baseline among their judges."""
+        _, seed, expected, baselines = self._about()
         recorded = read_recorded([self.observations])
         self._check(recorded.calls, expected)
-        return recorded.observations, seed
+        return recorded.observations, seed, baselines
 
-    def _about(self) -> tuple[str, int, str]:
-        """Name, seed and hash of the calls."""
+    def _about(self) -> tuple[str, int, str, tuple[str, ...]]:
+        """Name, seed, hash of the calls, and baselines."""
         try:
             body = json.loads(self.source.read_text(encoding="utf-8"))
-            return str(body["name"]), int(body["seed"]), str(body["observations"])
+            baselines = tuple(str(name) for name in body.get("baselines") or ())
+            return str(body["name"]), int(body["seed"]), str(body["observations"]), baselines
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ConfigError(
                 f"{self.source}: not the name and seed of an import ({error}); import the verdicts again."
@@ -127,15 +131,21 @@ class ImportFolder:
 
 
 def import_verdicts(
-    paths: Sequence[Path], name: str | None = None, seed: int = SEED, table: RecordedForm | None = None
+    paths: Sequence[Path],
+    name: str | None = None,
+    seed: int = SEED,
+    table: RecordedForm | None = None,
+    baselines: Collection[str] = (),
 ) -> Imported:
     """Read recorded verdicts and build their datasheet; no call is made.
 
-    `table` says how to read files that are tables with columns of their own, or Inspect logs.
+    `table` says how to read files that are tables with columns of their own, or Inspect logs; it may know
+    of further baselines.
     """
     recorded = read_recorded(paths, table)
     calls, observations = recorded.calls, recorded.observations
-    entries = _entries(calls)
+    beside = tuple(sorted({*baselines, *recorded.baselines}))
+    entries = _entries(calls, beside)
     datasheet = assemble(
         name=name or paths[0].stem,
         seed=seed,
@@ -148,8 +158,8 @@ def import_verdicts(
     )
     silence = speechless([entry.name for entry in entries], observations, recorded=True)
     remarks = (*recorded.remarks, *warnings(observations))
-    datasheet = with_exhibits(with_recorded_steps(datasheet), Evidence.recorded(observations, seed))
-    return Imported(calls, observations, datasheet, tuple(silence), remarks)
+    datasheet = with_exhibits(with_recorded_steps(datasheet), Evidence.recorded(observations, seed, beside))
+    return Imported(calls, observations, datasheet, tuple(silence), remarks, beside)
 
 
 @dataclass(frozen=True)
@@ -164,6 +174,8 @@ class Recorded:
     """What makes figures of them."""
     remarks: Sequence[str] = ()
     """What a user should know of how the lines were read."""
+    baselines: Collection[str] = ()
+    """Judges that stood beside the others as baselines."""
 
 
 def read_recorded(paths: Sequence[Path], table: RecordedForm | None = None) -> Recorded:
@@ -176,7 +188,8 @@ def read_recorded(paths: Sequence[Path], table: RecordedForm | None = None) -> R
             read = ScoreTable.of(scored), told
         scores, remarks = read
         beside = () if table is None else tuple(table.remarks)
-        return Recorded(scores, scores.observations(), scores.probes(), (*beside, *remarks))
+        dumb = () if table is None else tuple(table.baselines)
+        return Recorded(scores, scores.observations(), scores.probes(), (*beside, *remarks), dumb)
     calls = read_table(paths) if table is None else None
     if calls is None:
         calls = CallTable.of(checked(call for path in paths for call in read_calls(path, lines)))
@@ -191,12 +204,15 @@ def _same(path: Path, chunks: Iterable[str]) -> bool:
         return same and not stream.read(1)
 
 
-def _entries(calls: CallTable | ScoreTable) -> tuple[JudgeEntry, ...]:
+def _entries(calls: CallTable | ScoreTable, baselines: Collection[str]) -> tuple[JudgeEntry, ...]:
     """Judges by name; the prompt is not known, so a protocol's fingerprint is that of its verdicts."""
     arms: dict[str, dict[str, str]] = {}
     for (judge, protocol), digest in calls.hashes[1].items():
         arms.setdefault(judge, {})[protocol] = digest
-    return tuple(JudgeEntry(judge, "recorded", False, verdicts) for judge, verdicts in sorted(arms.items()))
+    return tuple(
+        JudgeEntry(judge, "recorded", judge in baselines, verdicts)
+        for judge, verdicts in sorted(arms.items())
+    )
 
 
 def _probes(observations: Observations) -> list[Probe]:

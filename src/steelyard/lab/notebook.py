@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -31,8 +32,8 @@ from steelyard.wording import counted
 
 JudgeLike: TypeAlias = str | Mapping[str, Any] | Callable[..., Any]
 """`provider/model?key=value`, a mapping as in a study file, or a function; `model` may be one too."""
-Place: TypeAlias = str | Path
-"""A file or folder."""
+Place: TypeAlias = str | PathLike[str]
+"""A file or folder; a datasheet stands for the folder of its run."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ def load(folder: Place) -> NotebookSheet:
 
 def compare(first: Place, second: Place, margin: float = MARGIN) -> ComparisonSheet:
     """Two judges on the stimuli that both were shown, each `DIR` or `DIR:JUDGE`; no calls."""
-    return compare_targets(Target.parse(str(first)), Target.parse(str(second)), margin)
+    return compare_targets(Target.parse(fspath(first)), Target.parse(fspath(second)), margin)
 
 
 def gate(

@@ -15,6 +15,7 @@ from steelyard.metrics.common import ACCURACY
 from steelyard.metrics.run.cost import COST_PER_POINT, COST_TOTAL, CostRow, OverallCost, overall_cost
 from steelyard.metrics.run.mean_accuracy import ACCURACY_MEAN
 from steelyard.metrics.run.run_cost import COST_PER_POINT_MEAN, COST_PER_POINT_POOLED
+from steelyard.metrics.scores.shares import OWN_LABELS
 from steelyard.stimuli.original import ORIGINAL
 
 NOT_ASKED = "not a judge of this run"
@@ -35,6 +36,8 @@ class DataSetRow:
     """Names of these probes, sorted."""
     partial: str | None
     """`Partial: 183 of 660 calls` where the run of the data set ended early."""
+    reference: str = ""
+    """What accuracy is held against, where that is a judge; empty where it is not."""
 
     @property
     def cost(self) -> CostRow | None:
@@ -83,6 +86,7 @@ class JudgeOverall:
                     COST_PER_POINT.id: row.cost.per_point if row.cost else None,
                     "probes": list(row.probes),
                     "partial": row.partial,
+                    **({"reference": row.reference} if row.reference else {}),
                 }
                 for row in self.rows
             ],
@@ -153,11 +157,12 @@ def _row(judge: str, name: str, sheet: Datasheet) -> DataSetRow | None:
     every, costs = _by_probe(sheet, judge, ACCURACY.id), _by_probe(sheet, judge, COST_TOTAL.id)
     # Unchanged items are those of the probes once more; they count where no probe has an accuracy.
     right = {probe: share for probe, share in every.items() if probe != ORIGINAL} or every
-    if not right:
+    if not right or judge == sheet.reference:
         return None
     paid = [costs[probe] for probe in costs if probe in right]
     dollars = sum(paid) if len(paid) == len(right) else None
-    return DataSetRow(name, fmean(right.values()), dollars, tuple(sorted(right)), sheet.partial)
+    probes = tuple(sorted(right))
+    return DataSetRow(name, fmean(right.values()), dollars, probes, sheet.partial, sheet.reference_told)
 
 
 def _by_probe(sheet: Datasheet, judge: str, metric: str) -> dict[str, float]:
@@ -169,6 +174,8 @@ def _why(judge: str, sheet: Datasheet) -> str:
     """Why a judge has no accuracy: what its undefined figures say, each reason once."""
     if judge not in [entry.name for entry in sheet.judges]:
         return NOT_ASKED
+    if judge == sheet.reference:
+        return OWN_LABELS
     notes = dict.fromkeys(e.note for e in sheet.of(judge, ACCURACY.id) if e.whole and e.note)
     early = [sheet.partial] if sheet.partial else []
     return "; ".join([*(notes or [NO_ACCURACY]), *early])

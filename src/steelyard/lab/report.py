@@ -43,7 +43,7 @@ def rebuild(path: Path, *, verify: bool = False) -> Rebuilt:
     if imported.observations.exists() and not run.study.exists():
         loaded = imported.load()
         losses = (*loaded.warnings, *map(str, loaded.errors))
-        return Rebuilt(loaded.datasheet, Results(loaded.observations), losses)
+        return Rebuilt(loaded.datasheet, Results(loaded.observations, loaded.baselines), losses)
     plan = load_plan(run)
     with run.store(read_only=True) as store:
         damage = store.verify() if verify else []

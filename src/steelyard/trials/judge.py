@@ -97,6 +97,10 @@ class Judge:
             return (self,)
         return tuple({one.name: one for member in self.composition.members for one in member.asked}.values())
 
+    def rests_on(self, name: str | None) -> bool:
+        """Whether it is the judge of this name, or made of it."""
+        return name is not None and (self.name == name or any(one.name == name for one in self.asked))
+
     def templates(self, protocol: str) -> tuple[tuple[str, PromptTemplate], ...]:
         """The parts of a protocol's prompt, each with its role."""
         return self._templates[protocol]

@@ -9,6 +9,7 @@ from typing import Any
 
 from steelyard.datasheet.comparison.answer import Answer, main_first
 from steelyard.datasheet.comparison.rows import probability
+from steelyard.datasheet.run_facts import held_against
 from steelyard.datasheet.words.glossary import probe_title
 from steelyard.datasheet.words.visible import visible
 from steelyard.metrics.comparison.comparison import Comparison
@@ -36,6 +37,13 @@ class Side:
     """Hash of the stimulus set it was measured on."""
     partial: str | None = None
     """`Partial: 183 of 660 calls` where some of the judge's calls were never asked."""
+    reference: str | None = None
+    """Judge whose verdicts on the originals are the labels; None where they are not a judge's."""
+
+    @property
+    def reference_told(self) -> str:
+        """What its accuracy is held against, where that is a judge; empty where it is not."""
+        return "" if self.reference is None else f"Reference: {held_against(self.reference)}"
 
 
 @dataclass(frozen=True, repr=False)

@@ -61,6 +61,8 @@ class _Page(Printer):
             line.append_text(self.text(f"{side.judge}{model}"))
             line.append_text(self.text(f"  {side.folder}", "dim"))
             self.line(line)
+            if side.reference:
+                self.line(f"   {side.reference_told}")
             if side.partial:
                 self.line(f"   {side.partial}", STYLES["underpowered"])
         facts = (f"stimuli matched by {self.sheet.matched}", f"margin {self.sheet.margin:g}")

@@ -32,6 +32,10 @@ class NotebookSheet(Datasheet):
         """The same datasheet, for a notebook."""
         return cls(**{each.name: getattr(sheet, each.name) for each in fields(Datasheet)}, folder=folder)
 
+    def __fspath__(self) -> str:
+        """Where a folder is wanted, it stands for the one of its run."""
+        return str(self.folder)
+
     def to_frame(self) -> DataFrame:
         """Every figure as a row of a pandas data frame; conditions are columns, an absent one is missing."""
         try:
@@ -55,6 +59,7 @@ class NotebookSheet(Datasheet):
             for title in titles
         )
         partial = f"<p>{escape(self.partial_told)}</p>" if self.partial else ""
+        partial += f"<p>Reference: {escape(self.reference_told)}</p>" if self.reference else ""
         page = escape(str(self.folder / "datasheet.html"))
         verdicts = "".join(map(_verdict, self.verdicts))
         return f"{partial}{verdicts}<table><tr>{head}</tr>{rows}</table><p>Page: {page}</p>"

@@ -74,9 +74,9 @@ class Evidence:
         return cls(observations, plan.study.seed, baselines, probes, _Replies(plan, record).raw)
 
     @classmethod
-    def recorded(cls, observations: Observations, seed: int) -> Evidence:
+    def recorded(cls, observations: Observations, seed: int, baselines: Collection[str] = ()) -> Evidence:
         """The evidence of an import: verdicts without texts and replies."""
-        return cls(observations, seed)
+        return cls(observations, seed, baselines)
 
     def of_probe(self, probe: str, calls: Observations) -> Mask:
         """Which of these calls a probe shows: of its own stimuli, where it has none of those it shares."""

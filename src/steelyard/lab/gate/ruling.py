@@ -154,6 +154,7 @@ def rule_on(sheet: Datasheet, policy: Policy, judges: Sequence[str], where: str)
     if not checks:
         raise ConfigError(f"{where}: no rule fits a figure of the datasheet; write a policy of your own.")
     notes = [f"Not measured in this run, so not asked: {', '.join(absent)}."] if absent else []
+    notes += [f"Reference: {sheet.reference_told}."] if sheet.reference else []
     return Ruling(sheet.name, tuple(judges), tuple(checks), tuple(notes))
 
 

@@ -88,13 +88,14 @@ def _scores(run: RunFolder) -> Scores:
         return {}
     plan = load_plan(run)
     scores: Scores = {}
+    baselines = {judge.name for judge in plan.study.judges if judge.baseline}
     with run.store(read_only=True) as store:
         evidence = Evidence.of_run(plan, Record(store, plan.study.reference))
         for seen in evidence.observations:
             if len(seen.stimulus.texts) == 1:
                 words = evidence.raw(seen)
                 named = scores.setdefault(seen.stimulus.id, {})
-                named[_scorer(seen)] = _score(seen, words.reply or words.message)
+                named[_scorer(seen)] = _score(seen, words.reply or words.message, seen.judge in baselines)
     return scores
 
 
@@ -105,10 +106,11 @@ def _scorer(seen: Observation) -> str:
     return f"{seen.judge}{protocol}{repeat}"
 
 
-def _score(seen: Observation, words: str | None) -> Any:
+def _score(seen: Observation, words: str | None, baseline: bool) -> Any:
     from inspect_ai.scorer import Score
 
     call = {"judge": seen.judge, "protocol": seen.protocol, "replicate": seen.replicate}
+    call |= {"baseline": True} if baseline else {}
     if isinstance(seen.verdict, Decided):
         value = seen.verdict.value
         return Score(value=int(value), answer=value, explanation=words, metadata={MARK: {"call": call}})

@@ -26,6 +26,8 @@ BINARY, GRADED = scale_name(Binary()), "0-2"
 """Scale of letters, and of letters with `P` among them."""
 GRADES = {BINARY: {CORRECT: 1, INCORRECT: 0}, GRADED: {CORRECT: 2, PARTLY: 1, INCORRECT: 0}}
 """Scale to what letters are on it."""
+_KNOWN = ("judge", "protocol", "replicate")
+"""What an exported score says of its call."""
 VACUUM = "vacuum"
 """Probe whose texts say nothing, of one kind or another."""
 OUTCOMES = {"refusal": "abstain", "invalid_response_format": "unreadable"}
@@ -52,6 +54,8 @@ class InspectScores:
     """Scale of the scores; without it, letters are binary, and numbers what they range over."""
     remarks: list[str] = field(default_factory=list)
     """What was left out, in sentences."""
+    baselines: set[str] = field(default_factory=set)
+    """Judges that stood beside others as baselines in a run that Steelyard exported."""
     scores: bool = True
     """Logs hold scores of single runs, never verdicts on pairs."""
 
@@ -67,6 +71,8 @@ class InspectScores:
         for row in rows:
             for said in row.said:
                 if said.scorer in scales and said.verdict.author is None:
+                    if said.baseline and self.scorer is None:
+                        self.baselines.add(said.call["judge"])
                     body = _item(row, several)
                     scale = self.scale or body.get("scale") or scales[said.scorer]
                     place = row.sample, row.epoch
@@ -110,6 +116,8 @@ class _Said:
     """The last value that a person gave; None where nobody did."""
     call: Mapping[str, Any]
     """Judge, protocol and repeat of a verdict that Steelyard exported; the scorer alone where it did not."""
+    baseline: bool
+    """The judge of an exported verdict was a baseline."""
 
     @property
     def values(self) -> set[Any]:
@@ -145,16 +153,17 @@ def _all_said(sample: Any) -> Iterator[_Said]:
             history = score.history if key is None else [_part(entry, key) for entry in score.history]
             people = [e for e, stated in zip(history, given, strict=True) if stated and e.author is not None]
             name = score.scorer if key is None else f"{score.scorer}.{key}"
-            call = _call(sample.scores[score.scorer]) or {"judge": name}
-            yield _Said(name, history[0], people[-1] if people else None, call)
+            call = _call(sample.scores[score.scorer])
+            known = {key: call[key] for key in _KNOWN if key in call} or {"judge": name}
+            baseline = call.get("baseline") is True and "judge" in call
+            yield _Said(name, history[0], people[-1] if people else None, known, baseline)
 
 
 def _call(score: Any) -> Mapping[str, Any]:
     """The call behind a score that Steelyard exported; empty for any other."""
     mark = (score.metadata or {}).get("steelyard")
     call = mark.get("call") if isinstance(mark, Mapping) else None
-    known = ("judge", "protocol", "replicate")
-    return {key: call[key] for key in known if key in call} if isinstance(call, Mapping) else {}
+    return call if isinstance(call, Mapping) else {}
 
 
 def _part(entry: ScoreEntry, key: str) -> ScoreEntry:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -28,6 +28,10 @@ class RecordedForm(Protocol):
     @property
     def remarks(self) -> Sequence[str]:
         """What was left out, in sentences, once the lines are read."""
+
+    @property
+    def baselines(self) -> Collection[str]:
+        """Judges that stood beside others as baselines, once the lines are read."""
 
     def lines(self, path: Path) -> Iterator[tuple[str, Body]]:
         """The file as lines of recorded verdicts, each with where it stands."""

@@ -106,6 +106,11 @@ class MappedTable:
         """Nothing of a table is left out unsaid."""
         return ()
 
+    @property
+    def baselines(self) -> tuple[str, ...]:
+        """A table says of no judge that it is one."""
+        return ()
+
     def lines(self, path: Path) -> Iterator[tuple[str, Body]]:
         """Every row as the line that would say the same, with where it stands."""
         if self.scale is not None:

@@ -35,6 +35,8 @@ class MappedLog:
     """Scale of the scores; taken from them unless given."""
     remarks: list[str] = field(default_factory=list)
     """What was left out, in sentences."""
+    baselines: tuple[str, ...] = ()
+    """None: whose score is named is who is measured."""
     scores: bool = True
     """Logs hold scores of single runs, never verdicts on pairs."""
 

@@ -58,6 +58,7 @@ def _joined(
     shown = {trials.questions[number].stimulus.id: number for number in trials.numbers}
     verdicts, verdict = _used(answers.verdicts.values, verdict)
     usages, usage = _used(answers.usages.values, usage)
+    resting = {judge.name for judge in trials.judges if judge.rests_on(reference)}
     return Observations(
         judges=judges,
         protocols=protocols,
@@ -74,9 +75,7 @@ def _joined(
         verdict=verdict,
         usage=usage,
         prompt=prompt[trials.question],
-        own_label=trials.where(
-            lambda asked: asked.judge.name == reference and asked.stimulus.kind == ORIGINAL
-        ),
+        own_label=trials.where(lambda asked: asked.judge.name in resting and asked.stimulus.kind == ORIGINAL),
     )
 
 

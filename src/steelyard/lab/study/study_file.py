@@ -87,10 +87,11 @@ def _laid_over(body: Mapping[str, Any], overrides: Mapping[str, Any], where: str
     merged = {}
     for key in ("task", "data"):
         if key in body or key in overrides:
-            given = body.get(key, {})
-            if not isinstance(given, Mapping):
-                raise ConfigError(f"{where}: {key}: found {given!r}, expected a mapping; correct it.")
-            merged[key] = {**given, **overrides.get(key, {})}
+            parts = [held.get(key, {}) for held in (body, overrides)]
+            for given in parts:
+                if not isinstance(given, Mapping):
+                    raise ConfigError(f"{where}: {key}: found {given!r}, expected a mapping; correct it.")
+            merged[key] = {**parts[0], **parts[1]}
     return merged
 
 

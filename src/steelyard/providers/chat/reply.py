@@ -18,6 +18,8 @@ PROTOCOL = "chat-completions"
 _OPENED, _CLOSED = "<think>", "</think>"
 """Marks around thoughts, as open models write them."""
 
+_THOUGHTS = frozenset(("reasoning", "reasoning_text", "summary_text", "thinking"))
+"""Parts of a content in several that are no answer."""
 _FINISH = {
     "length": "length",
     "max_tokens": "length",
@@ -110,7 +112,8 @@ def _content(content: Any, where: str) -> str:
     if content is None:
         return ""
     if isinstance(content, list):
-        parts = [part.get("text") for part in content if isinstance(part, dict)]
+        spoken = (part for part in content if isinstance(part, dict) and part.get("type") not in _THOUGHTS)
+        parts = [part.get("text") for part in spoken]
         return "".join(part for part in parts if isinstance(part, str))
     if not isinstance(content, str):
         raise garbled(where, f"content {excerpt(repr(content))!r}")
