@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from steelyard.lab.recorded.replay import recorded_answers
 from steelyard.providers.provider import Keyed, Provider, Replaying
 from steelyard.trials.exchange import Call
 from steelyard.trials.trial import Trial
@@ -16,4 +15,6 @@ def impart(provider: Provider, calls: Sequence[Call]) -> None:
     if isinstance(provider, Keyed):
         provider.learn(trial.stimulus for trial in trials)
     if isinstance(provider, Replaying) and trials:
+        from steelyard.lab.recorded.replay import recorded_answers
+
         provider.recall(recorded_answers(trials[0].judge, trials))
