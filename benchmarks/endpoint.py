@@ -5,8 +5,9 @@ Run: .venv/bin/python benchmarks/endpoint.py [CALLS] [CONNECTIONS] [ROUNDS]
 All speak to the same server (20 ms an answer, a process of its own), in turns, and in several rounds of which
 the medians are told; each client is a process of its own, so that its CPU seconds are its own. litellm,
 inspect_ai and the openai SDK are measured where they are installed. Every client runs on the event loop that
-its users have, the one of the standard library. Steelyard's seconds are those of the calls alone: from the
-first that is open to the last that is on disk, baselines included.
+its users have, the one of the standard library. Every client makes a few calls first, which import and open
+what is to be imported and opened. Steelyard's seconds are those of a run's calls: from the first that is open
+to the last that is on disk, baselines included.
 """
 
 from __future__ import annotations
@@ -124,6 +125,13 @@ async def timed(call: Call, calls: int, connections: int) -> tuple[float, float]
 
 def steelyard(url: str, calls: int, connections: int) -> tuple[float, float, int]:
     """A study of about so many calls, run into a folder; seconds, CPU seconds and calls on disk."""
+    standard = {"profile": "standard", "replicates": max(1, round(calls / STANDARD))}
+    run_study(url, connections, {"profile": "quick", "probes": ["vacuum"]})
+    return run_study(url, connections, standard)
+
+
+def run_study(url: str, connections: int, design: dict[str, Any]) -> tuple[float, float, int]:
+    """Seconds, CPU seconds and calls on disk of a study."""
     from steelyard.lab.folder.frozen_run import prepare
     from steelyard.lab.folder.run_folder import RunFolder
     from steelyard.lab.run.conduct import conduct
@@ -133,8 +141,7 @@ def steelyard(url: str, calls: int, connections: int) -> tuple[float, float, int
     from steelyard.lab.run.runner import Runner
     from steelyard.lab.study.study_file import build_study, load_config
 
-    judge = f"openai/bench?base_url={url}"
-    overrides = {"judges": [judge], "profile": "standard", "replicates": max(1, round(calls / STANDARD))}
+    overrides = {"judges": [f"openai/bench?base_url={url}"], **design}
     plan = make_plan(build_study(load_config(None, overrides), Path()))
     with tempfile.TemporaryDirectory() as place:
         folder = RunFolder(Path(place) / "run")

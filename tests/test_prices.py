@@ -201,6 +201,30 @@ def test_a_plan_is_within_a_tenth_of_the_bill(
     assert expected == pytest.approx(paid, rel=0.1)
 
 
+def test_a_plan_prices_each_prompt_by_its_own_length(command: Command, tmp_path: Path) -> None:
+    """Of twelve texts one is above the limit at which all of a prompt costs more, their mean is below it."""
+    (tmp_path / "rubric.md").write_text("Is it fair?")
+    texts = [f"{number} a fair answer " * (1 if number else 80_000) for number in range(12)]
+    rows = [{"q": "Say it.", "a": text, "l": number % 2} for number, text in enumerate(texts)]
+    (tmp_path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    shown = ("--scale", "binary", "--columns", "request=q,response=a,label=l", "--rubric", "rubric.md")
+    done = command(
+        "plan",
+        "-j",
+        "openai/gpt-5.6-sol",
+        "--data",
+        "data.jsonl",
+        *shown,
+        "-p",
+        "format_invariance_1",
+        "--json",
+    )
+    row = next(row for row in json.loads(done.out)["rows"] if row["dollars"])
+    assert row["input_tokens"] / row["calls"] < 272_000 < row["input_tokens"]
+    # Nearly all tokens are those of the long prompt, at 8 dollars a million in the place of 4.
+    assert row["dollars"] == pytest.approx(row["input_tokens"] * 8e-6, rel=0.02)
+
+
 def test_what_came_from_the_cache_is_billed_as_such(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

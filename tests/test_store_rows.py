@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from steelyard.errors import StoreError
-from steelyard.identity import canonical_json, content_hash
+from steelyard.identity import canonical_json, canonical_text, content_hash, plain
 from steelyard.store.authoring import AuthoredRow
 from steelyard.store.plan import PlannedTrial
 from steelyard.store.replies import reply_body, reply_from
@@ -35,7 +35,12 @@ replies = st.builds(
     text=text,
     logprobs=st.none() | st.dictionaries(st.sampled_from(["1", "2", "tie"]), numbers),
     scores=st.none() | st.tuples(numbers, numbers),
-    usage=st.builds(Usage, *[st.integers(0, 10**6)] * 3),
+    usage=st.builds(
+        Usage,
+        *[st.integers(0, 10**6)] * 5,
+        batched=st.booleans(),
+        billed=st.none() | st.floats(0, 1e4) | st.integers(0, 9),
+    ),
     finish=st.sampled_from(["stop", "length", "refusal", "filter"]),
     served_model=st.none() | text,
     effective=st.dictionaries(text, st.integers() | text, max_size=2),
@@ -68,6 +73,11 @@ def test_a_reply_is_what_its_body_says(reply: Reply) -> None:
     body = reply_body(reply)
     assert reply_from(body, reply.latency_ms) == reply
     assert "latency_ms" not in body
+    whole = plain(reply)
+    del whole["latency_ms"]
+    if reply.usage.billed is None:
+        del whole["usage"]["billed"]
+    assert body == canonical_text(whole)
 
 
 @settings(max_examples=15)

@@ -26,7 +26,7 @@ from steelyard.lab.study.study import Study
 from steelyard.lab.study.study_file import build_study, load_config
 from steelyard.providers.planted.planted import Planted
 from steelyard.providers.provider import Immediate
-from steelyard.store.rows import PORTIONS, Row, insert
+from steelyard.store.rows import PORTIONS, insert
 from steelyard.trials.presentation import Decoding, Message, Presentation
 from steelyard.trials.prompt import PromptTemplate
 from steelyard.trials.reply import Reply
@@ -117,7 +117,7 @@ def test_rows_of_any_number_are_all_there(wanted: list[tuple[str, int]]) -> None
     with closing(sqlite3.connect(":memory:")) as connection, connection:
         connection.executescript("CREATE TABLE a (n INTEGER PRIMARY KEY); CREATE TABLE b (n INTEGER);")
         into = {"a": "INSERT OR IGNORE INTO a VALUES", "b": "INSERT INTO b VALUES"}
-        insert(connection, [Row(into[table], (number,)) for table, number in wanted])
+        insert(connection, [(into[table], (number,)) for table, number in wanted])
         rows = {
             table: [n for (n,) in connection.execute(f"SELECT n FROM {table} ORDER BY rowid")]
             for table in "ab"

@@ -55,7 +55,7 @@ class AuthoredRow:
 def exchange_row(exchange: Exchange, row: tuple[Any, ...]) -> Row:
     """An exchange with its reply."""
     prices = {name: v for name, v in exchange.judge.options.items() if name in PRICE_OPTIONS}
-    return Row(
+    return (
         "INSERT OR IGNORE INTO exchanges VALUES",
         (
             exchange.key,
@@ -74,7 +74,7 @@ def exchange_row(exchange: Exchange, row: tuple[Any, ...]) -> Row:
 
 def failure_row(exchange: Exchange, row: tuple[Any, ...]) -> Row:
     """Why an exchange has no reply."""
-    return Row(
+    return (
         "INSERT INTO exchange_failures (exchange, role, brief, reason, message, attempts, at) VALUES",
         (exchange.key, exchange.role, exchange.brief, *row),
     )
@@ -83,7 +83,7 @@ def failure_row(exchange: Exchange, row: tuple[Any, ...]) -> Row:
 def authored_row(row: AuthoredRow) -> Row:
     """A stimulus that was written; what is there already stays as it is."""
     values = (row.stimulus, row.brief, row.roles, row.body, row.digest)
-    return Row("INSERT OR IGNORE INTO authored VALUES", values)
+    return "INSERT OR IGNORE INTO authored VALUES", values
 
 
 def read_exchanges(

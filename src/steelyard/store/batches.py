@@ -44,7 +44,7 @@ def batch_row(batch: StoredBatch) -> Row:
         batch.state,
         batch.remote,
     )
-    return Row("INSERT OR REPLACE INTO batches VALUES", values)
+    return "INSERT OR REPLACE INTO batches VALUES", values
 
 
 def read(connection: sqlite3.Connection, judge: str) -> Iterator[StoredBatch]:

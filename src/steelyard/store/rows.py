@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 PORTIONS = (64, 8, 1)
 """Rows of one statement: few lengths, so that SQLite keeps the statements it has read.
@@ -14,22 +14,18 @@ A thread gives way to all others at every statement, so a commit of many small o
 """
 
 
-class Row(NamedTuple):
-    """One row that is to be kept."""
-
-    into: str
-    """The statement up to its values, such as `INSERT INTO prompts VALUES`."""
-    values: tuple[Any, ...]
-    """One for each column."""
+Row: TypeAlias = tuple[str, tuple[Any, ...]]
+"""One row that is to be kept: the statement up to its values, such as `INSERT INTO prompts VALUES`, and its
+values, one for each column."""
 
 
 def insert(connection: sqlite3.Connection, rows: Iterable[Row]) -> None:
     """Put rows in, table by table, in the order in which each table is first met."""
     tables: dict[str, list[tuple[Any, ...]]] = {}
-    for row in rows:
-        tables.setdefault(row.into, []).append(row.values)
-    for into, values in tables.items():
-        _insert(connection, into, values)
+    for into, values in rows:
+        tables.setdefault(into, []).append(values)
+    for into, every in tables.items():
+        _insert(connection, into, every)
 
 
 def _insert(connection: sqlite3.Connection, into: str, rows: Sequence[tuple[Any, ...]]) -> None:

@@ -21,17 +21,17 @@ from steelyard.trials.trial import Trial
 
 def prompt_row(call: Call) -> Row:
     """What is said to the model, kept once for all calls that say it."""
-    return Row("INSERT OR IGNORE INTO prompts VALUES", (call.prompt_hash, call.prompt_body))
+    return "INSERT OR IGNORE INTO prompts VALUES", (call.prompt_hash, call.prompt_body)
 
 
 def reply_row(trial: Trial, row: tuple[Any, ...]) -> Row:
     """The reply to a trial; the first one stays."""
-    return Row("INSERT OR IGNORE INTO replies VALUES", (trial.key, *row))
+    return "INSERT OR IGNORE INTO replies VALUES", (trial.key, *row)
 
 
 def failure_row(trial: Trial, row: tuple[Any, ...]) -> Row:
     """Why a trial has no reply; every failure stays."""
-    return Row("INSERT INTO failures (trial, reason, message, attempts, at) VALUES", (trial.key, *row))
+    return "INSERT INTO failures (trial, reason, message, attempts, at) VALUES", (trial.key, *row)
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def move(connection: sqlite3.Connection, old: Trial, new: Trial) -> None:
 
 def trial_row(trial: Trial) -> Row:
     """A trial that was tried."""
-    return Row(
+    return (
         "INSERT OR IGNORE INTO trials VALUES",
         (
             trial.key,

@@ -16,6 +16,8 @@ from steelyard.store.rows import Row, insert
 
 LARGEST_BATCH = 500
 """Writes of one transaction: a commit costs the same for one and for many."""
+CACHE = 32_768
+"""Kilobytes of the file at hand: keys are hashes, so the rows of one transaction lie all over it."""
 _Answer = tuple[asyncio.Future[None], StoreError | None]
 _Pending = tuple[Sequence[Row], asyncio.Future[None], asyncio.AbstractEventLoop]
 
@@ -26,7 +28,7 @@ class Writer:
     def __init__(self, path: Path) -> None:
         """A writer of this run file."""
         self._path = path
-        self._queue: queue.Queue[_Pending | None] = queue.Queue()
+        self._queue: queue.SimpleQueue[_Pending | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
     async def submit(self, rows: Sequence[Row]) -> None:
@@ -49,6 +51,7 @@ class Writer:
             return
         with usable(self._path):
             connection = connected(self._path)
+            connection.execute(f"PRAGMA cache_size = -{CACHE}")
         self._thread = threading.Thread(
             target=self._write_forever, args=(connection,), name="steelyard-store", daemon=True
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from steelyard.identity import canonical_json
+from steelyard.identity import canonical_json, canonical_text
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,11 @@ class Message:
     """`system` or `user`."""
     content: str
     """Text as rendered."""
+
+    @cached_property
+    def spelled(self) -> str:
+        """The text in JSON, which is hashed, kept and sent."""
+        return canonical_text(self.content)
 
 
 @dataclass(frozen=True)

@@ -114,3 +114,16 @@ class Reply:
     """Request parameters really in force, where the server would not take ours."""
     latency_ms: float = 0.0
     """Wall time of the successful attempt."""
+
+    def served(self, effective: Mapping[str, Any], latency_ms: float) -> Reply:
+        """The same with the parameters in force and the time it took."""
+        return Reply(
+            self.text,
+            self.logprobs,
+            self.scores,
+            self.usage,
+            self.finish,
+            self.served_model,
+            effective,
+            latency_ms,
+        )

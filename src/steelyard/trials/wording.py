@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
-from steelyard.identity import canonical_json, digest_of
+from steelyard.identity import canonical_text, digest_of
 from steelyard.tasks.scale import Ordinal, Pairwise
 from steelyard.tasks.task import Task
 from steelyard.trials.letters import letters
@@ -46,9 +46,14 @@ class Wording:
         """Length of all messages, in letters of English prose that make as many tokens."""
         return sum(letters(message.content) for message in self.messages)
 
-    @cached_property
+    @property
     def _canonical(self) -> str:
-        return canonical_json(self.messages)
+        return f"[{','.join(_spelled(message) for message in self.messages)}]"
+
+
+def _spelled(message: Message) -> str:
+    """Canonical JSON of a message, from that of its text."""
+    return f'{{"content":{message.spelled},"role":{canonical_text(message.role)},"type":"Message"}}'
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,14 @@ from typing import Any
 import numpy as np
 import yaml
 
-from steelyard.arrays import Ints
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.sections.remedies import remedy_for
 from steelyard.datasheet.verdict import CARE, Verdict
 from steelyard.lab.run.planner import Plan, calls_of
 from steelyard.lab.study.made_judges import Given, MadeJudge, address_of
 from steelyard.lab.study.study import Study
-from steelyard.trials.calls import repeats_behind
+from steelyard.trials.call_count import CallCount
 from steelyard.trials.judge import Judge
-from steelyard.trials.trial import calls_behind
-from steelyard.trials.trials import Trials
 
 
 @dataclass(frozen=True)
@@ -63,26 +60,14 @@ class Cure:
         """Calls on what the judges behind it were shown in a run, with those of other judges beside."""
         asked = {one.name for one in self.judge.asked}
         judges = {judge.name: judge for judge in beside}
-        shown, made = dict[tuple[str, str, str], int](), list[Ints]()
-        every = [self.judge, *judges.values()]
-        span = (1 + int(plan.trials.replicate.max(initial=0))) * max(one.calls_per_verdict for one in every)
+        trials, count = plan.trials, CallCount()
         for name in {*asked, *judges}:
-            mine = plan.trials.rows(plan.trials.of_judge(name))
+            mine = trials.rows(trials.of_judge(name))
             each = [self.judge] if name in asked else []
             each += [judges[name]] if name in judges else []
+            shown = [(q.protocol, q.stimulus.id, q.order) for q in mine.asked]
+            number = np.zeros(len(mine.questions), dtype=np.int64)
+            number[mine.numbers] = np.arange(len(shown))
             for one in each:
-                for place, replicate in enumerate(repeats_behind(one, mine.replicate)):
-                    made.append(_numbered(mine, one, place, shown) * span + replicate)
-        return len(np.unique(np.concatenate(made))) if made else 0
-
-
-def _numbered(trials: Trials, judge: Judge, place: int, shown: dict[tuple[str, str, str], int]) -> Ints:
-    """What one of a judge's calls on each trial shows, numbered; repeats have the same number."""
-    numbers = np.zeros(len(trials.questions), dtype=np.int64)
-    for number in trials.numbers:
-        trial = trials.questions[number]
-        member, order, _ = list(calls_behind(judge, trial.order, 0))[place]
-        what = member.fingerprint(trial.protocol), trial.stimulus.id, order
-        numbers[number] = shown.setdefault(what, len(shown))
-    numbered: Ints = numbers[trials.question]
-    return numbered
+                count.add(one, shown, number[mine.question], mine.replicate)
+        return len(count)

@@ -17,23 +17,21 @@ from steelyard.store.plan import PlannedTrial, PlannedTrials
 from steelyard.trials.trial import Trial
 from steelyard.trials.trials import Trials
 
+STEP = 16_384
+"""Trials that are handed over at a time."""
+
 
 def freeze_plan(plan: Plan) -> Iterator[PlannedTrial]:
     """Every trial of a plan, in its order."""
     probes = [tuple(sorted(use)) for use in plan.uses]
     trials = plan.trials
-    columns = (trials.question, trials.replicate, trials.key, plan.use)
-    for question, replicate, key, use in zip(*(column.tolist() for column in columns), strict=True):
-        asked = trials.questions[question]
-        yield PlannedTrial(
-            hash_of(key),
-            asked.judge.name,
-            asked.protocol,
-            asked.stimulus.hash,
-            asked.order,
-            replicate,
-            probes[use],
-        )
+    for start in range(0, len(trials), STEP):
+        part = slice(start, start + STEP)
+        columns = (trials.question[part], trials.replicate[part], trials.key[part], plan.use[part])
+        for question, replicate, key, use in zip(*(column.tolist() for column in columns), strict=True):
+            asked = trials.questions[question]
+            name, stimulus, probe = asked.judge.name, asked.stimulus.hash, probes[use]
+            yield PlannedTrial(hash_of(key), name, asked.protocol, stimulus, asked.order, replicate, probe)
 
 
 def thaw_plan(study: Study, planned: PlannedTrials, path: Path) -> Plan:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import signal
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
@@ -20,11 +19,7 @@ Work = Callable[[Runner], Coroutine[Any, Any, Sitting]]
 
 def conduct(runner: Runner, work: Work) -> Sitting:
     """Run to the end, or to the first thing that the caller must mend, which is raised."""
-    gc.freeze()  # a long plan stays as it is: nobody need look through it for garbage while calls are made
-    try:
-        sitting = _await(_interruptible(runner, work))
-    finally:
-        gc.unfreeze()
+    sitting = _await(_interruptible(runner, work))
     for error in sitting.stopped:
         if isinstance(error, UsageError):
             raise error

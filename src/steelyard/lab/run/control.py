@@ -66,8 +66,8 @@ class RunControl:
             self.stop(error)
 
     def replied(self, judge: Judge, dollars: float, verdict: Verdict | None) -> None:
-        """Count a call whose reply is on disk; of a trial with what was read."""
-        self.sitting.calls += not judge.baseline
+        """Count a call of a measured judge whose reply is on disk; of a trial with what was read."""
+        self.sitting.calls += 1
         self.progress.tick(Tick(judge.name, True, dollars, isinstance(verdict, Unreadable)))
 
     def failed(self, judge: Judge, reason: str) -> None:

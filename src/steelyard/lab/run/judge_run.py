@@ -36,7 +36,7 @@ from steelyard.trials.reply import Reply
 from steelyard.trials.trial import Trial
 from steelyard.trials.trials import Trials
 
-STEP = 1024
+STEP = 512
 """Calls that are answered and kept together where nobody is waited for."""
 
 
@@ -222,6 +222,8 @@ class JudgeRun:
         if self._heard is not None:
             self._heard(trial, reply)
         self._patience.answered()
+        if self.judge.baseline:
+            return
         verdict = self.control.read(trial, reply) if isinstance(trial, Trial) else None
         self.control.replied(self.judge, dollars, verdict)
         error = self._pilot.hear(trial, reply, verdict)

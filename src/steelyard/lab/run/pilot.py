@@ -127,7 +127,7 @@ class Pilot:
 
     def hear(self, call: Call, reply: Reply, verdict: Verdict | None) -> PilotError | None:
         """Take a reply; the error where it settles that the judge cannot be read."""
-        arm = self._arms.get(call.protocol)
+        arm = None if self.settled else self._arms.get(call.protocol)
         if arm is None or verdict is None or not isinstance(call, Trial):
             return None
         arm.hear(call, reply, verdict)

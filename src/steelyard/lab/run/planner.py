@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import fsum
 
 import numpy as np
 
 from steelyard.arrays import Ints
 from steelyard.digests import hash_of
-from steelyard.lab.run.prices import price_of
+from steelyard.lab.run.prices import Price, price_of
 from steelyard.lab.study.study import Study
 from steelyard.probes.probe import Showing
 from steelyard.providers.provider import traits_of
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.stimulus_set import StimulusSet
 from steelyard.trials.answer_form import answer_form
+from steelyard.trials.call_count import CallCount
 from steelyard.trials.calls import Calls
 from steelyard.trials.judge import Judge
-from steelyard.trials.trial import Trial, calls_behind
+from steelyard.trials.trial import Trial
 from steelyard.trials.trials import Trials
 
 CHARACTERS_PER_TOKEN = 4.2
 """English prose, roughly; plans are estimates and say so."""
+NO_ROWS: Ints = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -76,57 +80,91 @@ class PlanRow:
 
 def make_plan(study: Study) -> Plan:
     """Build every trial of every judge; a trial that two probes want is made once."""
-    questions: list[Trial] = []
-    asked: list[tuple[int, int, str]] = []
-    repertoire = _Repertoire(study)
+    repertoire, questions = _Repertoire(study), list[Trial]()
+    question, replicate, probe = [NO_ROWS], [NO_ROWS], [NO_ROWS]
     for judge in study.judges:
-        known: dict[tuple[str, str, str], int] = {}
-        for probe, showings in repertoire.of(judge):
-            for showing in showings:
-                number = _question(judge, showing, study, questions, known)
-                asked.append((number, showing.replicate, probe))
-    question = np.array([number for number, _, _ in asked], dtype=np.int64)
-    replicate = np.array([repeat for _, repeat, _ in asked], dtype=np.int64)
-    every = Trials.repeats(questions, question, replicate)
-    _, first, same = np.unique(every.key, return_index=True, return_inverse=True)
-    wanted: dict[int, set[str]] = {}
-    for code, (_, _, probe) in zip(same.tolist(), asked, strict=True):
-        wanted.setdefault(code, set()).add(probe)
-    uses: dict[frozenset[str], int] = {}
-    use = [uses.setdefault(frozenset(names), len(uses)) for names in wanted.values()]
-    trials = every.rows(np.sort(first))
-    stimuli = {stimulus.id: stimulus for stimulus in (each.stimulus for each in trials.asked)}
-    return Plan(study, StimulusSet.of(stimuli.values()), trials, tuple(uses), np.array(use, dtype=np.int64))
+        shown = repertoire.of(judge)
+        question.append(shown.number + len(questions))
+        replicate.append(shown.replicate)
+        probe.append(shown.probe)
+        questions += [
+            Trial(judge, one.protocol, one.stimulus, study.task, one.order, one.replicate).sealed()
+            for one in shown.firsts
+        ]
+    wanted = Trials.repeats(questions, np.concatenate(question), np.concatenate(replicate))
+    _, first, key = np.unique(wanted.key, return_index=True, return_inverse=True)
+    turn = np.argsort(first)
+    trials = wanted.rows(first[turn])
+    uses, use = _uses(key.reshape(-1), np.concatenate(probe), repertoire.names)
+    stimuli = {asked.stimulus.id: asked.stimulus for asked in trials.asked}
+    return Plan(study, StimulusSet.of(stimuli.values()), trials, uses, use[turn])
+
+
+def _uses(key: Ints, probe: Ints, names: Sequence[str]) -> tuple[tuple[frozenset[str], ...], Ints]:
+    """Sets of probes that share trials, and which of them uses each key."""
+    wanted = np.zeros((int(key.max(initial=-1)) + 1, len(names)), dtype=np.bool_)
+    wanted[key, probe] = True
+    sets, use = np.unique(np.packbits(wanted, axis=1), axis=0, return_inverse=True)
+    members = np.unpackbits(sets, axis=1, count=len(names)).astype(np.bool_)
+    named = [frozenset(name for name, there in zip(names, one, strict=True) if there) for one in members]
+    return tuple(named), use.reshape(-1)
 
 
 def calls_of(study: Study, judges: Iterable[Judge]) -> Iterator[int]:
     """Calls that a study makes of each of these judges, without building them; shared ones count once."""
-    repertoire, seen = _Repertoire(study), set[tuple[str, str, str, int]]()
+    repertoire, count = _Repertoire(study), CallCount()
     for judge in judges:
-        before = len(seen)
-        for each in (showing for _, showings in repertoire.of(judge) for showing in showings):
-            for one, order, replicate in calls_behind(judge, each.order, each.replicate):
-                seen.add((one.fingerprint(each.protocol), each.stimulus.id, order, replicate))
-        yield len(seen) - before
+        before, shown = len(count), repertoire.of(judge)
+        what = [(one.protocol, one.stimulus.id, one.order) for one in shown.firsts]
+        count.add(judge, what, shown.number, shown.replicate)
+        yield len(count) - before
+
+
+@dataclass(frozen=True, eq=False)
+class _Shown:
+    """Showings in columns, in the order of the study."""
+
+    firsts: list[Showing]
+    """The first showing of each stimulus, protocol and order, which `number` is an index into."""
+    number: Ints
+    replicate: Ints
+    probe: Ints
+    """Place of the probe in the study."""
 
 
 class _Repertoire:
-    """What each probe shows, built once for all judges that have the same protocols."""
+    """What the probes show, built once for all judges that have the same protocols."""
 
     def __init__(self, study: Study) -> None:
-        self._study = study
-        self._built: dict[frozenset[str], list[tuple[str, list[Showing]]]] = {}
+        self._study, self._probes = study, study.build_probes()
+        self._built: dict[frozenset[str], _Shown] = {}
         self._stimuli: dict[str, Stimulus] = {}
 
-    def of(self, judge: Judge) -> list[tuple[str, list[Showing]]]:
-        """Probe and showings, in the order of the study."""
+    @property
+    def names(self) -> list[str]:
+        """Names of the probes."""
+        return [probe.name for probe in self._probes]
+
+    def of(self, judge: Judge) -> _Shown:
+        """The showings for a judge."""
         protocols = frozenset(judge.protocols)
         if protocols not in self._built:
-            self._built[protocols] = [
-                (probe.name, [self._shared(s) for s in probe.showings(self._study.design, judge.protocols)])
-                for probe in self._study.build_probes()
-            ]
+            self._built[protocols] = self._columns(judge)
         return self._built[protocols]
+
+    def _columns(self, judge: Judge) -> _Shown:
+        known: dict[tuple[int, str, str], int] = {}
+        firsts, number, replicate, places = list[Showing](), array("q"), array("q"), array("q")
+        for place, probe in enumerate(self._probes):
+            for each in probe.showings(self._study.design, judge.protocols):
+                one = self._shared(each)
+                what = known.setdefault((id(one.stimulus), one.protocol, one.order), len(firsts))
+                if what == len(firsts):
+                    firsts.append(one)
+                number.append(what)
+                replicate.append(one.replicate)
+                places.append(place)
+        return _Shown(firsts, *(np.array(column, dtype=np.int64) for column in (number, replicate, places)))
 
     def _shared(self, showing: Showing) -> Showing:
         """The same stimulus object wherever it is shown, so that it is hashed once."""
@@ -134,24 +172,6 @@ class _Repertoire:
         if first is showing.stimulus or first != showing.stimulus:
             return showing
         return Showing(first, showing.protocol, showing.order, showing.replicate)
-
-
-def _question(
-    judge: Judge,
-    showing: Showing,
-    study: Study,
-    questions: list[Trial],
-    known: dict[tuple[str, str, str], int],
-) -> int:
-    """Number of what is asked, without its words; repeats share it."""
-    stimulus, order = showing.stimulus, showing.order
-    number = known.get((showing.protocol, stimulus.id, order))
-    if number is not None and questions[number].stimulus is stimulus:
-        return number
-    asked = Trial(judge, showing.protocol, stimulus, study.task, order, showing.replicate)
-    questions.append(asked.sealed())
-    known[showing.protocol, stimulus.id, order] = len(questions) - 1
-    return len(questions) - 1
 
 
 def plan_rows(plan: Plan, done: Iterable[str] = ()) -> list[PlanRow]:
@@ -212,5 +232,14 @@ def _part(calls: list[Trial]) -> PlanRow:
     tokens_out = sum(answer_form(call.judge.protocols[call.protocol].reader).tokens for call in calls)
     price = price_of(instrument)
     seconds = traits_of(instrument.address).seconds_per_call * len(calls)
-    dollars = None if price is None else price.dollars(tokens_in, tokens_out, len(calls))
+    dollars = None if price is None else _dollars(price, calls, tokens_in, tokens_out)
     return PlanRow(instrument.name, "", len(calls), tokens_in, tokens_out, dollars, seconds)
+
+
+def _dollars(price: Price, calls: list[Trial], tokens_in: int, tokens_out: int) -> float:
+    """Each call at the price of its own length, where long prompts have another."""
+    if not price.long:
+        return price.dollars(tokens_in, tokens_out)
+    letters = (call.wording.letters for call in calls)
+    prompts = [round(each / CHARACTERS_PER_TOKEN) for each in letters]
+    return fsum(price.dollars(prompt, tokens_out / len(calls)) for prompt in prompts)

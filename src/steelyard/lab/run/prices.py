@@ -58,7 +58,7 @@ class Price:
     batch: float = 1.0
     """Share of the price that is paid for calls in a batch."""
 
-    def dollars(self, input_tokens: int, output_tokens: int, calls: int = 1) -> float:
+    def dollars(self, input_tokens: int, output_tokens: float, calls: int = 1) -> float:
         """Cost of a call, or of several whose prompts are about equally long, none of it from a cache."""
         rate = self._rate(input_tokens, calls)
         return rate.input * input_tokens + rate.output * output_tokens

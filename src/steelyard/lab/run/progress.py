@@ -25,7 +25,7 @@ class Progress(Protocol):
         """A judge starts with this many trials, some of them answered before."""
 
     def tick(self, tick: Tick) -> None:
-        """A trial ended."""
+        """A trial ended; baselines, which never start, are heard of only where one fails."""
 
     def say(self, message: str) -> None:
         """Something worth a line."""

@@ -83,7 +83,7 @@ class Throttle:
             self._resume_at = max(self._resume_at, asyncio.get_running_loop().time() + retry_after)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Place:
     """A place at an endpoint, held while a call is made."""
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steelyard.arrays import Floats, Ints
 from steelyard.metrics.instrument.fit import fit
@@ -15,6 +16,9 @@ from steelyard.metrics.pairs.answer import readable
 REFITS = 199
 """Simulated data sets; the smallest p is one in so many and one."""
 _CELLS = 9
+
+Cells = NDArray[np.int8]
+"""A cell of a table for each row of each data set: small numbers, of which there are many."""
 
 
 @dataclass(frozen=True)
@@ -89,23 +93,29 @@ def _simulated_tables(
     return tables
 
 
-def _simulate(rows: Rows, theta: Floats, chance: np.random.Generator, sets: int) -> Ints:
+def _simulate(rows: Rows, theta: Floats, chance: np.random.Generator, sets: int) -> Cells:
     """Cells (sets × rows) drawn from the model; rows of a pair share its surface effect."""
     pair = np.cumsum(np.diff(rows.pair, prepend=rows.pair[0]) != 0)
-    surface = chance.normal(0.0, theta[3], (sets, pair[-1] + 1))[:, pair]
-    push = theta[0] * rows.delta + surface
-    answers = []
+    # Repeats of a pair have the same push, so that it is worked out once for all of them.
+    other = (np.diff(pair, prepend=0) != 0) | (np.diff(rows.delta, prepend=rows.delta[0]) != 0)
+    unit = np.cumsum(other)
+    first = np.unique(unit, return_index=True)[1]
+    push = theta[0] * rows.delta[first] + chance.normal(0.0, theta[3], (sets, pair[-1] + 1))[:, pair[first]]
+    answers = np.zeros((sets, len(rows)), dtype=np.int8)
     for order in (1.0, -1.0):
         edges = np.cumsum(answer_rates(theta, order * push), axis=-1)[..., :2]
-        answers.append((chance.random(push.shape)[..., None] > edges).sum(axis=-1))
-    return np.asarray(answers[0] * 3 + answers[1], dtype=np.int64)
+        answers *= 3
+        for one, drawn in enumerate(answers):  # a set at a time: all of them at once take gigabytes
+            place = chance.random(len(rows))
+            drawn += (place > edges[one, unit, 0]).astype(np.int8) + (place > edges[one, unit, 1])
+    return answers
 
 
-def _tables(answers: Ints, step: Ints, steps: int) -> Floats:
+def _tables(answers: Cells | Ints, step: Ints, steps: int) -> Floats:
     """Counts (sets × deltas × 9)."""
-    place = answers + _CELLS * step + np.arange(len(answers))[:, None] * steps * _CELLS
-    counts = np.bincount(place.ravel(), minlength=len(answers) * steps * _CELLS)
-    return counts.reshape(len(answers), steps, _CELLS).astype(np.float64)
+    place = _CELLS * step
+    counts = [np.bincount(drawn + place, minlength=steps * _CELLS) for drawn in answers]
+    return np.stack(counts).reshape(len(answers), steps, _CELLS).astype(np.float64)
 
 
 def _cells(deltas: Floats) -> Patterns:

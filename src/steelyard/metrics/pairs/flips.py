@@ -26,6 +26,8 @@ from steelyard.metrics.stats.intervals import Span
 DRAWS = 9999
 """Relabellings drawn for the test; p is a multiple of 1/(DRAWS + 1)."""
 _WINNERS = 3
+MANY = 300
+"""Ways to deal the calls of a pair from which on they may be drawn pair by pair."""
 _BLOCK = 4_000_000
 _CONTENT = {
     "u_first": {Answer.FIRST: 0, Answer.SECOND: 1, Answer.TIE: 2},
@@ -123,6 +125,8 @@ def relabelling_p(flips: Flips, seed: int, draws: int = DRAWS) -> float:
 
 def _sums(generator: np.random.Generator, values: Floats, chances: Floats, pairs: int, draws: int) -> Floats:
     """Total excess of so many like pairs, drawn again and again."""
+    if len(values) > max(MANY, 4 * pairs):
+        return _drawn_singly(generator, values, chances, pairs, draws)
     block = max(1, _BLOCK // len(values))
     parts = [
         generator.multinomial(pairs, chances, size=min(block, draws - start)) @ values
@@ -131,22 +135,30 @@ def _sums(generator: np.random.Generator, values: Floats, chances: Floats, pairs
     return np.concatenate(parts)
 
 
+def _drawn_singly(
+    generator: np.random.Generator, values: Floats, chances: Floats, pairs: int, draws: int
+) -> Floats:
+    """The same pair by pair, which takes less where there are more ways to deal than pairs."""
+    below, totals = np.cumsum(chances), np.zeros(draws)
+    for _ in range(pairs):
+        deal = np.searchsorted(below, generator.random(draws) * below[-1], "right")
+        totals += values[np.minimum(deal, len(values) - 1)]
+    return totals
+
+
 def _deals(won: Ints, first: int) -> tuple[Floats, Floats]:
     """The excess and the chance of every way to deal the winners of a pair to its two orders."""
     u, v = (axis.ravel() for axis in np.mgrid[0 : won[0] + 1, 0 : won[1] + 1])
     dealt = np.stack([u, v, first - u - v], axis=1)
     dealt = dealt[(dealt[:, 2] >= 0) & (dealt[:, 2] <= won[2])]
-    ways = np.array(
-        [sum(_log_choose(int(n), int(k)) for n, k in zip(won, deal, strict=True)) for deal in dealt]
-    )
+    logs = np.array([lgamma(n + 1) for n in range(int(won.max(initial=0)) + 1)])
+    ways = np.zeros(len(dealt))
+    for n, k in zip(won.tolist(), dealt.T, strict=True):
+        ways = ways + (logs[n] - logs[k] - logs[n - k])
     chances = np.exp(ways - ways.max())
     each = np.stack([dealt, won - dealt], axis=1)
     none = np.zeros((len(each), 2), dtype=np.int64)
     return Flips(each, none[:, 0], none).excess, chances / chances.sum()
-
-
-def _log_choose(n: int, k: int) -> float:
-    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
 
 
 def flip_bounds(flips: Flips) -> tuple[Span, Span, Span]:

@@ -30,6 +30,7 @@ class ChatCompletions(HttpProvider):
     traits: ClassVar[Traits] = Traits(options=ThinkingOptions, room=thinking_room)
     """A model behind an address: prompted, paid for, able to write."""
     protocol = PROTOCOL
+    verbatim = True
     fields = FIELDS
 
     def address(self) -> URL:
@@ -62,7 +63,7 @@ class ChatCompletions(HttpProvider):
         error = parse_error(answer.text) if "error" in body and not body.get("choices") else None
         if error is not None and error.status is not None and 400 <= error.status < 600:
             return self.wire.refused(replace(answer, status=error.status))
-        return super().received(answer)
+        return self.reading(body)
 
     async def _embed(self, presentation: Presentation) -> Reply:
         """The vector of the one text that is shown."""

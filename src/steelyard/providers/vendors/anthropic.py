@@ -59,6 +59,7 @@ class Anthropic(HttpProvider):
 
     server = ANTHROPIC
     protocol = "messages"
+    verbatim = True
     cools_thoughts = False
     traits = Traits(
         options=AnthropicOptions,

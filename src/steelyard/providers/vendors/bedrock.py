@@ -65,6 +65,7 @@ class Bedrock(HttpProvider):
     """Models of Amazon Bedrock, by Converse."""
 
     protocol = "Converse"
+    verbatim = True
     cools_thoughts = False
     traits = Traits(
         options=BedrockOptions,

@@ -52,6 +52,7 @@ class Google(HttpProvider):
 
     server = GOOGLE
     protocol = "generateContent"
+    verbatim = True
     traits = Traits(
         options=GoogleOptions,
         room=thinking_room,

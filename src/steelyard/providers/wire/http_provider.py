@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 from yarl import URL
@@ -19,6 +20,7 @@ from steelyard.providers.wire.answer_schema import answer_schema
 from steelyard.providers.wire.dialect import Dialect, Field
 from steelyard.providers.wire.endpoint import Endpoint, Server
 from steelyard.providers.wire.errors import ErrorBody, failure, parse_error
+from steelyard.providers.wire.frame import Frame, framed
 from steelyard.providers.wire.quirks import quirks_of
 from steelyard.providers.wire.thinking import thinking_room
 from steelyard.providers.wire.wire import Answer, Wire
@@ -41,6 +43,8 @@ class HttpProvider(ABC):
     """What its bodies are called in messages."""
     fields: ClassVar[tuple[Field, ...]]
     """What its requests hold beside model and messages; it knows no others."""
+    verbatim: ClassVar[bool] = False
+    """Its requests hold the texts of messages as they are, and depend on nothing that these say."""
     cools_thoughts: ClassVar[bool] = True
     """Takes a temperature from a model that is asked to think."""
 
@@ -62,6 +66,12 @@ class HttpProvider(ABC):
         self._answered = False
         self._sent: dict[object, dict[str, tuple[str, Any]]] = {}
         self._effective: dict[object, dict[str, Any]] = {}
+        self._frames: dict[object, Frame | None] = {}
+
+    def __init_subclass__(cls) -> None:
+        """Whoever spells requests of another kind says anew whether they are verbatim."""
+        if "request" in vars(cls) and "verbatim" not in vars(cls):
+            cls.verbatim = False
 
     @classmethod
     def located(cls, judge: Judge) -> Server:
@@ -99,17 +109,37 @@ class HttpProvider(ABC):
         dialect = self._dialect
         while True:
             answer = await self.wire.post(
-                self.address(), self.request(presentation, dialect), presentation.trial
+                self._address, self._body(presentation, dialect), presentation.trial
             )
             if answer.succeeded:
                 reply = self.received(answer)
                 self._dialect, self._answered = self._dialect.merged(dialect), True
                 in_force = self._in_force(presentation, dialect)
-                return replace(reply, effective=in_force, latency_ms=answer.latency_ms)
+                return reply.served(in_force, answer.latency_ms)
             learnt = self._objection(answer, dialect, presentation)
             if learnt is None:
                 return self.wire.refused(answer)
             dialect = dialect.merged(learnt).merged(self._dialect)
+
+    @cached_property
+    def _address(self) -> URL:
+        return self.address()
+
+    def _body(self, presentation: Presentation, dialect: Dialect) -> bytes | dict[str, Any]:
+        """The body of one call; where requests are verbatim, what calls share is spelled already."""
+        messages = presentation.messages
+        roles = [message.role if message.content else None for message in messages]
+        if not self.verbatim or None in roles:
+            return self.request(presentation, dialect)
+        manner = _manner(presentation, dialect), *roles
+        if manner not in self._frames:
+            if len(self._frames) >= REMEMBERED:
+                self._frames.clear()
+            self._frames[manner] = framed(
+                lambda marked: self.request(replace(presentation, messages=marked), dialect), messages
+            )
+        frame = self._frames[manner]
+        return self.request(presentation, dialect) if frame is None else frame.filled(messages)
 
     def prepared(self, presentation: Presentation) -> tuple[dict[str, Any], Dialect]:
         """The body of a call that is handed in with others, and the dialect it is in."""
@@ -129,8 +159,11 @@ class HttpProvider(ABC):
         return None
 
     def received(self, answer: Answer) -> Reply:
+        """The reply that an answer holds."""
+        return self.reading(self.wire.parsed(answer))
+
+    def reading(self, body: dict[str, Any]) -> Reply:
         """The reply in a body of any shape; one that is not of the protocol is garbled."""
-        body = self.wire.parsed(answer)
         try:
             return self.read(body)
         except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:

@@ -10,17 +10,14 @@ import asyncio
 import ssl
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
-from ipaddress import ip_address
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import httptools
 from yarl import URL
 
+from steelyard.providers.wire.hosts import Hosts
 from steelyard.providers.wire.inflation import Inflation
 
-SECOND_ADDRESS = 0.25
-"""Seconds; a machine that says it has IPv6 may have none."""
 IDLE = 15.0
 """Seconds after which a line that nobody used is not trusted any more."""
 LARGEST_HEAD = 65_536
@@ -40,8 +37,7 @@ class LongReplyError(Exception):
     """More came than was allowed."""
 
 
-@dataclass(frozen=True)
-class Received:
+class Received(NamedTuple):
     """One reply as it came."""
 
     status: int
@@ -62,6 +58,7 @@ class Lines:
         self._heads: dict[URL, bytes] = {}
         self._idle: dict[tuple[str, str, int], list[_Line]] = {}
         self._tls: ssl.SSLContext | None = None
+        self._hosts = Hosts()
 
     async def post(self, address: URL, headers: Mapping[str, str], data: bytes) -> Received:
         """Send one request and take its reply; the line is kept where both sides may."""
@@ -110,14 +107,13 @@ class Lines:
     async def _connected(self, place: tuple[str, str, int]) -> _Line:
         scheme, host, port = place
         secured = self._secured() if scheme == "https" else None
-        loop = asyncio.get_running_loop()
-        # Loops of other makers try one address after another.
-        both: dict[str, Any] = (
-            {"happy_eyeballs_delay": _delay(host)} if isinstance(loop, asyncio.BaseEventLoop) else {}
-        )
         try:
-            _, line = await loop.create_connection(
-                lambda: _Line(self._largest), host, port, ssl=secured, **both
+            made = await self._hosts.connected(host, port)
+            _, line = await asyncio.get_running_loop().create_connection(
+                lambda: _Line(self._largest),
+                sock=made,
+                ssl=secured,
+                server_hostname=host if secured else None,
             )
         except ssl.SSLCertVerificationError:
             raise
@@ -245,16 +241,6 @@ class _Line(asyncio.Protocol):
             waiting.set_exception(error)
 
 
-def _delay(host: str) -> float | None:
-    """Seconds before a second address of a name is tried; asyncio loses sockets in a race that is called off,
-    so there is none where there is but one address."""
-    try:
-        ip_address(host)
-    except ValueError:
-        return SECOND_ADDRESS
-    return None
-
-
 def unpacked(data: bytes | bytearray, encoding: str, largest: int) -> bytes | bytearray:
     """A body as it was before the server compressed it."""
     inflation = Inflation(encoding)
@@ -274,6 +260,6 @@ def unpacked(data: bytes | bytearray, encoding: str, largest: int) -> bytes | by
 
 
 def _header(name: str, value: str) -> str:
-    if {"\r", "\n"} & {*name, *value}:
+    if "\r" in name or "\n" in name or "\r" in value or "\n" in value:
         raise ValueError(f"header {name!r} holds a line break")
     return f"{name}: {value}\r\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 LARGEST = 10**12
@@ -11,5 +10,5 @@ LARGEST = 10**12
 
 def count(fields: Any, name: str) -> int:
     """What a server counted under a name; 0 for whatever is no sound number."""
-    value = fields.get(name) if isinstance(fields, Mapping) else None
+    value = fields.get(name) if isinstance(fields, dict) else None
     return value if type(value) is int and 0 <= value <= LARGEST else 0

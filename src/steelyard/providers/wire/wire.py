@@ -14,7 +14,6 @@ import zlib
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.request import getproxies, proxy_bypass
 
@@ -66,11 +65,6 @@ class Answer:
         """Whether the body is what was asked for, or should be."""
         return 200 <= self.status < 300
 
-    @cached_property
-    def body(self) -> Any:
-        """What the text holds, read once."""
-        return json.loads(self.text)
-
 
 class Wire:
     """Posts JSON bodies to an endpoint."""
@@ -119,9 +113,9 @@ class Wire:
             self._session = None
         self._headers = None
 
-    async def post(self, address: URL, body: Mapping[str, Any], trial: str = "") -> Answer:
+    async def post(self, address: URL, body: Mapping[str, Any] | bytes, trial: str = "") -> Answer:
         """Make one attempt; a reply of any status is an answer, everything else is raised."""
-        data = json.dumps(body).encode()
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
         headers = {"Idempotency-Key": trial} if trial else {}
         signed = dict(self._sign(address, data) if self._sign else {})
         started = time.perf_counter()
@@ -138,9 +132,10 @@ class Wire:
                 return response.status, received, await self._text(response)
         try:
             reply = await self._in_time(self._lines.post(address, headers, data))
-            encoding = reply.headers.get("content-encoding", "")
-            self._check_encoding(encoding)
-            body = unpacked(reply.data, encoding.strip().lower(), LARGEST_REPLY)
+            body: bytes | bytearray = reply.data
+            if encoding := reply.headers.get("content-encoding"):
+                self._check_encoding(encoding)
+                body = unpacked(body, encoding.strip().lower(), LARGEST_REPLY)
         except LongReplyError as error:
             raise self.garbled(f"more than {LARGEST_REPLY} bytes") from error
         except (TimeoutError, OSError, BrokenReplyError) as error:
@@ -231,7 +226,7 @@ class Wire:
         if answer.text.lstrip()[:1] == "<":
             raise self.garbled(f"a page ({excerpt(answer.text)!r}), which base_url leads to")
         try:
-            body = answer.body
+            body = json.loads(answer.text)
         except (ValueError, RecursionError) as error:
             raise self.garbled(f"{excerpt(answer.text)!r}") from error
         if not isinstance(body, dict):
