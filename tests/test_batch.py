@@ -454,3 +454,26 @@ def test_a_batch_that_its_vendor_does_not_know(command: Command, tmp_path: Path)
     assert handed_in == 12
     assert old.code == 0, old.err
     assert json.loads(old.out)["run"]["calls"] == 12
+
+
+def test_what_is_handed_in_is_neither_planned_again_nor_called_never_asked(command: Command) -> None:
+    """The pilot is answered one by one, the rest lies with a vendor that cannot be reached."""
+    script = BatchServer()
+    script.at = lambda moment: fails(503, "down") if moment == "look" else None
+    with ScriptedServer(script) as server:
+        words = options("openai/gpt-4o", server, "run")
+        assert command(*words, *BATCH, "--attempts", "1").code == 1
+        out = len(script.handed_in)
+        told = command("report", "run")
+        planned = command("plan", *words[1:])
+        script.at = lambda moment: None
+        assert command(*words).code == 0
+        after = command("plan", *words[1:])
+    assert out > 0
+    assert (
+        f"{out} calls handed in as batches have no reply yet: 8 of {out + 8} calls have a reply" in told.err
+    )
+    body = json.loads(planned.out)
+    assert (body["handed_in"], sum(row["calls"] for row in body["rows"])) == (out, 0)
+    assert json.loads(after.out)["handed_in"] == 0
+    assert script.single == 8

@@ -83,21 +83,26 @@ def print_plan(
     from rich.console import Console
 
     from steelyard.cli.plan_table import by_judge, listed_prices, plan_table
+    from steelyard.lab.run.handed_in import handed_in
     from steelyard.lab.run.planner import plan_rows
+    from steelyard.wording import counted
 
-    answered: set[str] = set()
+    answered, waiting = set[str](), set[str]()
     if folder.database.exists():
         with folder.store() as store:
-            answered = store.answered()
-    rows = [*before, *plan_rows(made, answered)]
+            answered, waiting = store.answered(), handed_in(store)
+    rows = [*before, *plan_rows(made, answered | waiting)]
     if as_json:
         body = {
             "stimulus_set": made.stimuli.hash,
             "stimuli": len(made.stimuli),
             "rows": [asdict(r) for r in rows],
             "prices": listed_prices(made.study),
+            "handed_in": len(waiting),
         }
         click.echo(json.dumps(body, indent=1))
     else:
         shown = rows if by_probe else by_judge(rows)
+        if waiting:
+            click.echo(f"{counted(len(waiting), 'call')} handed in as batches before; not counted here.\n")
         plan_table(made, shown, len(answered), folder.path, Console())

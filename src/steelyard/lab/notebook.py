@@ -22,6 +22,7 @@ from steelyard.lab.gate.session import gate as gate_folder
 from steelyard.lab.measure import measure as run
 from steelyard.lab.reference_run import foreseen, referenced
 from steelyard.lab.report import rebuild
+from steelyard.lab.run.handed_in import handed_in
 from steelyard.lab.run.limits import RunLimits
 from steelyard.lab.run.planner import PlanRow, make_plan, plan_rows
 from steelyard.lab.study.study import Study
@@ -95,7 +96,7 @@ def plan(
     answered: set[str] = set()
     if folder.database.exists():
         with folder.store() as store:
-            answered = store.answered()
+            answered = store.answered() | handed_in(store)
     baselines = {judge.name for judge in built.judges if judge.baseline}
     rows = [row for row in plan_rows(make_plan(built), answered) if row.judge not in baselines]
     return Outlay((*before, *rows), folder.path)

@@ -14,6 +14,7 @@ from steelyard.lab.folder.publication import build_datasheet, results_of
 from steelyard.lab.folder.results_file import write_results
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.import_verdicts import ImportFolder
+from steelyard.lab.run.handed_in import handed_in
 from steelyard.lab.run.record import Record
 from steelyard.lab.run.shortfalls import unasked, uncounted, untaken, warnings
 from steelyard.wording import counted
@@ -54,12 +55,13 @@ def rebuild(path: Path, *, verify: bool = False) -> Rebuilt:
         coverage = record.coverage(plan.trials)
         if not coverage.own.answered:
             raise RunError(f"{path}: no call has a reply yet, so there is no datasheet; measure first.")
+        waiting = len(handed_in(store))
         datasheet = build_datasheet(plan, record)
         results = results_of(plan, record)
     shortfalls = [
         *warnings(results.observations, path),
         *untaken(datasheet),
         *uncounted(datasheet),
-        *(unasked(coverage.headline) if plan.study.decides is None else ()),
+        *(unasked(coverage.headline, waiting) if plan.study.decides is None else ()),
     ]
     return Rebuilt(datasheet, results, tuple(map(str, shortfalls)))

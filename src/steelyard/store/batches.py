@@ -55,3 +55,11 @@ def read(connection: sqlite3.Connection, judge: str) -> Iterator[StoredBatch]:
     )
     for name, owner, keys, dialect, created, state, remote in rows:
         yield StoredBatch(name, owner, tuple(json.loads(keys)), json.loads(dialect), created, state, remote)
+
+
+def submitted_calls(connection: sqlite3.Connection) -> Iterator[str]:
+    """Ids of the calls in batches that were handed in and not collected; none in files without batches."""
+    table = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'batches'")
+    if table.fetchone() is not None:
+        for (keys,) in connection.execute("SELECT keys FROM batches WHERE state = ?", (SUBMITTED,)):
+            yield from json.loads(keys)

@@ -182,6 +182,11 @@ class RunStore:
         with self._usable():
             return list(batches.read(self._reader, judge))
 
+    def submitted_calls(self) -> set[str]:
+        """Ids of the calls in batches that were handed in and not collected."""
+        with self._usable():
+            return set(batches.submitted_calls(self._reader))
+
     @property
     def study(self) -> str | None:
         """Hash of the study whose trials lie here."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from typing import Any
 
 from steelyard.errors import PermanentError
 from steelyard.identity import content_hash, digest_of, seed_for
@@ -181,12 +182,19 @@ class Trial:
 
     def repeat(self, replicate: int) -> Trial:
         """The same question once more, in the same words."""
-        again = Trial(self.judge, self.protocol, self.stimulus, self.task, self.order, replicate)
-        known = self.__dict__  # where `cached_property` keeps what does not depend on the repeat
-        again.__dict__.update(asked=self.asked, slot_texts=self.slot_texts, wording=self.wording)
-        if self.judge.decoding.seed is None and "prompt_hash" in known:
-            again.__dict__["prompt_hash"] = known["prompt_hash"]
+        again = object.__new__(Trial)  # by its constructor it would take several times as long
+        again.__dict__.update(self._question, replicate=replicate)
         return again
+
+    @cached_property
+    def _question(self) -> dict[str, Any]:
+        """What does not depend on the repeat, by name; `cached_property` keeps its values there too."""
+        shared = ("judge", "protocol", "stimulus", "task", "order", "asked", "slot_texts", "wording")
+        question = {name: getattr(self, name) for name in shared}
+        if self.judge.decoding.seed is None:
+            question["decoding"] = self.decoding
+            question |= {name: self.__dict__[name] for name in ("prompt_hash",) if name in self.__dict__}
+        return question
 
     def sealed(self) -> Trial:
         """The same with its hashes alone: the words are put together again for who asks for them."""

@@ -77,12 +77,15 @@ def require_end(sitting: Sitting, where: str, kept: str) -> None:
         raise type(error)(f"{where}: {cause(error, sitting)}; {kept} is kept, {again} to go on.")
 
 
-def unasked(coverage: Coverage) -> Iterator[SteelyardError]:
-    """One sentence where calls of the plan were never made."""
+def unasked(coverage: Coverage, handed_in: int = 0) -> Iterator[SteelyardError]:
+    """One sentence where calls of the plan were never made, or wait in batches at a vendor's."""
     if coverage.partial:
-        missing = coverage.planned - coverage.asked
-        calls = f"{counted(missing, 'call')} {plural(missing, 'was', 'were')}"
-        yield RunError(f"{calls} never asked: {_done(coverage)}; {AGAIN}.")
+        never = max(0, coverage.planned - coverage.asked - handed_in)
+        have = plural(handed_in, "has", "have")
+        waiting = f"{counted(handed_in, 'call')} handed in as batches {have} no reply yet"
+        calls = f"{counted(never, 'call')} {plural(never, 'was', 'were')} never asked"
+        told = ", ".join(text for text, number in ((waiting, handed_in), (calls, never)) if number)
+        yield RunError(f"{told}: {_done(coverage)}; {AGAIN}.")
 
 
 def _done(coverage: Coverage) -> str:

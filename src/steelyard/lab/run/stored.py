@@ -66,8 +66,11 @@ class Stored(Mapping[str, StoredReply]):
         """Dollars for those calls of one judge that have a reply."""
         if self._answers is None:
             return paid(calls, self)
+        heard = self.of(calls)
+        if not heard.any():
+            return 0.0
         rows = self._answers.calls.places(_keys(calls))
-        return float(sum(Costs.of(self._answers, rows[self.of(calls)]).dollars.tolist()))
+        return float(sum(Costs.of(self._answers, rows[heard]).dollars.tolist()))
 
 
 def _keys(calls: Sequence[Call]) -> Digests:

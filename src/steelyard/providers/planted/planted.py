@@ -101,7 +101,7 @@ class Planted:
             text = f'{{"score": {self.score(presentation)}}}'
         else:
             text = f'{{"winner": "{self.answer(presentation)}"}}'
-        return self._worded(text, sum(len(message.content) for message in presentation.messages) // 4)
+        return self._worded(text, sum([len(message.content) for message in presentation.messages]) // 4)
 
     def _worded(self, text: str, prompt: int) -> Reply:
         """The same reply for all calls that get the same answer to a prompt of so many tokens."""
