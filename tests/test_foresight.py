@@ -112,6 +112,29 @@ def test_single_texts_keep_one_less_both_error_rates() -> None:
     assert "shows 0.70 [0.65, 0.75] of a difference between two systems" in row.sentence()
 
 
+def test_abstentions_keep_nothing() -> None:
+    """Of 200 calls 140 are right, 10 pass what should fail, 10 fail what should pass, 40 abstain: .2."""
+    figures = [
+        share("false_positive_rate", 0.10, 0.07, 0.14, "original"),
+        share("false_negative_rate", 0.10, 0.07, 0.14, "original"),
+        Estimate("J", "original", "accuracy", {"protocol": "base"}, "call", 0.7, 140, 200),
+    ]
+    (row,) = reaches(sheet(*figures), 500, "run")
+    assert row.kept == pytest.approx(1 - 0.1 - 0.1 - 0.2)
+    assert row.kept_high < 0.8
+
+
+def test_no_two_systems_differ_by_more_than_a_hundred_points() -> None:
+    nearly = [
+        share("false_positive_rate", 0.46, 0.4, 0.5, "original"),
+        share("false_negative_rate", 0.5, 0.4, 0.54, "original"),
+    ]
+    (row,) = reaches(sheet(*nearly), 100, "run")
+    assert (row.smallest, row.smallest_high) == (None, None)
+    assert row.for_two_points is not None
+    assert "100 items of each are too few to show any; two points take about" in row.sentence()
+
+
 def test_pairs_keep_right_less_wrong() -> None:
     figures = [share("accuracy", 0.7, 0.6, 0.8, "position"), share("tie_rate", 0.1, 0.05, 0.2, "position")]
     (row,) = reaches(sheet(*figures), 400, "run")

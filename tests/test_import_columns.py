@@ -215,6 +215,17 @@ ODD: dict[str, Callable[[str], str]] = {
         "}", ', "task": "t"}'
     ),
     "a number as a name": lambda line: line.replace('"judge": "A"', '"judge": 1'),
+    "a name with an outer space": lambda line: line.replace('"pair": "p"', '"pair": "p "'),
+    "a name with a line break": lambda line: line.replace('"task": "t"', '"task": "a\\nb"'),
+    "an empty name": lambda line: line.replace('"task": "t"', '"task": ""'),
+    "no name": lambda line: line.replace('"pair": "p"', '"pair": null'),
+    "half a surrogate": lambda line: line.replace('"pair": "p"', '"pair": "\\ud800"'),
+    "nothing below nothing": lambda line: line.replace('"task": "t"', '"delta": 0.0').replace(
+        "}", "}\n" + line.strip().replace('"pair": "p", "kind"', '"pair": "q", "delta": -0.0, "kind"'), 1
+    ),
+    "a line in three": lambda line: line.replace(', "probe"', '\n"probe"').replace(', "first"', '\n"first"'),
+    "a huge number": lambda line: line.replace('"replicate": 0', f'"replicate": {10**400}'),
+    "not a number": lambda line: line.replace('"task": "t"', '"delta": NaN'),
     "a wrong answer": lambda line: line.replace('"answer": "1"', '"answer": "3"'),
     "a replicate that is true": lambda line: line.replace('"replicate": 0', '"replicate": true'),
     "a wrong kind": lambda line: line.replace("empty", "prefix"),

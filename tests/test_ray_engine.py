@@ -274,6 +274,34 @@ def test_what_listens_but_is_no_cluster_is_left_in_time(tmp_path: Path, environm
     assert f"engine: no Ray cluster at {where} (it is not ready after 0.5 s)" in done.stderr
 
 
+@needs_ray
+def test_ctrl_c_ends_the_wait_for_a_cluster(tmp_path: Path, environment: dict[str, str]) -> None:
+    """What listens takes the connection and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(240)
+        where = f"127.0.0.1:{server.getsockname()[1]}"
+        judge = "openai/m?base_url=http://127.0.0.1:9/v1"
+        arguments = ("-j", judge, "-p", "vacuum", "--engine", f"ray:{where}", "--out", "run")
+        with subprocess.Popen(
+            [sys.executable, "-m", "steelyard", "measure", *arguments],
+            cwd=tmp_path,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as driver:
+            knock, _ = server.accept()
+            assert driver.stderr is not None
+            driver.send_signal(signal.SIGINT)
+            while "stopping" not in (line := driver.stderr.readline()):
+                assert line
+            driver.send_signal(signal.SIGINT)
+            words = driver.stderr.read()
+            assert driver.wait(300) == 1
+        knock.close()
+    assert "interrupted; run the same command again to go on." in words
+
+
 def test_without_the_package_the_extra_is_named(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     judge = "openai/m?base_url=http://127.0.0.1:9/v1"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from math import isfinite, sqrt
 from typing import Any
@@ -57,13 +57,15 @@ class Reach:
         """The answer in words."""
         shown = f"{decimal(self.kept)} [{decimal(self.kept_low)}, {decimal(self.kept_high)}]"
         opening = f"shows {shown} of a difference between two systems"
-        if self.smallest is None:
+        if self.smallest is None and self.for_two_points is None:
             return f"{opening}: none can be ranked with it"
         high = "∞)" if self.smallest_high is None else f"{_points(self.smallest_high)}]"
         low = _points(self.smallest_low or 0.0)
         needed = ""
         if self.for_two_points is not None:
             needed = f"; two points take about {counted(planned(self.for_two_points), 'item')} of each"
+        if self.smallest is None:
+            return f"{opening}; {counted(self.items, 'item')} of each are too few to show any{needed}"
         return (
             f"{opening}; on {counted(self.items, 'item')} of each the smallest that shows in four "
             f"comparisons of five is {_points(self.smallest)} points [{low}, {high} (without any error "
@@ -103,7 +105,10 @@ def _reach(sheet: Datasheet, judge: str, items: int) -> Iterator[Reach]:
 
 
 def _scored(sheet: Datasheet, judge: str) -> tuple[float, Span, float] | None:
-    """Single texts: one less both error rates; each system passes about half, the worst case."""
+    """Single texts: one less both error rates; each system passes about half, the worst case.
+
+    An abstention moves nothing, as a call without a winner: half of it is lost on either side.
+    """
     rates = [
         sheet.find(judge, metric.id, ORIGINAL, protocol="base")
         for metric in (FALSE_POSITIVE_RATE, FALSE_NEGATIVE_RATE)
@@ -113,7 +118,17 @@ def _scored(sheet: Datasheet, judge: str) -> tuple[float, Span, float] | None:
         return None
     (first, first_ends), (second, second_ends) = known
     low, high = sum_limits(first, first_ends, second, second_ends)
-    return 1 - first - second, (1 - high, 1 - low), sqrt(0.5)
+    most = 1 - _abstained(sheet, judge, rates)
+    return most - first - second, (most - high, most - low), sqrt(0.5)
+
+
+def _abstained(sheet: Datasheet, judge: str, errors: Iterable[Estimate | None]) -> float:
+    """Share of the verdicts on labelled items that are neither right nor an error."""
+    right = sheet.find(judge, ACCURACY.id, ORIGINAL, protocol="base")
+    if right is None or not right.denominator:
+        return 0.0
+    decided = (right.numerator or 0) + sum(e.numerator or 0 for e in errors if e is not None)
+    return max(0.0, 1 - decided / right.denominator)
 
 
 def _compared(sheet: Datasheet, judge: str) -> tuple[float, Span, float] | None:
@@ -135,7 +150,8 @@ def _ends(estimate: Estimate) -> Span:
 
 
 def _finite(value: float) -> float | None:
-    return value if isfinite(value) else None
+    """None for a difference that no two systems can have."""
+    return value if isfinite(value) and value <= 1 else None
 
 
 def _points(share: float) -> str:

@@ -97,6 +97,7 @@ def _texts(value: object) -> Iterator[str]:
 
 def fence_for(values: Mapping[str, object]) -> str:
     """The fixed mark, or one sign longer than the longest run of it in the data."""
-    runs = [len(run) for value in values.values() for text in _texts(value) for run in re.findall("=+", text)]
+    marked = [text for value in values.values() for text in _texts(value) if "=" in text]
+    runs = [len(run) for text in marked for run in re.findall("=+", text)]
     longest = max(runs, default=0)
     return FENCE if longest < len(FENCE) else "=" * (longest + 1)

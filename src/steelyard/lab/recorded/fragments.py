@@ -7,10 +7,11 @@ from dataclasses import fields
 from pathlib import Path
 
 from steelyard.errors import DataError
-from steelyard.lab.recorded.call import Call, Pair
+from steelyard.lab.recorded.call import Pair
 from steelyard.lab.recorded.call_table import ANSWERS, FIRSTS, CallTable
 from steelyard.lab.recorded.cut_lines import CutLines, UnusualError
-from steelyard.lab.recorded.styles import call_of
+from steelyard.lab.recorded.lines import Body
+from steelyard.lab.recorded.styles import NAMES, call_of, is_name
 
 KEYS = ("probe", "first")
 """Where a call is cut: judge, pair, answer."""
@@ -33,8 +34,9 @@ def _table(lines: CutLines) -> CallTable:
     if any(IN_MIDDLE & body.keys() for part in (heads, tails) for body in part):
         raise UnusualError
     # Every distinct part is in one of these, so that every part is checked.
-    calls = {middle: call_of("", body) for middle, body in lines.samples()}
-    pairs = _pairs(calls.values())
+    forms: dict[tuple[object, ...], Pair] = {}
+    shown = {middle: _pair(body, forms) for middle, body in lines.samples()}
+    pairs = _pairs(shown.values())
     number = {name: index for index, name in enumerate(sorted(pairs))}
     judges = sorted({body["judge"] for body in heads})
     protocols, protocol = lines.named("protocol", "base")
@@ -44,7 +46,7 @@ def _table(lines: CutLines) -> CallTable:
         tuple(pairs[name] for name in number),
         lines.column(0, (judges.index(body["judge"]) for body in heads)),
         protocol,
-        lines.column(1, (number[calls[middle].pair.pair] for middle in range(len(middles)))),
+        lines.column(1, (number[shown[middle].pair] for middle in range(len(middles)))),
         lines.anywhere("replicate", int, 0),
         lines.column(2, (FIRSTS.index(body["first"]) for body in tails)),
         lines.column(2, (ANSWERS.index(body["answer"]) for body in tails)),
@@ -54,10 +56,29 @@ def _table(lines: CutLines) -> CallTable:
     return table
 
 
-def _pairs(calls: Iterable[Call]) -> dict[str, Pair]:
+def _pair(body: Body, forms: dict[tuple[object, ...], Pair]) -> Pair:
+    """The pair of a line that is right; lines that differ in names alone are checked once.
+
+    What else a line says is told by its spelling, since 0.0 and -0.0, or 1 and true, are equal.
+    """
+    form = tuple((key, type(body[key]), "" if key in NAMES else repr(body[key])) for key in body)
+    known = forms.get(form)
+    if known is None:
+        forms[form] = pair = call_of("", body).pair
+        return pair
+    for key in NAMES & body.keys():
+        if body[key] is not None and not is_name(body[key]):
+            raise UnusualError
+    names = body["pair"], body.get("task"), body.get("stratum")
+    return Pair(
+        known.probe, names[0], known.kind, names[1], names[2], known.delta, known.base_level, known.better
+    )
+
+
+def _pairs(shown: Iterable[Pair]) -> dict[str, Pair]:
     """Pairs by name; one that is told in two ways is unusual."""
     pairs: dict[str, Pair] = {}
-    for call in calls:
-        if pairs.setdefault(call.pair.pair, call.pair) != call.pair:
+    for pair in shown:
+        if pairs.setdefault(pair.pair, pair) != pair:
             raise UnusualError
     return pairs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import fields
+from functools import cache, lru_cache
 
 from steelyard.errors import DataError
 from steelyard.lab.recorded.call import Call, Pair
@@ -46,15 +47,20 @@ def stimulus_of(pair: Pair) -> Stimulus:
         stratum=pair.stratum or "recorded",
         request="",
         texts=("", ""),
-        expectation=_expectation(pair),
-        lineage=Lineage(parent=pair.task or pair.pair, edit="recorded elsewhere", author=RECORDED),
+        expectation=_expectation(pair.better, natural=pair.probe == "position"),
+        lineage=_lineage(pair.task or pair.pair),
         delta=pair.delta,
         base_level=pair.base_level,
     )
 
 
-def _expectation(pair: Pair) -> Expectation:
-    if pair.better in ("u", "v"):
-        return Prefers(pair.better)
-    natural = pair.probe == "position"
-    return Unknown() if natural and pair.better is None else NoPreference()
+@lru_cache(maxsize=1024)
+def _lineage(parent: str) -> Lineage:
+    return Lineage(parent=parent, edit="recorded elsewhere", author=RECORDED)
+
+
+@cache
+def _expectation(better: str | None, *, natural: bool) -> Expectation:
+    if better in ("u", "v"):
+        return Prefers(better)
+    return Unknown() if natural and better is None else NoPreference()

@@ -33,8 +33,13 @@ Winner = Literal["1", "2", "tie"]
 GOLD = {"1": "u", "2": "v", "tie": "tie", None: None}
 
 
+def is_name(text: str) -> bool:
+    """Whether a text can be a name: no line breaks, no outer spaces."""
+    return text.isprintable() and text == " ".join(text.split()) and bool(text)
+
+
 def _name(text: str) -> str:
-    if not text.isprintable() or text != " ".join(text.split()) or not text:
+    if not is_name(text):
         raise ValueError(f"found {text!r}, expected a name without line breaks or outer spaces; correct it.")
     return text
 
@@ -83,6 +88,10 @@ class CallLine(_Strict):
                 "expected delta 0 and better null; correct it."
             )
         return self
+
+
+NAMES = frozenset({"judge", "protocol", "pair", "task", "stratum"})
+"""What a call may say in any words; nothing else of the line depends on them."""
 
 
 class BothOrdersLine(_Strict):

@@ -11,6 +11,7 @@ from math import fsum
 import numpy as np
 
 from steelyard.arrays import Ints
+from steelyard.digests import hash_of
 from steelyard.lab.run.prices import Price, price_of
 from steelyard.lab.study.study import Study
 from steelyard.probes.probe import Showing
@@ -183,14 +184,27 @@ def plan_rows(plan: Plan, done: Iterable[str] = ()) -> list[PlanRow]:
     groups: dict[tuple[str, str], list[Trial]] = {}
     names = [spec.name for spec in plan.study.probes]
     probes = [min(use, key=names.index) for use in plan.uses]
-    numbered = zip(plan.trials, plan.use.tolist(), strict=True)
-    for trial, use in sorted(numbered, key=lambda each: each[0].judge.composition is not None):
-        first = probes[use]
-        for call in trial.calls:
-            if call.key not in counted:
-                counted.add(call.key)
-                groups.setdefault((trial.judge.name, first), []).append(call)
+    questions = plan.trials.questions
+    asked = plan.trials.question.tolist()
+    for composed in (False, True):
+        for row, number in enumerate(asked):
+            judge = questions[number].judge
+            if (judge.composition is not None) is composed:
+                group = judge.name, probes[plan.use[row]]
+                for key, call in _calls(plan.trials, row, number):
+                    if key not in counted:
+                        counted.add(key)
+                        groups.setdefault(group, []).append(call)
     return [_row(judge, probe, trials) for (judge, probe), trials in groups.items()]
+
+
+def _calls(trials: Trials, row: int, number: int) -> Iterator[tuple[str, Trial]]:
+    """Keys and words of the calls behind a trial; repeats of a question have the same words."""
+    question = trials.questions[number]
+    if question.judge.composition is None:
+        yield hash_of(trials.key[row]), question
+    else:
+        yield from ((call.key, call) for call in trials[row].calls)
 
 
 def _row(judge: str, probe: str, calls: list[Trial]) -> PlanRow:

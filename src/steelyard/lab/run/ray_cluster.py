@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
-import socket
 import threading
+from contextlib import suppress
+from importlib import import_module
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,28 +25,28 @@ class Cluster:
     def __init__(self, address: str | None) -> None:
         """Nothing is started yet."""
         self._address = address
-        self._starting = threading.Lock()
+        self._starting = asyncio.Lock()
         self._fault: UnreachableError | None = None
 
-    def join(self) -> Any:
+    async def join(self) -> Any:
         """The running Ray, started or joined by the first judge that asks; none is looked for twice."""
         try:
-            import ray
+            ray = await asyncio.to_thread(import_module, "ray")
         except ImportError as error:
             raise ConfigError(
                 "engine: ray is not installed; run pip install 'steelyard[ray]', or use --engine local."
             ) from error
-        with self._starting:
+        async with self._starting:
             if self._fault is not None:
                 raise self._fault
             if not ray.is_initialized():
-                self._join(ray, self._address or os.environ.get("RAY_ADDRESS") or None)
+                await self._join(ray, self._address or os.environ.get("RAY_ADDRESS") or None)
         return ray
 
-    def _join(self, ray: Any, address: str | None) -> None:
+    async def _join(self, ray: Any, address: str | None) -> None:
         try:
-            _look(address)
-            _start(ray, address)
+            await _look(address)
+            await _start(ray, address)
         except (OSError, RuntimeError, ValueError) as error:
             reason = " ".join(str(error).split())[:200].rstrip(".")
             self._fault = UnreachableError(
@@ -54,32 +56,45 @@ class Cluster:
             raise self._fault from error
 
 
-def _look(address: str | None) -> None:
+async def _look(address: str | None) -> None:
     """Knock where a host and a port are named; all other addresses are Ray's own words."""
     parts = urlsplit(address if address and "://" in address else f"//{address or ''}")
     if parts.hostname and parts.port:
         try:
-            socket.create_connection((parts.hostname, parts.port), LOOK_SECONDS).close()
+            async with asyncio.timeout(LOOK_SECONDS):
+                _, writer = await asyncio.open_connection(parts.hostname, parts.port)
         except TimeoutError:
             raise TimeoutError(f"nobody answers within {LOOK_SECONDS:g} s") from None
+        writer.close()
 
 
-def _start(ray: Any, address: str | None) -> None:
+async def _start(ray: Any, address: str | None) -> None:
     """In a thread that nobody has to wait for: what listens may be no cluster, and Ray would wait on."""
-    faults: list[Exception] = []
+    loop = asyncio.get_running_loop()
+    started: asyncio.Future[None] = loop.create_future()
+
+    def settle(error: Exception | None) -> None:
+        if started.done():
+            return
+        if error is None:
+            started.set_result(None)
+        else:
+            started.set_exception(error)
 
     def start() -> None:
+        fault: Exception | None = None
         try:
             ray.init(
                 address=address, include_dashboard=False, logging_level=logging.ERROR, log_to_driver=False
             )
         except Exception as error:
-            faults.append(error)
+            fault = error
+        with suppress(RuntimeError):  # the run has ended meanwhile
+            loop.call_soon_threadsafe(settle, fault)
 
-    thread = threading.Thread(target=start, daemon=True)
-    thread.start()
-    thread.join(START_SECONDS)
-    if thread.is_alive():
-        raise TimeoutError(f"it is not ready after {START_SECONDS:g} s")
-    if faults:
-        raise faults[0]
+    threading.Thread(target=start, daemon=True).start()
+    try:
+        async with asyncio.timeout(START_SECONDS):
+            await started
+    except TimeoutError:
+        raise TimeoutError(f"it is not ready after {START_SECONDS:g} s") from None

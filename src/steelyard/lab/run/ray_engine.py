@@ -105,7 +105,7 @@ class RemoteProvider:
 
     async def open(self) -> None:
         """Find the cluster and place a worker on each of its nodes."""
-        self._ray = await asyncio.to_thread(self._cluster.join)
+        self._ray = await self._cluster.join()
         nodes = [node["NodeID"] for node in self._ray.nodes() if node["Alive"]]
         self._workers = [self._placed(node) for node in nodes]
         self.concurrency *= len(nodes)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+import numpy as np
+
+from steelyard.arrays import distinct
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.surface.score_range import rescale
@@ -17,11 +20,19 @@ from steelyard.verdicts.verdict import Decided
 def on_original_range(observations: Iterable[Observation]) -> Observations:
     """Every call as if it had been made on the range of its unchanged item, where that was shown."""
     seen = Observations.of(observations)
-    stimuli = seen.stimuli_seen
-    plain = {s.lineage.parent: s for s in stimuli if s.kind == ORIGINAL}
-    if all(plain.get(s.lineage.parent, s).scale == s.scale for s in stimuli):
+    if _on_one_range(seen):
         return seen
+    plain = {s.lineage.parent: s for s in seen.stimuli_seen if s.kind == ORIGINAL}
     return Observations.of(brought_back(o, plain.get(o.stimulus.lineage.parent, o.stimulus)) for o in seen)
+
+
+def _on_one_range(seen: Observations) -> bool:
+    """Every text was shown on the range of its unchanged item, where that was shown."""
+    shown, mine = seen.shown, distinct(seen.stimulus)
+    scale, item, plain = shown.scales.codes[mine], shown.item[mine], shown.original[mine]
+    of_item = np.full(len(shown.items), -1, dtype=np.int64)
+    of_item[item[plain]] = scale[plain]
+    return bool(np.all((of_item[item] < 0) | (of_item[item] == scale)))
 
 
 def brought_back(observation: Observation, original: Stimulus) -> Observation:

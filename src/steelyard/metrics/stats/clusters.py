@@ -26,6 +26,8 @@ REPLICATES = 2000
 _MANY = 64
 """Above so many clusters it pays to look for equal ones."""
 _BLOCK = 4_000_000
+_NEAR = 32_768
+"""Numbers that a processor keeps at hand."""
 
 
 def effective_size(tally: Tally) -> float:
@@ -89,11 +91,20 @@ def resample(counts: Ints | Floats, seed: int, replicates: int = REPLICATES) -> 
     block = max(1, _BLOCK // clusters)
     parts = []
     for start in range(0, replicates, block):
-        size = min(block, replicates - start)
-        drawn = generator.integers(0, clusters, (size, clusters)) + np.arange(size)[:, None] * clusters
-        weights = np.bincount(drawn.ravel(), minlength=size * clusters).reshape(size, clusters)
-        parts.append(weights.astype(np.float64) @ table)
+        parts.append(_weights(generator, min(block, replicates - start), clusters) @ table)
     return np.concatenate(parts)
+
+
+def _weights(generator: np.random.Generator, replicates: int, clusters: int) -> Floats:
+    """How often each cluster is drawn (replicates × clusters), a few replicates at a time, near at hand."""
+    weights = np.empty((replicates, clusters), dtype=np.float64)
+    step = max(1, _NEAR // clusters)
+    for start in range(0, replicates, step):
+        some = weights[start : start + step]
+        drawn = generator.integers(0, clusters, some.shape)
+        drawn += np.arange(len(some))[:, None] * clusters
+        some[:] = np.bincount(drawn.ravel(), minlength=some.size).reshape(some.shape)
+    return weights
 
 
 def tail(clusters: int) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from steelyard.tasks.transcripts.transcript import SYSTEM, TOOL, USER, Transcript
 
@@ -12,13 +13,6 @@ UNSPACED = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 """Letters that stand beside a value without a space: Thai, Japanese, Chinese, Korean."""
 _LETTER = rf"(?:(?![{UNSPACED}])\w)"
 _START, _END = rf"(?<![^\W{UNSPACED}])", rf"(?![^\W{UNSPACED}])"
-_VALUE = re.compile(
-    r"[A-Za-z0-9_.+-]+@[A-Za-z0-9-]+\.[A-Za-z.]{2,}"  # addresses
-    rf"|{_START}[A-Z]{{1,6}}-?\d[\dA-Z-]*(?<=\w){_END}"  # names such as ORD-1042
-    rf"|{_START}\d{{4}}-\d{{2}}-\d{{2}}{_END}|{_START}\d{{1,2}}:\d{{2}}{_END}"  # dates and times
-    rf"|{_START}(?<!\.)\d[\d,]*(?:\.\d+)?{_END}"  # numbers
-)
-"""What can be looked up in a tool's result word for word."""
 STATES = {
     "approved": "declined",
     "available": "sold out",
@@ -39,6 +33,17 @@ STATES = {
 _STATE = re.compile(rf"\b({'|'.join(STATES)})\b", re.IGNORECASE)
 _SHORT = 2
 """Signs below which a value may stand anywhere by chance."""
+
+
+@cache
+def _value() -> re.Pattern[str]:
+    """What can be looked up in a tool's result word for word; made at first use, as it takes long."""
+    return re.compile(
+        r"[A-Za-z0-9_.+-]+@[A-Za-z0-9-]+\.[A-Za-z.]{2,}"  # addresses
+        rf"|{_START}[A-Z]{{1,6}}-?\d[\dA-Z-]*(?<=\w){_END}"  # names such as ORD-1042
+        rf"|{_START}\d{{4}}-\d{{2}}-\d{{2}}{_END}|{_START}\d{{1,2}}:\d{{2}}{_END}"  # dates and times
+        rf"|{_START}(?<!\.)\d[\d,]*(?:\.\d+)?{_END}"  # numbers
+    )
 
 
 @dataclass(frozen=True)
@@ -101,7 +106,7 @@ def _values(transcript: Transcript) -> Iterator[Evidence]:
     turns = transcript.turns
     given = "\n".join(turn.text for turn in turns if turn.role in (SYSTEM, USER))
     results = [place for place, turn in enumerate(turns[:final]) if turn.role == TOOL]
-    for value in dict.fromkeys(_VALUE.findall(turns[final].text)):
+    for value in dict.fromkeys(_value().findall(turns[final].text)):
         value = value.rstrip(".,")
         if len(value) < _SHORT or occurs(value, given):
             continue
