@@ -28,6 +28,7 @@ from steelyard.lab.gate.ruling import check, rule_on, worst
 from steelyard.lab.gate.selection import select
 from steelyard.lab.gate.session import check_certificate, gate
 from steelyard.lab.import_verdicts import ImportFolder, import_verdicts
+from steelyard.lab.notebook import measure
 from steelyard.metrics.estimate import Estimate, Interval
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -600,3 +601,13 @@ def test_a_shipped_policy_without_any_figure_decides_nothing() -> None:
 def test_a_policy_of_ones_own_must_fit_whatever_it_names() -> None:
     with pytest.raises(ConfigError, match="no figure 'kappa' on the datasheet"):
         rule_on(sheet_of(share(0.0, 0.04)), policy({"kappa": {"min": 0.5}}), ["J"], "policy.yaml")
+
+
+def test_drift_of_another_judge_than_the_reference_is_said(tmp_path: Path) -> None:
+    for name, judge in (("old", "coin"), ("same", "coin"), ("new", "tie")):
+        measure(f"planted/{judge}?name=j", probes=["vacuum"], out=tmp_path / name)
+    notes = {
+        name: gate(tmp_path / name, "smoke", NOW, reference=tmp_path / "old")[0].notes
+        for name in ("same", "new")
+    }
+    assert [any("another fingerprint" in note for note in notes[name]) for name in notes] == [False, True]

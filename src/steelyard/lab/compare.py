@@ -123,7 +123,9 @@ def load_verdicts(folder: Path) -> Verdicts:
         record = Record(store, plan.study.reference)
         observations = record.observations(plan.trials)
         coverage = record.coverage(plan.trials)
-    judges = tuple(JudgeEntry(j.name, j.address, j.baseline, {}) for j in plan.study.judges)
+    judges = tuple(
+        JudgeEntry(j.name, j.address, j.baseline, {"base": j.fingerprint("base")}) for j in plan.study.judges
+    )
     return Verdicts(
         folder,
         judges,

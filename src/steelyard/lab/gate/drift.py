@@ -44,13 +44,19 @@ def drift_checks(
     checks: list[Check] = []
     notes: list[str] = []
     for judge in judges:
-        rows = compare_judges(old, _counterpart(old, judge), new, new.pick(judge), margin).rows
+        before, after = _counterpart(old, judge), new.pick(judge)
+        rows = compare_judges(old, before, new, after, margin).rows
         chosen, unpaired = _chosen(policy, rows)
         family = read_together(chosen, margin, _beside(chosen, rows))
         checks += _together(judge, family, len(rows))
         checks += [_check(judge, row, margin) for row in family.rows]
-        reference_partial = old.partial(_counterpart(old, judge).name)
+        reference_partial = old.partial(before.name)
         notes += [f"{reference}: {reference_partial}"] if reference_partial else []
+        if before.protocols and after.protocols and before.protocols != after.protocols:
+            notes.append(
+                f"{judge}: model, address, prompt or decoding are not those of the reference (another "
+                "fingerprint), so a difference need not be drift"
+            )
         notes += [
             f"{judge}: {metric} is no share of units and was not checked for drift" for metric in unpaired
         ]
