@@ -96,7 +96,7 @@ def resample(counts: Ints | Floats, seed: int, replicates: int = REPLICATES) -> 
 
 
 def _few_kinds(table: Floats) -> bool:
-    """At most one cluster in four differs from all before it; by their bytes, which are told apart quickly."""
+    """At most one cluster in four differs from all before it; by their bytes, which is quick."""
     # 0.0 and -0.0 are equal, and become one by adding nothing.
     return len({row.tobytes() for row in table + 0.0}) <= len(table) // 4
 
