@@ -20,7 +20,7 @@ def digests_of(hashes: Sequence[str]) -> Digests:
     """Hashes as they are written, as a column; what is written otherwise has a digest of its own."""
     text = "".join(hashes)
     spelled = np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)
-    if len(spelled) == _LETTERS * len(hashes) and all(len(each) == _LETTERS for each in hashes):
+    if len(spelled) == _LETTERS * len(hashes) and set(map(len, hashes)) <= {_LETTERS}:
         rows = spelled.reshape(-1, _LETTERS)
         if (rows[:, : len(PREFIX)] == np.frombuffer(PREFIX.encode(), dtype=np.uint8)).all():
             try:

@@ -23,6 +23,13 @@ def chunks(cursor: sqlite3.Cursor) -> Iterator[tuple[tuple[Any, ...], ...]]:
         yield tuple(zip(*rows, strict=True))
 
 
-def numbers_of(values: Iterable[Value], known: dict[Value, int]) -> Ints:
-    """The number of each value; those that are met first are numbered on."""
-    return np.array([known.setdefault(value, len(known)) for value in values], dtype=np.int64)
+class Numbers(dict[Value, int]):
+    """Values, each with a number; those that are met first are numbered on."""
+
+    def __missing__(self, value: Value) -> int:
+        self[value] = number = len(self)
+        return number
+
+    def of(self, values: Iterable[Value]) -> Ints:
+        """The number of each value."""
+        return np.array(list(map(self.__getitem__, values)), dtype=np.int64)

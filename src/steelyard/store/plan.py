@@ -12,7 +12,7 @@ import numpy as np
 
 from steelyard.arrays import Digests, Ints
 from steelyard.digests import NO_DIGESTS, digests_of, hash_of
-from steelyard.store.chunks import NO_NUMBERS, chunks, numbers_of
+from steelyard.store.chunks import NO_NUMBERS, Numbers, chunks
 
 BETWEEN = "\x1f"
 """What parts names that are read together."""
@@ -97,9 +97,9 @@ def read_plan(connection: sqlite3.Connection) -> PlannedTrials:
         " FROM planned ORDER BY position",
         (BETWEEN,),
     )
-    known: dict[str, int] = {}
+    known = Numbers[str]()
     parts = [
-        (digests_of(key), np.array(replicate, dtype=np.int64), numbers_of(shared, known))
+        (digests_of(key), np.array(replicate, dtype=np.int64), known.of(shared))
         for key, replicate, shared in chunks(rows)
     ]
     key, replicate, number = (list(column) for column in zip(*parts, strict=True)) if parts else ([], [], [])
@@ -119,6 +119,6 @@ def read_plan(connection: sqlite3.Connection) -> PlannedTrials:
 
 def _distinct(values: list[Value]) -> tuple[tuple[Value, ...], Ints]:
     """Each value once, and the number of each."""
-    known: dict[Value, int] = {}
-    numbers = numbers_of(values, known)
+    known = Numbers[Value]()
+    numbers = known.of(values)
     return tuple(known), numbers

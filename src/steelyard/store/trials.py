@@ -12,7 +12,7 @@ import numpy as np
 
 from steelyard.digests import NO_DIGESTS, digests_of
 from steelyard.identity import content_hash, plain
-from steelyard.store.chunks import NO_NUMBERS, chunks, numbers_of
+from steelyard.store.chunks import NO_NUMBERS, Numbers, chunks
 from steelyard.store.replies import FailureColumns, ReplyColumns, StoredFailure, StoredReply, reply_from
 from steelyard.store.rows import Row, insert
 from steelyard.trials.exchange import Call
@@ -168,8 +168,8 @@ def reply_columns(connection: sqlite3.Connection, keys: Iterable[str] | None) ->
         () if keys is None else (json.dumps(list(keys)),),
     )
     for key, body, latency, received in chunks(rows):
-        known: dict[str, int] = {}
-        content = numbers_of(body, known)
+        known = Numbers[str]()
+        content = known.of(body)
         yield ReplyColumns(
             digests_of(key),
             tuple(reply_from(text, 0.0) for text in known),
@@ -181,9 +181,9 @@ def reply_columns(connection: sqlite3.Connection, keys: Iterable[str] | None) ->
 
 def failure_columns(connection: sqlite3.Connection) -> FailureColumns:
     """Every failure of a trial without a reply, in the order in which they came."""
-    known: dict[str, int] = {}
+    known = Numbers[str]()
     parts = [
-        (digests_of(key), numbers_of(reason, known))
+        (digests_of(key), known.of(reason))
         for key, reason in chunks(connection.execute(f"SELECT trial, reason {_UNANSWERED} ORDER BY id"))
     ]
     keys, reasons = [part[0] for part in parts], [part[1] for part in parts]

@@ -6,10 +6,10 @@ its words; what is said of a question is said once for all of them.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from hashlib import sha256
 from typing import TypeVar, overload
 
 import numpy as np
@@ -191,28 +191,29 @@ class Trials(Sequence[Trial]):
 
 def _keys(questions: Sequence[Trial], question: Ints, replicate: Ints) -> Digests:
     """Keys of repeats, some at a time."""
+    frames = [_frame(asked) for asked in questions]
     opened: dict[int, Trial] = {}
-    frames: dict[int, tuple[str, str]] = {}
 
-    def frame(number: int, repeat: int) -> tuple[str, str]:
+    def another(number: int, repeat: int) -> tuple[bytes, bytes]:
         """A seed of its own makes each repeat another prompt."""
-        asked = questions[number]
-        if asked.judge.decoding.seed is not None:
-            return _opened(questions, number, opened).repeat(repeat).key_frame
-        if number not in frames:
-            frames[number] = asked.key_frame
-        return frames[number]
+        return _frame(_opened(questions, number, opened).repeat(repeat))
 
+    seeded = {number for number, asked in enumerate(questions) if asked.judge.decoding.seed is not None}
     parts = []
     for start in range(0, len(question), STEP):
-        rows = slice(start, start + STEP)
-        texts = (
-            f"{before}{repeat}{after}"
-            for number, repeat in zip(question[rows].tolist(), replicate[rows].tolist(), strict=True)
-            for before, after in (frame(number, repeat),)
-        )
-        parts.append(b"".join(hashlib.sha256(text.encode("ascii")).digest() for text in texts))
+        part = slice(start, start + STEP)
+        texts = [
+            before + b"%d" % repeat + after
+            for number, repeat in zip(question[part].tolist(), replicate[part].tolist(), strict=True)
+            for before, after in (another(number, repeat) if number in seeded else frames[number],)
+        ]
+        parts.append(b"".join([sha256(text).digest() for text in texts]))
     return column(b"".join(parts))
+
+
+def _frame(asked: Trial) -> tuple[bytes, bytes]:
+    before, after = asked.key_frame
+    return before.encode("ascii"), after.encode("ascii")
 
 
 def _opened(questions: Sequence[Trial], number: int, opened: dict[int, Trial]) -> Trial:

@@ -16,7 +16,7 @@ from steelyard.lab.run.stored import Stored
 from steelyard.lab.run.throttle import Throttle
 from steelyard.lab.study.study import Study
 from steelyard.providers.batch.batches import Batching, call_id
-from steelyard.providers.provider import Provider, traits_of
+from steelyard.providers.provider import Provider, connect, traits_of
 from steelyard.store.batches import SETTLED, StoredBatch
 from steelyard.trials.exchange import Call
 
@@ -56,6 +56,10 @@ class BatchRun(JudgeRun):
         out, self._out = self._out, 0.0
         self.control.budget.owe(left)
         await self.control.budget.free(out)
+
+    def _connected(self) -> Provider:
+        """From here, whatever the engine: what is handed in together is one call, and waits for nobody."""
+        return connect(self.judge)
 
     def _unsettled(self) -> list[StoredBatch]:
         return [row for row in self.control.store.batches(self.judge.name) if row.state != SETTLED]

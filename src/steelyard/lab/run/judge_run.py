@@ -95,7 +95,7 @@ class JudgeRun:
         if self._unreadable is not None:
             self.leave(self._unreadable)
             return
-        provider = self.control.engine.connect(self.judge)
+        provider = self._connected()
         try:
             await provider.open()
             throttle = self.control.endpoints.of(self.judge, provider)
@@ -106,6 +106,10 @@ class JudgeRun:
             self.leave(error)
         finally:
             await provider.close()
+
+    def _connected(self) -> Provider:
+        """The judge's provider, where the run's calls are made; not yet open."""
+        return self.control.engine.connect(self.judge)
 
     async def _work(self, provider: Provider, throttle: Throttle, batch: Sequence[Call]) -> None:
         impart(provider, batch)

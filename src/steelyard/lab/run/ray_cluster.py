@@ -65,6 +65,8 @@ async def _look(address: str | None) -> None:
                 _, writer = await asyncio.open_connection(parts.hostname, parts.port)
         except TimeoutError:
             raise TimeoutError(f"nobody answers within {LOOK_SECONDS:g} s") from None
+        except ConnectionRefusedError:
+            raise ConnectionRefusedError("nobody listens there") from None
         writer.close()
 
 
