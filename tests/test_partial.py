@@ -16,9 +16,9 @@ import pytest
 
 from servers import Answer, Received, ScriptedServer, fails, wins
 from steelyard.datasheet.render import html, markdown
-from steelyard.lab.folder.datasheet_file import SHEETS
 from steelyard.lab.folder.frozen_run import load_plan
 from steelyard.lab.folder.publication import build_datasheet
+from steelyard.lab.folder.published import SHEETS
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.measure import measure
 from steelyard.lab.run.limits import RunLimits
