@@ -275,6 +275,27 @@ def test_what_listens_but_is_no_cluster_is_left_in_time(tmp_path: Path, environm
 
 
 @needs_ray
+def test_a_token_that_is_missing_is_told(tmp_path: Path, environment: dict[str, str]) -> None:
+    """Ray refuses with an error of its own kind; in a process of its own, which reads its mode once."""
+    judge = "openai/m?base_url=http://127.0.0.1:9/v1"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        where = f"127.0.0.1:{server.getsockname()[1]}"
+        arguments = ("-j", judge, "-p", "vacuum", "--engine", f"ray:{where}", "--out", "run")
+        done = subprocess.run(
+            [sys.executable, "-m", "steelyard", "measure", *arguments],
+            cwd=tmp_path,
+            env={**environment, "RAY_AUTH_MODE": "token", "HOME": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert f"engine: no Ray cluster at {where} (" in done.stderr
+    assert "oken" in done.stderr.partition("engine: ")[2].partition(");")[0]
+
+
+@needs_ray
 def test_ctrl_c_ends_the_wait_for_a_cluster(tmp_path: Path, environment: dict[str, str]) -> None:
     """What listens takes the connection and says nothing."""
     with socket.create_server(("127.0.0.1", 0)) as server:

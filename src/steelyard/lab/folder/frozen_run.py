@@ -48,7 +48,7 @@ def require(folder: RunFolder, study: Study) -> Study | None:
     _check_source(folder, held, study)
     if not study.extends(held):
         differing = _difference(held, study)
-        raise ConfigError(f"{folder.path}: holds another study ({differing} differ); choose another --out.")
+        raise ConfigError(f"{folder.path}: holds another study ({differing}); choose another --out.")
     return held
 
 
@@ -145,4 +145,6 @@ def _check_stimuli(folder: RunFolder, plan: Plan) -> None:
 def _difference(held: Study, wanted: Study) -> str:
     parts = ("name", "seed", "profile", "replicates", "probes", "judges", "task", "reference", "writers")
     differing = [part for part in parts if getattr(held, part) != getattr(wanted, part)]
-    return ", ".join([*differing, *(["items"] if held.items_hash != wanted.items_hash else [])])
+    differing += ["items"] if held.items_hash != wanted.items_hash else []
+    single = len(differing) == 1 and not differing[0].endswith("s")
+    return f"{', '.join(differing)} {'differs' if single else 'differ'}"

@@ -58,7 +58,8 @@ def drift_checks(
                 "fingerprint), so a difference need not be drift"
             )
         notes += [
-            f"{judge}: {metric} is no share of units and was not checked for drift" for metric in unpaired
+            f"{judge}: {metric} was not checked for drift: not measured in both, or no share of units"
+            for metric in unpaired
         ]
     return checks, notes
 

@@ -47,7 +47,7 @@ class Cluster:
         try:
             await _look(address)
             await _start(ray, address)
-        except (OSError, RuntimeError, ValueError) as error:
+        except Exception as error:  # Ray has errors of many kinds, and none of them is a cluster
             reason = " ".join(str(error).split())[:200].rstrip(".")
             self._fault = UnreachableError(
                 f"engine: no Ray cluster at {address or 'this machine'} ({reason}); start one with "
