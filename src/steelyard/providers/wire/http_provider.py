@@ -70,6 +70,7 @@ class HttpProvider(ABC):
 
     def __init_subclass__(cls) -> None:
         """Whoever spells requests of another kind says anew whether they are verbatim."""
+        super().__init_subclass__()
         if "request" in vars(cls) and "verbatim" not in vars(cls):
             cls.verbatim = False
 
