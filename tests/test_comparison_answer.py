@@ -8,6 +8,7 @@ from itertools import permutations
 import pytest
 
 from steelyard.datasheet.comparison.answer import Answer, main_first, winner
+from steelyard.datasheet.comparison.page import render
 from steelyard.datasheet.comparison.sheet import ComparisonSheet, Side
 from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.comparison.units import Dropped
@@ -168,3 +169,23 @@ def test_what_few_clusters_show_is_told_of_these_alone() -> None:
         "In these 2 clusters alone, which say nothing of others, differ “reacts to nothing” "
         "(dark current; A 0.50, B 0.10)."
     )
+
+
+def test_two_sides_of_one_name_are_told_apart() -> None:
+    def sheet(*prompts: str, name: str = "j") -> ComparisonSheet:
+        sides = [
+            Side(each, "m", folder, "sha256:0", protocols={"base": prompt})
+            for each, folder, prompt in zip(("j", name), ("old", "new"), prompts, strict=True)
+        ]
+        return ComparisonSheet(*sides, "content", 0.1, "0", ())
+
+    other = sheet("sha256:1", "sha256:2")
+    assert other.names == ("A (old)", "B (new)")
+    assert "not asked in the same way: model, address, prompt or decoding differ" in other.namesakes()
+    assert other.to_json()["first"]["protocols"] != other.to_json()["second"]["protocols"]
+    assert other.namesakes() in render(other)
+    assert sheet("sha256:1", "sha256:1").namesakes() == (
+        "Both are called j: one instrument, asked in the same way."
+    )
+    apart = sheet("sha256:1", "sha256:2", name="k")
+    assert (apart.names, apart.namesakes()) == (("j", "k"), "")

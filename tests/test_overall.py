@@ -127,6 +127,30 @@ def test_one_name_for_two_models_is_refused(tmp_path: Path) -> None:
         overall([folder(tmp_path / "c", sheet("c", {}))])
 
 
+def test_one_name_for_two_juries_is_refused(tmp_path: Path) -> None:
+    places = []
+    for name, members in (("a", ("x", "y")), ("b", ("x", "z"))):
+        jury = JudgeEntry("j", "jury/vote", False, {"base": "sha256:1"}, members, 2)
+        body = sheet(name, {"j": (0.8, 0.4)})
+        places.append(folder(tmp_path / name, replace(body, judges=(jury,), stimulus_set=f"sha256:{name}")))
+    with pytest.raises(
+        ConfigError, match="found jury/vote of x, y; 2 calls per verdict and jury/vote of x, z"
+    ):
+        overall(places)
+
+
+def test_two_prompts_on_the_same_items_are_not_two_data_sets(tmp_path: Path) -> None:
+    places = []
+    for name in ("plain", "strict"):
+        body = sheet(name, {"j": (0.8, 0.4)})
+        asked = replace(body.judges[0], protocols={"base": f"sha256:{name}"})
+        places.append(folder(tmp_path / name, replace(body, judges=(asked,))))
+    with pytest.raises(
+        ConfigError, match="plain and strict: judge j was measured on the same stimuli in both"
+    ):
+        overall(places)
+
+
 def test_a_run_that_ended_early_is_named(tmp_path: Path, command: Command) -> None:
     early = replace(sheet("a", {"j": (0.58, 0.4)}), run={"partial": True, "asked": 1106, "planned": 1160})
     folders = [folder(tmp_path / "a", early), folder(tmp_path / "b", sheet("b", {"j": (0.8, 0.2)}))]

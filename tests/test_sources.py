@@ -11,6 +11,7 @@ import sys
 import zipfile
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -27,7 +28,7 @@ from steelyard.tasks.item import Item
 from steelyard.tasks.scale import Binary, Ordinal, Pairwise
 from steelyard.tasks.sources.columns import Columns, parse_columns
 from steelyard.tasks.sources.encoding import encoding_of
-from steelyard.tasks.sources.items import empty_texts, load_items
+from steelyard.tasks.sources.items import empty_texts, load_items, repeated_texts
 from steelyard.tasks.sources.labels import LabelMap
 from steelyard.tasks.sources.read import Format, read_table
 from steelyard.tasks.sources.sampling import PerStratum, draw
@@ -241,6 +242,26 @@ def test_one_broken_byte_does_not_turn_a_utf8_file_into_another(tmp_path: Path) 
     path.write_bytes("key,answer\na,naïve façade\nb,ü".encode()[:-1] + b",")
     with pytest.raises(DataError, match=r"begins as utf-8 and is damaged at byte 30; save it as UTF-8"):
         load(path, Columns(response="answer"))
+
+
+def test_texts_that_stand_there_twice_are_told() -> None:
+    once = [Item(str(n), f"q{n}", ("a",), str(n), label="1") for n in range(3)]
+    assert list(repeated_texts(once)) == []
+    again, contrary = replace(once[0], id="x", cluster="x"), replace(once[1], id="y", cluster="y", label="0")
+    (told,) = repeated_texts([*once, again, contrary])
+    assert told.startswith("the texts of 2 items of 5 stand in an earlier one too, 1 with another label")
+    assert "('x' is '0' again)" in told
+
+
+def test_repeats_of_one_cluster_or_for_another_question_are_no_fault() -> None:
+    item = Item("a", "q", ("text",), "c", label="1")
+    other = [replace(item, id=name, cluster=name, **{part: "else"}) for name, part in
+             (("r", "rubric"), ("i", "instruction"), ("f", "reference"), ("q", "request"))]  # fmt: skip
+    assert list(repeated_texts([item, replace(item, id="b"), *other])) == []
+    unlabelled = replace(item, id="d", label=None)
+    assert list(repeated_texts([item, unlabelled])) == []
+    (told,) = repeated_texts([item, replace(item, id="e", label="0")])
+    assert told.startswith("the texts of 1 item of 2 stand in an earlier one too, 1 with another label")
 
 
 def test_a_column_that_holds_no_texts_is_told() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import random
 from itertools import product
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steelyard.verdicts.combined import _distinct_lines
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
 from steelyard.verdicts.vote import agreement, average, plurality, turned
 
@@ -127,3 +130,18 @@ def test_a_score_that_is_given_is_one_that_no_missing_vote_would_change(verdicts
 def test_a_vote_turned_is_the_vote_on_turned_verdicts(verdicts: list[Verdict]) -> None:
     for rule in (agreement, plurality):
         assert turned(rule(verdicts, True)) == rule([turned(verdict) for verdict in verdicts], True)
+
+
+@given(st.integers(2, 40), st.integers(1, 70), st.randoms(use_true_random=False))
+def test_lines_of_many_members_are_told_apart_by_every_member(
+    kinds: int, members: int, chance: random.Random
+) -> None:
+    line = [chance.randrange(kinds) for _ in range(members)]
+    lines = [
+        line,
+        *([*line[:place], (code + 1) % kinds, *line[place + 1 :]] for place, code in enumerate(line)),
+    ]
+    sample, number = _distinct_lines(np.array([*lines, line]), kinds)
+    assert len(sample) == len(set(map(tuple, lines)))
+    assert [lines[first] for first in sample[number[:-1]]] == lines
+    assert number[-1] == number[0]

@@ -87,7 +87,7 @@ def review(
     from steelyard.web.server import Server, require_loopback
 
     require_loopback(host, remote=allow_remote)
-    bench = Bench(folder, reviewers=reviewers)
+    bench = Bench(folder, reviewers=reviewers, waits_for_file=False)
     server = Server(host, port)
     pages = ReviewPages(
         bench,

@@ -104,6 +104,7 @@ def overall(folders: Sequence[Path]) -> list[JudgeOverall]:
     sheets = [read_datasheet(folder) for folder in folders]
     _check_models(sheets)
     named = dict(zip(_names(folders, sheets), sheets, strict=True))
+    _check_stimuli(named)
     judges = dict.fromkeys(judge.name for sheet in sheets for judge in sheet.judges if not judge.baseline)
     overalls = [_judge(judge, named) for judge in judges]
     if not any(judge.rows for judge in overalls):
@@ -132,15 +133,34 @@ def _check_folders(folders: Sequence[Path]) -> None:
 
 
 def _check_models(sheets: Sequence[Datasheet]) -> None:
-    """Refuse one name for two models: they are not one judge."""
+    """Refuse one name for two models, or for juries of other members: they are not one judge."""
     models: dict[str, str] = {}
     for sheet in sheets:
         for judge in sheet.judges:
-            known = models.setdefault(judge.name, judge.model)
-            if known != judge.model:
+            known = models.setdefault(judge.name, judge.made)
+            if known != judge.made:
                 raise ConfigError(
-                    f"judge {judge.name}: found {known} and {judge.model} under one name, expected one; "
+                    f"judge {judge.name}: found {known} and {judge.made} under one name, expected one; "
                     "name the judges apart."
+                )
+
+
+def _check_stimuli(sheets: Mapping[str, Datasheet]) -> None:
+    """Refuse one set of stimuli that a judge was measured on twice: it would count as two data sets.
+
+    Recorded verdicts name their stimuli and do not hold them, so equal names tell nothing.
+    """
+    seen: dict[tuple[str, str], str] = {}
+    for name, sheet in sheets.items():
+        for judge in sheet.judges:
+            if judge.baseline or not judge.protocols:
+                continue
+            other = seen.setdefault((judge.name, sheet.stimulus_set), name)
+            if other != name:
+                raise ConfigError(
+                    f"{other} and {name}: judge {judge.name} was measured on the same stimuli in both, "
+                    "expected a data set each; leave one out, or hold them against each other with "
+                    "`steelyard compare`."
                 )
 
 

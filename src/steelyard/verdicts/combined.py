@@ -88,9 +88,7 @@ def _voted(seen: Observations, rows: Ints, rule: Rule, turned_from: int | None =
     if turned_from is not None:
         codes[:, turned_from:] += known
     paired = seen.shown.paired[seen.stimulus[rows[:, 0]]]
-    # One number for each line: far quicker to sort than lines are.
-    scale = (2 * known) ** np.arange(rows.shape[1], dtype=np.int64)
-    _, sample, number = np.unique((codes @ scale) * 2 + paired, return_index=True, return_inverse=True)
+    sample, number = _distinct_lines(np.column_stack([paired, codes]), 2 * known)
     lines = zip(codes[sample].tolist(), paired[sample].tolist(), strict=True)
     answers = [*seen.verdicts, *(map(turned, seen.verdicts) if turned_from is not None else ())]
     voted = [rule([answers[code] for code in line], both) for line, both in lines]
@@ -98,3 +96,21 @@ def _voted(seen: Observations, rows: Ints, rule: Rule, turned_from: int | None =
     place = np.array([verdicts.index(verdict) for verdict in voted], dtype=np.int64)
     own = np.asarray(seen.own_label[rows].any(axis=1))
     return replace(seen.rows(rows[:, 0]), verdicts=verdicts, verdict=place[number], own_label=own)
+
+
+def _distinct_lines(codes: Ints, kinds: int) -> tuple[Ints, Ints]:
+    """Where each distinct line of codes stands first, and the number of every line among them.
+
+    One number for a line is far quicker to sort than the line. It grows by a factor a column, so lines are
+    numbered anew before it would leave 64 bits.
+    """
+    number = np.zeros(len(codes), dtype=np.int64)
+    size, kinds = 1, max(kinds, 2)
+    for column in codes.T:
+        if size > np.iinfo(np.int64).max // kinds:
+            number = np.unique(number, return_inverse=True)[1]
+            size = len(codes)
+        number = number * kinds + column
+        size *= kinds
+    _, sample, number = np.unique(number, return_index=True, return_inverse=True)
+    return sample, number

@@ -16,7 +16,7 @@ def render(comparison: ComparisonSheet) -> str:
         "comparison.html.j2",
         comparison=shown,
         show=rows,
-        drawing=forest(shown.rows, shown.margin, shown.first.judge, shown.second.judge),
+        drawing=forest(shown.rows, shown.margin, *shown.names),
         few=any(row.flipped == "pairs" for row in shown.rows),
         metrics=metric_meanings(row.metric for row in shown.rows),
         methods=interval_meanings(each.method for row in shown.rows for each in row.intervals),

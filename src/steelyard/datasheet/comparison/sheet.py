@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from typing import Any
 
@@ -39,6 +40,8 @@ class Side:
     """`Partial: 183 of 660 calls` where some of the judge's calls were never asked."""
     reference: str | None = None
     """Judge whose verdicts on the originals are the labels; None where they are not a judge's."""
+    protocols: Mapping[str, str] = field(default_factory=dict)
+    """Protocol name to fingerprint; empty for recorded verdicts."""
 
     @property
     def reference_told(self) -> str:
@@ -121,6 +124,26 @@ class ComparisonSheet:
                 line = f"{what}: {_unpaired(row)}"
                 counts[line] = counts.get(line, 0) + 1
         return [f"{line} ({counted(count, 'figure')})" for line, count in counts.items()]
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """What the sides are called in sentences and drawings: with their folders where both share a name."""
+        first, second = self.first, self.second
+        if first.judge == second.judge:
+            return f"A ({first.folder})", f"B ({second.folder})"
+        return first.judge, second.judge
+
+    def namesakes(self) -> str:
+        """Whether two sides of one name are one instrument, in a sentence; empty where names differ."""
+        first, second = self.first, self.second
+        if first.judge != second.judge or not (first.protocols and second.protocols):
+            return ""
+        if first.protocols == second.protocols:
+            return f"Both are called {first.judge}: one instrument, asked in the same way."
+        return (
+            f"Both are called {first.judge} and are not asked in the same way: "
+            "model, address, prompt or decoding differ."
+        )
 
     @property
     def title(self) -> str:

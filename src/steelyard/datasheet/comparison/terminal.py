@@ -65,6 +65,8 @@ class _Page(Printer):
                 self.line(f"   {side.reference_told}")
             if side.partial:
                 self.line(f"   {side.partial}", STYLES["underpowered"])
+        if said := self.sheet.namesakes():
+            self.line(said)
         facts = (f"stimuli matched by {self.sheet.matched}", f"margin {self.sheet.margin:g}")
         self.line(" · ".join((*facts, self.sheet.version)), "dim")
 

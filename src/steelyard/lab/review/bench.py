@@ -12,6 +12,7 @@ from steelyard.lab.folder.authored_stimuli import AuthoredStimulus
 from steelyard.lab.folder.frozen_study import thaw
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.review.bench_item import BenchItem, in_order
+from steelyard.lab.review.coalesced import Coalesced
 from steelyard.lab.review.keeping import REVIEWED, TASK, keep_decided, task_words
 from steelyard.lab.review.projection import (
     REQUIRED,
@@ -72,8 +73,11 @@ class Ballot:
 class Bench:
     """Written stimuli of one run folder, with the log of what people decided about them."""
 
-    def __init__(self, folder: Path, *, reviewers: int | None = None) -> None:
-        """Open the folder; what was decided in its file by hand is taken into the log."""
+    def __init__(self, folder: Path, *, reviewers: int | None = None, waits_for_file: bool = True) -> None:
+        """Open the folder; what was decided in its file by hand is taken into the log.
+
+        Each vote waits until the stimuli's file has it, or for the log alone: then the file follows.
+        """
         self.folder = RunFolder(folder)
         if not self.folder.database.exists() and not self.folder.reviews.exists():
             raise ConfigError(
@@ -82,6 +86,7 @@ class Bench:
             )
         self.log = ReviewLog(self.folder.reviews)
         self._lock = threading.Lock()
+        self._following = None if waits_for_file else Coalesced(self.publish)
         self._items: tuple[Version, Mapping[str, BenchItem]] | None = None
         self._standings: tuple[tuple[int, int], Mapping[str, BenchItem], Mapping[str, Standing]] | None = None
         if reviewers is not None:
@@ -89,8 +94,12 @@ class Bench:
         self._take_over()
 
     def close(self) -> None:
-        """Release the log."""
-        self.log.close()
+        """Release the log, once the stimuli's file has followed it."""
+        try:
+            if self._following is not None:
+                self._following.close()
+        finally:
+            self.log.close()
 
     # What lies on the bench
 
@@ -182,7 +191,7 @@ class Bench:
         """Keep a reviewer's vote; refused where it makes no sense or another was faster."""
         choice = self._choice(item, reviewer, ballot)
         kept = self.log.append(choice, seen, own=own)
-        self.publish()
+        self._follow()
         return kept
 
     def check(self, item: BenchItem, ballot: Ballot) -> None:
@@ -227,7 +236,7 @@ class Bench:
             return None
         last = standing[-1]
         self.log.append(Choice(last.stimulus, last.base, reviewer, UNDONE, undoes=last.id))
-        self.publish()
+        self._follow()
         return last
 
     def finish(self, reviewer: str, *, accept_waiting: bool = False) -> ReviewedSet:
@@ -247,10 +256,19 @@ class Bench:
             raise RefusedError(f"{counted(len(waiting), 'text')} {verb}: decide, or accept the rest unseen.")
         made = [item.made for item in items.values()]
         fresh = freeze_version(self.log, projected(self.log, made), reviewer)
-        self.publish()
+        self._follow()
+        if self._following is not None:
+            self._following.settle()
         return fresh
 
     # The file
+
+    def _follow(self) -> None:
+        """Have the file hold what the log does: to write it takes time with the number of stimuli."""
+        if self._following is None:
+            self.publish()
+        else:
+            self._following.ask()
 
     def publish(self) -> bool:
         """Write what was decided into the stimuli's file; False where a run holds the folder or was frozen.
@@ -285,6 +303,9 @@ class Bench:
         known = {each.id for each in self._file()}
         here = [each for each in self._made() if each.id in known]
         take_over(self.log, here, reviewed(here, self.folder.stimuli, known), keep=True)
+        published = self.log.published()
+        if any(vote.id > published.get(vote.stimulus, 0) for vote in self.log.votes()):
+            self.publish()  # a bench that was cut off left votes that the file does not have
 
 
 def _new_text(item: BenchItem, ballot: Ballot) -> str | None:

@@ -8,7 +8,7 @@ from steelyard.lab.folder.authored_stimuli import AuthoredStimulus
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.review.projection import (
     accept_rest,
-    as_decided,
+    decided_until,
     freeze_version,
     open_log,
     record_published,
@@ -57,12 +57,12 @@ def keep_decided(
 
     `finished_by` freezes a version of what was decided, once nothing waits.
     """
-    decided = as_decided(folder, made, known, keep=True)
+    decided, until = decided_until(folder, made, known, keep=True)
     decided = accept_rest(folder, decided) if unseen else decided
     write_stimuli(folder.stimuli, [*beside, *decided])
     if folder.reviews.exists():
         with open_log(folder) as log:
-            record_published(log, made)
+            record_published(log, made, until)
             waiting = any(each.lineage.review == PENDING for each in decided)
             if finished_by and decided and not waiting:
                 freeze_version(log, decided, finished_by)

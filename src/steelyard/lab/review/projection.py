@@ -53,15 +53,27 @@ def as_decided(
     folder: RunFolder, made: Sequence[Stimulus], known: Collection[str], *, keep: bool = False
 ) -> tuple[Stimulus, ...]:
     """The stimuli as people decided, in the file and in the log; `keep` takes the file's into the log."""
+    return decided_until(folder, made, known, keep=keep)[0]
+
+
+def decided_until(
+    folder: RunFolder, made: Sequence[Stimulus], known: Collection[str], *, keep: bool = False
+) -> tuple[tuple[Stimulus, ...], int]:
+    """The same, and the last entry of the log that is in it: others may vote meanwhile."""
     by_hand = reviewed(made, folder.stimuli, known)
     if not folder.reviews.exists():
-        return by_hand
+        return by_hand, 0
     with open_log(folder) as log:
         if folder.study.exists():
-            return _versioned(log, made, by_hand)
+            until = log.position[0]
+            return _versioned(log, made, by_hand), until
         _, edited = take_over(log, made, by_hand, keep=keep)
-        current = projected(log, made)
-        return tuple(h if not keep and h.id in edited else c for h, c in zip(by_hand, current, strict=True))
+        until = log.position[0]
+        current = projected(log, made, until)
+        decided = tuple(
+            h if not keep and h.id in edited else c for h, c in zip(by_hand, current, strict=True)
+        )
+        return decided, until
 
 
 def accept_rest(folder: RunFolder, stimuli: Sequence[Stimulus]) -> tuple[Stimulus, ...]:
@@ -123,9 +135,9 @@ def _by_hand(own: Stimulus, held: Stimulus, mine: Sequence[Vote]) -> list[Choice
     return [Choice(own.id, base, BY_HAND, word or ACCEPTED, text, label, final=True)]
 
 
-def record_published(log: ReviewLog, made: Iterable[Stimulus]) -> None:
-    """The file holds what the log says of these stimuli."""
-    decisions = by_stimulus(log.votes())
+def record_published(log: ReviewLog, made: Iterable[Stimulus], until: int) -> None:
+    """The file holds what the log said of these stimuli with its entry `until`, not what came since."""
+    decisions = by_stimulus(vote for vote in log.votes() if vote.id <= until)
     log.publish({each.id: decisions[each.id][-1].id for each in made if each.id in decisions})
 
 

@@ -39,7 +39,7 @@ from steelyard.providers.provider import connect
 from steelyard.tasks.data_config import DataConfig, parse_data
 from steelyard.tasks.item import Item
 from steelyard.tasks.rubric_list import RubricEntry
-from steelyard.tasks.sources.items import empty_strata, empty_texts
+from steelyard.tasks.sources.items import empty_strata, empty_texts, repeated_texts
 from steelyard.tasks.task import Task
 from steelyard.trials.judge import Judge
 from steelyard.validation import Expected, checked
@@ -142,6 +142,7 @@ def build_study(
         undrawn=undrawn,
         notes=(
             *empty_strata(items, undrawn),
+            *repeated_texts(items if config.data else ()),
             *(empty_texts(items, config.data.columns) if config.data and config.data.columns else ()),
             *_failing_note(config, items),
         ),

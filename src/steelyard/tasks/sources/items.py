@@ -79,6 +79,27 @@ def empty_texts(items: Sequence[Item], columns: Columns) -> Iterator[str]:
             )
 
 
+def repeated_texts(items: Sequence[Item]) -> Iterator[str]:
+    """Items that show what an earlier one of another cluster shows, or have another label, in a sentence."""
+    first: dict[tuple[Any, ...], Item] = {}
+    apart, contradicted = [], 0
+    for item in items:
+        asked = (item.rubric, item.reference, item.instruction, item.scale)
+        earlier = first.setdefault((item.request, item.responses, *asked), item)
+        other_label = None not in (item.label, earlier.label) and item.label != earlier.label
+        contradicted += other_label
+        if other_label or item.cluster != earlier.cluster:
+            apart.append((earlier.id, item.id))
+    if apart:
+        other = f", {contradicted:,} with another label" if contradicted else ""
+        (earliest, repeat), repeats = apart[0], counted(len(apart), "item")
+        yield (
+            f"the texts of {repeats} of {len(items):,} stand in an earlier one too{other} "
+            f"({repeat!r} is {earliest!r} again); as clusters of their own they make intervals too narrow; "
+            "leave repeats out, or map a column as cluster."
+        )
+
+
 def items_of(
     table: Table,
     columns: Columns,
