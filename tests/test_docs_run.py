@@ -34,6 +34,8 @@ from steelyard.trials.prompt import PAIRWISE_VARIABLES, PromptTemplate
 from test_plugin import installed  # noqa: F401 (a fixture)
 from test_replay import record
 
+WITHOUT_A_PAGE = {"--status", "--bundle", "--export", "--import", "--finish"}
+"""Their options that serve none."""
 PAGES_OF = ("review", "view")
 """Commands that serve pages until they are ended."""
 NOT_TRIED = {
@@ -247,7 +249,7 @@ class Reader:
             self._serve(words)
             return
         self.prepare(words)
-        if words[0] in PAGES_OF and not {"--status", "--bundle", "--export", "--import"} & set(words):
+        if words[0] in PAGES_OF and not WITHOUT_A_PAGE & set(words):
             self._open(words)
             return
         done = self.run(*words, *self._reduced(printed, words))
