@@ -399,7 +399,7 @@ def test_an_embedded_judge_thinks_on_every_node(nodes: Any) -> None:
         workers = getattr(provider, "_workers", ())
         return set(await asyncio.gather(*(worker.__ray_call__.remote(place) for worker in workers)))
 
-    far, where = asyncio.run(texts(engine_of("ray", 120.0, print).connect(judge)))
+    far, where = asyncio.run(texts(engine_of("ray", 900.0, print).connect(judge)))
     near, _ = asyncio.run(texts(Local().connect(judge)))
     assert far == near
     assert len(where) == 2
