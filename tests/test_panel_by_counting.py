@@ -34,7 +34,7 @@ from steelyard.metrics.panel.jury_shares import accuracy, error_rates, sitting, 
 from steelyard.metrics.panel.over_judges import members
 from steelyard.metrics.run.volatility import spread
 from steelyard.metrics.scores.columns import collect_scores
-from steelyard.metrics.stats.dawid_skene import dawid_skene
+from steelyard.metrics.stats.dawid_skene import SMOOTHING, dawid_skene
 
 HEADING = Heading("panel", "panel", {"protocol": "base"}, 7)
 JURY = Metric("jury", "jury", "A jury's accuracy.")
@@ -391,3 +391,31 @@ def test_dawid_and_skene_do_not_ask_for_the_order_of_judges() -> None:
     assert one.prevalence.sum() == pytest.approx(1)
     verdict = one.answers[one.posterior.argmax(axis=1)]
     assert np.mean(verdict == truth) >= np.mean(majority(votes) == truth)
+
+
+def test_dawid_and_skene_stand_still_where_counting_by_hand_does() -> None:
+    chance = np.random.default_rng(6)
+    truth = chance.integers(1, 4, 80)
+    votes = np.where(chance.random((80, 3)) < 0.3, chance.integers(1, 4, (80, 3)), truth[:, None]).astype(
+        float
+    )
+    votes[chance.random((80, 3)) < 0.2] = nan
+    votes[0] = nan
+    found = dawid_skene(votes)
+    assert found is not None
+    assert found.converged
+    assert np.isnan(found.posterior[0]).all()
+    for judge, true in product(range(3), range(3)):
+        row = dict.fromkeys((1.0, 2.0, 3.0), SMOOTHING)
+        for vote, posterior in zip(votes[:, judge], found.posterior, strict=True):
+            if vote in row:
+                row[vote] += posterior[true]
+        shares = [count / sum(row.values()) for count in row.values()]
+        assert found.confusion[judge, true] == pytest.approx(shares, abs=1e-6)
+    for ballot, posterior in zip(votes[1:], found.posterior[1:], strict=True):
+        odds = found.prevalence.copy()
+        for judge, vote in enumerate(ballot):
+            if vote == vote:
+                odds *= found.confusion[judge, :, int(vote) - 1]
+        if np.isfinite(posterior).all():
+            assert posterior == pytest.approx(odds / odds.sum(), abs=1e-6)

@@ -12,14 +12,23 @@ from hypothesis import strategies as st
 from statsmodels.stats import inter_rater
 
 from scores import Answer, call, calls, repeats
+from steelyard.metrics.common import KAPPA
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
+from steelyard.metrics.metric import Metric
 from steelyard.metrics.run.cost import cost_estimates
-from steelyard.metrics.scores.against_labels import BINARY, ORDINAL, binary_figures, ordinal_figures
+from steelyard.metrics.scores.against_labels import (
+    BINARY,
+    FIGURES,
+    MAE,
+    ORDINAL,
+    binary_figures,
+    ordinal_figures,
+)
 from steelyard.metrics.scores.border import border_estimates
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.metrics.scores.invariance import invariance_estimates
-from steelyard.metrics.scores.probe import METRICS, pointwise_estimates
+from steelyard.metrics.scores.probe import METRICS, by_scale, pointwise_estimates
 from steelyard.metrics.scores.repeats import (
     fleiss_columns,
     fleiss_kappa,
@@ -29,7 +38,7 @@ from steelyard.metrics.scores.repeats import (
     stability,
 )
 from steelyard.metrics.scores.resampled import interval
-from steelyard.metrics.scores.shares import accuracy
+from steelyard.metrics.scores.shares import WITHIN_ONE, accuracy
 from steelyard.metrics.stats.intervals import AGREEMENT, SHARE, wilson
 from steelyard.metrics.stats.jackknife import jackknife
 from steelyard.verdicts.observation import Observation
@@ -300,6 +309,18 @@ def test_an_edit_that_changes_the_label_is_not_asked_to_change_nothing() -> None
     assert by_group[("accuracy", None)].value == 1.0
     assert by_group[("accuracy", "original")].value == 1.0
     assert not {"invariance", "excess_flip"} & {metric for metric, _ in by_group}
+
+
+@pytest.mark.parametrize("among", [(MAE,), (KAPPA, WITHIN_ONE), (), FIGURES])
+def test_figures_that_are_not_wanted_leave_the_others_as_they_are(among: tuple[Metric, ...]) -> None:
+    given: list[Answer] = [1, 3, 3, 4, 4, 4]
+    yes: list[Answer] = [0, 1, 1, 1]
+    shown = calls(given, [1, 2, 3, 4, 5, 6], scale="1-6"), calls(yes, [0, 1, 0, 1])
+    scales = [collect_scores(seen) for seen in shown]
+    every = [estimate for scores in scales for estimate in by_scale(HEADING, scores)]
+    assert {estimate.metric for estimate in every} == {metric.id for metric in FIGURES}
+    wanted = [estimate for estimate in every if estimate.metric in {metric.id for metric in among}]
+    assert [estimate for scores in scales for estimate in by_scale(HEADING, scores, among)] == wanted
 
 
 def test_ordinal_figures_by_hand() -> None:

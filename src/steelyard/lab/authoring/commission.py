@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from steelyard.errors import ConfigError
-from steelyard.lab.authoring.author import Authored, author
-from steelyard.lab.authoring.outlook import writing_rows
 from steelyard.lab.folder.authored_stimuli import AuthoredStimulus
 from steelyard.lab.folder.frozen_run import require
 from steelyard.lab.folder.reread import reread
@@ -24,6 +23,9 @@ from steelyard.lab.study.study_file import StudyConfig
 from steelyard.lab.study.study_probes import open_briefs
 from steelyard.stimuli.authored.brief import Brief
 from steelyard.stimuli.stimulus import Stimulus
+
+if TYPE_CHECKING:
+    from steelyard.lab.authoring.author import Authored
 
 TO_BE_WRITTEN = "to be written"
 """Author of a text that stands in for one that is not there yet."""
@@ -45,6 +47,9 @@ class Commission:
 
         Items stand in for texts to be written and for those that wait, so that a plan counts their trials.
         """
+        # Most studies have no author: they go without what writes and confirms.
+        from steelyard.lab.authoring.outlook import writing_rows
+
         held: dict[str, Stimulus] = {}
         if folder.database.exists():
             with folder.store(read_only=True) as store:
@@ -60,6 +65,8 @@ class Commission:
         self, study: Study, folder: RunFolder, limits: RunLimits, progress: Progress | None = None
     ) -> tuple[Study, Authored]:
         """The study with its texts, written now or before; what would be refused later is refused first."""
+        from steelyard.lab.authoring.author import author
+
         make_plan(self.foreseen(study, folder)[0])
         if folder.study.exists():
             with folder.locked():

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steelyard.arrays import Floats, Mask
+from steelyard.arrays import Floats, Ints, Mask
 from steelyard.metrics.instrument.likelihood import NAMES, Patterns, pattern_scores
 
 SURFACE_BOUND = 2.5
@@ -70,6 +70,10 @@ class Fits:
     slope: Floats
     """Gradients at the end; not zero where the box holds a parameter."""
 
+    def take(self, index: Ints) -> Fits:
+        """The fits of this index."""
+        return Fits(self.theta[index], self.value[index], self.slope[index])
+
 
 def fit(
     patterns: Patterns,
@@ -110,7 +114,7 @@ def best_fit(patterns: Patterns) -> Fits:
     fits = fit(patterns, np.tile(patterns.weights, (len(STARTS), 1)), STARTS)
     # Starts that reach the same height differ in the last digits only; the first of them is taken.
     top = int(np.argmax(fits.value > fits.value.max() - 1e-6))
-    return Fits(fits.theta[top : top + 1], fits.value[top : top + 1], fits.slope[top : top + 1])
+    return fits.take(np.array([top]))
 
 
 def _state(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -65,6 +66,8 @@ NAMES = (RESOLUTION, POSITION_BIAS, TIE_THRESHOLD, SURFACE_SENSITIVITY, LAPSE_RA
 SAME = "same_subset"
 _TINY = 1e-12
 """Least rate that a logarithm is taken of; a fit keeps a lapse rate above it."""
+_NO_SHARE = -150.0
+"""Logarithm, against the likeliest node, below which a node adds nothing to a sum, whatever their weights."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,20 +165,24 @@ def pattern_scores(theta: Floats, patterns: Patterns) -> tuple[Floats, Floats]:
     """Log-likelihood (vectors × patterns) and its gradient (vectors × patterns × parameters)."""
     weights, rates, slopes = _at_nodes(theta, patterns.deltas)
     size, shape = len(theta), len(patterns.step)
-    log_rates = np.log(np.maximum(rates, _TINY))
-    relative = slopes / np.maximum(rates, _TINY)[..., None]
+    floor = np.maximum(rates, _TINY)
+    log_rates, relative = np.log(floor), slopes / floor[..., None]
     value, score = np.empty((size, shape)), np.empty((size, shape, len(NAMES)))
-    for step in range(len(patterns.deltas)):
-        here = patterns.step == step
-        counts = patterns.counts[here]
+    bounds = np.searchsorted(patterns.step, np.arange(len(patterns.deltas) + 1))
+    for step, (start, end) in enumerate(pairwise(bounds.tolist())):
+        counts = patterns.counts[start:end]
         log_node = counts @ log_rates[:, step]
         top = log_node.max(axis=-1, keepdims=True)
-        share = weights * np.exp(log_node - top)
+        log_node -= top
+        share = np.zeros_like(log_node)
+        np.exp(log_node, out=share, where=log_node > _NO_SHARE)
+        share *= weights
         total = share.sum(axis=-1, keepdims=True)
-        value[:, here] = (np.log(total) + top)[..., 0]
+        value[:, start:end] = (np.log(total) + top)[..., 0]
+        share /= total
         by_node = relative[:, step].transpose(0, 2, 1, 3).reshape(size, NODES, -1)
-        by_answer = ((share / total) @ by_node).reshape(size, len(counts), 6, len(NAMES))
-        score[:, here] = np.einsum("ka,rkap->rkp", counts, by_answer)
+        by_answer = (share @ by_node).reshape(size, len(counts), 6, len(NAMES))
+        score[:, start:end] = (counts[:, None] @ by_answer)[:, :, 0]
     return value, score
 
 

@@ -73,13 +73,18 @@ def reaches(
 def held_at(
     patterns: Patterns, starts: Floats, which: NDArray[np.intp], place: Floats, chart: Chart = PLAIN
 ) -> Fits:
-    """The best fits with one coordinate of each held at its place."""
-    rows = np.arange(len(which))
-    held = np.zeros(starts.shape, dtype=bool)
-    held[rows, which] = True
-    shifts = starts.copy()
-    shifts[rows, which] = place
-    return fit(patterns, np.tile(patterns.weights, (len(which), 1)), shifts, held, 1e-5, 80, chart)
+    """The best fits with one coordinate of each held at its place; equal ones are made once."""
+    _, first, again = np.unique(
+        np.column_stack([starts, which, place]), axis=0, return_index=True, return_inverse=True
+    )
+    rows = np.arange(len(first))
+    held = np.zeros((len(first), starts.shape[1]), dtype=bool)
+    held[rows, which[first]] = True
+    shifts = starts[first]
+    shifts[rows, which[first]] = place[first]
+    return fit(patterns, np.tile(patterns.weights, (len(first), 1)), shifts, held, 1e-5, 80, chart).take(
+        again.reshape(-1)
+    )
 
 
 def _reach(natural: bool, ends: Floats, opened: Mask) -> Reach:

@@ -218,7 +218,7 @@ _SCORES = (
         MAE,
         ORIGINAL,
         _one_range,
-        lambda heading, scores: _only(MAE, by_scale(heading, scores)),
+        lambda heading, scores: _only(MAE, by_scale(heading, scores, (MAE,))),
         lambda scores: np.abs(scores.score - scores.expected),
         lambda scores: (0.0, float(np.max(scores.high - scores.low))),
     ),

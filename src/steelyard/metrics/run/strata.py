@@ -77,8 +77,7 @@ def _of_arm(
 
 def _scored(heading: Heading, rows: Observations) -> list[Estimate]:
     scores = collect_scores(rows)
-    known = {metric.id for metric in TOLD}
-    return [accuracy(heading, scores), *(e for e in by_scale(heading, scores) if e.metric in known)]
+    return [accuracy(heading, scores), *by_scale(heading, scores, TOLD)]
 
 
 def _compared(heading: Heading, rows: Observations) -> list[Estimate]:

@@ -83,7 +83,7 @@ def _words(scores: Scores, plain: Observations) -> Ints:
 
 
 def _figures(heading: Heading, plain: Scores, every: Scores, words: Ints) -> list[Estimate]:
-    figures = [accuracy(heading, plain), *by_scale(heading, plain)]
+    figures = [accuracy(heading, plain), *by_scale(heading, plain, TOLD)]
     if np.any(np.bincount(plain.stimulus) > 1):
         figures += stability(heading, plain)
     known = {metric.id for metric in TOLD}

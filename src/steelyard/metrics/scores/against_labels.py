@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 
 import numpy as np
@@ -15,7 +16,15 @@ from steelyard.metrics.metric import LOW, Metric, ShownAs
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.floor import CONSTANT_LABELS, Formula, held_to, label_table
 from steelyard.metrics.scores.resampled import Sums, resampled
-from steelyard.metrics.scores.shares import abstentions, false_rates, unlabelled, within_one
+from steelyard.metrics.scores.shares import (
+    FALSE_NEGATIVE_RATE,
+    FALSE_POSITIVE_RATE,
+    WITHIN_ONE,
+    abstentions,
+    false_rates,
+    unlabelled,
+    within_one,
+)
 from steelyard.metrics.stats import agreement
 from steelyard.metrics.stats.clusters import quantile
 from steelyard.metrics.stats.intervals import AGREEMENT, POSITIVE, SHARE, UNBOUNDED, Ends, Span, score
@@ -134,6 +143,8 @@ ORDINAL: dict[Metric, Formula] = {
     KRIPPENDORFF_ALPHA: agreement.krippendorff_alpha,
     COMPRESSION: agreement.compression,
 }
+FIGURES = (FALSE_POSITIVE_RATE, FALSE_NEGATIVE_RATE, *BINARY, WITHIN_ONE, *ORDINAL, UNUSED_LEVELS)
+"""All that is told against labels on a scale of either kind."""
 _ENDS: dict[Metric, Ends] = {
     BALANCED_ACCURACY: SHARE,
     MAE: POSITIVE,
@@ -150,20 +161,29 @@ _NOTES = {
 }
 
 
-def binary_figures(heading: Heading, scores: Scores) -> list[Estimate]:
+def binary_figures(heading: Heading, scores: Scores, among: Collection[Metric] = FIGURES) -> list[Estimate]:
     """False rates, balanced accuracy and chance-corrected agreement of yes/no verdicts."""
     sums = label_table(scores, np.array([0, 1]))
     values = np.array([0.0, 1.0])
-    return [*false_rates(heading, scores), *_figures(heading, BINARY, sums, values, unlabelled(scores))]
+    wanted = {metric: formula for metric, formula in BINARY.items() if metric in among}
+    figures = _figures(heading, wanted, sums, values, unlabelled(scores))
+    return _among(among, [*false_rates(heading, scores), *figures])
 
 
-def ordinal_figures(heading: Heading, scores: Scores) -> list[Estimate]:
+def ordinal_figures(heading: Heading, scores: Scores, among: Collection[Metric] = FIGURES) -> list[Estimate]:
     """Errors, correlations and use of the scale; all rows have the same scale."""
     rows = scores.where(scores.labelled & scores.decided)
     values = np.union1d(rows.score, rows.expected.astype(np.int64))
     sums = label_table(scores, values)
-    figures = _figures(heading, ORDINAL, sums, values.astype(np.float64), unlabelled(scores))
-    return [within_one(heading, scores), *figures, unused_levels(heading, scores)]
+    wanted = {metric: formula for metric, formula in ORDINAL.items() if metric in among}
+    figures = _figures(heading, wanted, sums, values.astype(np.float64), unlabelled(scores))
+    return _among(among, [within_one(heading, scores), *figures, unused_levels(heading, scores)])
+
+
+def _among(metrics: Collection[Metric], estimates: list[Estimate]) -> list[Estimate]:
+    """The estimates of these metrics."""
+    known = {metric.id for metric in metrics}
+    return [estimate for estimate in estimates if estimate.metric in known]
 
 
 def unused_levels(heading: Heading, scores: Scores) -> Estimate:

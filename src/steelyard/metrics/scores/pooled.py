@@ -38,8 +38,4 @@ def pooled_estimates(
     names = probes if probes <= edited else {*probes, ORIGINAL}
     scores = collect_scores(base.showing(np.isin(base.shown.probe, list(names))))
     heading = Heading.under(judge, PROBE, "base", seed)
-    return [
-        e
-        for e in by_scale(heading, scores.where(~scores.binary))
-        if e.metric in {metric.id for metric in METRICS}
-    ]
+    return by_scale(heading, scores.where(~scores.binary), METRICS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from steelyard.metrics.scores.against_labels import (
     BIAS,
     CCC,
     COMPRESSION,
+    FIGURES,
     GWET_AC1,
     KRIPPENDORFF_ALPHA,
     MAE,
@@ -145,14 +146,20 @@ def _repeated(scores: Scores) -> bool:
     return bool(np.any(np.bincount(scores.stimulus) > 1)) if len(scores) else False
 
 
-def by_scale(heading: Heading, scores: Scores) -> list[Estimate]:
-    """Binary and ordinal figures; ordinal scales are told apart where there are several."""
-    estimates = binary_figures(heading, scores.where(scores.binary)) if np.any(scores.binary) else []
+def by_scale(heading: Heading, scores: Scores, among: Collection[Metric] = FIGURES) -> list[Estimate]:
+    """Binary and ordinal figures `among` those named; ordinal scales are told apart where there are several.
+
+    Clusters are drawn again for each figure, so that one that is not wanted is not worked out.
+    """
+    binary = scores.where(scores.binary)
+    estimates = binary_figures(heading, binary, among) if len(binary) else []
     ordinal = scores.where(~scores.binary)
     scales = sorted(set(zip(ordinal.low.tolist(), ordinal.high.tolist(), strict=True)))
     for low, high in scales:
         here = heading if len(scales) == 1 else heading.within(scale=f"{low}-{high}")
-        estimates += ordinal_figures(here, ordinal.where((ordinal.low == low) & (ordinal.high == high)))
+        estimates += ordinal_figures(
+            here, ordinal.where((ordinal.low == low) & (ordinal.high == high)), among
+        )
     return estimates
 
 
