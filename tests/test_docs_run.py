@@ -87,7 +87,8 @@ FOLDERS = {
     **dict.fromkeys(("A", "B", "DIR", "BEFORE", "AFTER"), HOUSE),
     "runs/study": TWO,
     "runs/agents": {"name": "agents", "judges": ["planted/rater"], "probes": ["forged_result"]},
-    **dict.fromkeys(("runs/harmbench", "runs/persuade", "runs/graded"), SCORES),
+    **dict.fromkeys(("runs/harmbench", "runs/graded"), SCORES),
+    "runs/persuade": {**SCORES, "name": "others", "seed": 8},
 }
 """Run folders that a page may name to what was measured in them; HOUSE where none is said."""
 ADDRESS = re.compile(r"http://127\.0\.0\.1:8(?:000|765)/v1")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from math import sqrt
 from pathlib import Path
 
@@ -122,6 +123,20 @@ def test_abstentions_keep_nothing() -> None:
     (row,) = reaches(sheet(*figures), 500, "run")
     assert row.kept == pytest.approx(1 - 0.1 - 0.1 - 0.2)
     assert row.kept_high < 0.8
+
+
+def test_calls_without_a_verdict_are_told() -> None:
+    right = Estimate("J", "original", "accuracy", {"protocol": "base"}, "call", 1.0, 113, 113, n_calls=113)
+    figures = [
+        share("false_positive_rate", 0.0, 0.0, 0.1, "original"),
+        share("false_negative_rate", 0.0, 0.0, 0.1, "original"),
+    ]
+    (row,) = reaches(sheet(*figures, right), 500, "run")
+    assert (row.lost, row.calls, "verdict" in row.sentence()) == (0, 113, False)
+    lossy = replace(right, excluded={"unreadable": 70, "failed": 2})
+    (row,) = reaches(sheet(*figures, lossy), 500, "run")
+    assert (row.lost, row.calls) == (72, 185)
+    assert row.sentence().endswith("; 72 of 185 calls without a verdict left out")
 
 
 def test_no_two_systems_differ_by_more_than_a_hundred_points() -> None:

@@ -79,6 +79,22 @@ def test_dollars_of_tokens_that_nobody_counted_are_called_an_estimate(
     assert ", about $0.00" in said.out
 
 
+def test_a_judge_that_calls_every_pair_a_tie_is_not_taken_for_a_reversed_one(
+    command: Command, tmp_path: Path
+) -> None:
+    rows = "\n".join(f"q{n},answer {n},other {n},{1 + n % 2}" for n in range(60))
+    Path("mine.csv").write_text(f"q,a,b,l\n{rows}\n", encoding="utf-8")
+    words = ["--data", "mine.csv", "--columns", "request=q,response_1=a,response_2=b,label=l"]
+    Path("r.md").write_text("The better answer is right.\n", encoding="utf-8")
+    given = [*words, "--scale", "pairwise", "--rubric", "r.md"]
+    command("measure", "-j", "planted/tie", *given, "--out", "run")
+    (verdict,) = json.loads((tmp_path / "run" / "datasheet.json").read_text())["verdicts"]
+    assert verdict["verdict"] == "unfit"
+    assert ", worse than " in verdict["facts"][0]["sentence"]
+    assert "reversed" not in verdict["remedy"]
+    assert "it calls most pairs a tie; ask for a choice" in verdict["remedy"]
+
+
 def test_a_reversed_judge_is_told_to_be_worse_than_a_rule(command: Command, tmp_path: Path) -> None:
     rows = "\n".join(f"q{n},answer {n},{n % 2}" for n in range(60))
     Path("mine.csv").write_text(f"q,a,l\n{rows}\n", encoding="utf-8")

@@ -24,6 +24,7 @@ from steelyard.errors import ConfigError
 from steelyard.lab.notebook import measure
 from steelyard.lab.overall import overall
 from steelyard.metrics.estimate import Estimate
+from steelyard.metrics.scores.shares import OWN_LABELS
 
 # RAND harness, Appendix B, Table 1: dollars per point of accuracy.
 TABLE_1 = {
@@ -149,6 +150,15 @@ def test_two_prompts_on_the_same_items_are_not_two_data_sets(tmp_path: Path) -> 
         ConfigError, match="plain and strict: judge j was measured on the same stimuli in both"
     ):
         overall(places)
+
+
+def test_a_judge_made_of_the_reference_has_no_accuracy_either(tmp_path: Path) -> None:
+    """Its figure on edited texts is agreement with itself."""
+    body = sheet("a", {"made": (1.0, 0.4), "other": (0.7, 0.4)})
+    own = Estimate("made", "original", "accuracy", {"protocol": "base"}, "call", None, note=OWN_LABELS)
+    made, other = overall([folder(tmp_path / "a", replace(body, estimates=(*body.estimates, own)))])
+    assert (made.accuracy_mean, made.missing) == (None, {"a": OWN_LABELS})
+    assert other.accuracy_mean == pytest.approx(0.7)
 
 
 def test_a_run_that_ended_early_is_named(tmp_path: Path, command: Command) -> None:

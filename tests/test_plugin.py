@@ -220,7 +220,7 @@ def test_the_run_is_rebuilt_only_where_the_plugin_is_installed(steelyard, instal
     assert steelyard("report", "run", PYTHONPATH=installed).returncode == 0
     without = steelyard("report", "run")
     assert without.returncode == 2
-    assert "unknown probe 'example_probe'" in without.stderr
+    assert "unknown probe 'example_probe': no installed package brings it" in without.stderr
 
 
 def test_the_plugin_is_listed_and_takes_options(steelyard, installed: str, tmp_path: Path) -> None:

@@ -43,6 +43,22 @@ def results(*observations: Observation, baselines: tuple[str, ...] = ()) -> Resu
     return Results(Observations.of(observations), baselines)
 
 
+def test_an_answer_on_another_range_is_right_where_its_level_is_the_items() -> None:
+    """Level 3 of 1-5 is 5 of 0-10; 6 lies nearest to it too, 7 is nearer to level 4."""
+    edits = [
+        call("a", answer, 5, scale="0-10", probe="score_range", replicate=answer) for answer in (4, 5, 6, 7)
+    ]
+    table = results(call("a", 4, 3, scale="1-5"), *edits)
+    assert [(row["probe"], row["verdict"], row["right"]) for row in lines_of(table)] == [
+        ("original", "4", False),
+        ("score_range", "4", True),
+        ("score_range", "5", True),
+        ("score_range", "6", True),
+        ("score_range", "7", False),
+    ]
+    assert [row["right"] for row in lines_of(results(*edits))] == [False, True, False, False]
+
+
 def test_a_row_says_what_was_shown_what_was_answered_and_whether_it_is_right() -> None:
     table = results(
         call("a", 1, 1), call("b", 0, 1), call("c", "abstain", 0), call("d", "unreadable", 1), call("e", 1)

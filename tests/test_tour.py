@@ -68,3 +68,30 @@ def test_an_own_function_is_measured_and_the_gate_tells_it_from_a_sharp_judge(st
     shown = steelyard("show", "own", "--outcome", "wrong", "-n", "1")
     assert shown.returncode == 0, shown.stderr
     assert "Question" in shown.stdout
+
+
+def test_files_of_a_run_that_are_no_input_are_told_what_they_are(steelyard, desk: Path) -> None:
+    rows = ("--data", "rows60.csv", *READ, *WITH, "-p", "stochastic_stability")
+    assert steelyard("measure", *rows, "-j", JUDGES["sharp"], "--out", "run").returncode == 0
+    assert steelyard("export", "run", "--out", "told").returncode == 0
+    for place in ("told/observations.jsonl", "run/results.jsonl"):
+        lines = steelyard("import", place, "--out", "imported")
+        assert lines.returncode == 2
+        assert f"{place}, line 1: a line of a run's results or of `steelyard export`" in lines.stderr
+    frozen = steelyard("measure", "run/study.yaml", "--out", "run")
+    assert frozen.returncode == 2
+    assert "run/study.yaml: is what a run keeps of its study" in frozen.stderr
+    assert "with --out run, or see its figures with `steelyard report run`" in frozen.stderr
+
+
+def test_a_plan_refuses_the_folder_that_a_measurement_would(steelyard, desk: Path) -> None:
+    rows = ("--data", "rows60.csv", *READ, *WITH, "-p", "stochastic_stability")
+    assert steelyard("measure", *rows, "-j", JUDGES["sharp"], "--out", "run").returncode == 0
+    assert steelyard("plan", *rows, "-j", JUDGES["sharp"], "--out", "run").returncode == 0
+    seed = steelyard("plan", *rows, "-j", JUDGES["sharp"], "--out", "run", "--seed", "8")
+    assert (seed.returncode, "run: holds another study (seed" in seed.stderr) == (2, True)
+    other = ("--data", "rows200.csv", *rows[2:])
+    for job in ("plan", "measure"):
+        data = steelyard(job, *other, "-j", JUDGES["sharp"], "--out", "run")
+        assert data.returncode == 2
+        assert "run: holds a study of other data than rows200.csv; choose another --out." in data.stderr

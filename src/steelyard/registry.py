@@ -82,5 +82,6 @@ class Registry(Generic[T]):
 
     def _unknown(self, name: str) -> str:
         close = get_close_matches(name, self.names(), n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(self.names())}."
+        known = f"no installed package brings it; known: {', '.join(self.names())}."
+        hint = f"did you mean {close[0]!r}?" if close else known
         return f"unknown {self.kind} {name!r}: {hint}"

@@ -60,10 +60,13 @@ def print_study_plan(
     study: Study, folder: RunFolder, as_json: bool, commission: Commission | None, *, by_probe: bool = False
 ) -> None:
     """What is still to be paid for: texts to be written first, then the trials of the judges."""
+    from steelyard.lab.folder.frozen_run import require
     from steelyard.lab.reference_run import foreseen
     from steelyard.lab.run.planner import make_plan
 
     rows: list[PlanRow] = []
+    if study.reference is None:  # labels that a judge has yet to give are no labels of the folder
+        require(folder, study)
     study = foreseen(study, folder)
     if commission is not None:
         study, rows = commission.foreseen(study, folder)

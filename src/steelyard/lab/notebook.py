@@ -15,6 +15,7 @@ from steelyard.errors import ConfigError
 from steelyard.lab.authoring.commission import Commission, commission_of
 from steelyard.lab.compare import Target, compare_targets
 from steelyard.lab.folder.datasheet_file import read_datasheet
+from steelyard.lab.folder.frozen_run import require
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.gate.policy import PolicyLike
 from steelyard.lab.gate.ruling import Ruling
@@ -90,6 +91,8 @@ def plan(
     """What `measure` with the same arguments will take: calls, tokens, dollars; nothing is spent."""
     built, folder, commission = _opened(judges, study, out, overrides)
     before: list[PlanRow] = []
+    if built.reference is None:  # labels that a judge has yet to give are no labels of the folder
+        require(folder, built)
     built = foreseen(built, folder)
     if commission is not None:
         built, before = commission.foreseen(built, folder)

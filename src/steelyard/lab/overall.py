@@ -177,12 +177,18 @@ def _row(judge: str, name: str, sheet: Datasheet) -> DataSetRow | None:
     every, costs = _by_probe(sheet, judge, ACCURACY.id), _by_probe(sheet, judge, COST_TOTAL.id)
     # Unchanged items are those of the probes once more; they count where no probe has an accuracy.
     right = {probe: share for probe, share in every.items() if probe != ORIGINAL} or every
-    if not right or judge == sheet.reference:
+    if not right or _labels_itself(judge, sheet):
         return None
     paid = [costs[probe] for probe in costs if probe in right]
     dollars = sum(paid) if len(paid) == len(right) else None
     probes = tuple(sorted(right))
     return DataSetRow(name, fmean(right.values()), dollars, probes, sheet.partial, sheet.reference_told)
+
+
+def _labels_itself(judge: str, sheet: Datasheet) -> bool:
+    """The labels are verdicts of this judge, or of one that it is made of."""
+    plain = sheet.find(judge, ACCURACY.id, ORIGINAL, protocol="base")
+    return judge == sheet.reference or (plain is not None and plain.note == OWN_LABELS)
 
 
 def _by_probe(sheet: Datasheet, judge: str, metric: str) -> dict[str, float]:
@@ -194,7 +200,7 @@ def _why(judge: str, sheet: Datasheet) -> str:
     """Why a judge has no accuracy: what its undefined figures say, each reason once."""
     if judge not in [entry.name for entry in sheet.judges]:
         return NOT_ASKED
-    if judge == sheet.reference:
+    if _labels_itself(judge, sheet):
         return OWN_LABELS
     notes = dict.fromkeys(e.note for e in sheet.of(judge, ACCURACY.id) if e.whole and e.note)
     early = [sheet.partial] if sheet.partial else []

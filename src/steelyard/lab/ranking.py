@@ -48,13 +48,22 @@ class Reach:
     """The same of a judge without errors."""
     for_two_points: int | None
     """Items that show a difference of two points in four comparisons of five; None where none do."""
+    lost: int = 0
+    """Labelled calls that brought no verdict, of which `kept` says nothing."""
+    calls: int = 0
+    """Labelled calls in all."""
 
     def to_json(self) -> dict[str, Any]:
         """A plain mapping."""
         return asdict(self)
 
     def sentence(self) -> str:
-        """The answer in words."""
+        """The answer in words, and what it says nothing of."""
+        if not self.lost:
+            return self._answer()
+        return f"{self._answer()}; {self.lost:,} of {counted(self.calls, 'call')} without a verdict left out"
+
+    def _answer(self) -> str:
         shown = f"{decimal(self.kept)} [{decimal(self.kept_low)}, {decimal(self.kept_high)}]"
         opening = f"shows {shown} of a difference between two systems"
         if self.smallest is None and self.for_two_points is None:
@@ -85,7 +94,10 @@ def reaches(sheet: Datasheet, items: int, where: str) -> list[Reach]:
 
 
 def _reach(sheet: Datasheet, judge: str, items: int) -> Iterator[Reach]:
-    figures = _scored(sheet, judge) or _compared(sheet, judge)
+    probe = ORIGINAL
+    figures = _scored(sheet, judge)
+    if figures is None:
+        probe, figures = NATURAL_PROBE, _compared(sheet, judge)
     if figures is None:
         return
     kept, (low, high), spread = figures
@@ -101,7 +113,16 @@ def _reach(sheet: Datasheet, judge: str, items: int) -> Iterator[Reach]:
         _finite(smallest_difference(items, low, spread)),
         smallest_difference(items, 1.0, spread),
         items_for(POINTS, kept, spread),
+        *_lost(sheet.find(judge, ACCURACY.id, probe, protocol="base")),
     )
+
+
+def _lost(right: Estimate | None) -> tuple[int, int]:
+    """Labelled calls without a verdict, and all of them."""
+    if right is None:
+        return 0, 0
+    lost = sum(right.excluded.values())
+    return lost, right.n_calls + lost
 
 
 def _scored(sheet: Datasheet, judge: str) -> tuple[float, Span, float] | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.arrays import Floats, Mask
+from steelyard.stimuli.surface.score_range import at_same_place
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Tie, Unreadable, Verdict
 
@@ -25,16 +26,18 @@ class CallAnswers:
     """The answer of a sound judge; NaN where nobody other than the judge has said."""
     held: Mask
     """The call has a verdict that is held against a reference."""
+    same_level: Mask
+    """On another range of numbers than the unchanged item: the level nearest to the answer is the label."""
 
     @property
     def right(self) -> Mask:
         """The call gives the reference answer."""
-        return np.asarray(self.held & (self.answer == self.wanted))
+        return np.asarray(self.held & ((self.answer == self.wanted) | self.same_level))
 
     @property
     def wrong(self) -> Mask:
         """The call gives another answer than the reference; an abstention on a single text gives none."""
-        return np.asarray(self.held & ~np.isnan(self.answer) & (self.answer != self.wanted))
+        return np.asarray(self.held & ~np.isnan(self.answer) & ~self.right)
 
     @classmethod
     def of(cls, observations: Observations) -> CallAnswers:
@@ -47,7 +50,8 @@ class CallAnswers:
         answer = np.where(neither, NEITHER, np.where(swapped, 3.0 - value, value))
         known = shown.labelled[row] & ~observations.own_label
         wanted = np.where(known, np.where(paired, shown.better[row], shown.expected[row]), np.nan)
-        return cls(answer, wanted, known & observations.ended(Decided, Tie, Abstained))
+        held = known & observations.ended(Decided, Tie, Abstained)
+        return cls(answer, wanted, held, _same_level(observations, value))
 
 
 def answer_word(verdict: Verdict) -> str:
@@ -72,3 +76,20 @@ def _values(observations: Observations) -> Floats:
     """The slot or score of each call; NaN where it decided nothing."""
     values = [float(v.value) if isinstance(v, Decided) else np.nan for v in observations.verdicts]
     return np.array(values, dtype=np.float64)[observations.verdict]
+
+
+def _same_level(observations: Observations, value: Floats) -> Mask:
+    """Scores given on another range than that of the unchanged item, which come to its label there."""
+    shown, row = observations.shown, observations.stimulus
+    originals = np.full(len(shown.items), -1, dtype=np.int64)
+    originals[shown.item[shown.original]] = np.flatnonzero(shown.original)
+    plain = originals[shown.item]
+    moved = (plain >= 0) & ~shown.paired & (shown.scales.codes != shown.scales.codes[plain])
+    calls = np.flatnonzero(moved[row] & ~np.isnan(value))
+    met = np.zeros(len(row), dtype=np.bool_)
+    if len(calls):
+        there, here = row[calls], plain[row[calls]]
+        (low, high), (least, most) = shown.ends[there].T, shown.ends[here].T
+        level = at_same_place(value[calls].astype(np.int64), (low, high), (least, most))
+        met[calls] = level == shown.expected[here]
+    return met

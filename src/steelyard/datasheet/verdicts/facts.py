@@ -15,6 +15,7 @@ from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED
 from steelyard.metrics.pairs.decomposition import POSITIONAL_FALSE_PREFERENCE, STABLE_CROSS_SENSITIVITY
+from steelyard.metrics.pairs.equals import TIE_RATE
 from steelyard.metrics.pairs.natural import ORDER_CONSISTENCY
 from steelyard.metrics.pairs.sensitivity import TARGET_SENSITIVITY
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
@@ -63,6 +64,13 @@ def worse_than_nothing(figures: Figures) -> bool:
     """True where a judge is shown to be wrong more often than the best rule that reads nothing."""
     gain = _gain(figures)
     return gain is not None and gain.finding == FLAGGED
+
+
+def mostly_ties(figures: Figures) -> bool:
+    """True where a judge is worse than such a rule for it names neither text of most natural pairs."""
+    ties = figures.of_probe(NATURAL_PROBE, TIE_RATE.id, protocol="base")
+    surely = ties is not None and ties.interval is not None and (ties.interval.low or 0.0) > HALF
+    return surely and worse_than_nothing(figures)
 
 
 def _gain(figures: Figures) -> Estimate | None:

@@ -15,6 +15,7 @@ from enum import IntEnum
 from steelyard.datasheet.look_up import Figures
 from steelyard.datasheet.verdicts.facts import (
     beats_no_baseline,
+    mostly_ties,
     mostly_unreadable,
     no_step_seen,
     rather_failed,
@@ -36,6 +37,13 @@ REVERSED = (
     "model or the prompt, and measure again."
 )
 """What follows from answers that are wrong more often than those of a rule that reads nothing."""
+
+
+NO_CHOICE = (
+    "Do not use it: it calls most pairs a tie; ask for a choice, or change the model or the prompt, and "
+    "measure again."
+)
+"""What follows from answers that miss the better text for they name none."""
 
 
 class Gravity(IntEnum):
@@ -77,6 +85,15 @@ def guide_to(title: str) -> str:
     return f"{GUIDE}#{title.lower().replace(' ', '-')}"
 
 
+_OF_BLIND_ANSWERS = (
+    titles.ZERO_POINT,
+    titles.LENIENCY,
+    titles.LENGTH,
+    titles.ROBUSTNESS,
+    titles.REPEATABILITY,
+    titles.SENSITIVITY,
+)
+"""Flagged with an accuracy that no reading of the texts would give."""
 _BOTH_ORDERS = "Ask in both orders and count a disagreement as a tie."
 _READABLE = "Look at the replies that could not be read, and ask for the form that the reader reads."
 _ASK_AGAIN = "Find out why its calls fail; the same command asks them again."
@@ -113,35 +130,9 @@ FAULTS = (
     ),
     Rule(titles.NATURAL_PAIRS, Gravity.USELESS, USELESS, (titles.NOISE, titles.ACCURACY), slot_decides),
     Rule(titles.NATURAL_PAIRS, Gravity.BIASED, _BOTH_ORDERS, (titles.NOISE, titles.ACCURACY)),
-    Rule(
-        titles.ACCURACY,
-        Gravity.USELESS,
-        REVERSED,
-        (
-            titles.ZERO_POINT,
-            titles.LENIENCY,
-            titles.LENGTH,
-            titles.ROBUSTNESS,
-            titles.REPEATABILITY,
-            titles.SENSITIVITY,
-        ),
-        worse_than_nothing,
-        REVERSED,
-    ),
-    Rule(
-        titles.ACCURACY,
-        Gravity.USELESS,
-        USELESS,
-        (
-            titles.ZERO_POINT,
-            titles.LENIENCY,
-            titles.LENGTH,
-            titles.ROBUSTNESS,
-            titles.REPEATABILITY,
-            titles.SENSITIVITY,
-        ),
-        beats_no_baseline,
-    ),
+    Rule(titles.ACCURACY, Gravity.USELESS, NO_CHOICE, _OF_BLIND_ANSWERS, mostly_ties, NO_CHOICE),
+    Rule(titles.ACCURACY, Gravity.USELESS, REVERSED, _OF_BLIND_ANSWERS, worse_than_nothing, REVERSED),
+    Rule(titles.ACCURACY, Gravity.USELESS, USELESS, _OF_BLIND_ANSWERS, beats_no_baseline),
     Rule(
         titles.SENSITIVITY,
         Gravity.USELESS,

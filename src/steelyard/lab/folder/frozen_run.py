@@ -67,11 +67,14 @@ def _check_source(folder: RunFolder, held: Study, study: Study) -> None:
     if held.source is None or study.source is None:
         return
     changed = study.source.changed(held.source)
-    if changed is not None:
-        raise ConfigError(
-            f"{folder.path}: {changed} has changed since this study was frozen (its SHA-256 is another); "
-            "restore the file, or choose another --out."
-        )
+    if changed is None:
+        return
+    if changed not in held.source.files:
+        raise ConfigError(f"{folder.path}: holds a study of other data than {changed}; choose another --out.")
+    raise ConfigError(
+        f"{folder.path}: {changed} has changed since this study was frozen (its SHA-256 is another); "
+        "restore the file, or choose another --out."
+    )
 
 
 def _check_written(folder: RunFolder, plan: Plan) -> None:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from steelyard.errors import ConfigError
 from steelyard.lab.study.data_source import DataSource
 from steelyard.lab.study.study import Study
-from steelyard.lab.study.study_file import StudyConfig, read_yaml
+from steelyard.lab.study.study_file import FROZEN, StudyConfig, read_yaml
 from steelyard.providers.provider import frozen_traits
 from steelyard.registry import Spec
 from steelyard.tasks.scale import parse_scale, scale_name
@@ -25,7 +25,7 @@ from steelyard.validation import reason
 def freeze(study: Study) -> str:
     """`study.yaml` of the run folder: every effective value, prompts included."""
     body = {
-        "steelyard": "frozen study",
+        **FROZEN,
         "name": study.name,
         "seed": study.seed,
         "profile": study.profile,

@@ -16,6 +16,8 @@ Line = TypeVar("Line", bound=BaseModel)
 Body = dict[str, Any]
 Lines = Callable[[Path], Iterator[tuple[str, Body]]]
 """A file to its lines as objects, each with where it stands."""
+EXPORTED = {"baseline", "verdict", "right"}
+"""Keys that every line of a run's results has, and no line of recorded verdicts."""
 
 
 class RecordedForm(Protocol):
@@ -84,7 +86,16 @@ def _each_key_once(items: list[tuple[str, Any]]) -> Body:
 
 def parse(model: type[Line], where: str, body: Body) -> Line:
     """The line as its model, or what is wrong with it."""
-    return checked(model, body, where, error=DataError)
+    try:
+        return checked(model, body, where, error=DataError)
+    except DataError:
+        if not body.keys() >= EXPORTED:
+            raise
+    raise DataError(
+        f"{where}: a line of a run's results or of `steelyard export`, expected recorded verdicts; the run "
+        "folder itself is read by report, compare, gate and overall, and `steelyard export --inspect` writes "
+        "logs that can be imported."
+    )
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_each_key_once)

@@ -156,22 +156,23 @@ class _Repertoire:
         known: dict[tuple[int, str, str], int] = {}
         firsts, number, replicate, places = list[Showing](), array("q"), array("q"), array("q")
         for place, probe in enumerate(self._probes):
+            shown: Stimulus | None = None
             for each in probe.showings(self._study.design, judge.protocols):
-                one = self._shared(each)
-                what = known.setdefault((id(one.stimulus), one.protocol, one.order), len(firsts))
+                # Repeats of a stimulus come one after another, and there are many of them.
+                if shown is not each.stimulus:
+                    shown, shared = each.stimulus, self._shared(each.stimulus)
+                what = known.setdefault((id(shared), each.protocol, each.order), len(firsts))
                 if what == len(firsts):
-                    firsts.append(one)
+                    firsts.append(Showing(shared, each.protocol, each.order, each.replicate))
                 number.append(what)
-                replicate.append(one.replicate)
+                replicate.append(each.replicate)
                 places.append(place)
         return _Shown(firsts, *(np.array(column, dtype=np.int64) for column in (number, replicate, places)))
 
-    def _shared(self, showing: Showing) -> Showing:
+    def _shared(self, stimulus: Stimulus) -> Stimulus:
         """The same stimulus object wherever it is shown, so that it is hashed once."""
-        first = self._stimuli.setdefault(showing.stimulus.id, showing.stimulus)
-        if first is showing.stimulus or first != showing.stimulus:
-            return showing
-        return Showing(first, showing.protocol, showing.order, showing.replicate)
+        first = self._stimuli.setdefault(stimulus.id, stimulus)
+        return first if first is stimulus or first == stimulus else stimulus
 
 
 def plan_rows(plan: Plan, done: Iterable[str] = ()) -> list[PlanRow]:

@@ -44,6 +44,9 @@ from steelyard.tasks.task import Task
 from steelyard.trials.judge import Judge
 from steelyard.validation import Expected, checked
 
+FROZEN = {"steelyard": "frozen study"}
+"""How the study begins that a run folder keeps, with every value as it was resolved."""
+
 
 class StudyConfig(BaseModel):
     """A study file."""
@@ -69,6 +72,11 @@ class StudyConfig(BaseModel):
 def load_config(path: Path | None, overrides: Mapping[str, Any], source: str = "command line") -> StudyConfig:
     """Read a study file (or none) and lay options over it; `source` names these in messages."""
     body = {} if path is None else read_yaml(path)
+    if path is not None and FROZEN.items() <= body.items():
+        raise ConfigError(
+            f"{path}: is what a run keeps of its study, expected a study file; repeat the command of the run "
+            f"with --out {path.parent}, or see its figures with `steelyard report {path.parent}`."
+        )
     where, folder = (source, Path()) if path is None else (str(path), path.parent)
     body = {**body, **overrides, **_laid_over(body, overrides, where)}
     if "data" in body:

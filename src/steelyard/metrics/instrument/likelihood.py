@@ -166,7 +166,7 @@ def pattern_scores(theta: Floats, patterns: Patterns) -> tuple[Floats, Floats]:
     weights, rates, slopes = _at_nodes(theta, patterns.deltas)
     size, shape = len(theta), len(patterns.step)
     floor = np.maximum(rates, _TINY)
-    log_rates, relative = np.log(floor), slopes / floor[..., None]
+    log_rates, relative = np.log(floor), np.divide(slopes, floor[..., None], out=slopes)
     value, score = np.empty((size, shape)), np.empty((size, shape, len(NAMES)))
     bounds = np.searchsorted(patterns.step, np.arange(len(patterns.deltas) + 1))
     for step, (start, end) in enumerate(pairwise(bounds.tolist())):
@@ -197,13 +197,14 @@ def _at_nodes(theta: Floats, deltas: Floats) -> tuple[Floats, Floats, Floats]:
     surface, weights = _nodes()
     wide = theta[:, None, None, :]
     push = wide[..., 0] * deltas[:, None] + wide[..., 3] * surface
-    rates = answer_rates(wide, np.stack([push, -push]))
-    slopes = [
-        _slopes(wide, order * push, rate, order * deltas[:, None], order * surface)
-        for order, rate in zip((1.0, -1.0), rates, strict=True)
-    ]
-    together = np.concatenate(list(rates), axis=-1).swapaxes(-1, -2)
-    return weights, together, np.concatenate(slopes, axis=-2).swapaxes(-2, -3)
+    both = answer_rates(wide, np.stack([push, -push]))
+    rates, slopes = np.empty((*push.shape, 6)), np.empty((*push.shape, 6, len(NAMES)))
+    for rate, order, place in zip(both, (1.0, -1.0), (slice(0, 3), slice(3, 6)), strict=True):
+        rates[..., place] = rate
+        _fill_slopes(
+            slopes[..., place, :], wide, order * push, rate, order * deltas[:, None], order * surface
+        )
+    return weights, rates.swapaxes(-1, -2), slopes.swapaxes(-2, -3)
 
 
 @cache
@@ -213,23 +214,24 @@ def _nodes() -> tuple[Floats, Floats]:
     return np.sqrt(2) * points, weights / np.sqrt(np.pi)
 
 
-def _slopes(theta: Floats, drive: Floats, rates: Floats, by_quality: Floats, by_surface: Floats) -> Floats:
-    """Derivative of each answer's rate (… × answers × parameters)."""
+def _fill_slopes(
+    slopes: Floats, theta: Floats, drive: Floats, rates: Floats, by_quality: Floats, by_surface: Floats
+) -> None:
+    """Put the derivative of each answer's rate into its place (… × answers × parameters)."""
     threshold, lapse = theta[..., 2], theta[..., 4]
     centre = drive + theta[..., 1]
-    above, below = density(centre - threshold), density(centre + threshold)
     kept = 1 - lapse
-    by_centre = np.stack([kept * above, -kept * below, kept * (below - above)], axis=-1)
-    by_threshold = np.stack([-kept * above, -kept * below, kept * (above + below)], axis=-1)
-    by_lapse = (1 / 3 - rates) / np.maximum(kept, 1e-12)[..., None]
-    parts = (
-        by_centre * by_quality[..., None],
-        by_centre,
-        by_threshold,
-        by_centre * by_surface[..., None],
-        by_lapse,
-    )
-    return np.stack(parts, axis=-1)
+    above, below = density(centre - threshold), density(centre + threshold)
+    by_centre, by_threshold = slopes[..., 1], slopes[..., 2]
+    by_centre[..., 0] = kept * above
+    by_centre[..., 1] = -kept * below
+    by_centre[..., 2] = kept * (below - above)
+    by_threshold[..., 0] = -kept * above
+    by_threshold[..., 1] = by_centre[..., 1]
+    by_threshold[..., 2] = kept * (above + below)
+    np.multiply(by_centre, by_quality[..., None], out=slopes[..., 0])
+    np.multiply(by_centre, by_surface[..., None], out=slopes[..., 3])
+    np.divide(1 / 3 - rates, np.maximum(kept, 1e-12)[..., None], out=slopes[..., 4])
 
 
 def density(x: Floats) -> Floats:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from typing import TypeVar
 
+from steelyard.arrays import Ints
 from steelyard.stimuli.surface.segments import replaced
 from steelyard.tasks.scale import Ordinal
 
@@ -17,6 +19,9 @@ _LISTED = re.compile(r"^[ \t]*(?P<number>\d+)(?=[.)][ \t])", re.MULTILINE)
 _NUMBER = re.compile(r"(?<![\w.-])-?\d+(?![\w]|\.\d)")
 
 
+Numbers = TypeVar("Numbers", int, Ints)
+
+
 def position(answer: str, scale: Ordinal) -> float:
     """Where an answer lies on its scale: 0 at the lowest, 1 at the highest."""
     return (int(answer) - scale.low) / (scale.high - scale.low)
@@ -24,9 +29,16 @@ def position(answer: str, scale: Ordinal) -> float:
 
 def rescale(answer: str, source: Ordinal, target: Ordinal) -> str:
     """The answer of the other scale that lies at the same place, or nearest to it (a half goes up)."""
-    steps = (int(answer) - source.low) * (target.high - target.low)
-    width = source.high - source.low
-    return str(target.low + (2 * steps + width) // (2 * width))
+    return str(at_same_place(int(answer), (source.low, source.high), (target.low, target.high)))
+
+
+def at_same_place(
+    answer: Numbers, source: tuple[Numbers, Numbers], target: tuple[Numbers, Numbers]
+) -> Numbers:
+    """The number between the ends of the other scale that lies nearest to the same place (a half goes up)."""
+    steps, width = (answer - source[0]) * (target[1] - target[0]), source[1] - source[0]
+    nearest: Numbers = target[0] + (2 * steps + width) // (2 * width)
+    return nearest
 
 
 def rewrite_range(text: str, source: Ordinal, target: Ordinal) -> str | None:
