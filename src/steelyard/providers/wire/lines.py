@@ -71,6 +71,7 @@ class Lines:
             )
         except BaseException:
             line.drop()
+            del line  # the error, which may be kept for long, holds this frame
             raise
         if line.reusable:
             self._idle.setdefault(place, []).append(line)
