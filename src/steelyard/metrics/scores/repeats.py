@@ -65,7 +65,7 @@ ICC = Metric(
     limit=Limit(0.75, "min", probes=(ORIGINAL,)),
 )
 
-NO_REPEATS = "no input was judged twice: ask for repeats with --replicates 2 or more, or record them"
+NO_REPEATS = "no input was judged twice: ask for repeats with --replicates 2 or more"
 ONE_VERDICT = "every verdict is the same"
 ONE_SCORE = "every score is the same"
 
