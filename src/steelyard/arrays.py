@@ -37,7 +37,7 @@ def numbered(numbers: Ints) -> tuple[Ints, Ints]:
 
 
 def in_order(columns: Sequence[Ints]) -> Ints:
-    """Places of the rows, sorted by the columns in turn; rows that are equal in all of them stay as they stand.
+    """Numbers of the rows, sorted by the columns in turn; rows that are equal in all stay as they stand.
 
     Numbers from 0 on that leave few gaps, and of which no row has those of another, need no sorting.
     """

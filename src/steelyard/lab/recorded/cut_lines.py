@@ -76,9 +76,7 @@ class CutLines:
 
     def body(self, line: int) -> Body:
         """All that a line says."""
-        head, middle, tail = (
-            known[row[line]] for known, row in zip(self.bodies, self.rows, strict=True)
-        )
+        head, middle, tail = (known[row[line]] for known, row in zip(self.bodies, self.rows, strict=True))
         return {**head, **middle, **tail}
 
     def samples(self, *codes: Ints) -> Iterator[tuple[int, Body]]:

@@ -72,7 +72,7 @@ def _shown(lines: CutLines) -> list[Pair]:
 
 
 def _form(body: Body) -> tuple[object, ...]:
-    """What a middle says beside names; numbers by their spelling, since 0.0 and -0.0, or 1 and true, are equal."""
+    """What a middle says beside names; by its spelling, since 0.0 and -0.0, or 1 and true, are equal."""
     told = (value if type(value) is str else repr(value) for key, value in body.items() if key not in NAMES)
     return (*body, *map(type, body.values()), *told)
 
@@ -80,9 +80,7 @@ def _form(body: Body) -> tuple[object, ...]:
 def _named(pair: Pair, body: Body) -> Pair:
     """The same pair under other names."""
     names = body["pair"], body.get("task"), body.get("stratum")
-    return Pair(
-        pair.probe, names[0], pair.kind, names[1], names[2], pair.delta, pair.base_level, pair.better
-    )
+    return Pair(pair.probe, names[0], pair.kind, names[1], names[2], pair.delta, pair.base_level, pair.better)
 
 
 def _pairs(shown: Iterable[Pair]) -> dict[str, Pair]:
