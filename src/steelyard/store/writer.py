@@ -7,6 +7,7 @@ import queue
 import sqlite3
 import threading
 from collections.abc import Iterable, Sequence
+from contextlib import closing, suppress
 from itertools import chain
 from pathlib import Path
 
@@ -64,23 +65,29 @@ class Writer:
             return
         with usable(self._path):
             connection = connected(self._path)
-            connection.execute(f"PRAGMA cache_size = -{CACHE}")
-            connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES}")
+            try:
+                connection.execute(f"PRAGMA cache_size = -{CACHE}")
+                connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES}")
+            except BaseException:
+                connection.close()
+                raise
         self._thread = threading.Thread(
             target=self._write_forever, args=(connection,), name="steelyard-store", daemon=True
         )
         self._thread.start()
 
     def _write_forever(self, connection: sqlite3.Connection) -> None:
-        while (first := self._queue.get()) is not None:
-            batch = self._joined(first)
-            errors = _commit_each(connection, [rows for rows, _, _ in batch])
-            answers: dict[asyncio.AbstractEventLoop, list[_Answer]] = {}
-            for (_, acknowledged, loop), error in zip(batch, errors, strict=True):
-                answers.setdefault(loop, []).append((acknowledged, error))
-            for loop, mine in answers.items():
-                loop.call_soon_threadsafe(_acknowledge, mine)
-        connection.close()
+        with closing(connection):
+            while (first := self._queue.get()) is not None:
+                batch = self._joined(first)
+                errors = _commit_each(connection, [rows for rows, _, _ in batch])
+                answers: dict[asyncio.AbstractEventLoop, list[_Answer]] = {}
+                for (_, acknowledged, loop), error in zip(batch, errors, strict=True):
+                    answers.setdefault(loop, []).append((acknowledged, error))
+                for loop, mine in answers.items():
+                    # Where the loop is closed, who waited is gone; the rest is written.
+                    with suppress(RuntimeError):
+                        loop.call_soon_threadsafe(_acknowledge, mine)
 
     def _joined(self, batch: list[_Pending]) -> list[_Pending]:
         """With what waits already, up to the end of the work."""
