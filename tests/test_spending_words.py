@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from batch_server import BatchServer
+from benches import Client, serving
 from commands import Command
 from servers import ScriptedServer
 from steelyard.datasheet.run_facts import RunFacts
 from steelyard.datasheet.sections.spending import spending
 from steelyard.json_body import from_body
+from steelyard.web.view.app import ViewPages
 from vendors import KEY
 
 
@@ -52,3 +56,22 @@ def test_datasheets_say_what_batches_cost(
     told = "$0.0030, 4 of 12 calls in batches"
     assert f"- spent: {told}\n" in (tmp_path / "run" / "datasheet.md").read_text()
     assert f"<dt>spent</dt><dd>{told}</dd>" in (tmp_path / "run" / "datasheet.html").read_text()
+    # How long a call took in a batch nobody knows.
+    assert command("export", "run", "--out", "out").code == 0
+    rows = [json.loads(line) for line in (tmp_path / "out" / "trials.jsonl").read_text().splitlines()]
+    mine = [row["latency_ms"] for row in rows if row["judge"] == "openai/gpt-4o"]
+    assert (len(mine), mine.count(None)) == (12, 4)
+    assert min(each for each in mine if each is not None) > 0
+    pages = ViewPages([tmp_path / "run"])
+    pages.runs[0].load()
+    with serving(lambda _: pages.app()) as view:
+        client = Client.of(view)
+        assert f"quick · 12 calls · {told} · " in client.get("/").text
+        links = set(
+            re.findall(r'href="(/run/0/call/\w+)"', client.get("/run/0/calls?judge=openai/gpt-4o").text)
+        )
+        calls = [client.get(link).text for link in links]
+    waits = [re.findall(r"<dt>latency</dt><dd>(.*?)</dd>", call) for call in calls]
+    assert waits.count(["not known, in a batch"]) == 4
+    assert ["0 ms"] not in waits
+    assert len(waits) == 12

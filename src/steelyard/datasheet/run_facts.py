@@ -93,6 +93,13 @@ class RunFacts:
     """Calls among them that came back in batches."""
     authoring: Writing | None = None
     """What was paid before them for texts; None where nobody wrote any."""
+    finished: str | None = None
+    """When the last reply came; None where calls are open, or nobody knows."""
+
+    @property
+    def ended(self) -> str:
+        """When the run ended, to the minute, in the time of the files: `2026-11-16 06:04 UTC`; else empty."""
+        return "" if self.finished is None else f"{self.finished[:16].replace('T', ' ')} UTC"
 
     @property
     def others(self) -> str:
