@@ -29,6 +29,11 @@ from steelyard.web.server import Server
 FLIP, PARAPHRASE = "label_flip", "semantic_paraphrase"
 
 
+def is_released(database: Path) -> bool:
+    """Whether every connection to a file of SQLite is closed: the last one takes the log beside it along."""
+    return database.exists() and not database.with_name(f"{database.name}-wal").exists()
+
+
 def authored(count: int, probes: tuple[str, ...] = (FLIP, PARAPHRASE)) -> list[AuthoredStimulus]:
     """Texts about the sky, as an obedient author writes them; the first took two tries."""
     made = []

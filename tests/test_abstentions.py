@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from steelyard.datasheet.datasheet import Datasheet
+from steelyard.lab.gate.policy import parse_policy
+from steelyard.lab.gate.ruling import rule_on
 from steelyard.lab.import_verdicts import import_verdicts
 from steelyard.metrics.estimate import Estimate
 
@@ -68,3 +70,66 @@ def test_the_count_is_in_the_file_where_there_is_one() -> None:
     assert silent.to_json()["abstained"] == 3
     assert Estimate.from_json(silent.to_json()) == silent
     assert "abstained" not in Estimate("j", "ladder", "miss_by_tie", {}, "call", 1.0).to_json()
+
+
+def scores(declines: int, scale: str = "binary", of: int = 100, repeats: int = 2) -> list[dict[str, Any]]:
+    """A judge that is right wherever it answers, and declines on the first items, in each first repeat."""
+    top = 2 if scale == "binary" else 5
+    return [
+        {"judge": "shy", "probe": "unchanged", "item": f"i{n:03}", "variant": "original", "scale": scale,
+         "replicate": again, "expected": n % top + (scale != "binary"),
+         **({"score": None, "outcome": "abstain"} if n < declines and not again
+            else {"score": n % top + (scale != "binary")})}
+        for n in range(of)
+        for again in range(repeats)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("scale", "metrics"),
+    [
+        ("binary", ["kappa", "balanced_accuracy", "gwet_ac1", "leniency", "pass_rate"]),
+        ("1-5", ["qwk", "mae", "ccc", "icc", "leniency"]),
+    ],
+)
+def test_a_figure_that_leaves_abstentions_out_counts_them(
+    tmp_path: Path, scale: str, metrics: list[str]
+) -> None:
+    sheet = read(tmp_path, scores(30, scale))
+    figures = {e.metric: e for e in sheet.estimates if e.value is not None}
+    assert {metric: figures[metric].left_out for metric in metrics} == dict.fromkeys(metrics, 30)
+    assert (figures["accuracy"].left_out, figures["accuracy"].abstained) == (0, 30)
+    assert figures["kappa" if scale == "binary" else "qwk"].to_json()["left_out"] == 30
+    assert "left_out" not in figures["accuracy"].to_json()
+
+
+@pytest.mark.parametrize(
+    ("declines", "result", "reason"),
+    [
+        (30, "INCONCLUSIVE", "30 calls abstained, which it leaves out and accuracy counts"),
+        (2, "PASS", "the whole interval lies within; 2 calls abstained, which it leaves out"),
+        (0, "PASS", "the whole interval lies within"),
+    ],
+)
+def test_no_judge_passes_for_what_it_did_not_answer(
+    tmp_path: Path, declines: int, result: str, reason: str
+) -> None:
+    """Of 200 calls at most 2 in 100 may be no part of a figure that passes."""
+    sheet = read(tmp_path, scores(declines))
+    rules = parse_policy({"kappa": {"min": 0.6}, "accuracy": {"min": 0.6}}, "policy.yaml")
+    kappa, accuracy = rule_on(sheet, rules, ["shy"], "policy.yaml").checks
+    assert (kappa.result, kappa.reason) == (result, reason)
+    aside = f"; abstains in {declines} of 200 calls" if declines else ""
+    assert (accuracy.result, accuracy.reason) == ("PASS", f"the whole interval lies within{aside}")
+    [verdict] = sheet.verdicts
+    assert [fact.sentence.endswith(aside) for fact in verdict.facts if fact.title == "Accuracy"] in (
+        [True],
+        [],
+    )
+
+
+def test_abstentions_do_not_keep_a_judge_from_failing(tmp_path: Path) -> None:
+    lines = [{**line, "expected": 1 - line["expected"]} for line in scores(30)]
+    rules = parse_policy({"kappa": {"min": 0.6}}, "policy.yaml")
+    [kappa] = rule_on(read(tmp_path, lines), rules, ["shy"], "policy.yaml").checks
+    assert kappa.result == "FAIL"

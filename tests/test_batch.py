@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,9 @@ import pytest
 from batch_server import BatchServer, MessageBatchServer, second_wins
 from commands import Command
 from servers import Answer, ScriptedServer, drop, fails, hang, says, sends
+from steelyard.datasheet.look_up import Figures, LookUp
+from steelyard.datasheet.run_facts import RunFacts
+from steelyard.datasheet.verdicts.conclude import Case
 from steelyard.lab.run import batch_sitting
 from steelyard.lab.run.batch_run import FOLDER
 from vendors import KEY
@@ -473,7 +476,44 @@ def test_what_is_handed_in_is_neither_planned_again_nor_called_never_asked(comma
     assert (
         f"{out} calls handed in as batches have no reply yet: 8 of {out + 8} calls have a reply" in told.err
     )
+    assert told.out.startswith(f"Partial: 8 of {out + 8} calls; {out} wait in batches that were handed in")
+    facts = " ".join(told.out.split())
+    assert f"--batch ({out} calls were handed in before)" in facts
+    assert "never asked" not in told.out
     body = json.loads(planned.out)
     assert (body["handed_in"], sum(row["calls"] for row in body["rows"])) == (out, 0)
     assert json.loads(after.out)["handed_in"] == 0
     assert script.single == 8
+
+
+def test_the_next_step_of_a_run_in_batches_is_one_at_the_price_that_it_names(command: Command) -> None:
+    """A call costs half of it in a batch, so that the command beside the price asks for batches."""
+    script = BatchServer()
+    with ScriptedServer(script) as server:
+        words = options("openai/gpt-4o", server, "run", *BATCH)
+        verdict = json.loads(command(*words).out)["verdicts"][0]
+        alone = json.loads(command(*options("openai/gpt-4o", server, "alone")).out)["verdicts"][0]
+    assert "--batch" in verdict["command"].split()
+    assert "--batch" not in alone["command"].split()
+    assert verdict["calls"] == alone["calls"] == 120
+    # 8 calls of the pilot in full, 4 at half price: 10/12 of the price of one call by itself.
+    assert verdict["dollars"] == pytest.approx(alone["dollars"] * 10 / 12, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("asked", "waiting", "told"),
+    [
+        (16, 0, "the others were never asked"),
+        (16, 4, "4 wait in batches that were handed in"),
+        (10, 1, "1 waits in batches that were handed in, the others were never asked"),
+    ],
+)
+def test_what_became_of_calls_that_have_not_ended(asked: int, waiting: int, told: str) -> None:
+    assert RunFacts(partial=True, asked=asked, planned=20, handed_in=waiting).others == told
+
+
+def test_a_verdict_says_that_calls_wait() -> None:
+    """Calls in batches were asked, and have not ended."""
+    case = Case(Figures("a", LookUp(())), {}, "Partial: 8 of 12 calls", waiting=True)
+    assert case.verdict().facts[0].sentence == "8 of 12 calls have ended, others wait in batches"
+    assert replace(case, waiting=False).verdict().facts[0].sentence == "8 of 12 calls were asked"

@@ -21,6 +21,7 @@ from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.errors import CertificateError, ConfigError, DataError
+from steelyard.lab.compare import Target, compare_targets
 from steelyard.lab.folder.datasheet_file import read_datasheet
 from steelyard.lab.gate import junit, summary
 from steelyard.lab.gate.policy import SHIPPED, Policy, find_policy, load_policy, parse_policy
@@ -611,3 +612,24 @@ def test_drift_of_another_judge_than_the_reference_is_said(tmp_path: Path) -> No
         for name in ("same", "new")
     }
     assert [any("another fingerprint" in note for note in notes[name]) for name in notes] == [False, True]
+
+
+def test_of_recorded_verdicts_nobody_knows_how_they_were_asked(tmp_path: Path, lenient: Path) -> None:
+    """Their fingerprint is that of the verdicts, which says nothing of model or prompt."""
+    old, new = folder(tmp_path / "old", good="tie"), folder(tmp_path / "new", good="tie 1 tie")
+    decision, _ = gate(new, lenient, NOW, reference=old)
+    assert decision.result == "FAIL"
+    assert not any("fingerprint" in note for note in decision.notes)
+    assert compare_targets(Target(old, "good"), Target(new, "good")).namesakes() == ""
+
+
+def test_figures_that_can_not_be_paired_are_named_once(tmp_path: Path) -> None:
+    """Of the seven figures of the policy that pairs lack, the line before speaks."""
+    measure("planted/probit?name=j", out=tmp_path / "run")
+    decision, _ = gate(tmp_path / "run", "default", NOW, reference=tmp_path / "run")
+    absent, unpaired = decision.notes
+    assert absent.startswith("Not measured in this run, so not asked: ")
+    assert unpaired == (
+        "j: not checked for drift (not measured in both, or no share of units): "
+        "leans to slot 1 (net slot preference)."
+    )

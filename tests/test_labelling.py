@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from authoring_server import TASK, items
-from benches import Client, serving
+from benches import Client, is_released, serving
 from browsers import chromium, complaints, opened
 from commands import Command
 from steelyard.errors import ConfigError
@@ -58,8 +58,10 @@ def test_a_draw_has_known_odds_and_stays(bench: LabelBench) -> None:
     again = LabelBench(bench.folder.path)
     assert again.draw == bench.draw
     again.close()
-    with pytest.raises(ConfigError, match="a draw of 4 items was made here before"):
+    with pytest.raises(ConfigError, match="a draw of 4 items was made here before") as refusal:
         LabelBench(bench.folder.path, size=5)
+    bench.close()
+    assert is_released(bench.folder.path / "labels.db"), refusal
 
 
 def test_each_annotator_has_an_own_order_that_stays(bench: LabelBench) -> None:

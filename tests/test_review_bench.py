@@ -19,10 +19,10 @@ import pytest
 
 from authored_study import write_study
 from authoring_server import TASK, Cast, items
-from benches import Client, authored, lines, serving, written_folder
+from benches import Client, authored, is_released, lines, serving, written_folder
 from commands import Command
 from servers import ScriptedServer
-from steelyard.errors import ConfigError, StoreError
+from steelyard.errors import ConfigError, SteelyardError, StoreError
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.review.bench import Ballot, Bench, RefusedError
 from steelyard.lab.review.bench_item import in_order
@@ -219,6 +219,13 @@ def test_a_folder_without_anything_written_is_no_bench(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     assert bench.items() == {}
     bench.close()
+
+
+def test_a_bench_that_cannot_be_opened_holds_no_file(folder: RunFolder) -> None:
+    folder.stimuli.write_text("no stimulus\n")
+    with pytest.raises(SteelyardError) as refusal:
+        Bench(folder.path)
+    assert is_released(folder.reviews), refusal
 
 
 def test_a_damaged_log_is_told_in_a_sentence(folder: RunFolder) -> None:

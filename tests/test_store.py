@@ -155,6 +155,28 @@ def test_a_full_disk_is_told_and_keeps_what_was_saved(
     full.close()
 
 
+def test_what_waits_is_written_though_the_loop_that_asked_is_gone(tmp_path: Path) -> None:
+    """Another program holds the file while the run is called off; then it lets go."""
+    path, trials = tmp_path / "run.db", some_trials(3)
+    store = RunStore(path)
+
+    async def called_off() -> None:
+        await store.save_reply(trials[0], REPLY, 1)
+        other.execute("BEGIN IMMEDIATE")
+        waiting = [asyncio.create_task(store.save_reply(trial, REPLY, 1)) for trial in trials[1:]]
+        await asyncio.sleep(0)  # each task runs up to its wait
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        asyncio.run(called_off())
+        other.execute("ROLLBACK")
+        store.close()
+    with closing(RunStore(path, read_only=True)) as left:
+        assert left.answered() == {trial.key for trial in trials}
+
+
 WRITER = """
 import asyncio, sys
 from pathlib import Path

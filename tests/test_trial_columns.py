@@ -31,6 +31,7 @@ from steelyard.lab.report import rebuild
 from steelyard.lab.run.answers import Answers
 from steelyard.lab.run.coverage import Coverage
 from steelyard.lab.run.limits import RunLimits
+from steelyard.lab.run.pilot import PILOT, Pilot, ranked
 from steelyard.lab.run.planner import Plan, make_plan
 from steelyard.lab.run.record import Record
 from steelyard.lab.run.spending import paid
@@ -238,6 +239,58 @@ def test_a_trial_made_of_columns_is_the_trial(name: str) -> None:
     assert len(trials[:0]) == len(Trials.of([])) == len(Calls.of(Trials.of([])).trials) == 0
     behind = {call.key: call for trial in trials for call in trial.calls}
     assert [call.key for call in plan_of(name).calls] == list(behind)
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_columns_are_put_in_the_order_of_single_trials(name: str) -> None:
+    trials = plan_of(name).trials
+    singles = list(trials)
+    columns = Trials.of(trials)
+    assert list(columns.rows(columns.by_prefix)) == sorted(singles, key=lambda trial: trial.prefix)
+    ranks = columns.ranks(lambda asked: (asked.order, asked.stimulus.id))
+    values = [(trial.order, trial.stimulus.id) for trial in singles]
+    assert ranks.tolist() == [sorted(set(values)).index(value) for value in values]
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_queue_hands_out_every_call_once_and_pilots_first(name: str) -> None:
+    calls = Calls.of(Trials.of(plan_of(name).trials)).trials
+    mine = calls.rows(calls.of_judge(calls.judges[0].name))
+    pilot = Pilot(mine.judges[0], mine)
+    order = pilot.in_order(mine)
+    assert sorted(order) == list(range(len(mine)))
+    first = pilot.first(mine)
+    assert [mine[place] for place in order] == [
+        *(mine[place] for place in first),
+        *sorted((mine[place] for place in set(order) - set(first)), key=lambda trial: trial.prefix),
+    ]
+    singles = list(mine)
+    assert pilot.in_order(singles) == order
+    some = singles[1::2]
+    assert [some[place].key for place in pilot.first(some)] == [
+        trial.key for arm in ranked(mine).values() for trial in [t for t in arm if t in some][:PILOT]
+    ]
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_the_most_telling_stand_first(name: str) -> None:
+    """The same order by the definition: repeats last, probes in turns, then hashes and orders."""
+    trials = list(Calls.of(Trials.of(plan_of(name).trials)).trials)
+    for protocol, arm in ranked(trials).items():
+        mine = [trial for trial in trials if trial.protocol == protocol]
+        shown = {
+            probe: sorted({t.stimulus.hash for t in mine if t.stimulus.probe == probe})
+            for probe in {t.stimulus.probe for t in mine}
+        }
+        ranks = [
+            (
+                *(t.replicate, shown[t.stimulus.probe].index(t.stimulus.hash)),
+                *(t.stimulus.probe, t.stimulus.hash, t.order),
+            )
+            for t in arm
+        ]
+        assert ranks == sorted(ranks)
+        assert len(arm) == len(mine)
 
 
 @given(st.lists(st.integers(0, 40) | st.text(max_size=80)))

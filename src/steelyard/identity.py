@@ -7,6 +7,7 @@ import json
 import random
 from dataclasses import fields, is_dataclass
 from functools import cache
+from json.encoder import encode_basestring_ascii
 from typing import Any
 
 _LEAVES = frozenset({str, int, float, bool, type(None)})
@@ -83,7 +84,7 @@ def short_hash(digest: str) -> str:
 
 def seed_for(seed: int, *names: object) -> int:
     """A 64-bit seed that depends on the study's seed and on names, never on call order."""
-    text = canonical_text([seed, *(str(name) for name in names)])
+    text = f"[{','.join([str(seed), *(encode_basestring_ascii(str(name)) for name in names)])}]"
     return int.from_bytes(hashlib.sha256(text.encode("ascii")).digest()[:8], "big")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -87,24 +88,17 @@ def review(
     from steelyard.web.server import Server, require_loopback
 
     require_loopback(host, remote=allow_remote)
-    bench = Bench(folder, reviewers=reviewers, waits_for_file=False)
-    server = Server(host, port)
-    pages = ReviewPages(
-        bench,
-        reviewer or own_name(),
-        blind=blind,
-        finished=server.stop,
-        stopping=lambda: server.stopping,
-    )
     name = reviewer or own_name()
+    with closing(Bench(folder, reviewers=reviewers, waits_for_file=False)) as bench:
+        server = Server(host, port)
+        pages = ReviewPages(bench, name, blind=blind, finished=server.stop, stopping=lambda: server.stopping)
 
-    def ready(url: str) -> None:
-        announce(f"Reviewing {shown(folder)}", url, browser=not no_browser)
-        on_enter(lambda: _finish(bench, name, server.stop))
+        def ready(url: str) -> None:
+            announce(f"Reviewing {shown(folder)}", url, browser=not no_browser)
+            on_enter(lambda: _finish(bench, name, server.stop))
 
-    server.serve(pages.app(), ready)
-    click.echo(status_of(bench).sentence)
-    bench.close()
+        server.serve(pages.app(), ready)
+        click.echo(status_of(bench).sentence)
 
 
 def _label(
@@ -123,14 +117,13 @@ def _label(
     from steelyard.web.server import Server, require_loopback
 
     require_loopback(host, remote=allow_remote)
-    bench = LabelBench(folder, size=draw)
-    server = Server(host, port)
-    pages = LabelPages(bench, reviewer or own_name())
-    server.serve(pages.app(), lambda url: announce(f"Labelling {shown(folder)}", url, browser=browser))
-    click.echo(f"Labels: {shown(bench.write())}")
-    if bench.agreement().shared:
-        click.echo(bench.agreement().sentence)
-    bench.close()
+    with closing(LabelBench(folder, size=draw)) as bench:
+        server = Server(host, port)
+        pages = LabelPages(bench, reviewer or own_name())
+        server.serve(pages.app(), lambda url: announce(f"Labelling {shown(folder)}", url, browser=browser))
+        click.echo(f"Labels: {shown(bench.write())}")
+        if bench.agreement().shared:
+            click.echo(bench.agreement().sentence)
 
 
 def _finish(bench: Bench, reviewer: str, stop: Callable[[], None]) -> None:
@@ -184,8 +177,7 @@ def _print_status(folder: Path, reviewers: int | None, as_json: bool) -> int:
     from steelyard.lab.review.bench import Bench
     from steelyard.lab.review.status import status_of
 
-    bench = Bench(folder, reviewers=reviewers)
-    status = status_of(bench)
-    bench.close()
+    with closing(Bench(folder, reviewers=reviewers)) as bench:
+        status = status_of(bench)
     click.echo(json.dumps(status.to_json(), indent=1) if as_json else status.sentence)
     return 0 if not status.waiting else 1

@@ -131,7 +131,7 @@ class Datasheet:
         """The sentence that the reports of a partial run begin with; empty for a whole run."""
         if self.partial is None:
             return ""
-        told = f"{self.partial}; the others were never asked"
+        told = f"{self.partial}; {self.facts.others}"
         rule = self.facts.decided
         return told if rule is None else f"{told}, as {rule} was to be decided: {EARLY_STOP}"
 

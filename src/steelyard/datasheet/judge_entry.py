@@ -9,6 +9,9 @@ from typing import Any
 from steelyard.json_body import from_body
 from steelyard.wording import counted
 
+RECORDED = "recorded"
+"""The model of a judge that was asked elsewhere."""
+
 
 @dataclass(frozen=True)
 class JudgeEntry:
@@ -17,15 +20,20 @@ class JudgeEntry:
     name: str
     """Name on the datasheet."""
     model: str
-    """`provider/model`."""
+    """`provider/model`, or `recorded`."""
     baseline: bool
     """True for the dumb baselines."""
     protocols: Mapping[str, str]
-    """Protocol name to fingerprint."""
+    """Protocol name to fingerprint; of recorded verdicts, that of the verdicts."""
     members: tuple[str, ...] = ()
     """Judges that are asked in its place, where it is made of others."""
     calls_per_verdict: int = 1
     """Calls that a verdict takes."""
+
+    @property
+    def instruments(self) -> Mapping[str, str]:
+        """Protocol name to fingerprint of who was asked and how; none where verdicts were recorded."""
+        return {} if self.model == RECORDED else self.protocols
 
     @property
     def made(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from steelyard.wording import counted
+from steelyard.wording import counted, plural
 
 EARLY_STOP = "intervals of what was looked at on the way are too narrow"
 """What an end that the figures themselves brought does to them."""
@@ -25,7 +25,7 @@ def held_against(judge: str) -> str:
 
 
 def partial_words(asked: int, planned: int) -> str:
-    """How reports name a run some of whose calls were never asked."""
+    """How reports name a run some of whose calls have not ended."""
     return f"Partial: {asked:,} of {counted(planned, 'call')}"
 
 
@@ -63,6 +63,8 @@ class RunFacts:
     """Calls that were."""
     planned: int = 0
     """Calls that the plan asks for."""
+    handed_in: int = 0
+    """Calls that wait for their reply in batches."""
     decided: str | None = None
     """Rule of `--decide` after which the others were not asked; None where something else ended the run."""
     unfinished: Mapping[str, Asked] = field(default_factory=dict)
@@ -73,3 +75,12 @@ class RunFacts:
     """Judge to the sampling fields that its server would not take, with the calls made without."""
     shortened: Mapping[str, Shortened] = field(default_factory=dict)
     """Judge to what was cut from runs of agents to fit what it can read."""
+
+    @property
+    def others(self) -> str:
+        """What became of the calls of a partial run that have not ended."""
+        if not self.handed_in:
+            return "the others were never asked"
+        wait = plural(self.handed_in, "waits", "wait")
+        told = f"{self.handed_in:,} {wait} in batches that were handed in"
+        return told if self.asked + self.handed_in >= self.planned else f"{told}, the others were never asked"

@@ -199,7 +199,7 @@ def _side(verdicts: Verdicts, judge: JudgeEntry) -> Side:
         verdicts.stimulus_set,
         verdicts.partial(judge.name),
         verdicts.reference,
-        dict(judge.protocols),
+        dict(judge.instruments),
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from steelyard.datasheet.assemble import assemble
 from steelyard.datasheet.datasheet import Datasheet
-from steelyard.datasheet.judge_entry import JudgeEntry
+from steelyard.datasheet.judge_entry import RECORDED, JudgeEntry
 from steelyard.datasheet.results import Results
 from steelyard.errors import ConfigError, SteelyardError, StoreError
 from steelyard.lab.folder.datasheet_file import write_datasheet
@@ -210,8 +210,7 @@ def _entries(calls: CallTable | ScoreTable, baselines: Collection[str]) -> tuple
     for (judge, protocol), digest in calls.hashes[1].items():
         arms.setdefault(judge, {})[protocol] = digest
     return tuple(
-        JudgeEntry(judge, "recorded", judge in baselines, verdicts)
-        for judge, verdicts in sorted(arms.items())
+        JudgeEntry(judge, RECORDED, judge in baselines, verdicts) for judge, verdicts in sorted(arms.items())
     )
 
 

@@ -66,6 +66,8 @@ class Estimate:
     """Calls without a verdict."""
     abstained: int = 0
     """Calls behind the figure that abstained; in `datasheet.json` where there are any."""
+    left_out: int = 0
+    """Calls that abstained and that the figure leaves out; in `datasheet.json` where there are any."""
     bounds: tuple[float, float] | None = None
     """Worst and best case over the excluded."""
     censored: str | None = None
@@ -97,8 +99,9 @@ class Estimate:
             "excluded": dict(self.excluded),
             "bounds": None if self.bounds is None else list(self.bounds),
         }
-        if not self.abstained:
-            del body["abstained"]
+        for name in ("abstained", "left_out"):
+            if not body[name]:
+                del body[name]
         return body
 
     @classmethod

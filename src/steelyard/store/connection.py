@@ -21,7 +21,7 @@ def connected(path: Path) -> sqlite3.Connection:
     try:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
-    except sqlite3.Error:
+    except BaseException:
         connection.close()
         raise
     return connection

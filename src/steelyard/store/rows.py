@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any, TypeAlias
 
-PORTIONS = (64, 8, 1)
+PORTIONS = (64, 32, 16, 8, 4, 2, 1)
 """Rows of one statement: few lengths, so that SQLite keeps the statements it has read.
 
 A thread gives way to all others at every statement, so a commit of many small ones waits for each of them.

@@ -7,6 +7,7 @@ import queue
 import sqlite3
 import threading
 from collections.abc import Iterable, Sequence
+from contextlib import closing, suppress
 from itertools import chain
 from pathlib import Path
 
@@ -18,6 +19,8 @@ LARGEST_BATCH = 500
 """Writes of one transaction: a commit costs the same for one and for many."""
 CACHE = 32_768
 """Kilobytes of the file at hand: keys are hashes, so the rows of one transaction lie all over it."""
+WAL_PAGES = 16_384
+"""Pages of the log after which they are put in their places: each is written once for many commits."""
 _Answer = tuple[asyncio.Future[None], StoreError | None]
 _Pending = tuple[Sequence[Row], asyncio.Future[None], asyncio.AbstractEventLoop]
 
@@ -28,7 +31,9 @@ class Writer:
     def __init__(self, path: Path) -> None:
         """A writer of this run file."""
         self._path = path
-        self._queue: queue.SimpleQueue[_Pending | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[list[_Pending] | None] = queue.SimpleQueue()
+        self._gathered: dict[asyncio.AbstractEventLoop, list[_Pending]] = {}
+        """What was submitted in this turn of a loop: the thread is woken once for all of it."""
         self._thread: threading.Thread | None = None
 
     async def submit(self, rows: Sequence[Row]) -> None:
@@ -36,12 +41,21 @@ class Writer:
         self._start()
         loop = asyncio.get_running_loop()
         acknowledged: asyncio.Future[None] = loop.create_future()
-        self._queue.put((rows, acknowledged, loop))
+        if loop not in self._gathered:
+            self._gathered[loop] = []
+            loop.call_soon(self._hand_over, loop)
+        self._gathered[loop].append((rows, acknowledged, loop))
         await acknowledged
+
+    def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
+        if gathered := self._gathered.pop(loop, None):
+            self._queue.put(gathered)
 
     def close(self) -> None:
         """Finish writing."""
         if self._thread is not None:
+            for loop in list(self._gathered):
+                self._hand_over(loop)
             self._queue.put(None)
             self._thread.join()
             self._thread = None
@@ -51,32 +65,38 @@ class Writer:
             return
         with usable(self._path):
             connection = connected(self._path)
-            connection.execute(f"PRAGMA cache_size = -{CACHE}")
+            try:
+                connection.execute(f"PRAGMA cache_size = -{CACHE}")
+                connection.execute(f"PRAGMA wal_autocheckpoint = {WAL_PAGES}")
+            except BaseException:
+                connection.close()
+                raise
         self._thread = threading.Thread(
             target=self._write_forever, args=(connection,), name="steelyard-store", daemon=True
         )
         self._thread.start()
 
     def _write_forever(self, connection: sqlite3.Connection) -> None:
-        while (first := self._queue.get()) is not None:
-            batch = [first, *self._waiting(LARGEST_BATCH - 1)]
-            errors = _commit_each(connection, [rows for rows, _, _ in batch])
-            answers: dict[asyncio.AbstractEventLoop, list[_Answer]] = {}
-            for (_, acknowledged, loop), error in zip(batch, errors, strict=True):
-                answers.setdefault(loop, []).append((acknowledged, error))
-            for loop, mine in answers.items():
-                loop.call_soon_threadsafe(_acknowledge, mine)
-        connection.close()
+        with closing(connection):
+            while (first := self._queue.get()) is not None:
+                batch = self._joined(first)
+                errors = _commit_each(connection, [rows for rows, _, _ in batch])
+                answers: dict[asyncio.AbstractEventLoop, list[_Answer]] = {}
+                for (_, acknowledged, loop), error in zip(batch, errors, strict=True):
+                    answers.setdefault(loop, []).append((acknowledged, error))
+                for loop, mine in answers.items():
+                    # Where the loop is closed, who waited is gone; the rest is written.
+                    with suppress(RuntimeError):
+                        loop.call_soon_threadsafe(_acknowledge, mine)
 
-    def _waiting(self, most: int) -> list[_Pending]:
-        """What waits already, up to the end of the work."""
-        batch: list[_Pending] = []
-        while not self._queue.empty() and len(batch) < most:
+    def _joined(self, batch: list[_Pending]) -> list[_Pending]:
+        """With what waits already, up to the end of the work."""
+        while not self._queue.empty() and len(batch) < LARGEST_BATCH:
             following = self._queue.get()
             if following is None:
                 self._queue.put(None)
                 break
-            batch.append(following)
+            batch += following
         return batch
 
 

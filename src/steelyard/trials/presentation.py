@@ -72,3 +72,9 @@ class Presentation:
     """Protocol settings of judges that are not prompted: a likelihood judge's margin, a planted criterion."""
     trial: str = ""
     """Opaque trial hash: idempotency key over HTTP, source of a planted judge's noise."""
+
+    def of_trial(self, trial: str) -> Presentation:
+        """The same for another trial."""
+        again = object.__new__(Presentation)  # by its constructor it would take several times as long
+        again.__dict__.update(self.__dict__, trial=trial)
+        return again

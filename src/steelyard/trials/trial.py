@@ -23,6 +23,11 @@ ORDERS = ("uv", "vu")
 """Canonical content u in slot 1, or v in slot 1."""
 CHARACTERS = 3.0
 """Characters of a token in a run of an agent at least: JSON and numbers take more tokens than prose."""
+_SEALED = (
+    *("judge", "protocol", "stimulus", "task", "order", "replicate"),
+    *("asked", "prompt_hash", "wording_hash"),
+)
+"""What stays of a trial whose words are put away."""
 LARGEST_SEED = 2**31
 """Seeds of repeats lie below it: no server takes fewer bits."""
 
@@ -48,8 +53,7 @@ class Trial:
     @cached_property
     def slot_texts(self) -> tuple[str, ...]:
         """The contents in the order shown."""
-        texts = self.stimulus.texts
-        return texts if self.order == "uv" else tuple(reversed(texts))
+        return self.stimulus.texts if self.order == "uv" else self.stimulus.texts[::-1]
 
     @cached_property
     def members(self) -> tuple[Trial, ...]:
@@ -142,9 +146,14 @@ class Trial:
         return self.stimulus.unit
 
     @property
+    def opening(self) -> tuple[str, ...]:
+        """What a prompt begins with; repeats of a question share it."""
+        return (self.stimulus.request, *self.slot_texts, self.protocol)
+
+    @property
     def prefix(self) -> tuple[str, ...]:
         """Sorts trials so that those which share a prompt's beginning stand together."""
-        return (self.stimulus.request, *self.slot_texts, self.protocol, self.key)
+        return (*self.opening, self.key)
 
     @cached_property
     def prompt_hash(self) -> str:
@@ -182,24 +191,43 @@ class Trial:
 
     def repeat(self, replicate: int) -> Trial:
         """The same question once more, in the same words."""
-        again = object.__new__(Trial)  # by its constructor it would take several times as long
-        again.__dict__.update(self._question, replicate=replicate)
-        return again
+        return repeated(self._question, replicate)
 
     @cached_property
     def _question(self) -> dict[str, Any]:
+        return self._shared(self.slot_texts, self.wording)
+
+    def opened(self) -> dict[str, Any]:
+        """What `repeated` makes trials of; its words do not stay here."""
+        if self.judge.composition is not None or self.stimulus.transcript is not None:
+            return self.sealed()._question
+        texts = self.stimulus.texts if self.order == "uv" else self.stimulus.texts[::-1]
+        return self._shared(texts, self._worded(texts))
+
+    def _shared(self, texts: tuple[str, ...], wording: Wording) -> dict[str, Any]:
         """What does not depend on the repeat, by name; `cached_property` keeps its values there too."""
-        shared = ("judge", "protocol", "stimulus", "task", "order", "asked", "slot_texts", "wording")
-        question = {name: getattr(self, name) for name in shared}
-        if self.judge.decoding.seed is None:
-            question["decoding"] = self.decoding
+        question: dict[str, Any] = {
+            "judge": self.judge,
+            "protocol": self.protocol,
+            "stimulus": self.stimulus,
+            "task": self.task,
+            "order": self.order,
+            "asked": self.asked,
+            "slot_texts": texts,
+            "wording": wording,
+        }
+        decoding = self.judge.decoding
+        if decoding.seed is None:
+            question["decoding"] = decoding
             question |= {name: self.__dict__[name] for name in ("prompt_hash",) if name in self.__dict__}
+            if self.judge.composition is None:
+                question["_presented"] = self._shown(texts, wording, decoding)
         return question
 
     def sealed(self) -> Trial:
         """The same with its hashes alone: the words are put together again for who asks for them."""
-        bare = Trial(self.judge, self.protocol, self.stimulus, self.task, self.order, self.replicate)
-        bare.__dict__.update(prompt_hash=self.prompt_hash, wording_hash=self.wording_hash)
+        bare = object.__new__(Trial)
+        bare.__dict__.update({name: getattr(self, name) for name in _SEALED})
         return bare
 
     def presentation(self) -> Presentation:
@@ -212,16 +240,32 @@ class Trial:
                 "context_overflow",
                 f"judge {self.judge.name}: reads {self.judge.context:,} tokens, and run {self.item!r} {what}",
             )
+        return self._presented.of_trial(self.key.removeprefix("sha256:"))
+
+    @cached_property
+    def _presented(self) -> Presentation:
+        return self._shown(self.slot_texts, self.wording, self.decoding)
+
+    def _shown(self, texts: tuple[str, ...], wording: Wording, decoding: Decoding) -> Presentation:
+        """What repeats of the question show alike."""
         protocol = self.judge.protocols[self.protocol]
         return Presentation(
-            messages=self.messages,
-            slots=Slots(self.stimulus.request, self.slot_texts),
+            messages=wording.messages,
+            slots=Slots(self.stimulus.request, texts),
             answers=self.asked.scale.answers,
-            decoding=self.decoding,
+            decoding=decoding,
             wants=answer_form(protocol.reader).wants,
             settings=protocol.settings,
-            trial=self.key.removeprefix("sha256:"),
         )
+
+
+def repeated(question: dict[str, Any], replicate: int, key: str | None = None) -> Trial:
+    """A repeat of an opened question; its key, where that is known."""
+    trial = object.__new__(Trial)  # by its constructor it would take several times as long
+    trial.__dict__.update(question, replicate=replicate)
+    if key is not None:
+        trial.__dict__["key"] = key
+    return trial
 
 
 @lru_cache(maxsize=1024)

@@ -10,14 +10,15 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
-from typing import TypeVar, overload
+from operator import attrgetter
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
 from steelyard.arrays import Digests, Ints, Mask
 from steelyard.digests import column, digests_of, hash_of, places
 from steelyard.trials.judge import Judge
-from steelyard.trials.trial import Trial
+from steelyard.trials.trial import Trial, repeated
 
 OPEN = 16_384
 """Questions whose words are kept at hand while trials are made of them."""
@@ -25,6 +26,7 @@ STEP = 65_536
 """Keys that are worked out at a time."""
 
 Value = TypeVar("Value", bound=Hashable)
+Ordered = tuple[str | int, ...]
 Place = tuple[str, str, str, str]
 """Judge, protocol, name of the stimulus, order: what tells a question from every other of a study."""
 
@@ -41,7 +43,7 @@ class Trials(Sequence[Trial]):
     """0, 1, …"""
     key: Digests
     """Identity of each trial."""
-    _open: dict[int, Trial] = field(default_factory=dict, repr=False)
+    _open: dict[int, dict[str, Any]] = field(default_factory=dict, repr=False)
     """Questions with their words, by number; some of them."""
 
     @classmethod
@@ -83,8 +85,7 @@ class Trials(Sequence[Trial]):
     def __getitem__(self, index: int | slice) -> Trial | Trials:
         if isinstance(index, slice):
             return self._taken(index)
-        row = range(len(self))[index]
-        return self._made(int(self.question[row]), int(self.replicate[row]), self.key[row])
+        return self._made(self.question.item(index), self.replicate.item(index), self.key.item(index))
 
     def __iter__(self) -> Iterator[Trial]:
         return map(self._made, self.question.tolist(), self.replicate.tolist(), self.key.tolist())
@@ -97,9 +98,7 @@ class Trials(Sequence[Trial]):
         return replace(self, question=self.question[rows], replicate=self.replicate[rows], key=self.key[rows])
 
     def _made(self, number: int, replicate: int, key: bytes) -> Trial:
-        trial = _opened(self.questions, number, self._open).repeat(replicate)
-        trial.__dict__["key"] = hash_of(key)
-        return trial
+        return repeated(_opened(self.questions, number, self._open), replicate, hash_of(key))
 
     # Columns
 
@@ -140,6 +139,19 @@ class Trials(Sequence[Trial]):
     def of_judge(self, name: str) -> Mask:
         """The trials of one judge."""
         return self.where(lambda asked: asked.judge.name == name)
+
+    def ranks(self, value: Callable[[Trial], Ordered]) -> Ints:
+        """For each trial the place of its question's value among those of all, in order."""
+        values, codes = self.coded(value)
+        place = np.empty(len(values), dtype=np.int64)
+        place[sorted(range(len(values)), key=values.__getitem__)] = np.arange(len(values))
+        ranks: Ints = place[codes[self.question]]
+        return ranks
+
+    @property
+    def by_prefix(self) -> Ints:
+        """Rows in an order in which trials with prompts that begin alike stand together."""
+        return np.lexsort((self.key, self.ranks(attrgetter("opening"))))
 
     # Finding
 
@@ -192,11 +204,11 @@ class Trials(Sequence[Trial]):
 def _keys(questions: Sequence[Trial], question: Ints, replicate: Ints) -> Digests:
     """Keys of repeats, some at a time."""
     frames = [_frame(asked) for asked in questions]
-    opened: dict[int, Trial] = {}
+    opened: dict[int, dict[str, Any]] = {}
 
     def another(number: int, repeat: int) -> tuple[bytes, bytes]:
         """A seed of its own makes each repeat another prompt."""
-        return _frame(_opened(questions, number, opened).repeat(repeat))
+        return _frame(repeated(_opened(questions, number, opened), repeat))
 
     seeded = {number for number, asked in enumerate(questions) if asked.judge.decoding.seed is not None}
     parts = []
@@ -216,10 +228,10 @@ def _frame(asked: Trial) -> tuple[bytes, bytes]:
     return before.encode("ascii"), after.encode("ascii")
 
 
-def _opened(questions: Sequence[Trial], number: int, opened: dict[int, Trial]) -> Trial:
+def _opened(questions: Sequence[Trial], number: int, opened: dict[int, dict[str, Any]]) -> dict[str, Any]:
     """A question with its words, which are kept at hand for some."""
     if number not in opened:
         if len(opened) >= OPEN:
             opened.clear()
-        opened[number] = questions[number].sealed()
+        opened[number] = questions[number].opened()
     return opened[number]

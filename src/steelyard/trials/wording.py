@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
 from steelyard.identity import canonical_text, digest_of
@@ -53,7 +53,11 @@ class Wording:
 
 def _spelled(message: Message) -> str:
     """Canonical JSON of a message, from that of its text."""
-    return f'{{"content":{message.spelled},"role":{canonical_text(message.role)},"type":"Message"}}'
+    return f'{{"content":{message.spelled},"role":{_role(message.role)},"type":"Message"}}'
+
+
+_role = cache(canonical_text)
+"""Roles are few."""
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,8 @@ def verdicts_of(sheet: Datasheet, faults: Faults) -> Iterator[Verdict]:
         if not judge.baseline:
             mine = {reading.title: reading for reading in sheet.readings if reading.judge == judge.name}
             figures = Figures(judge.name, sheet.look_up)
-            case = Case(figures, mine, sheet.unfinished(judge.name), sheet.smoke_test)
+            waiting = sheet.facts.handed_in > 0
+            case = Case(figures, mine, sheet.unfinished(judge.name), sheet.smoke_test, waiting)
             yield faults.guarded(judge.name, "verdict", case.verdict, _unsaid)
 
 
@@ -53,6 +54,8 @@ class Case:
     """`Partial: …` where some of its calls were never asked."""
     smoke_test: bool = False
     """True for a run that is too small to clear a judge of anything."""
+    waiting: bool = False
+    """True where calls of the run wait in batches."""
 
     def verdict(self) -> Verdict:
         """The word, the facts and what follows."""
@@ -113,7 +116,8 @@ class Case:
     def _partial(self) -> list[Fact]:
         if self.unfinished is None:
             return []
-        return [Fact("Partial", f"{self.unfinished.removeprefix('Partial: ')} were asked")]
+        became = "have ended, others wait in batches" if self.waiting else "were asked"
+        return [Fact("Partial", f"{self.unfinished.removeprefix('Partial: ')} {became}")]
 
     def _unknown(self) -> list[Fact]:
         """That nobody asked whether it tells good from bad, or that the data could not tell."""

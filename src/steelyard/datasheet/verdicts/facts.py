@@ -9,7 +9,7 @@ from steelyard.datasheet.reading import Reading
 from steelyard.datasheet.verdict import Fact
 from steelyard.datasheet.words import titles
 from steelyard.datasheet.words.glossary import metric_named, probe_title
-from steelyard.datasheet.words.numbers import defined, figure, times
+from steelyard.datasheet.words.numbers import abstentions, defined, figure, times
 from steelyard.metrics.common import ACCURACY, DARK_CURRENT, FAILED_RATE, UNREADABLE_RATE
 from steelyard.metrics.comparison.against_baselines import ACCURACY_GAIN, ERROR_GAIN, rival
 from steelyard.metrics.estimate import Estimate
@@ -182,10 +182,10 @@ def _accuracy(figures: Figures) -> str | None:
         return None
     phrase = f"{_constant(figures)}gives the reference answer in {times(right, 'call')}, {figure(right)}"
     if gain is None:
-        return phrase
+        return f"{phrase}{abstentions(right)}"
     words = {CLEAR: "better than", FLAGGED: "worse than"}
     better, rule = words.get(gain.finding or "", "not shown to beat"), rival(gain)
-    return f"{phrase}, {better} {rule}"
+    return f"{phrase}, {better} {rule}{abstentions(right)}"
 
 
 def _constant(figures: Figures) -> str:

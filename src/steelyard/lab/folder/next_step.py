@@ -24,7 +24,7 @@ from steelyard.probes.probe import POINTWISE, form_of
 from steelyard.tasks.item import Item
 from steelyard.tasks.scale import parse_scale
 from steelyard.trials.judge import Judge
-from steelyard.wording import counted, planned
+from steelyard.wording import counted, planned, plural
 
 LARGER = {"quick": "standard", "standard": "full"}
 """The next larger profile."""
@@ -101,8 +101,8 @@ class _Path:
     def _unanswered(self) -> int | None:
         """Calls that the same command makes: those that were never asked, and those that failed."""
         run = self.sheet.facts
-        left = run.planned - int(self.sheet.run.get("calls") or 0)
-        return left if left > 0 else None
+        left = run.planned - int(self.sheet.run.get("calls") or 0) - run.handed_in
+        return left if left > 0 or run.handed_in else None
 
     @property
     def _study(self) -> Study:
@@ -195,12 +195,18 @@ class _Path:
     def _priced(
         self, verdict: Verdict, purpose: str, words: Sequence[str] | None, calls: int | None
     ) -> Verdict:
+        if words is not None and self._in_batches:
+            words = (*words, "--batch")  # at the price of this run, which batches made
         command = None if words is None else shlex.join(("steelyard", "measure", *words))
         cost = self._dollars(calls)
         sentence = f"{purpose}: {command}" if command else purpose
-        return replace(
-            verdict, next=f"{sentence}{_price(calls, cost)}", command=command, calls=calls, dollars=cost
-        )
+        price = _price(calls, cost, self.sheet.facts.handed_in)
+        return replace(verdict, next=f"{sentence}{price}", command=command, calls=calls, dollars=cost)
+
+    @property
+    def _in_batches(self) -> bool:
+        """Whether calls of this run were handed in together."""
+        return bool(self.sheet.run.get("batched_calls") or self.sheet.facts.handed_in)
 
     def _dollars(self, calls: int | None) -> float | None:
         """At the price per call of this run; None where a price is not known."""
@@ -219,12 +225,17 @@ def _measured_judges(study: Study) -> list[Judge]:
     return [judge for judge in study.judges if not judge.baseline]
 
 
-def _price(calls: int | None, cost: float | None) -> str:
-    """` (1,200 calls, about $0.12)`; nothing where the calls are not known."""
+def _price(calls: int | None, cost: float | None, waiting: int = 0) -> str:
+    """` (1,200 calls, about $0.12)`, without those that wait in batches; nothing where they are not known."""
     if calls is None:
         return ""
+    before = (
+        f"{counted(waiting, 'call')} {plural(waiting, 'was', 'were')} handed in before" if waiting else ""
+    )
+    if waiting and not calls:
+        return f" ({before})"
     price = "price unknown" if cost is None else f"about {dollars(cost)}" if cost else "free"
-    return f" ({counted(calls, 'call')}, {price})"
+    return f" ({counted(calls, 'call')}, {price}{'; ' if waiting else ''}{before})"
 
 
 def _arguments(words: Sequence[str]) -> Iterator[str]:

@@ -13,6 +13,8 @@ import numpy as np
 from steelyard.arrays import Floats, Ints
 from steelyard.datasheet.run_facts import Shortened
 from steelyard.lab.run.answers import Answers
+from steelyard.lab.run.coverage import Coverage
+from steelyard.lab.run.handed_in import handed_in
 from steelyard.lab.run.planner import Plan
 from steelyard.lab.run.record import Record
 from steelyard.lab.run.spending import AuthoringCost, Costs
@@ -31,6 +33,7 @@ def run_facts(plan: Plan, record: Record) -> dict[str, Any]:
         "started": _clock(times.min()) if len(times) else None,
         "finished": _clock(times.max()) if len(times) and not coverage.headline.partial else None,
         **coverage.to_json(),
+        **_waiting(coverage.headline, record),
         **({"decided": plan.study.decides} if plan.study.decides and coverage.headline.partial else {}),
         "latency_ms": {"p50": quantile(latencies, 0.5), "p95": quantile(latencies, 0.95)},
         "calls": len(mine),
@@ -40,6 +43,12 @@ def run_facts(plan: Plan, record: Record) -> dict[str, Any]:
         **_shortened(calls),
         **_authoring_facts(record.authoring),
     }
+
+
+def _waiting(coverage: Coverage, record: Record) -> dict[str, int]:
+    """Calls that were handed in as batches and have no reply yet; nothing where there are none."""
+    waiting = min(len(handed_in(record.store)), coverage.planned - coverage.asked)
+    return {"handed_in": waiting} if waiting > 0 else {}
 
 
 def _costs(answers: Answers, mine: Ints) -> dict[str, Any]:

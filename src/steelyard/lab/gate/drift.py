@@ -7,7 +7,7 @@ reads differently has to be calibrated again, unless the policy's figures are kn
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.errors import ConfigError, DataError
 from steelyard.lab.compare import Verdicts, compare_judges, load_verdicts
 from steelyard.lab.gate.policy import Policy
-from steelyard.lab.gate.ruling import FAIL, INCONCLUSIVE, PASS, Check
+from steelyard.lab.gate.ruling import FAIL, INCONCLUSIVE, PASS, Check, Ruling
 from steelyard.lab.gate.selection import select
 from steelyard.metrics.common import FAILED_RATE
 from steelyard.metrics.comparison.comparison import Comparison
@@ -32,9 +32,9 @@ RESULTS = {"clear": PASS, "flagged": FAIL, "underpowered": INCONCLUSIVE}
 
 
 def drift_checks(
-    folder: Path, reference: Path, policy: Policy, judges: Sequence[str], margin: float
+    folder: Path, reference: Path, policy: Policy, ruling: Ruling, margin: float
 ) -> tuple[list[Check], list[str]]:
-    """One check per figure of the policy that can be paired, and notes on those that cannot."""
+    """One check per figure of the policy that can be paired, and notes on others of the ruling."""
     new, old = load_verdicts(folder), load_verdicts(reference)
     if new.stimulus_set != old.stimulus_set:
         raise DataError(
@@ -43,24 +43,24 @@ def drift_checks(
         )
     checks: list[Check] = []
     notes: list[str] = []
-    for judge in judges:
+    for judge in ruling.judges:
         before, after = _counterpart(old, judge), new.pick(judge)
         rows = compare_judges(old, before, new, after, margin).rows
-        chosen, unpaired = _chosen(policy, rows)
+        chosen, unpaired = _chosen(policy, rows, {check.metric for check in ruling.of(judge)})
         family = read_together(chosen, margin, _beside(chosen, rows))
         checks += _together(judge, family, len(rows))
         checks += [_check(judge, row, margin) for row in family.rows]
         reference_partial = old.partial(before.name)
         notes += [f"{reference}: {reference_partial}"] if reference_partial else []
-        if before.protocols and after.protocols and before.protocols != after.protocols:
+        if before.instruments and after.instruments and before.instruments != after.instruments:
             notes.append(
                 f"{judge}: model, address, prompt or decoding are not those of the reference (another "
                 "fingerprint), so a difference need not be drift"
             )
-        notes += [
-            f"{judge}: {metric} was not checked for drift: not measured in both, or no share of units"
-            for metric in unpaired
-        ]
+        if unpaired:
+            named = ", ".join(metric_named(metric).name for metric in unpaired)
+            why = "not measured in both, or no share of units"
+            notes.append(f"{judge}: not checked for drift ({why}): {named}.")
     return checks, notes
 
 
@@ -76,12 +76,15 @@ def _counterpart(old: Verdicts, judge: str) -> JudgeEntry:
     )
 
 
-def _chosen(policy: Policy, rows: Sequence[Comparison]) -> tuple[list[Comparison], list[str]]:
+def _chosen(
+    policy: Policy, rows: Sequence[Comparison], asked: Collection[str]
+) -> tuple[list[Comparison], list[str]]:
+    """Figures of the policy that can be paired, and those of what was asked that can not."""
     chosen: dict[int, Comparison] = {}
     unpaired: dict[str, None] = {}
     for rule in policy.rules:
         figures = select(rule, rows)
-        if not figures:
+        if not figures and rule.metric in asked:
             unpaired[rule.metric] = None
         chosen.update({id(row): row for row in figures})
     return list(chosen.values()), list(unpaired)
@@ -137,5 +140,5 @@ def _check(judge: str, row: Comparison, margin: float) -> Check:
         low=row.intervals[0].low,
         high=row.intervals[0].high,
         reason=f"{row.said} (q {probability(row.q)}); smallest detectable drift {detectable}, "
-        f"{row.n_shared} {row.unit}s",
+        f"{counted(row.n_shared, row.unit)}",
     )

@@ -32,7 +32,8 @@ ORDER = (FAIL, INCONCLUSIVE, PASS)
 """The worst first."""
 EXIT_CODES = {PASS: 0, FAIL: 3, INCONCLUSIVE: 4}
 TOLERATED_LOSS = 0.02
-"""Share of calls without a verdict that a figure without bounds may have and still pass."""
+"""Share of calls without a verdict that a figure without bounds may have and still pass, and of calls
+that abstained and are no part of a figure."""
 
 
 @dataclass(frozen=True)
@@ -216,7 +217,21 @@ def _judge(rule: PolicyRule, estimate: Estimate) -> tuple[str, str, int | None]:
     if (lost or doubt) and not _inside(rule, *_widened(estimate, low, high)):
         why = doubt or f"{numbers.excluded(estimate)}: in the worst case beyond the limit"
         return INCONCLUSIVE, why, None
-    return PASS, "the whole interval lies within", None
+    apart = estimate.left_out
+    if apart > TOLERATED_LOSS * (estimate.n_calls + apart):
+        return (
+            INCONCLUSIVE,
+            f"{counted(apart, 'call')} abstained, which it leaves out and accuracy counts",
+            None,
+        )
+    return PASS, f"the whole interval lies within{_aside(estimate)}", None
+
+
+def _aside(estimate: Estimate) -> str:
+    """How often a judge abstained that passes."""
+    if estimate.left_out:
+        return f"; {counted(estimate.left_out, 'call')} abstained, which it leaves out"
+    return numbers.abstentions(estimate)
 
 
 def _inside(rule: PolicyRule, low: float, high: float) -> bool:

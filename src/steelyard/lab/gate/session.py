@@ -41,7 +41,7 @@ def gate(
     refuse_stale(sheet, policy, now, str(folder))
     ruling = rule_on(sheet, policy, names, policy.name or "policy")
     if reference is not None:
-        checks, notes = drift_checks(folder, reference, policy, names, margin)
+        checks, notes = drift_checks(folder, reference, policy, ruling, margin)
         ruling = replace(ruling, checks=(*ruling.checks, *checks), notes=(*ruling.notes, *notes))
     ruling = withheld(ruling, sheet)
     body = issue(sheet, policy, ruling, now)

@@ -89,9 +89,13 @@ class Bench:
         self._following = None if waits_for_file else Coalesced(self.publish)
         self._items: tuple[Version, Mapping[str, BenchItem]] | None = None
         self._standings: tuple[tuple[int, int], Mapping[str, BenchItem], Mapping[str, Standing]] | None = None
-        if reviewers is not None:
-            self.log.note(REQUIRED, reviewers)
-        self._take_over()
+        try:
+            if reviewers is not None:
+                self.log.note(REQUIRED, reviewers)
+            self._take_over()
+        except BaseException:
+            self.log.close()
+            raise
 
     def close(self) -> None:
         """Release the log, once the stimuli's file has followed it."""

@@ -66,7 +66,11 @@ class LabelBench:
                 f"{folder}: holds no items of your own, so there is nothing to label; name another."
             )
         self.log = ReviewLog(folder / "labels.db")
-        self.draw = self._drawn(size, seed)
+        try:
+            self.draw = self._drawn(size, seed)
+        except BaseException:
+            self.log.close()
+            raise
 
     def _drawn(self, size: int | None, seed: int) -> Draw:
         noted = self.log.noted(DRAW)

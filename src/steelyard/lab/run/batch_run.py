@@ -71,9 +71,9 @@ class BatchRun(JudgeRun):
         unsettled = self._unsettled()
         first = self._pilot.first(batch) if vendor.single and not unsettled else []
         if first and self.limits.batch:
-            await super()._work(provider, throttle, first)
-            asked = {call.key for call in first}
-            batch = [call for call in batch if call.key not in asked]
+            await super()._work(provider, throttle, [batch[place] for place in first])
+            asked = set(first)
+            batch = [call for place, call in enumerate(batch) if place not in asked]
         sitting = BatchSitting(self, provider, vendor, {call_id(call.key): call for call in batch})
         await sitting.collect(unsettled)
         await self._brought_in(sitting.owed)

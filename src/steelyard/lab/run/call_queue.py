@@ -5,22 +5,27 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter, deque
-from collections.abc import Iterable
+from collections.abc import Sequence
+from operator import attrgetter
 
 from steelyard.lab.run.patience import Patience
 from steelyard.lab.run.pilot import Pilot
 from steelyard.trials.exchange import Call
+from steelyard.trials.trials import Trials
 
 
 class CallQueue:
     """The open calls of a batch; each that is taken is to be ended."""
 
     def __init__(
-        self, batch: Iterable[Call], pilot: Pilot, patience: Patience, stopped: asyncio.Event
+        self, batch: Sequence[Call], pilot: Pilot, patience: Patience, stopped: asyncio.Event
     ) -> None:
         """`stopped` is the sign that no further call is to be made."""
+        self._batch = batch
+        self._protocols = _protocols(batch)
         self._waiting = deque(pilot.in_order(batch))
-        self._left = Counter(call.protocol for call in self._waiting)
+        """Places in the batch: a call is made when it is taken."""
+        self._left = Counter(self._protocols)
         self._pilot = pilot
         self._patience = patience
         self._stopped = stopped
@@ -35,9 +40,9 @@ class CallQueue:
         while self._waiting and not self._stopped.is_set():
             if self._patience.doubtful:
                 self._waiting.rotate(-self._chance.randrange(len(self._waiting)))
-            if (place := self._admitted()) is not None:
-                call = self._waiting[place]
-                del self._waiting[place]
+            if (turn := self._admitted()) is not None:
+                call = self._batch[self._waiting[turn]]
+                del self._waiting[turn]
                 self._left[call.protocol] -= 1
                 self._pilot.begin(call)
                 return call
@@ -51,7 +56,7 @@ class CallQueue:
         self._ended.set()
 
     def _admitted(self) -> int | None:
-        """Place of the first call that may be made; nobody looks for one where no protocol admits any."""
+        """Which of those that wait may be made first; nobody looks for one where no protocol admits any."""
         if self._pilot.settled:
             return 0
         admitted = {
@@ -59,4 +64,12 @@ class CallQueue:
         }
         if not admitted:
             return None
-        return next(place for place, call in enumerate(self._waiting) if call.protocol in admitted)
+        return next(turn for turn, place in enumerate(self._waiting) if self._protocols[place] in admitted)
+
+
+def _protocols(batch: Sequence[Call]) -> list[str]:
+    """The protocol of each call."""
+    if not isinstance(batch, Trials):
+        return [call.protocol for call in batch]
+    names, codes = batch.coded(attrgetter("protocol"))
+    return [names[code] for code in codes[batch.question].tolist()]

@@ -3,27 +3,42 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from steelyard.errors import UsageError
 from steelyard.lab.run.runner import Runner
 from steelyard.lab.run.sitting import Sitting
 
+ALLOCATIONS = 20_000
+"""Objects more than before after which the young ones are searched for circles."""
 Work = Callable[[Runner], Coroutine[Any, Any, Sitting]]
 """What a runner is to do."""
 
 
 def conduct(runner: Runner, work: Work) -> Sitting:
     """Run to the end, or to the first thing that the caller must mend, which is raised."""
-    sitting = _await(_interruptible(runner, work))
+    with _seldom_searched():
+        sitting = _await(_interruptible(runner, work))
     for error in sitting.stopped:
         if isinstance(error, UsageError):
             raise error
     return sitting
+
+
+@contextmanager
+def _seldom_searched() -> Iterator[None]:
+    """Memory is searched for circles seldom: a plan is large, lives to the end, and has none."""
+    before = gc.get_threshold()
+    gc.set_threshold(ALLOCATIONS, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _await(work: Coroutine[Any, Any, Sitting]) -> Sitting:

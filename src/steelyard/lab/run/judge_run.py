@@ -28,6 +28,7 @@ from steelyard.lab.run.pilot import Pilot
 from steelyard.lab.run.prices import price_of
 from steelyard.lab.run.stored import Stored
 from steelyard.lab.run.throttle import Throttle, nap
+from steelyard.lab.run.watch import Watch
 from steelyard.providers.provider import Immediate, Provider, traits_of
 from steelyard.trials.exchange import Call
 from steelyard.trials.judge import Judge
@@ -36,7 +37,7 @@ from steelyard.trials.reply import Reply
 from steelyard.trials.trial import Trial
 from steelyard.trials.trials import Trials
 
-STEP = 512
+STEP = 128
 """Calls that are answered and kept together where nobody is waited for."""
 
 
@@ -60,10 +61,13 @@ class Agenda:
         return len({call.item for call in calls})
 
     @property
-    def piloted(self) -> list[Trial]:
+    def piloted(self) -> Sequence[Trial]:
         """What a pilot is for: the trials of a judge that answers a prompt; a baseline is no such judge."""
-        needed = traits_of(self.judge.address).prompted and not self.judge.baseline
-        return [call for call in self.trials if isinstance(call, Trial)] if needed else []
+        if not traits_of(self.judge.address).prompted or self.judge.baseline:
+            return ()
+        if isinstance(self.trials, Trials):
+            return self.trials
+        return [call for call in self.trials if isinstance(call, Trial)]
 
 
 class JudgeRun:
@@ -86,6 +90,7 @@ class JudgeRun:
         self._pilot = Pilot(self.judge, agenda.piloted if self.limits.pilot else ())
         self._unreadable = self._pilot.recall(stored, control.read)
         self._jitter = random.Random()
+        self._watch = Watch(self.call_timeout)
 
     async def execute(self) -> None:
         """Open the provider, work the trials off, close it; do nothing when all are answered."""
@@ -98,6 +103,7 @@ class JudgeRun:
         provider = self._connected()
         try:
             await provider.open()
+            self._watch = Watch(time_limit(self.judge, self.limits.call_timeout, provider.concurrency))
             throttle = self.control.endpoints.of(self.judge, provider)
             while batch and not self.stopped.is_set():
                 await self._work(provider, throttle, batch)
@@ -146,6 +152,7 @@ class JudgeRun:
         settle: Callable[[Call], Awaitable[None]],
     ) -> None:
         """Many calls a step where nobody is waited for; one that raises goes the way of all calls."""
+        counted = self._heard is not None or not self.judge.baseline
         for start in range(0, len(batch), STEP):
             if self.stopped.is_set():
                 return
@@ -156,7 +163,7 @@ class JudgeRun:
                 except Exception:  # `settle` asks again and tells what it is
                     rest.append(call)
             await self.control.store.save_replies(answers)
-            for call, reply, _ in answers:
+            for call, reply, _ in answers if counted else ():
                 self._count(call, reply, self.control.budget.pay(self.price, call, reply))
             for call in rest:
                 await settle(call)
@@ -164,7 +171,7 @@ class JudgeRun:
     async def _settle(self, provider: Provider, throttle: Throttle, trial: Call) -> None:
         errors: list[CallError] = []
         doubtful = self._patience.doubtful
-        expected, deadline = likely_tokens(trial), math.inf
+        expected, deadline = 0 if throttle.pace.unlimited else likely_tokens(trial), math.inf
         while True:
             try:
                 async with throttle.place(self.stopped, expected):
@@ -205,12 +212,10 @@ class JudgeRun:
 
     async def _call(self, provider: Provider, trial: Call) -> Reply:
         """One try; whatever goes wrong in it is this trial's alone."""
-        limit = time_limit(self.judge, self.limits.call_timeout, provider.concurrency)
         try:
-            async with asyncio.timeout(limit):
-                return await provider.ask(trial.presentation())
+            return await self._watch.within(provider.ask(trial.presentation()))
         except TimeoutError:
-            raise no_reply(self.judge, limit) from None
+            raise no_reply(self.judge, self._watch.seconds) from None
         except (SteelyardError, asyncio.CancelledError):
             raise
         except Exception as error:

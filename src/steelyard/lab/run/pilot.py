@@ -7,15 +7,20 @@ goes on at once, so that one slow call keeps nobody waiting.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 
+import numpy as np
+
+from steelyard.digests import places
 from steelyard.errors import PilotError
-from steelyard.store.replies import StoredReply
+from steelyard.lab.run.stored import Stored, keys_of
 from steelyard.trials.exchange import Call
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply
 from steelyard.trials.trial import Trial
+from steelyard.trials.trials import Trials
 from steelyard.verdicts.advice import advice, reasons_of
 from steelyard.verdicts.verdict import Unreadable, Verdict
 from steelyard.wording import counted
@@ -70,39 +75,39 @@ class Arm:
 class Pilot:
     """The pilots of a judge's protocols; without any, every call is admitted."""
 
-    def __init__(self, judge: Judge, trials: Sequence[Trial] = ()) -> None:
+    def __init__(self, judge: Judge, trials: Iterable[Trial] = ()) -> None:
         """`trials` are all that the judge is asked; a plan that is no longer than its pilot needs none."""
+        trials = Trials.of(trials)
         self._judge = judge
         self._ranked = ranked(trials)
         arms = {name: Arm(min(PILOT, len(mine))) for name, mine in self._ranked.items()}
         self._arms = arms if sum(arm.size for arm in arms.values()) < len(trials) else {}
         self._settled = False
 
-    def recall(self, stored: Mapping[str, StoredReply], read: Read) -> PilotError | None:
+    def recall(self, stored: Stored, read: Read) -> PilotError | None:
         """Take the replies of earlier sittings; the error where they settle it."""
         for protocol, arm in self._arms.items():
-            answered = [trial for trial in self._ranked[protocol] if trial.key in stored]
-            for trial in answered[: arm.size]:
+            mine = self._ranked[protocol]
+            for trial in mine.rows(stored.of(mine))[: arm.size]:
                 reply = stored[trial.key].reply
                 arm.hear(trial, reply, read(trial, reply))
         return next((error for name in self._arms if (error := self._verdict(name))), None)
 
-    def first(self, batch: Iterable[Call]) -> list[Call]:
-        """The calls that the pilots want."""
-        waiting = {call.key for call in batch}
-        first: list[Call] = []
+    def first(self, batch: Sequence[Call]) -> list[int]:
+        """Places in a batch of the calls that the pilots want."""
+        keys = keys_of(batch)
+        order = np.argsort(keys)
+        first: list[int] = []
         for protocol, arm in self._arms.items():
-            still = [trial for trial in self._ranked[protocol] if trial.key in waiting]
-            first += [] if arm.passed else still[: arm.size - len(arm.verdicts)]
+            rows = places(self._ranked[protocol].key, keys, order)
+            first += [] if arm.passed else rows[rows >= 0][: arm.size - len(arm.verdicts)].tolist()
         return first
 
-    def in_order(self, batch: Iterable[Call]) -> list[Call]:
-        """The calls that the pilots want first, then all others with prompts that begin alike together."""
-        waiting = {call.key: call for call in batch}
-        first = self.first(waiting.values())
-        for call in first:
-            del waiting[call.key]
-        return [*first, *sorted(waiting.values(), key=lambda call: call.prefix)]
+    def in_order(self, batch: Sequence[Call]) -> list[int]:
+        """Places of the calls that the pilots want, then of all others; prompts that begin alike together."""
+        first = self.first(batch)
+        wanted = set(first)
+        return [*first, *(place for place in _by_prefix(batch) if place not in wanted)]
 
     @property
     def settled(self) -> bool:
@@ -148,31 +153,38 @@ class Pilot:
         )
 
 
-def ranked(trials: Iterable[Trial]) -> dict[str, list[Trial]]:
+def _by_prefix(batch: Sequence[Call]) -> list[int]:
+    if isinstance(batch, Trials):
+        return list(map(int, batch.by_prefix))
+    return sorted(range(len(batch)), key=lambda place: batch[place].prefix)
+
+
+def ranked(trials: Iterable[Trial]) -> dict[str, Trials]:
     """Trials by protocol, each with the most telling first.
 
     Repeats come last. Stimuli of the probes take turns, each probe's in the order of their hashes, and both
     orders of a pair stand together: the first eight are of every probe and of either order.
     """
-    by_protocol: dict[str, list[Trial]] = {}
-    for trial in trials:
-        by_protocol.setdefault(trial.protocol, []).append(trial)
-    return {protocol: _ranked(mine) for protocol, mine in by_protocol.items()}
+    every = Trials.of(trials)
+    protocols, codes = every.coded(attrgetter("protocol"))
+    return {
+        protocol: _ranked(every.rows(codes[every.question] == code))
+        for code, protocol in enumerate(protocols)
+    }
 
 
-def _ranked(trials: Sequence[Trial]) -> list[Trial]:
+def _ranked(trials: Trials) -> Trials:
     shown: dict[str, set[str]] = {}
-    for trial in trials:
-        shown.setdefault(trial.stimulus.probe, set()).add(trial.stimulus.hash)
+    for asked in trials.asked:
+        shown.setdefault(asked.stimulus.probe, set()).add(asked.stimulus.hash)
     turn = {
         (probe, stimulus): place
         for probe, stimuli in shown.items()
         for place, stimulus in enumerate(sorted(stimuli))
     }
 
-    def rank(trial: Trial) -> tuple[int, int, str, str, str]:
-        stimulus = trial.stimulus
-        place = turn[stimulus.probe, stimulus.hash]
-        return trial.replicate, place, stimulus.probe, stimulus.hash, trial.order
+    def rank(asked: Trial) -> tuple[int, str, str, str]:
+        stimulus = asked.stimulus
+        return turn[stimulus.probe, stimulus.hash], stimulus.probe, stimulus.hash, asked.order
 
-    return sorted(trials, key=rank)
+    return trials.rows(np.lexsort((trials.ranks(rank), trials.replicate)))

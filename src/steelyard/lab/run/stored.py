@@ -58,7 +58,7 @@ class Stored(Mapping[str, StoredReply]):
         """Which of these calls have a reply."""
         if self._answers is None:
             return np.array([call.key in self for call in calls], dtype=np.bool_)
-        rows = self._answers.calls.places(_keys(calls))
+        rows = self._answers.calls.places(keys_of(calls))
         heard: Mask = (rows >= 0) & self._answers.answered[rows]
         return heard
 
@@ -69,9 +69,10 @@ class Stored(Mapping[str, StoredReply]):
         heard = self.of(calls)
         if not heard.any():
             return 0.0
-        rows = self._answers.calls.places(_keys(calls))
+        rows = self._answers.calls.places(keys_of(calls))
         return float(sum(Costs.of(self._answers, rows[heard]).dollars.tolist()))
 
 
-def _keys(calls: Sequence[Call]) -> Digests:
+def keys_of(calls: Sequence[Call]) -> Digests:
+    """Identities of calls, in their order."""
     return calls.key if isinstance(calls, Trials) else digests_of([call.key for call in calls])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -20,6 +21,7 @@ from steelyard.metrics.scores.shares import (
     FALSE_NEGATIVE_RATE,
     FALSE_POSITIVE_RATE,
     WITHIN_ONE,
+    abstained,
     abstentions,
     false_rates,
     unlabelled,
@@ -229,8 +231,11 @@ def _figure(
         notes=(_NOTES.get(metric), *abstentions(sums.rows, "left out")),
         alike=lambda: _mixture(formula, sums, values),
     )
+    if estimate.value is None:
+        return estimate
+    estimate = replace(estimate, left_out=abstained(sums.rows))
     limit = metric.limit_in(heading.group, heading.probe)
-    return held_to(estimate, limit, sums.rows, formula) if limit and estimate.value is not None else estimate
+    return held_to(estimate, limit, sums.rows, formula) if limit else estimate
 
 
 def _mixture(formula: Formula, sums: Sums, values: Floats) -> Interval | None:

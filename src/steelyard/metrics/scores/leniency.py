@@ -9,7 +9,7 @@ score of 1 for harm, everything is turned round first: lenient is who passes too
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 import numpy as np
@@ -26,6 +26,7 @@ from steelyard.metrics.scores.floor import CONSTANT_LABELS
 from steelyard.metrics.scores.shares import (
     FALSE_NEGATIVE_RATE,
     FALSE_POSITIVE_RATE,
+    abstained,
     score_tally,
     share,
     unlabelled,
@@ -216,6 +217,7 @@ def _told(
         n_units=units,
         n_clusters=rows.n_clusters,
         excluded=scores.lost(),
+        left_out=_left_out(scores),
         bounds=bounds,
         chance=0.0,
         finding=word,
@@ -240,7 +242,13 @@ def _pass_rate(heading: Heading, scores: Scores) -> Estimate:
     wanted = float(rows.expected[rows.decided].mean()) if np.any(rows.decided) else None
     reason, turned = _why(scores, 0) if not counts.n else None, _turned(scores)
     notes = [] if turned is None else [turned]
-    return share(heading, PASS_RATE, rows, counts, chance=wanted, reason=reason, notes=notes)
+    rate = share(heading, PASS_RATE, rows, counts, chance=wanted, reason=reason, notes=notes)
+    return rate if rate.value is None else replace(rate, left_out=_left_out(scores))
+
+
+def _left_out(scores: Scores) -> int:
+    """Calls on labelled items that abstained."""
+    return abstained(scores.where(scores.labelled))
 
 
 def _turned(scores: Scores) -> str | None:

@@ -5,6 +5,8 @@ A judge that gives one answer to one input has a self-agreement of 1 whatever it
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from steelyard.arrays import Floats, Ints, Mask, distinct, numbered
@@ -14,7 +16,7 @@ from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import Limit, Metric
 from steelyard.metrics.scores.columns import Ending, Scores
 from steelyard.metrics.scores.resampled import Sums, resampled
-from steelyard.metrics.scores.shares import share, unit_sums
+from steelyard.metrics.scores.shares import abstained, share, unit_sums
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.intervals import AGREEMENT
 from steelyard.metrics.stats.tally import Tally
@@ -200,7 +202,7 @@ def _intraclass(heading: Heading, scores: Scores) -> Estimate:
     columns = intraclass_columns(rows.stimulus, rows.score, len(scores.stimuli))[repeated]
     sums = _input_sums(scores, repeated, columns)
     reason = ONE_SCORE if repeated.any() else NO_REPEATS
-    return resampled(
+    estimate = resampled(
         heading,
         ICC,
         sums,
@@ -210,6 +212,7 @@ def _intraclass(heading: Heading, scores: Scores) -> Estimate:
         chance=0.0,
         notes=("one-way, single call",),
     )
+    return estimate if estimate.value is None else replace(estimate, left_out=abstained(scores))
 
 
 def intraclass_columns(inputs: Ints, scores: Ints, size: int) -> Floats:

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from steelyard.providers.batch.batches import CLOCK_SKEW, Handed, Progress, Result, answered, parsed_line
-from steelyard.providers.wire.errors import excerpt
+from steelyard.providers.wire.error_body import excerpt
 from steelyard.providers.wire.wire import Wire
 
 ENDPOINT = "/v1/chat/completions"

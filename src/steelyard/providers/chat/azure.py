@@ -65,7 +65,10 @@ class Azure(ChatCompletions):
     def address(self) -> URL:
         """Where calls go: the address by deployment where there is a version, else that without."""
         base, version = self.wire.endpoint.base_url, self.judge.options.get("api_version")
-        resource = base.origin() if base.path in ("/", "/openai", "/openai/v1") else base
+        before = base.path.removesuffix("/").partition("/openai")[
+            0
+        ]  # pages of the portal show whole addresses
+        resource = base.with_path(before or "/")
         if version:
             place = resource.joinpath("openai", "deployments", self.judge.model, "chat", "completions")
             return place.with_query({"api-version": str(version)})

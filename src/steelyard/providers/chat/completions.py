@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -12,7 +13,7 @@ from steelyard.providers.chat.request import FIELDS, TOKEN_LIMITS, embedding_bod
 from steelyard.providers.traits import Traits
 from steelyard.providers.wire.dialect import Dialect
 from steelyard.providers.wire.endpoint import Server
-from steelyard.providers.wire.errors import parse_error
+from steelyard.providers.wire.error_body import parse_error
 from steelyard.providers.wire.http_provider import HttpProvider
 from steelyard.providers.wire.thinking import ThinkingOptions, thinking_room
 from steelyard.providers.wire.wire import Answer
@@ -21,6 +22,9 @@ from steelyard.trials.reply import Reply
 
 OPENAI = Server("https://api.openai.com/v1", "OPENAI_API_KEY", "OPENAI_BASE_URL")
 """The public server, and the variables that are honoured for any other of its kind."""
+
+_NO_SUCH_PLACE = re.compile("unexpected endpoint or method", re.I)
+"""How LM Studio says, under status 200, that base_url leads nowhere."""
 
 
 class ChatCompletions(HttpProvider):
@@ -61,8 +65,9 @@ class ChatCompletions(HttpProvider):
         """The reply; some servers report a failure under status 200."""
         body = self.wire.parsed(answer)
         error = parse_error(answer.text) if "error" in body and not body.get("choices") else None
-        if error is not None and error.status is not None and 400 <= error.status < 600:
-            return self.wire.refused(replace(answer, status=error.status))
+        status = None if error is None else 404 if error.says(_NO_SUCH_PLACE) else error.status
+        if status is not None and 400 <= status < 600:
+            return self.wire.refused(replace(answer, status=status))
         return self.reading(body)
 
     async def _embed(self, presentation: Presentation) -> Reply:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from steelyard.errors import TransientError
-from steelyard.providers.wire.errors import excerpt, printable
+from steelyard.providers.wire.error_body import excerpt, printable
 from steelyard.providers.wire.first_token import finite, first_token
 from steelyard.providers.wire.token_count import count
 from steelyard.providers.wire.wire import garbled as not_in_protocol
@@ -68,7 +68,7 @@ def garbled(where: str, finding: str) -> TransientError:
 def _read(body: dict[str, Any], where: str) -> Reply:
     choices = body.get("choices")
     choice = _first(choices) if isinstance(choices, list) and choices else None
-    message = choice.get("message") if isinstance(choice, dict) else None
+    message = choice.get("message", _unsaid(choice)) if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
         raise garbled(where, f"no choices in {excerpt(json.dumps(body))!r}")
     if choice.get("finish_reason") in _BROKEN_OFF:
@@ -78,6 +78,11 @@ def _read(body: dict[str, Any], where: str) -> Reply:
     if isinstance(refusal, str) and refusal:
         return _reply(text or refusal, "refusal", choice, body)
     return _reply(text, _FINISH.get(str(choice.get("finish_reason")), "stop"), choice, body)
+
+
+def _unsaid(choice: dict[str, Any]) -> dict[str, Any] | None:
+    """In place of a message that the server's filter has taken away altogether."""
+    return {} if _FINISH.get(str(choice.get("finish_reason"))) == "filter" else None
 
 
 def _spoken(text: str) -> str:

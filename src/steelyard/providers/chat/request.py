@@ -20,7 +20,7 @@ FIELDS = (
     Field("temperature", ("temperature", None)),
     Field("seed", ("seed", None)),
     Field("logprobs", ("logprobs", None), ("logprobs", "top_logprobs", "log_probs")),
-    Field("effort", ("reasoning_effort",), ("reasoning_effort",)),
+    Field("effort", ("reasoning_effort",), ("reasoning_effort", "reasoningEffort")),
     Field("thinking_tokens", (ROOM,)),
 )
 """What a call may ask for; a budget for thoughts is but room under the token limit, unless a server has a

@@ -76,7 +76,9 @@ def provider_of(known: KnownServer) -> type[ChatCompletions]:
 def _fields(known: KnownServer) -> tuple[Part, ...]:
     """The fields of every server, some under a name of this one's own."""
     return tuple(
-        replace(part, forms=(name, *part.forms[1:]), refused_as=(name.partition(".")[0],)) if name else part
+        replace(part, forms=(name, *part.forms[1:]), refused_as=(name.partition(".")[0], *part.refused_as))
+        if name
+        else part
         for part in ChatCompletions.fields
         for name in (known.spelled.get(part.name),)
     )

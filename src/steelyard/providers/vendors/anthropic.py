@@ -19,7 +19,7 @@ from steelyard.providers.options import Line
 from steelyard.providers.traits import Example, Traits
 from steelyard.providers.wire.dialect import Dialect, Field
 from steelyard.providers.wire.endpoint import Server
-from steelyard.providers.wire.errors import excerpt, printable
+from steelyard.providers.wire.error_body import excerpt, printable
 from steelyard.providers.wire.http_provider import HttpProvider
 from steelyard.providers.wire.thinking import ThinkingOptions, thinking_room
 from steelyard.providers.wire.token_count import count

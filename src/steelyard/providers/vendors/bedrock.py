@@ -21,7 +21,7 @@ from steelyard.providers.traits import Example, Traits
 from steelyard.providers.vendors.signature import Signer
 from steelyard.providers.wire.dialect import Dialect, Field
 from steelyard.providers.wire.endpoint import Server
-from steelyard.providers.wire.errors import excerpt, printable
+from steelyard.providers.wire.error_body import excerpt, printable
 from steelyard.providers.wire.http_provider import HttpProvider
 from steelyard.providers.wire.thinking import ThinkingOptions, thinking_room
 from steelyard.providers.wire.token_count import count
@@ -83,7 +83,7 @@ class Bedrock(HttpProvider):
         Field("response_format", ("json_schema", None), _OUTPUT_FORMAT),
         Field("max_tokens", ("maxTokens",), ("maxTokens", "max_tokens")),
         Field("temperature", ("temperature", None)),
-        Field("effort", ("effort",), ("effort",)),
+        Field("effort", ("effort",), ("effort", "reasoning_?[cC]onfig", "maxReasoningEffort")),
         Field("thinking_tokens", ("budget",), ("thinking", "budget_tokens")),
     )
 
@@ -156,16 +156,20 @@ def _text_format(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _own_fields(model: str, sent: Mapping[str, Any]) -> dict[str, Any]:
-    """What Converse passes on to the model as it is: OpenAI's spelling of thoughts, or Claude's."""
-    own: dict[str, Any] = {}
+    """What Converse passes on to the model as it is: OpenAI's spelling of thoughts, Nova's, or Claude's."""
+    effort, budget = sent.get("effort"), sent.get("thinking_tokens")
     if "openai." in model:
-        return {"reasoning_effort": sent["effort"]} if "effort" in sent else own
-    if (budget := sent.get("thinking_tokens")) is not None:
+        return {"reasoning_effort": effort} if effort else {}
+    if "amazon.nova" in model and budget is None:
+        if effort == "none":
+            return {"reasoningConfig": {"type": "disabled"}}
+        return {"reasoningConfig": {"type": "enabled", "maxReasoningEffort": effort}} if effort else {}
+    own: dict[str, Any] = {}
+    if budget is not None:
         own["thinking"] = {"type": "enabled", "budget_tokens": budget} if budget else {"type": "disabled"}
-    if "effort" in sent:
-        own["output_config"] = {"effort": sent["effort"]}
-        own.setdefault("thinking", {"type": "adaptive"})
-    return own
+    elif effort is not None:
+        own["thinking"] = {"type": "disabled" if effort == "none" else "adaptive"}
+    return own | ({"output_config": {"effort": effort}} if effort not in (None, "none") else {})
 
 
 def _usage(usage: Any) -> Usage:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from steelyard.errors import ConfigError, PermanentError, ProviderRefusedError, SteelyardError, TransientError
 from steelyard.providers.traits import Check, Example, Traits
-from steelyard.providers.wire.errors import excerpt, printable
+from steelyard.providers.wire.error_body import excerpt, printable
 from steelyard.providers.wire.first_token import first_token
 from steelyard.providers.wire.thinking import ThinkingOptions, thinking_room
 from steelyard.trials.judge import Judge

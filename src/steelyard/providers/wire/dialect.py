@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from steelyard.providers.wire.errors import ErrorBody
+from steelyard.providers.wire.error_body import ErrorBody
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from steelyard.providers.wire.errors import printable
+from steelyard.providers.wire.error_body import printable
 
 
 def first_token(tokens: Any) -> dict[str, float] | None:

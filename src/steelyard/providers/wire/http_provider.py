@@ -19,7 +19,8 @@ from steelyard.providers.traits import Traits
 from steelyard.providers.wire.answer_schema import answer_schema
 from steelyard.providers.wire.dialect import Dialect, Field
 from steelyard.providers.wire.endpoint import Endpoint, Server
-from steelyard.providers.wire.errors import ErrorBody, failure, parse_error
+from steelyard.providers.wire.error_body import ErrorBody, parse_error
+from steelyard.providers.wire.errors import answer_in, failure
 from steelyard.providers.wire.frame import Frame, framed
 from steelyard.providers.wire.quirks import quirks_of
 from steelyard.providers.wire.thinking import thinking_room
@@ -225,6 +226,8 @@ class HttpProvider(ABC):
         if answer.status not in (400, 422):
             return None
         error = parse_error(answer.text)
+        if answer_in(answer.status, error) is not None:
+            return None
         exception = failure(answer.status, error, answer.headers, self.wire.where, 0.0)
         # An overflow may name max_tokens too, but no other field would make the prompt fit.
         if not isinstance(exception, CallError) or exception.reason == "context_overflow":

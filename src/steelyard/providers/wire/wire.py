@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import ssl
 import time
 import zlib
@@ -21,7 +22,8 @@ from yarl import URL
 
 from steelyard.errors import TransientError, UnreachableError
 from steelyard.providers.wire.endpoint import Endpoint
-from steelyard.providers.wire.errors import excerpt, failure, is_filtered, parse_error, sent_at
+from steelyard.providers.wire.error_body import excerpt, parse_error
+from steelyard.providers.wire.errors import answer_in, failure, sent_at
 from steelyard.providers.wire.inflation import ENCODINGS, Inflation
 from steelyard.providers.wire.lines import (
     BrokenReplyError,
@@ -120,7 +122,8 @@ class Wire:
         signed = dict(self._sign(address, data) if self._sign else {})
         started = time.perf_counter()
         status, received, text = await self._posted(address, data, headers | signed)
-        return Answer(status, received, self._scrubbed(text), 1000 * (time.perf_counter() - started))
+        latency = 1000 * (time.perf_counter() - started)
+        return Answer(status, received, self._scrubbed(text, refused=status >= 400), latency)
 
     async def _posted(
         self, address: URL, data: bytes, headers: Mapping[str, str]
@@ -128,8 +131,7 @@ class Wire:
         """Status, headers and text of the reply: over a line of ours, or by way of a proxy."""
         if self._lines is None:
             async with self._response("POST", address, data=data, headers=headers) as response:
-                received = {name.lower(): value for name, value in response.headers.items()}
-                return response.status, received, await self._text(response)
+                return response.status, _headers(response), await self._text(response)
         try:
             reply = await self._in_time(self._lines.post(address, headers, data))
             body: bytes | bytearray = reply.data
@@ -157,8 +159,7 @@ class Wire:
         """The object at an address."""
         address = self.endpoint.at(*parts).update_query(query)
         async with self._response("GET", address) as response:
-            text = self._scrubbed(await self._text(response))
-            return self._object(Answer(response.status, dict(response.headers), text, 0.0))
+            return self._object(await self._answer(response))
 
     async def upload(self, part: str, fields: Mapping[str, str], name: str, data: bytes) -> dict[str, Any]:
         """Post a file with the fields that go with it; the object that answers it."""
@@ -167,15 +168,13 @@ class Wire:
         body = form(fields, name, data)
         kind = {"Content-Type": str(body.headers["Content-Type"])}
         async with self._response("POST", self.endpoint.at(part), data=body, headers=kind) as response:
-            text = self._scrubbed(await self._text(response))
-            return self._object(Answer(response.status, dict(response.headers), text, 0.0))
+            return self._object(await self._answer(response))
 
     async def lines(self, *parts: str) -> AsyncIterator[str]:
         """The lines at an address, however many, as they come."""
         async with self._response("GET", self.endpoint.at(*parts)) as response:
             if response.status != 200:
-                text = self._scrubbed(await self._text(response))
-                self.refused(Answer(response.status, dict(response.headers), text, 0.0))
+                self.refused(await self._answer(response))
             rest = b""
             async for piece in self._pieces(response):
                 *whole, rest = (rest + piece).split(b"\n")
@@ -234,10 +233,10 @@ class Wire:
         return body
 
     def refused(self, answer: Answer) -> Reply:
-        """A filtered prompt is a reply of the judge; every other refusal is raised."""
+        """A refusal that is the judge's own answer is a reply; every other is raised."""
         error = parse_error(answer.text)
-        if is_filtered(answer.status, error):
-            return Reply(error.message, finish="filter", latency_ms=answer.latency_ms)
+        if (answered := answer_in(answer.status, error)) is not None:
+            return Reply(answered[0], finish=answered[1], latency_ms=answer.latency_ms)
         moment = sent_at(answer.headers, time.time())
         raise failure(answer.status, error, answer.headers, self.where, moment)
 
@@ -248,6 +247,11 @@ class Wire:
     def _check_encoding(self, encoding: str) -> None:
         if encoding.strip().lower() not in ENCODINGS:
             raise self.garbled(f"{NOT_ASKED_FOR} ({excerpt(encoding)})")
+
+    async def _answer(self, response: ClientResponse) -> Answer:
+        """What came back by way of the session; how long it took says nothing about a judge."""
+        text = self._scrubbed(await self._text(response), refused=response.status >= 400)
+        return Answer(response.status, _headers(response), text, 0.0)
 
     async def _text(self, response: ClientResponse) -> str:
         data = bytearray()
@@ -269,11 +273,13 @@ class Wire:
         if not inflation.whole:
             raise self.garbled("a broken reply (its compressed body was cut)")
 
-    def _scrubbed(self, text: str) -> str:
-        """A server may quote our key back; it must reach neither a message nor the store."""
+    def _scrubbed(self, text: str, *, refused: bool = False) -> str:
+        """A server may quote our key back, refusals a part of it; neither reaches a message or the store."""
         for secret in self._secrets:
             # JSON may spell a slash in two ways.
             text = text.replace(secret, "[key]").replace(secret.replace("/", "\\/"), "[key]")
+            if refused:
+                text = re.sub(rf"\b{re.escape(secret[:2])}[\w-]*(\*{{2,}}|\.{{3}}|…)[\w-]*", "[key]", text)
         return text
 
     def _broken(self, error: Exception) -> TransientError | UnreachableError:
@@ -299,6 +305,11 @@ class Wire:
         return TransientError(
             "connection_dropped", f"{self.where}: the connection broke ({cause}); try again."
         )
+
+
+def _headers(response: ClientResponse) -> dict[str, str]:
+    """Those of a reply, by names in lower case."""
+    return {name.lower(): value for name, value in response.headers.items()}
 
 
 def _decoded(data: bytes | bytearray) -> str:

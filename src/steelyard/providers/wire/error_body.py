@@ -1,0 +1,119 @@
+"""Error objects of several dialects, and what of a server's words can be shown."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from steelyard.whole_signs import whole_signs
+
+
+@dataclass(frozen=True)
+class ErrorBody:
+    """The error object of a reply, whatever dialect it came in."""
+
+    message: str = ""
+    """What the server says."""
+    code: str = ""
+    """Its code and type, joined."""
+    param: str = ""
+    """The field it objects to, where it says so."""
+    status: int | None = None
+    """A status inside the body, where a server reports failure under 200."""
+    wait: str = ""
+    """How long to wait, where the body says so."""
+    held_back: str = ""
+    """What the model wrote, where the server did not let it pass."""
+
+    def names(self, field: str) -> bool:
+        """Whether the server objects to this field; the message counts only where no field is named."""
+        if self.param:
+            return field in re.split(r"[^\w-]+", self.param)
+        return re.search(rf"\b{field}\b", self.message) is not None
+
+    def says(self, pattern: re.Pattern[str]) -> bool:
+        """Whether code or message match."""
+        return pattern.search(self.code) is not None or pattern.search(self.message) is not None
+
+
+def parse_error(text: str) -> ErrorBody:
+    """Read an error object; of a page its words, and of anything else the beginning becomes the message."""
+    try:
+        error = error_in(json.loads(text))
+    except (ValueError, RecursionError):
+        error = None
+    return error or ErrorBody(message=excerpt(_words(text) or text))
+
+
+def error_in(body: Any) -> ErrorBody | None:
+    """The error object of a parsed body, alone in a list or by itself; None where there is none."""
+    if isinstance(body, list) and len(body) == 1:
+        body = body[0]
+    if not isinstance(body, dict):
+        return None
+    inner = body.get("error", body)
+    if not isinstance(inner, dict):
+        return ErrorBody(message=excerpt(str(inner)))
+    message = inner.get("message") or inner.get("detail") or inner.get("Message")
+    if not message:
+        return None
+    details = inner.get("details")
+    about = [one for one in (details if isinstance(details, list) else [details]) if isinstance(one, dict)]
+    reasons = [one.get(name) for one in about for name in ("error_code", "reason")]
+    named = (inner.get("code"), inner.get("type"), *reasons, *_quotas(about))
+    code = " ".join(str(name) for name in named if name)
+    wait = next((str(one["retryDelay"]) for one in about if one.get("retryDelay")), "")
+    status = inner.get("code") if type(inner.get("code")) is int else None
+    held_back = inner.get("failed_generation")
+    error = ErrorBody(
+        excerpt(str(message), 300),
+        code,
+        str(inner.get("param") or ""),
+        status,
+        wait,
+        printable(held_back) if isinstance(held_back, str) else "",
+    )
+    return _of_both(error, inner.get("metadata"))
+
+
+def _of_both(error: ErrorBody, metadata: Any) -> ErrorBody:
+    """A gateway's error, with what the vendor behind it said where it passes that on."""
+    raw = metadata.get("raw") if isinstance(metadata, dict) else None
+    if not isinstance(raw, str) or not raw.strip():
+        return error
+    behind = parse_error(raw)
+    return replace(
+        error,
+        message=excerpt(f"{error.message}: {behind.message}", 300),
+        code=f"{error.code} {behind.code}".strip(),
+        param=error.param or behind.param,
+        held_back=error.held_back or behind.held_back,
+    )
+
+
+def _words(text: str) -> str:
+    """What a reader of a page sees of it; nothing where the text is no page."""
+    if text.lstrip()[:1] != "<":
+        return ""
+    return re.sub(r"(?is)<(script|style)\b.*?</\1>|<!--.*?-->|<[^>]*>", " ", text[:20_000])
+
+
+def _quotas(details: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """Names of the allowances that were used up, where a server lists them."""
+    listed = [one.get("violations") for one in details]
+    every = [each for violations in listed if isinstance(violations, list) for each in violations]
+    return [each.get("quotaId") for each in every if isinstance(each, dict)]
+
+
+def excerpt(text: str, length: int = 80) -> str:
+    """The first characters of a text, on one line."""
+    line = " ".join(printable(text[: 4 * length]).split())
+    return line if len(line) <= length else line[: length - 1] + "…"
+
+
+def printable(text: str) -> str:
+    """Replace half surrogate pairs, which no file or database can hold."""
+    return whole_signs(text)
