@@ -10,14 +10,9 @@ from scipy.special import logsumexp
 
 from planted_pairs import PLANTED, simulate, vector
 from steelyard.metrics.instrument.fit import STARTS, best_fit, fit, starts_of
-from steelyard.metrics.instrument.likelihood import (
-    Patterns,
-    answer_rates,
-    pattern_scores,
-    patterns_of,
-    rows_of,
-)
+from steelyard.metrics.instrument.likelihood import answer_rates, pattern_scores
 from steelyard.metrics.instrument.model import InstrumentFit, fit_instrument
+from steelyard.metrics.instrument.patterns import Patterns, patterns_of, rows_of
 from steelyard.metrics.instrument.profile import held_at
 from steelyard.metrics.instrument.surface_nodes import FEW_CALLS, NODES, node_counts, surface_nodes
 
