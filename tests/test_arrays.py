@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.arrays import distinct, numbered
+from steelyard.arrays import distinct, in_order, numbered
 
 CLOSE = st.lists(st.integers(0, 40), max_size=60)
 FAR = st.lists(st.integers(-(2**62), 2**62), max_size=20)
@@ -30,3 +30,24 @@ def test_a_column_without_rows_has_no_numbers() -> None:
 
 def test_broadcast_columns_are_numbered_too() -> None:
     assert distinct(np.broadcast_to(np.int64(0), 5)).tolist() == [0]
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4), st.integers(-1, 3)), max_size=30))
+def test_rows_are_ordered_as_by_sorting(rows: list[tuple[int, int, int]]) -> None:
+    columns = [np.array(column, dtype=np.int64) for column in zip(*rows, strict=True)] or [
+        np.zeros(0, np.int64)
+    ]
+    assert in_order(columns).tolist() == sorted(range(len(rows)), key=rows.__getitem__)
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=60, unique=True))
+def test_rows_of_which_no_two_are_equal_are_ordered_alike(rows: list[tuple[int, int]]) -> None:
+    columns = [np.array(column, dtype=np.int64) for column in zip(*rows, strict=True)] or [
+        np.zeros(0, np.int64)
+    ]
+    assert in_order(columns).tolist() == sorted(range(len(rows)), key=rows.__getitem__)
+
+
+def test_numbers_that_lie_far_apart_are_sorted() -> None:
+    far = np.array([2**62, 5, 2**61, 5], dtype=np.int64)
+    assert in_order([far, np.array([0, 2, 0, 1], dtype=np.int64)]).tolist() == [3, 1, 2, 0]

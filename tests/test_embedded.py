@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import math
 import urllib.request
+import weakref
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -21,7 +23,7 @@ from steelyard.errors import PermanentError, ProviderRefusedError, UnreachableEr
 from steelyard.providers.embedded.chat import DEFAULT_SYSTEM, Chat
 from steelyard.providers.embedded.embedded import Embedded
 from steelyard.providers.embedded.gguf import read_gguf
-from steelyard.providers.embedded.model import LanguageModel, load_model
+from steelyard.providers.embedded.model import LanguageModel, load_model, shared_model
 from steelyard.providers.embedded.prompts import EMBEDDED_PROMPT, EMBEDDED_STRICT_PROMPT
 from steelyard.providers.embedded.reader import Reader
 from steelyard.providers.embedded.recall import Recall
@@ -389,11 +391,15 @@ def test_prompts_show_everything_once_and_the_shared_part_first(template: str) -
 
 
 @pytest.fixture(scope="module")
-def weights() -> Path:
+def weights() -> Iterator[Path]:
+    """The file; its model is held for all tests, which share it as open judges do."""
     try:
-        return ensure_weights()
+        path = ensure_weights()
     except UnreachableError as error:
         pytest.skip(str(error))
+    held = shared_model(path)
+    yield path
+    del held
 
 
 @pytest.fixture(scope="module")
@@ -439,14 +445,19 @@ def tokenizer(weights: Path) -> Tokenizer:
 def oracle(weights: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaCpp]:
     """llama.cpp on a half-precision copy: with 4-bit weights it would round activations to 8 bits."""
     path = tmp_path_factory.mktemp("copy") / "half.gguf"
+    write_half(path, weights)
+    yield LlamaCpp(path)
+    path.unlink()
+
+
+def write_half(path: Path, weights: Path) -> None:
+    """In a function of its own, so that a gigabyte of arrays goes with it and not with the last test."""
     file = read_gguf(weights)
     halves = {
         name: values.astype(np.float16 if values.ndim > 1 else np.float32)
         for name, values in file.tensors.items()
     }
     write_gguf(path, file.metadata, halves)
-    yield LlamaCpp(path)
-    path.unlink()
 
 
 def pair(first: str, second: str, request: str = "Name three colours of the rainbow.") -> Presentation:
@@ -496,7 +507,7 @@ def test_a_candidate_cannot_end_its_turn(tokenizer: Tokenizer) -> None:
 
 @pytest.mark.embedded
 def test_real_predictions_agree_with_llama_cpp(weights: Path, oracle: LlamaCpp, tokenizer: Tokenizer) -> None:
-    model, _ = load_model(weights)
+    model = shared_model(weights).model
     prompt = sum(
         Chat(tokenizer).stages((Message("user", "Name a colour of the rainbow."),), Slots("", ())), ()
     )
@@ -578,7 +589,7 @@ def test_likelihood_is_the_chain_of_token_probabilities(
     text = "Red, orange and blue."
     reply: Reply = run(likelihood.ask(pair(text, "")))
     assert reply.scores is not None
-    model, _ = load_model(weights)
+    model = shared_model(weights).model
     request = (Message("user", "Name three colours of the rainbow."),)
     prompt: tuple[int, ...] = sum(Chat(tokenizer).stages(request, Slots("", ())), ())
     end = tokenizer.control("<|im_end|>")
@@ -651,3 +662,17 @@ def test_a_judge_opens_again_after_it_was_closed(weights: Path, run: Run) -> Non
     run(judge.open())
     assert run(judge.ask(pair("Red.", "Blue."))).scores == first
     run(judge.close())
+
+
+@pytest.mark.embedded
+def test_open_judges_have_one_copy_of_the_weights(prompted: Embedded, likelihood: Embedded) -> None:
+    assert prompted._parts[0]._model is likelihood._parts[0]._model
+
+
+def test_a_model_that_nobody_holds_is_let_go(tiny_path: Path) -> None:
+    held = shared_model(tiny_path)
+    assert shared_model(tiny_path) is held
+    gone = weakref.ref(held.model)
+    del held
+    gc.collect()
+    assert gone() is None

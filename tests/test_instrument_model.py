@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
-from scipy.special import logsumexp
 from scipy.stats import norm
 
 from planted_pairs import PLANTED, QUICK, STANDARD, constant, covered, simulate, unprofiled, vector
@@ -20,16 +19,9 @@ from steelyard.metrics.heading import Heading
 from steelyard.metrics.instrument.cluster_spread import ClusterSpread
 from steelyard.metrics.instrument.estimates import TOO_LITTLE, arm_estimates
 from steelyard.metrics.instrument.fit import HIGHEST, LOWEST, STARTS, best_fit
-from steelyard.metrics.instrument.likelihood import (
-    NAMES,
-    NODES,
-    answer_rates,
-    cell_rates,
-    pattern_scores,
-    patterns_of,
-    rows_of,
-)
+from steelyard.metrics.instrument.likelihood import NAMES, cell_rates, pattern_scores
 from steelyard.metrics.instrument.model import fit_instrument, sandwich
+from steelyard.metrics.instrument.patterns import patterns_of, rows_of
 from steelyard.metrics.instrument.profile import held_at, reaches
 from steelyard.metrics.pairs.answer import Answer
 from steelyard.metrics.pairs.columns import Pairs
@@ -97,18 +89,6 @@ def test_gradients_are_those_of_the_likelihood() -> None:
         step = 1e-5 * np.eye(len(NAMES))[index]
         above, below = (pattern_scores((theta + sign * step)[None], patterns)[0] for sign in (1, -1))
         assert score[..., index] == pytest.approx((above - below) / 2e-5, abs=1e-4)
-
-
-def test_pairs_with_many_calls_are_summed_over_every_node() -> None:
-    patterns = patterns_of(rows_of(simulate(PLANTED, 5, {0.0: 4, 3.0: 4}, replicates=400)))
-    thetas = np.array([vector(PLANTED), [6.0, -2.0, 0.1, 2.5, 1e-8]])
-    points, weights = np.polynomial.hermite.hermgauss(NODES)
-    for theta, values in zip(thetas, pattern_scores(thetas, patterns)[0], strict=True):
-        for step, counts, value in zip(patterns.step, patterns.counts, values, strict=True):
-            push = theta[0] * patterns.deltas[step] + theta[3] * np.sqrt(2) * points
-            rates = np.concatenate([answer_rates(theta, push), answer_rates(theta, -push)], axis=-1)
-            expected = logsumexp(np.log(rates) @ counts, b=weights / np.sqrt(np.pi))
-            assert value == pytest.approx(expected, rel=1e-12)
 
 
 def test_equal_profiles_are_followed_once_and_told_to_all() -> None:

@@ -11,7 +11,8 @@ import pytest
 from steelyard.lab.run.planner import calls_of, make_plan
 from steelyard.lab.study.study_file import StudyConfig, build_study
 from steelyard.metrics.instrument import goodness
-from steelyard.metrics.instrument.likelihood import Rows, answer_rates
+from steelyard.metrics.instrument.likelihood import answer_rates
+from steelyard.metrics.instrument.patterns import Rows
 from steelyard.metrics.pairs import flips
 from steelyard.metrics.pairs.flips import Flips, relabelling_p
 from steelyard.trials.trial import calls_behind

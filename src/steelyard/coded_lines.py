@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import accumulate
+from types import NoneType
 
 import numpy as np
 
@@ -29,15 +30,20 @@ class CodedLines:
     def __init__(self, parts: Iterable[Part]) -> None:
         every = list(parts)
         self._rows = len(every[0][1])
-        self._parts = joined(every, min(FEW, self._rows // 4))
+        together = joined(every, min(FEW, self._rows // 4))
+        self._codes = [codes for _, codes in together]
+        starts = accumulate((len(words) for words, _ in together), initial=0)
+        self._starts = list(starts)[:-1]
+        # An array of texts, since numpy takes many of them at once.
+        self._words = np.array([word for words, _ in together for word in words], dtype=np.object_)
 
     def chunks(self, start: int = 0, end: int | None = None) -> Iterator[str]:
         """The text of these lines, some at a time."""
         last = self._rows if end is None else end
         for begin in range(start, last, CHUNK):
             rows = slice(begin, min(last, begin + CHUNK))
-            columns = [map(words.__getitem__, codes[rows].tolist()) for words, codes in self._parts]
-            yield "".join(chain.from_iterable(zip(*columns, strict=True)))
+            places = [codes[rows] + first for codes, first in zip(self._codes, self._starts, strict=True)]
+            yield "".join(self._words.take(np.stack(places, axis=1).ravel()).tolist())
 
 
 def fixed(text: str, rows: int) -> Part:
@@ -123,11 +129,14 @@ def members(parts: Mapping[str, Part], everywhere: str) -> Iterator[Part]:
 
 def member_words(key: str, values: Iterable[str | float | None], colon: str = ":") -> list[str]:
     """Each value as a member of a JSON object; empty for what is not known."""
-    column = list(values)
+    column, begin = list(values), f'"{key}"{colon}'
+    if set(map(type, column)) <= {str, NoneType}:
+        told = {value: "" if value is None else begin + spell(value) for value in set(column)}
+        return list(map(told.__getitem__, column))
     # By their texts, since 0.0 and -0.0 are equal and spelled apart.
     each = {str(value): value for value in column if value is not None}
-    told = {text: f'"{key}"{colon}{spell(value)}' for text, value in each.items()}
-    return ["" if value is None else told[str(value)] for value in column]
+    spelled_once = {text: begin + spell(value) for text, value in each.items()}
+    return ["" if value is None else spelled_once[str(value)] for value in column]
 
 
 spell = json.JSONEncoder().encode

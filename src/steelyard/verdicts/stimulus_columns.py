@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from typing import Generic, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steelyard.arrays import Floats, Ints, Mask, Names, Words
 from steelyard.stimuli.expectation import Label, Prefers, label_word
@@ -17,6 +19,9 @@ from steelyard.tasks.scale import parse_scale
 from steelyard.tasks.transcripts.changes import changed_words
 
 Value = TypeVar("Value")
+Kind = TypeVar("Kind", bound=np.generic)
+
+_FORM = attrgetter("probe", "kind", "stratum", "expectation", "delta", "scale")
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,17 +67,17 @@ class StimulusColumns:
     @cached_property
     def probe(self) -> Words:
         """Probe that asked for each."""
-        return self._words(lambda stimulus: stimulus.probe)
+        return self._by_form(lambda stimulus: stimulus.probe, np.str_)
 
     @cached_property
     def kind(self) -> Words:
         """Condition within the probe."""
-        return self._words(lambda stimulus: stimulus.kind)
+        return self._by_form(lambda stimulus: stimulus.kind, np.str_)
 
     @cached_property
     def stratum(self) -> Words:
         """Domain."""
-        return self._words(lambda stimulus: stimulus.stratum)
+        return self._by_form(lambda stimulus: stimulus.stratum, np.str_)
 
     @cached_property
     def clusters(self) -> Names:
@@ -97,13 +102,15 @@ class StimulusColumns:
     @cached_property
     def unit(self) -> Ints:
         """What counts as one, numbered: the pair, or the item that a single text was made from."""
+        if self.paired.all():
+            return np.arange(len(self.stimuli))
         units = [stimulus.unit for stimulus in self.stimuli]
         return _numbers(_objects(sorted(set(units))), units)
 
     @cached_property
     def paired(self) -> Mask:
         """True for a pair, False for a single text."""
-        return self._mask(lambda stimulus: len(stimulus.texts) == 2)
+        return self._by_form(lambda stimulus: len(stimulus.texts) == 2, np.bool_)
 
     @cached_property
     def delta(self) -> Floats:
@@ -123,7 +130,7 @@ class StimulusColumns:
     @cached_property
     def better(self) -> Ints:
         """0 none, 1 content u, 2 content v."""
-        return np.array([_better(stimulus) for stimulus in self.stimuli], dtype=np.int64)
+        return self._by_form(_better, np.int64)
 
     @cached_property
     def words(self) -> Ints:
@@ -133,13 +140,14 @@ class StimulusColumns:
     @cached_property
     def longer_by_name(self) -> dict[str, int]:
         """Name of a pair to its text with more words, 1 for u and 2 for v; pairs without one are left out."""
-        words = {s.id: [len(text.split()) for text in s.texts] for s in self.stimuli if len(s.texts) == 2}
+        differ = (s for s in self.stimuli if len(s.texts) == 2 and s.texts[0] != s.texts[1])
+        words = {s.id: [len(text.split()) for text in s.texts] for s in differ}
         return {name: 1 if u > v else 2 for name, (u, v) in words.items() if u != v}
 
     @cached_property
     def expected(self) -> Floats:
         """The score that a sound judge gives; NaN where nobody has said."""
-        return _floats(map(_label, self.stimuli))
+        return self._by_form(_label, np.float64)
 
     @cached_property
     def failing(self) -> Floats:
@@ -166,47 +174,62 @@ class StimulusColumns:
     @cached_property
     def labelled(self) -> Mask:
         """False where nobody has said what a sound judge does."""
-        return self._mask(lambda stimulus: stimulus.labelled)
+        return self._by_form(lambda stimulus: stimulus.labelled, np.bool_)
 
     @cached_property
     def labels(self) -> Coded[str | None]:
         """What a sound judge answers, in a word; None where nobody has said."""
-        return Coded.of(label_word(stimulus.expectation) for stimulus in self.stimuli)
+        return self._coded(lambda stimulus: label_word(stimulus.expectation))
 
     @cached_property
     def scales(self) -> Coded[str | None]:
         """Scale of each single text, as it is written; None for a pair."""
-        return Coded.of(stimulus.scale for stimulus in self.stimuli)
+        return self._coded(lambda stimulus: stimulus.scale)
 
     @cached_property
     def conditions(self) -> Coded[tuple[str, str, float | None]]:
         """Probe, kind and step of each."""
-        return Coded.of((stimulus.probe, stimulus.kind, stimulus.delta) for stimulus in self.stimuli)
+        return self._coded(lambda stimulus: (stimulus.probe, stimulus.kind, stimulus.delta))
 
     @cached_property
     def original(self) -> Mask:
         """True where an item is shown as it is."""
-        return self._mask(lambda stimulus: stimulus.kind == ORIGINAL)
+        return self._by_form(lambda stimulus: stimulus.kind == ORIGINAL, np.bool_)
 
     @cached_property
     def scored(self) -> Mask:
         """True where the stimulus names a scale, as every single text does."""
-        return self._mask(lambda stimulus: stimulus.scale is not None)
+        return self._by_form(lambda stimulus: stimulus.scale is not None, np.bool_)
 
     @cached_property
     def ends(self) -> Ints:
         """Low and high end of each scale (stimuli × 2); 0 and 0 where there is none."""
-        scales = {stimulus.scale for stimulus in self.stimuli if stimulus.scale is not None}
-        answers = {scale: parse_scale(scale).answers for scale in scales}
-        ends = {scale: (int(words[0]), int(words[-1])) for scale, words in answers.items()}
-        rows = [ends.get(stimulus.scale or "", (0, 0)) for stimulus in self.stimuli]
-        return np.array(rows, dtype=np.int64).reshape(-1, 2)
+        low = self._by_form(lambda stimulus: _ends(stimulus.scale)[0], np.int64)
+        high = self._by_form(lambda stimulus: _ends(stimulus.scale)[1], np.int64)
+        return np.stack([low, high], axis=1)
 
-    def _words(self, word: Callable[[Stimulus], str]) -> Words:
-        return np.array([word(stimulus) for stimulus in self.stimuli], dtype=np.str_)
+    @cached_property
+    def _forms(self) -> tuple[list[Stimulus], Ints]:
+        """The first stimulus of each form, and the form of each: what many share beside names and texts."""
+        forms = Coded.of((*_FORM(stimulus), len(stimulus.texts)) for stimulus in self.stimuli)
+        firsts = np.unique(forms.codes, return_index=True)[1]
+        return [self.stimuli[place] for place in firsts.tolist()], forms.codes
 
-    def _mask(self, test: Callable[[Stimulus], bool]) -> Mask:
-        return np.array([test(stimulus) for stimulus in self.stimuli], dtype=np.bool_)
+    def _by_form(self, value: Callable[[Stimulus], object], kind: type[Kind]) -> NDArray[Kind]:
+        """What all stimuli of a form have in common, in a column."""
+        forms, codes = self._forms
+        return np.array([value(stimulus) for stimulus in forms], dtype=kind)[codes]
+
+    def _coded(self, value: Callable[[Stimulus], Value]) -> Coded[Value]:
+        """What all stimuli of a form have in common, its distinct values numbered."""
+        forms, codes = self._forms
+        known = Coded.of(map(value, forms))
+        return Coded(known.values, known.codes[codes])
+
+
+def _ends(scale: str | None) -> tuple[int, int]:
+    answers = ("0", "0") if scale is None else parse_scale(scale).answers
+    return int(answers[0]), int(answers[-1])
 
 
 def _better(stimulus: Stimulus) -> int:
@@ -214,8 +237,8 @@ def _better(stimulus: Stimulus) -> int:
     return {"u": 1, "v": 2}[wanted.content] if isinstance(wanted, Prefers) else 0
 
 
-def _label(stimulus: Stimulus) -> float | None:
-    return float(stimulus.expectation.value) if isinstance(stimulus.expectation, Label) else None
+def _label(stimulus: Stimulus) -> float:
+    return float(stimulus.expectation.value) if isinstance(stimulus.expectation, Label) else np.nan
 
 
 def _numbers(names: Names, values: Iterable[str]) -> Ints:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
+from operator import attrgetter
+from typing import Any
 
 import numpy as np
 
-from steelyard.arrays import Ints
+from steelyard.arrays import Ints, in_order
 from steelyard.coded_lines import CodedLines, Part, coded, fixed, member_words, spell, spelled
 from steelyard.lab.recorded.arm import Arm, arms_of, hashes_of
 from steelyard.lab.recorded.call import VERDICTS, Call, Pair
@@ -69,7 +71,7 @@ class CallTable:
     ) -> CallTable:
         """Rows in the order of judge, protocol, pair, replicate, first; the names are sorted already."""
         judge, protocol, pair, replicate, first, _ = columns
-        order = np.lexsort((first, replicate, pair, protocol, judge))
+        order = in_order((judge, protocol, pair, replicate, first))
         return cls(judges, protocols, pairs, *(column[order] for column in columns))
 
     @property
@@ -101,7 +103,7 @@ class CallTable:
 
     def lines(self) -> Iterator[str]:
         """Text of `observations.jsonl`, in parts; each line is what `Call.to_json` says."""
-        facts = [member_words(name, (getattr(pair, name) for pair in self.pairs), ": ") for name in FACTS]
+        facts = [member_words(name, values, ": ") for name, values in self._facts.items()]
         pairs = [", ".join(filter(None, known)) for known in zip(*facts, strict=True)]
         return CodedLines(
             [
@@ -130,9 +132,14 @@ class CallTable:
             "protocol": (member_words("protocol", self.protocols), self.protocol),
             "replicate": ([f'"replicate":{number}' for number in replicates], replicate),
         }
-        for key in FACTS:
-            parts[key] = coded(member_words(key, (getattr(pair, key) for pair in self.pairs)), self.pair)
+        for key, values in self._facts.items():
+            parts[key] = coded(member_words(key, values), self.pair)
         return parts
+
+    @cached_property
+    def _facts(self) -> dict[str, tuple[Any, ...]]:
+        """What is said of the pairs, in columns."""
+        return dict(zip(FACTS, zip(*map(attrgetter(*FACTS), self.pairs), strict=True), strict=True))
 
     @cached_property
     def stimuli(self) -> StimulusSet:

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from steelyard.arrays import Ints, distinct, numbered
-from steelyard.lab.recorded.lines import Body, parse_object
+from steelyard.lab.recorded.alike_lines import AlikeLines, ManyWaysError
+from steelyard.lab.recorded.lines import Body, parse_objects
 
 BLOCK = 1 << 22
 """Bytes that are read at a time."""
@@ -52,21 +53,16 @@ class CutLines:
     def of(cls, paths: Iterable[Path], keys: tuple[str, str]) -> CutLines:
         """The lines of these files, cut before the keys; raises where only the careful way can judge."""
         numbers = (_Numbers(), _Numbers(), _Numbers())
-        rows: tuple[list[Ints], list[Ints], list[Ints]] = ([], [], [])
         signs = tuple(f'"{key}":'.encode() for key in keys)
-        for path in paths:
-            for parts in _parts(path, signs):
-                for known, column, mine in zip(numbers, rows, parts, strict=True):
-                    places = map(known.__getitem__, mine)
-                    column.append(np.fromiter(places, dtype=np.int64, count=len(mine)))
+        blocks = [block for path in paths for block in _numbered(path, signs, numbers)]
         head, middle, tail = numbers
         if not all(text.startswith(b"{") for text in head):
             raise UnusualError
         for known, sign in zip((middle, tail), signs, strict=True):
             if not all(text.startswith(sign) for text in known):
                 raise UnusualError
-        bodies = (_bodies(head, "", "}"), _bodies(middle, "{", "}"), _bodies(tail, "{", ""))
-        heads, middles, tails = map(np.concatenate, rows)
+        bodies = (_bodies(head, b"", b"}"), _bodies(middle, b"{", b"}"), _bodies(tail, b"{", b""))
+        heads, middles, tails = map(np.concatenate, zip(*blocks, strict=True))
         lines = cls(bodies, (heads, middles, tails))
         lines._check_keys()
         return lines
@@ -74,14 +70,21 @@ class CutLines:
     def __len__(self) -> int:
         return len(self.rows[0])
 
+    def firsts(self, part: int) -> Ints:
+        """The first line that holds each distinct head, middle or tail, by its number."""
+        return np.flatnonzero(np.diff(np.maximum.accumulate(self.rows[part]), prepend=-1))
+
+    def body(self, line: int) -> Body:
+        """All that a line says."""
+        head, middle, tail = (known[row[line]] for known, row in zip(self.bodies, self.rows, strict=True))
+        return {**head, **middle, **tail}
+
     def samples(self, *codes: Ints) -> Iterator[tuple[int, Body]]:
         """Lines that together hold every distinct part and code, each with the number of its middle."""
-        firsts = [np.unique(code, return_index=True)[1] for code in codes]
-        firsts += [np.flatnonzero(np.diff(np.maximum.accumulate(row), prepend=-1)) for row in self.rows]
-        chosen = [row[distinct(np.concatenate(firsts))].tolist() for row in self.rows]
-        head, middle, tail = self.bodies
-        for h, m, t in zip(*chosen, strict=True):
-            yield m, {**head[h], **middle[m], **tail[t]}
+        lines = [np.unique(code, return_index=True)[1] for code in codes]
+        lines += [self.firsts(part) for part in range(PARTS)]
+        for line in distinct(np.concatenate(lines)).tolist():
+            yield int(self.rows[1][line]), self.body(line)
 
     def column(self, part: int, values: Iterable[int]) -> Ints:
         """A value for each distinct part, as one for each line."""
@@ -118,21 +121,44 @@ class CutLines:
                 raise UnusualError
 
 
-def _bodies(texts: Iterable[bytes], opening: str, closing: str) -> list[Body]:
-    return [parse_object("", f"{opening}{text.decode()}{closing}") for text in texts]
+def _bodies(texts: Iterable[bytes], opening: bytes, closing: bytes) -> list[Body]:
+    """The members of each part; all are read as one list, in which no text reaches over a line break."""
+    parts = [opening + text + closing for text in texts]
+    bodies = parse_objects(b",\n".join(parts).decode())
+    if len(bodies) != len(parts):
+        raise UnusualError
+    return bodies
 
 
-def _parts(path: Path, signs: Sequence[bytes]) -> Iterator[tuple[Sequence[bytes], ...]]:
-    """Heads, middles and tails of some lines at a time."""
+def _numbered(
+    path: Path, signs: Sequence[bytes], numbers: Sequence[_Numbers]
+) -> Iterator[tuple[Ints, Ints, Ints]]:
+    """Numbers of the heads, middles and tails of some lines at a time."""
     cuts: list[bytes] = []
+    alike = True
     for lines in _blocks(path):
         cuts = cuts or _cuts(lines, signs)
-        pieces = _cut(lines, cuts, signs) or _cut(_without_blanks(lines), cuts, signs)
-        if not pieces and lines.strip():
-            raise UnusualError
-        yield tuple(pieces[part::PARTS] for part in range(PARTS))
+        if alike and all(map(bytes.endswith, cuts, signs)) and cuts:
+            try:
+                yield AlikeLines(lines).cut(list(zip(cuts, signs, strict=True)), numbers)
+                continue
+            except ManyWaysError:
+                alike = False
+        heads, middles, tails = (
+            np.fromiter(map(known.__getitem__, part), dtype=np.int64, count=len(part))
+            for known, part in zip(numbers, _parts(lines, cuts, signs), strict=True)
+        )
+        yield heads, middles, tails
     if not cuts:
         raise UnusualError
+
+
+def _parts(lines: bytes, cuts: Sequence[bytes], signs: Sequence[bytes]) -> list[list[bytes]]:
+    """Heads, middles and tails."""
+    pieces = _cut(lines, cuts, signs) or _cut(_without_blanks(lines), cuts, signs)
+    if not pieces and lines.strip():
+        raise UnusualError
+    return [pieces[part::PARTS] for part in range(PARTS)]
 
 
 def _cut(lines: bytes, cuts: Sequence[bytes], signs: Sequence[bytes]) -> list[bytes]:
@@ -166,17 +192,12 @@ def _cuts(lines: bytes, signs: Iterable[bytes]) -> list[bytes]:
 
 def _blocks(path: Path) -> Iterator[bytes]:
     """Whole lines of a file, parted by line breaks of one kind."""
-    rest = b""
     with path.open("rb") as stream:
-        if (begin := stream.read(len(MARK))) != MARK:
-            rest = begin
+        if stream.read(len(MARK)) != MARK:
+            stream.seek(0)
         while block := stream.read(BLOCK):
-            lines, broken, rest_after = (rest + block).rpartition(b"\n")
-            rest = rest_after
-            if broken:
-                yield _one_kind(lines)
-        if rest:
-            yield _one_kind(rest)
+            whole = block if block.endswith(b"\n") else block + stream.readline()
+            yield _one_kind(whole.removesuffix(b"\n"))
 
 
 def _one_kind(lines: bytes) -> bytes:

@@ -6,12 +6,15 @@ from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
 
+import numpy as np
+
 from steelyard.errors import DataError
 from steelyard.lab.recorded.call import Pair
 from steelyard.lab.recorded.call_table import ANSWERS, FIRSTS, CallTable
 from steelyard.lab.recorded.cut_lines import CutLines, UnusualError
 from steelyard.lab.recorded.lines import Body
 from steelyard.lab.recorded.styles import NAMES, call_of, is_name
+from steelyard.verdicts.stimulus_columns import Coded
 
 KEYS = ("probe", "first")
 """Where a call is cut: judge, pair, answer."""
@@ -28,15 +31,15 @@ def read_table(paths: Iterable[Path]) -> CallTable | None:
 
 
 def _table(lines: CutLines) -> CallTable:
-    heads, middles, tails = lines.bodies
+    heads, _, tails = lines.bodies
     if any("judge" not in body for body in heads) or any("answer" not in body for body in tails):
         raise UnusualError
     if any(IN_MIDDLE & body.keys() for part in (heads, tails) for body in part):
         raise UnusualError
-    # Every distinct part is in one of these, so that every part is checked.
-    forms: dict[tuple[object, ...], Pair] = {}
-    shown = {middle: _pair(body, forms) for middle, body in lines.samples()}
-    pairs = _pairs(shown.values())
+    for line in (*lines.firsts(0).tolist(), *lines.firsts(2).tolist()):
+        call_of("", lines.body(line))
+    shown = _shown(lines)
+    pairs = _pairs(shown)
     number = {name: index for index, name in enumerate(sorted(pairs))}
     judges = sorted({body["judge"] for body in heads})
     protocols, protocol = lines.named("protocol", "base")
@@ -46,7 +49,7 @@ def _table(lines: CutLines) -> CallTable:
         tuple(pairs[name] for name in number),
         lines.column(0, (judges.index(body["judge"]) for body in heads)),
         protocol,
-        lines.column(1, (number[shown[middle].pair] for middle in range(len(middles)))),
+        lines.column(1, (number[pair.pair] for pair in shown)),
         lines.anywhere("replicate", int, 0),
         lines.column(2, (FIRSTS.index(body["first"]) for body in tails)),
         lines.column(2, (ANSWERS.index(body["answer"]) for body in tails)),
@@ -56,23 +59,28 @@ def _table(lines: CutLines) -> CallTable:
     return table
 
 
-def _pair(body: Body, forms: dict[tuple[object, ...], Pair]) -> Pair:
-    """The pair of a line that is right; lines that differ in names alone are checked once.
+def _shown(lines: CutLines) -> list[Pair]:
+    """The pair of every middle; middles that differ in names alone are checked once."""
+    middles = lines.bodies[1]
+    names = {body[key] for key in NAMES for body in middles if type(body.get(key)) is str}
+    if not all(map(is_name, names)):
+        raise UnusualError
+    forms = Coded.of(map(_form, middles))
+    first = lines.firsts(1)[np.unique(forms.codes, return_index=True)[1]]
+    known = [call_of("", lines.body(line)).pair for line in first.tolist()]
+    return [_named(known[form], body) for form, body in zip(forms.codes.tolist(), middles, strict=True)]
 
-    What else a line says is told by its spelling, since 0.0 and -0.0, or 1 and true, are equal.
-    """
-    form = tuple((key, type(body[key]), "" if key in NAMES else repr(body[key])) for key in body)
-    known = forms.get(form)
-    if known is None:
-        forms[form] = pair = call_of("", body).pair
-        return pair
-    for key in NAMES & body.keys():
-        if body[key] is not None and not is_name(body[key]):
-            raise UnusualError
+
+def _form(body: Body) -> tuple[object, ...]:
+    """What a middle says beside names; by its spelling, since 0.0 and -0.0, or 1 and true, are equal."""
+    told = (value if type(value) is str else repr(value) for key, value in body.items() if key not in NAMES)
+    return (*body, *map(type, body.values()), *told)
+
+
+def _named(pair: Pair, body: Body) -> Pair:
+    """The same pair under other names."""
     names = body["pair"], body.get("task"), body.get("stratum")
-    return Pair(
-        known.probe, names[0], known.kind, names[1], names[2], known.delta, known.base_level, known.better
-    )
+    return Pair(pair.probe, names[0], pair.kind, names[1], names[2], pair.delta, pair.base_level, pair.better)
 
 
 def _pairs(shown: Iterable[Pair]) -> dict[str, Pair]:

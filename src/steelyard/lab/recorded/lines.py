@@ -75,6 +75,17 @@ def parse_object(where: str, line: str) -> Body:
     return body
 
 
+def parse_objects(texts: str) -> list[Body]:
+    """Objects that stand one after the other, parted by commas; no key stands twice in any."""
+    try:
+        bodies: list[Body] = _DECODER.decode(f"[{texts}]")
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"not JSON objects ({error}); correct them.") from error
+    if not all(type(body) is dict for body in bodies):
+        raise DataError("not JSON objects alone; correct them.")
+    return bodies
+
+
 def _each_key_once(items: list[tuple[str, Any]]) -> Body:
     """Two values under one key would be one too many, and only the last would be seen."""
     body = dict(items)

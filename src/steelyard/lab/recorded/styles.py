@@ -35,7 +35,7 @@ GOLD = {"1": "u", "2": "v", "tie": "tie", None: None}
 
 def is_name(text: str) -> bool:
     """Whether a text can be a name: no line breaks, no outer spaces."""
-    return text.isprintable() and text == " ".join(text.split()) and bool(text)
+    return text.isprintable() and (" " not in text or text == " ".join(text.split())) and bool(text)
 
 
 def _name(text: str) -> str:

@@ -15,7 +15,8 @@ import numpy as np
 
 from steelyard.arrays import Floats
 from steelyard.metrics.instrument.fit import HIGHEST, LOWEST
-from steelyard.metrics.instrument.likelihood import NAMES, Patterns, pattern_scores
+from steelyard.metrics.instrument.likelihood import NAMES, pattern_scores
+from steelyard.metrics.instrument.patterns import Patterns
 from steelyard.metrics.stats.normal_law import normal_quantile
 from steelyard.metrics.stats.student_law import t_quantile
 

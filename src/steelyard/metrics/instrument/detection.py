@@ -83,7 +83,8 @@ def _excluded_steps(
     """
     steps = found.patterns.deltas[found.patterns.deltas > 0]
     starts = np.tile(best.theta, (len(steps), 1))
-    fits = held_at(found.patterns, starts, np.zeros(len(steps), dtype=np.intp), np.log(steps), CHART)
+    first, least = np.zeros(len(steps), dtype=np.intp), np.full(len(steps), best.value[0] - loss)
+    fits = held_at(found.patterns, starts, first, np.log(steps), CHART, least)
     excluded = steps[best.value[0] - fits.value > loss]
     below, above = excluded[excluded < value], excluded[excluded > value]
     return float(below[-1]) if len(below) else None, float(above[0]) if len(above) else None

@@ -15,8 +15,9 @@ from steelyard.metrics.heading import NO_CALLS, NO_VERDICTS, Heading
 from steelyard.metrics.instrument.cluster_spread import SPREAD_FROM
 from steelyard.metrics.instrument.detection import detection
 from steelyard.metrics.instrument.fit import HIGHEST, LAPSE_BOUND, LOWEST, SURFACE_BOUND
-from steelyard.metrics.instrument.likelihood import LAPSE_RATE, NAMES, SURFACE_SENSITIVITY, rows_of
+from steelyard.metrics.instrument.likelihood import LAPSE_RATE, NAMES, SURFACE_SENSITIVITY
 from steelyard.metrics.instrument.model import FITTED_FROM, REFUSED, InstrumentFit, fit_instrument, sandwich
+from steelyard.metrics.instrument.patterns import rows_of
 from steelyard.metrics.instrument.resolution_ratio import ratio_estimate
 from steelyard.metrics.metric import Metric, ShownAs
 from steelyard.metrics.pairs.columns import Pairs, collect

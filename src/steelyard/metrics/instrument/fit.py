@@ -13,7 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.arrays import Floats, Ints, Mask
-from steelyard.metrics.instrument.likelihood import NAMES, Patterns, pattern_scores
+from steelyard.metrics.instrument.likelihood import NAMES, pattern_scores
+from steelyard.metrics.instrument.patterns import Patterns, Rows, patterns_of
+from steelyard.metrics.instrument.surface_nodes import FEW_CALLS
 
 SURFACE_BOUND = 2.5
 """Largest surface sensitivity that the integration nodes carry."""
@@ -35,7 +37,11 @@ STARTS = np.array(
 )
 _STEPS = 120
 _GAIN = 1e-8
-_LEAST_DAMPING, _MOST_DAMPING = 1e-8, 1e9
+_MOST_GAIN = 2.0
+"""What a step gains at most for each pair; where the likelihood bends down it is below 1."""
+_AHEAD = 1.5
+"""How many times what the last step gained, if damping did not shorten it, others may gain."""
+_DAMPING, _LEAST_DAMPING, _MOST_DAMPING = 1e-2, 1e-8, 1e9
 """Damping is a share of each coordinate's own information; above the most, no step gains."""
 
 
@@ -83,14 +89,23 @@ def fit(
     gain: float = _GAIN,
     steps: int = _STEPS,
     chart: Chart = PLAIN,
+    least: Floats | None = None,
 ) -> Fits:
-    """Climb from each start; `weights` (fits × patterns) count pairs, `held` marks fixed coordinates."""
+    """Climb from each start; `weights` (fits × patterns) count pairs, `held` marks fixed coordinates.
+
+    A fit that can not come to its `least` value in the steps that are left is of no use, and stops.
+    """
     fixed = np.zeros(starts.shape, dtype=bool) if held is None else held
     theta = np.where(fixed, starts, chart.clip(starts))
     value, slope, information = _state(theta, patterns, weights, chart)
-    damping = np.full(len(theta), 1e-2)
-    running = np.arange(len(theta))
-    for _ in range(steps):
+    damping = np.full(len(theta), _DAMPING)
+    goal = np.full(len(theta), -np.inf) if least is None else least
+    most = _MOST_GAIN * weights.sum(axis=1)
+    pace = most.copy()
+    running = np.flatnonzero(value + steps * pace >= goal)
+    for left in reversed(range(steps)):
+        if not len(running):
+            break
         at, climb, still = theta[running], slope[running], fixed[running]
         still = still | ((at <= chart.lowest) & (climb <= 0)) | ((at >= chart.highest) & (climb >= 0))
         step = _step(climb, information[running], damping[running], still)
@@ -101,20 +116,31 @@ def fit(
         better = running[up]
         theta[better], value[better] = trial[up], new_value[up]
         slope[better], information[better] = new_slope[up], new_information[up]
+        full = up & (damping[running] <= _DAMPING)
+        pace[running[full]] = np.minimum(_AHEAD * gained[full], most[running[full]])
         damping[running] = np.maximum(damping[running] * np.where(up, 0.2, 8.0), _LEAST_DAMPING)
         done = (up & (gained < gain)) | (damping[running] > _MOST_DAMPING)
+        done |= value[running] + left * pace[running] < goal[running]
         running = running[~done]
-        if not len(running):
-            break
     return Fits(theta, value, slope)
 
 
-def best_fit(patterns: Patterns) -> Fits:
+def best_fit(patterns: Patterns, starts: Floats = STARTS) -> Fits:
     """The highest of the fits from several starts, as a single row."""
-    fits = fit(patterns, np.tile(patterns.weights, (len(STARTS), 1)), STARTS)
+    fits = fit(patterns, np.tile(patterns.weights, (len(starts), 1)), starts)
     # Starts that reach the same height differ in the last digits only; the first of them is taken.
     top = int(np.argmax(fits.value > fits.value.max() - 1e-6))
     return fits.take(np.array([top]))
+
+
+def starts_of(rows: Rows) -> Floats:
+    """Where fits to these rows start: with many calls to a pair, at the peaks for the first few of them.
+
+    No step gains more than one for each pair, so that with many calls the peak is hundreds of steps away.
+    """
+    few = patterns_of(rows.first(FEW_CALLS // 2))
+    peaks = fit(few, np.tile(few.weights, (len(STARTS), 1)), STARTS, gain=1e-3).theta
+    return np.unique(peaks.round(2), axis=0)
 
 
 def _state(

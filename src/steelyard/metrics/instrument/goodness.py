@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from steelyard.arrays import Floats, Ints
 from steelyard.metrics.instrument.fit import fit
-from steelyard.metrics.instrument.likelihood import Patterns, Rows, answer_rates, cell_rates
+from steelyard.metrics.instrument.likelihood import answer_rates, cell_rates
+from steelyard.metrics.instrument.patterns import Patterns, Rows
 from steelyard.metrics.pairs.answer import readable
 
 REFITS = 199

@@ -8,18 +8,15 @@ independent, so a pair enters by how often each order gave each answer; u is int
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, numbered
+from steelyard.arrays import Floats
 from steelyard.metrics.basis import FITTED
+from steelyard.metrics.instrument.patterns import Patterns
+from steelyard.metrics.instrument.surface_nodes import NODES, SurfaceNodes, node_counts, surface_nodes
 from steelyard.metrics.metric import Metric
-from steelyard.metrics.pairs.answer import as_tie, readable
-from steelyard.metrics.pairs.columns import Pairs
-from steelyard.metrics.pairs.sensitivity import on_ladder
 from steelyard.metrics.stats.normal_law import normal_sides
 
 RESOLUTION = Metric(
@@ -59,95 +56,13 @@ LAPSE_RATE = Metric(
     basis=FITTED,
 )
 
-NODES = 31
-"""Gauss–Hermite nodes; enough up to a surface sensitivity of 2.5."""
 NAMES = (RESOLUTION, POSITION_BIAS, TIE_THRESHOLD, SURFACE_SENSITIVITY, LAPSE_RATE)
 """Parameters in the order of every parameter vector."""
-SAME = "same_subset"
 _TINY = 1e-12
 """Least rate that a logarithm is taken of; a fit keeps a lapse rate above it."""
-_NO_SHARE = -150.0
-"""Logarithm, against the likeliest node, below which a node adds nothing to a sum, whatever their weights."""
 
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """What the model sees of each row: the better text's side first, at quality difference 0 content u."""
-
-    delta: Floats
-    """Quality difference."""
-    pair: Ints
-    """Pair number; rows of one pair share their surface effect."""
-    cluster: Ints
-    """Cluster number."""
-    better_first: Ints
-    """`Answer` with the better text in slot 1, never an abstention."""
-    better_second: Ints
-    """`Answer` with the better text in slot 2, never an abstention."""
-
-    def __len__(self) -> int:
-        return len(self.delta)
-
-    def take(self, index: Ints) -> Rows:
-        """The rows of this index."""
-        return Rows(
-            self.delta[index],
-            self.pair[index],
-            self.cluster[index],
-            self.better_first[index],
-            self.better_second[index],
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class Patterns:
-    """Distinct answers to a pair, sorted by quality difference."""
-
-    deltas: Floats
-    """The quality differences that occur."""
-    step: Ints
-    """Of each pattern: an index into `deltas`."""
-    counts: Floats
-    """Of each pattern: answers 1, 2, tie with the better text first, then with it second."""
-    by_cluster: Floats
-    """Pairs of each cluster (rows) with each pattern (columns)."""
-
-    @property
-    def weights(self) -> Floats:
-        """Pairs with each pattern."""
-        return np.asarray(self.by_cluster.sum(axis=0))
-
-
-def rows_of(pairs: Pairs) -> Rows:
-    """Same-subset pairs and ladder pairs with at least one verdict; abstained is tie."""
-    equal = pairs.where(~(pairs.delta > 0) & (pairs.kind == SAME))
-    climb = on_ladder(pairs)
-    u, v = as_tie(climb.u_first), as_tie(climb.v_first)
-    rows = Rows(
-        delta=np.concatenate([np.zeros(len(equal)), climb.delta]),
-        pair=np.concatenate([equal.pair, climb.pair]),
-        cluster=np.concatenate([equal.cluster, climb.cluster]),
-        better_first=np.concatenate([as_tie(equal.u_first), np.where(climb.better == 1, u, v)]),
-        better_second=np.concatenate([as_tie(equal.v_first), np.where(climb.better == 1, v, u)]),
-    )
-    seen = readable(rows.better_first) | readable(rows.better_second)
-    return rows.take(np.flatnonzero(seen))
-
-
-def patterns_of(rows: Rows) -> Patterns:
-    """Bring the rows of each pair together and count equal answers."""
-    _, first, pair = np.unique(rows.pair, return_index=True, return_inverse=True)
-    answers = np.zeros((len(first), 7))
-    answers[:, 0] = rows.delta[first]
-    for start, codes in ((1, rows.better_first), (4, rows.better_second)):
-        seen = readable(codes)
-        np.add.at(answers, (pair[seen], start + codes[seen]), 1)
-    kinds, kind = np.unique(answers, axis=0, return_inverse=True)
-    clusters, cluster = numbered(rows.cluster[first])
-    by_cluster = np.zeros((len(clusters), len(kinds)))
-    np.add.at(by_cluster, (cluster, kind.reshape(-1)), 1)
-    deltas, step = np.unique(kinds[:, 0], return_inverse=True)
-    return Patterns(deltas, step, kinds[:, 1:], by_cluster)
+_BLOCK = 500_000
+"""Vectors × patterns × nodes that are worked on at a time."""
 
 
 def answer_rates(theta: Floats, drive: Floats) -> Floats:
@@ -163,7 +78,20 @@ def answer_rates(theta: Floats, drive: Floats) -> Floats:
 
 def pattern_scores(theta: Floats, patterns: Patterns) -> tuple[Floats, Floats]:
     """Log-likelihood (vectors × patterns) and its gradient (vectors × patterns × parameters)."""
-    weights, rates, slopes = _at_nodes(theta, patterns.deltas)
+    value = np.empty((len(theta), len(patterns.step)))
+    score = np.empty((*value.shape, len(NAMES)))
+    counts = node_counts(patterns.calls, theta[:, 3])
+    for count in np.unique(counts).tolist():
+        alike = np.flatnonzero(counts == count)
+        block = max(1, _BLOCK // (count * max(1, len(patterns.step))))
+        for start in range(0, len(alike), block):
+            rows = alike[start : start + block]
+            value[rows], score[rows] = _scores(theta[rows], patterns, surface_nodes(count))
+    return value, score
+
+
+def _scores(theta: Floats, patterns: Patterns, nodes: SurfaceNodes) -> tuple[Floats, Floats]:
+    rates, slopes = _at_nodes(theta, patterns.deltas, nodes)
     size, shape = len(theta), len(patterns.step)
     floor = np.maximum(rates, _TINY)
     log_rates, relative = np.log(floor), np.divide(slopes, floor[..., None], out=slopes)
@@ -175,12 +103,12 @@ def pattern_scores(theta: Floats, patterns: Patterns) -> tuple[Floats, Floats]:
         top = log_node.max(axis=-1, keepdims=True)
         log_node -= top
         share = np.zeros_like(log_node)
-        np.exp(log_node, out=share, where=log_node > _NO_SHARE)
-        share *= weights
+        np.exp(log_node, out=share, where=log_node > nodes.negligible)
+        share *= nodes.weights
         total = share.sum(axis=-1, keepdims=True)
         value[:, start:end] = (np.log(total) + top)[..., 0]
         share /= total
-        by_node = relative[:, step].transpose(0, 2, 1, 3).reshape(size, NODES, -1)
+        by_node = relative[:, step].transpose(0, 2, 1, 3).reshape(size, len(nodes.places), -1)
         by_answer = (share @ by_node).reshape(size, len(counts), 6, len(NAMES))
         score[:, start:end] = (counts[:, None] @ by_answer)[:, :, 0]
     return value, score
@@ -188,14 +116,14 @@ def pattern_scores(theta: Floats, patterns: Patterns) -> tuple[Floats, Floats]:
 
 def cell_rates(theta: Floats, deltas: Floats) -> Floats:
     """Probability of each 3×3 cell (vectors × deltas × better first × better second)."""
-    weights, rates, _ = _at_nodes(theta, deltas)
-    return np.asarray(np.einsum("n,rdan,rdbn->rdab", weights, rates[:, :, :3], rates[:, :, 3:]))
+    nodes = surface_nodes(NODES)
+    rates, _ = _at_nodes(theta, deltas, nodes)
+    return np.asarray(np.einsum("n,rdan,rdbn->rdab", nodes.weights, rates[:, :, :3], rates[:, :, 3:]))
 
 
-def _at_nodes(theta: Floats, deltas: Floats) -> tuple[Floats, Floats, Floats]:
-    """Node weights; rates (vectors × deltas × six answers × nodes); their slopes by parameter, last axis."""
-    surface, weights = _nodes()
-    wide = theta[:, None, None, :]
+def _at_nodes(theta: Floats, deltas: Floats, nodes: SurfaceNodes) -> tuple[Floats, Floats]:
+    """Rates (vectors × deltas × six answers × nodes); their slopes by parameter, last axis."""
+    wide, surface = theta[:, None, None, :], nodes.places
     push = wide[..., 0] * deltas[:, None] + wide[..., 3] * surface
     both = answer_rates(wide, np.stack([push, -push]))
     rates, slopes = np.empty((*push.shape, 6)), np.empty((*push.shape, 6, len(NAMES)))
@@ -204,14 +132,7 @@ def _at_nodes(theta: Floats, deltas: Floats) -> tuple[Floats, Floats, Floats]:
         _fill_slopes(
             slopes[..., place, :], wide, order * push, rate, order * deltas[:, None], order * surface
         )
-    return weights, rates.swapaxes(-1, -2), slopes.swapaxes(-2, -3)
-
-
-@cache
-def _nodes() -> tuple[Floats, Floats]:
-    """Places and weights that integrate over a standard normal law."""
-    points, weights = np.polynomial.hermite.hermgauss(NODES)
-    return np.sqrt(2) * points, weights / np.sqrt(np.pi)
+    return rates.swapaxes(-1, -2), slopes.swapaxes(-2, -3)
 
 
 def _fill_slopes(

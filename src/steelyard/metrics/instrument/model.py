@@ -8,9 +8,10 @@ import numpy as np
 
 from steelyard.arrays import Floats, distinct
 from steelyard.metrics.instrument.cluster_spread import ClusterSpread, allowance, cluster_spread, spread_of
-from steelyard.metrics.instrument.fit import LOWEST, Fits, best_fit
+from steelyard.metrics.instrument.fit import LOWEST, STARTS, Fits, best_fit, starts_of
 from steelyard.metrics.instrument.goodness import REFITS, FitTest, fit_test
-from steelyard.metrics.instrument.likelihood import NAMES, Patterns, Rows, patterns_of, rows_of
+from steelyard.metrics.instrument.likelihood import NAMES
+from steelyard.metrics.instrument.patterns import Patterns, Rows, patterns_of, rows_of
 from steelyard.metrics.instrument.profile import Reach, reaches
 from steelyard.metrics.pairs.answer import readable
 from steelyard.metrics.pairs.columns import Pairs
@@ -64,7 +65,7 @@ def fit_instrument(pairs: Pairs, seed: int, refits: int = REFITS) -> InstrumentF
     if not _enough(rows):
         return None
     patterns = patterns_of(rows)
-    best = best_fit(patterns)
+    best = best_fit(patterns, starts_of(rows) if patterns.many else STARTS)
     test = fit_test(rows, best.theta[0], seed, refits) if refits > 0 else None
     clusters = tuple(pairs.clusters[number] for number in distinct(rows.cluster))
     spread = cluster_spread(patterns, best.theta[0])

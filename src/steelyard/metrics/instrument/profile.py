@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from steelyard.arrays import Floats, Mask
 from steelyard.metrics.instrument.fit import PLAIN, Chart, Fits, fit
-from steelyard.metrics.instrument.likelihood import NAMES, Patterns
+from steelyard.metrics.instrument.likelihood import NAMES
+from steelyard.metrics.instrument.patterns import Patterns
 from steelyard.metrics.stats.normal_law import normal_quantile
 
 NEAR = 0.1
@@ -26,6 +27,8 @@ _UNBOUNDED = 3
 _ROUNDS = 16
 _CLOSE = 2e-3
 _PRESSING = 1e-3
+_LEAST_SHARE = 0.02
+"""How much of the way to a place beyond the target is gone at least."""
 
 
 @dataclass(frozen=True)
@@ -71,20 +74,30 @@ def reaches(
 
 
 def held_at(
-    patterns: Patterns, starts: Floats, which: NDArray[np.intp], place: Floats, chart: Chart = PLAIN
+    patterns: Patterns,
+    starts: Floats,
+    which: NDArray[np.intp],
+    place: Floats,
+    chart: Chart = PLAIN,
+    least: Floats | None = None,
 ) -> Fits:
-    """The best fits with one coordinate of each held at its place; equal ones are made once."""
+    """The best fits with one coordinate of each held at its place; equal ones are made once.
+
+    One that can not come to its `least` value stops where that is seen.
+    """
     _, first, again = np.unique(
         np.column_stack([starts, which, place]), axis=0, return_index=True, return_inverse=True
     )
-    rows = np.arange(len(first))
+    rows, again = np.arange(len(first)), again.reshape(-1)
+    goal = np.full(len(first), -np.inf if least is None else np.inf)
+    if least is not None:
+        np.minimum.at(goal, again, least)
     held = np.zeros((len(first), starts.shape[1]), dtype=bool)
     held[rows, which[first]] = True
     shifts = starts[first]
     shifts[rows, which[first]] = place[first]
-    return fit(patterns, np.tile(patterns.weights, (len(first), 1)), shifts, held, 1e-5, 80, chart).take(
-        again.reshape(-1)
-    )
+    weights = np.tile(patterns.weights, (len(first), 1))
+    return fit(patterns, weights, shifts, held, 1e-5, 80, chart, goal).take(again)
 
 
 def _reach(natural: bool, ends: Floats, opened: Mask) -> Reach:
@@ -121,8 +134,11 @@ class _Search:
         outer = np.where(up, self.chart.highest[which], self.chart.lowest[which])
         inside, loss_in, loss_out = np.tile(self.best.theta, (size, 1)), np.zeros(size), np.full(size, np.inf)
         place, opened, running = outer.copy(), np.zeros(size, dtype=bool), np.arange(size)
+        # Beyond that loss the next place is the same whatever the loss.
+        least = self.best.value[0] - (target / _LEAST_SHARE) ** 2 / 2
         for turn in range(_ROUNDS):
-            fits = held_at(self.patterns, inside[running], which[running], place[running], self.chart)
+            now = inside[running], which[running], place[running]
+            fits = held_at(self.patterns, *now, self.chart, least[running])
             loss = np.sqrt(2 * np.maximum(self.best.value[0] - fits.value, 0.0))
             beyond = loss >= target[running]
             out, within = running[beyond], running[~beyond]
@@ -154,5 +170,5 @@ def _between(
 ) -> Floats:
     """The next place to try: the loss grows almost as a straight line, but not always."""
     span = np.maximum(loss_out - loss_in, 1e-12)
-    share = np.full(len(inner), 0.5) if halve else np.clip((target - loss_in) / span, 0.02, 0.98)
-    return np.asarray(inner + share * (outer - inner))
+    straight = np.clip((target - loss_in) / span, _LEAST_SHARE, 1 - _LEAST_SHARE)
+    return np.asarray(inner + (0.5 if halve else straight) * (outer - inner))

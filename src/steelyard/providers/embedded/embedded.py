@@ -27,6 +27,7 @@ from steelyard.trials.presentation import Decoding, Message, Presentation, Slots
 from steelyard.trials.reply import Reply, Usage
 
 if TYPE_CHECKING:
+    from steelyard.providers.embedded.model import Loaded
     from steelyard.providers.embedded.reader import Reader
 
 SERVED_MODEL = "SmolLM2-135M-Instruct.Q4_1"
@@ -68,7 +69,7 @@ class Embedded:
         self._cores = max(1, min(os.cpu_count() or 1, MOST_CORES))
         # Trials share work, and those that wait for shared work leave their core to others.
         self.concurrency = 4 * self._cores
-        self._loaded: tuple[Reader, Chat] | None = None
+        self._loaded: tuple[Reader, Chat, Loaded] | None = None
         self._scores: Recall[Score] = Recall(SCORES_KEPT, lambda _: 1)
 
     async def open(self) -> None:
@@ -92,7 +93,7 @@ class Embedded:
     def _parts(self) -> tuple[Reader, Chat]:
         if self._loaded is None:
             raise RuntimeError("the embedded judge is not open: call open() before ask()")
-        return self._loaded
+        return self._loaded[:2]
 
     async def _answer(self, presentation: Presentation) -> Reply:
         """The most probable admissible answer at the beginning of the assistant's turn."""
@@ -146,12 +147,13 @@ class Embedded:
         return Score(await reader.continuation_logprob(stages, turn), size)
 
 
-def _load(cores: int) -> tuple[Reader, Chat]:
-    from steelyard.providers.embedded.model import load_model
+def _load(cores: int) -> tuple[Reader, Chat, Loaded]:
+    """What a judge works with; it holds the model that it shares with other open judges."""
+    from steelyard.providers.embedded.model import shared_model
     from steelyard.providers.embedded.reader import Reader
 
-    model, tokenizer = load_model(ensure_weights())
-    return Reader(model, cores), Chat(tokenizer)
+    loaded = shared_model(ensure_weights())
+    return Reader(loaded.model, cores), Chat(loaded.tokenizer), loaded
 
 
 def _checked(size: int, context: int) -> int:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import TypeAlias
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -61,6 +64,29 @@ class LanguageModel:
 def length(memory: Memory) -> int:
     """Tokens that a memory holds."""
     return int(memory[0].keys.shape[1]) if memory else 0
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """A model with the tokenizer that goes with it."""
+
+    model: LanguageModel
+    """Reads tokens."""
+    tokenizer: Tokenizer
+    """Makes tokens of a text."""
+
+
+_HELD: WeakValueDictionary[Path, Loaded] = WeakValueDictionary()
+_LOADING = Lock()
+
+
+def shared_model(path: Path) -> Loaded:
+    """The model of a file; all who hold it at the same time have one copy, of half a gigabyte."""
+    with _LOADING:
+        held = _HELD.get(path)
+        if held is None:
+            held = _HELD[path] = Loaded(*load_model(path))
+        return held
 
 
 def load_model(path: Path) -> tuple[LanguageModel, Tokenizer]:
