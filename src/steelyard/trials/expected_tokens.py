@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 
 _WORD, _LETTER, _DIGIT, _RUN, _SIGN, _LINE = 0.45, 0.13, 0.7, 0.85, 0.1, 0.9
-"""Tokens of a word and of each letter in it, of a digit, of a run of signs and each of them, of a line end."""
+"""Tokens of a word and of each letter in it, of a digit, of a run of signs and each in it, of a line end."""
 _ACCENTED, _FOREIGN, _SYLLABLE, _IDEOGRAPH = 0.8, 0.2, 0.65, 0.75
 """Tokens of a letter with an accent, of one of another alphabet, of a syllable's and of a word's sign."""
 
