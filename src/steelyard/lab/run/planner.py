@@ -225,6 +225,11 @@ def _row(judge: str, probe: str, calls: list[Trial]) -> PlanRow:
     )
 
 
+def foreseen(calls: list[Trial]) -> float | None:
+    """Dollars for calls by the length of their prompts; None where a price is not known."""
+    return _row("", "", calls).dollars
+
+
 def _part(calls: list[Trial]) -> PlanRow:
     """The calls of one judge that is asked."""
     instrument = calls[0].judge
