@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 from hypothesis import strategies as st
@@ -73,9 +73,9 @@ def shuffled(pairs: Pairs, seed: int = 0) -> Pairs:
     """The same rows in another order."""
     order = np.random.default_rng(seed).permutation(len(pairs))
     columns = {
-        key: value[order]
-        for key, value in vars(pairs).items()
-        if key not in ("clusters", "names", "mirrored")
+        f.name: getattr(pairs, f.name)[order]
+        for f in fields(pairs)
+        if f.name not in ("clusters", "names", "mirrored")
     }
     return replace(pairs, **columns)
 

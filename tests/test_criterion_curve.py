@@ -15,6 +15,7 @@ import yaml
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.render.html import render
 from steelyard.errors import ConfigError
+from steelyard.identity import canonical_json
 from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.measure import measure
 from steelyard.lab.run.limits import RunLimits
@@ -202,6 +203,20 @@ def test_two_arms_keep_the_plain_figure(tmp_path: Path) -> None:
     page = render(measure(made, RunFolder(tmp_path / "run"), RunLimits()).datasheet)
     assert "Criterion trade-off" in page
     assert "Operating curve" not in page
+
+
+def test_two_criteria_with_an_arm_in_common_have_each_figure_once(tmp_path: Path) -> None:
+    both = study("criterion", PROBIT, profile="quick").model_dump()
+    both["probes"] = ["vacuum", "ladder", {"criterion": {"protocol": "strict"}}, {"criterion": {"levels": 3}}]
+    sheets = [
+        measure(build_study(config, tmp_path), RunFolder(tmp_path / name), RunLimits()).datasheet
+        for name, config in (
+            ("two", StudyConfig.model_validate(both)),
+            ("one", study({"criterion": {"levels": 3}}, PROBIT, profile="quick")),
+        )
+    ]
+    two, one = (sorted(canonical_json(e.to_json()) for e in sheet.estimates) for sheet in sheets)
+    assert two == one
 
 
 def trials_in(folder: Path) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 from math import exp
 
@@ -323,7 +324,7 @@ def test_the_sandwich_of_many_tasks_agrees_with_the_information() -> None:
 
 def test_one_order_is_not_enough() -> None:
     pairs = simulate(PLANTED, 4)
-    alone = type(pairs)(**{**vars(pairs), "v_first": np.full(len(pairs), Answer.ABSENT)})
+    alone = replace(pairs, v_first=np.full(len(pairs), Answer.ABSENT))
     assert {e.note for e in estimates(alone).values()} == {TOO_LITTLE}
 
 

@@ -98,12 +98,12 @@ def test_a_run_that_goes_on_is_followed_from_the_first_page(browser: Browser, tm
                 opened(browser, server.access.url()) as page,
             ):
                 told = page.locator(".card .hint")
-                page.locator(".card .hint", has_text="calls made").wait_for()
+                page.locator(".card .hint", has_text="trials done").wait_for()
                 before, planned = (int(word) for word in told.inner_text().split()[:3:2])
                 assert before < planned
                 assert page.locator(".card progress").is_visible()
                 release.set()
-                page.locator(".card .hint", has_text=f"{planned} of {planned} calls made").wait_for()
+                page.locator(".card .hint", has_text=f"{planned} of {planned} trials done").wait_for()
                 assert not page.locator(".card progress").is_visible()
                 assert process.wait(240) == 0
                 page.reload()

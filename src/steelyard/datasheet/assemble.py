@@ -132,11 +132,13 @@ class _Bench:
     faults: Faults
 
     def probed(self, probes: Sequence[Probe]) -> list[Estimate]:
-        """The figures of every probe."""
+        """The figures of every probe; arms that a probe asked for twice has in common count once."""
         estimates: list[Estimate] = []
-        for probe in probes:
+        for place, probe in enumerate(probes):
             make = partial(probe.estimates, self.judge, self.observations, self.seed)
-            estimates += self.faults.estimates(self._heading(probe.name), probe.name, probe.metrics, make)
+            more = self.faults.estimates(self._heading(probe.name), probe.name, probe.metrics, make)
+            again = any(probe.name == before.name for before in probes[:place])
+            estimates += [each for each in more if each not in estimates] if again else more
         return estimates
 
     def instrument(self) -> list[Estimate]:

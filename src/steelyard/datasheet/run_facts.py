@@ -54,6 +54,16 @@ class Shortened:
 
 
 @dataclass(frozen=True)
+class Writing:
+    """What writing and confirming texts took."""
+
+    calls: int
+    """Calls of authors and validators."""
+    dollars: float | None
+    """What they cost; None where a price is not known."""
+
+
+@dataclass(frozen=True)
 class RunFacts:
     """What reports say of the run itself; by default every call was asked, as it was meant."""
 
@@ -75,6 +85,21 @@ class RunFacts:
     """Judge to the sampling fields that its server would not take, with the calls made without."""
     shortened: Mapping[str, Shortened] = field(default_factory=dict)
     """Judge to what was cut from runs of agents to fit what it can read."""
+    calls: int = 0
+    """Calls of judges that have a reply."""
+    dollars: float | None = 0.0
+    """What they cost; None where a price is not known."""
+    batched_calls: int = 0
+    """Calls among them that came back in batches."""
+    authoring: Writing | None = None
+    """What was paid before them for texts; None where nobody wrote any."""
+    finished: str | None = None
+    """When the last reply came; None where calls are open, or nobody knows."""
+
+    @property
+    def ended(self) -> str:
+        """When the run ended, to the minute, in the time of the files: `2026-11-16 06:04 UTC`; else empty."""
+        return "" if self.finished is None else f"{self.finished[:16].replace('T', ' ')} UTC"
 
     @property
     def others(self) -> str:

@@ -115,7 +115,7 @@ def _row(detail: CallDetail) -> dict[str, Any]:
         "served_model": None if reply is None else reply.served_model,
         "input_tokens": None if reply is None else reply.usage.input_tokens,
         "output_tokens": None if reply is None else reply.usage.output_tokens,
-        "latency_ms": None if reply is None else reply.latency_ms,
+        "latency_ms": None if reply is None or reply.usage.batched else reply.latency_ms,
         "attempts": None if answered is None else answered.attempts,
         "received": None if answered is None else answered.received,
         "failures": [] if stored is None else [vars(failure) for failure in stored.failures],

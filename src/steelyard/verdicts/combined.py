@@ -10,7 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from steelyard.arrays import Ints, Mask
+from steelyard.arrays import Ints, Mask, in_order
+from steelyard.remembered import remembered
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Verdict
 from steelyard.verdicts.vote import Rule, agreement, turned
@@ -28,6 +29,7 @@ def any_both_orders(seen: Observations) -> bool:
     return len(_in_both_orders(seen)) > 0
 
 
+@remembered
 def _in_both_orders(seen: Observations) -> Ints:
     """Numbers of the rows of each pair and repeat that was shown in both orders (pairs × 2)."""
     return _together([seen.judge, seen.protocol, seen.stimulus, seen.replicate], seen.order, 2)
@@ -60,6 +62,8 @@ def of_judges(seen: Observations, members: Sequence[str], rule: Rule, name: str)
 def as_base(seen: Observations, protocol: str) -> Observations:
     """The calls under another protocol, as if it were the judge's base."""
     chosen = seen.among(protocol=protocol)
+    if chosen.protocols == ("base",):
+        return chosen
     return replace(chosen, protocols=("base",), protocol=np.zeros(len(chosen), dtype=np.int64))
 
 
@@ -72,7 +76,7 @@ def shared(first: Observations, second: Observations) -> tuple[Observations, Obs
 
 def _together(keys: Sequence[Ints], within: Ints, size: int) -> Ints:
     """Numbers of rows that share all keys, (groups × size) in the order of `within`; whole groups only."""
-    order = np.lexsort((within, *reversed(keys)))
+    order = in_order([*keys, within])
     columns = np.stack([np.asarray(key)[order] for key in keys])
     starts = np.ones(len(order), dtype=np.bool_)
     starts[1:] = (columns[:, 1:] != columns[:, :-1]).any(axis=0)

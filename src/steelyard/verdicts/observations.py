@@ -181,17 +181,11 @@ class Observations(Sequence[Observation]):
         labelled: bool = False,
     ) -> Observations:
         """The rows that meet every given condition; `labelled` leaves out unknown expectations."""
-        keep = np.ones(len(self.shown.stimuli), dtype=np.bool_)
-        if probe is not None:
-            keep &= self.shown.probe == probe
-        if kinds is not None:
-            keep &= np.isin(self.shown.kind, list(kinds))
-        if labelled:
-            keep &= self.shown.labelled
-        mask: Mask = keep[self.stimulus]
-        if protocol is not None:
-            mask = mask & (self.protocol == _place(self.protocols, protocol))
-        return self.where(mask)
+        chosen = self.shown.chosen(probe, None if kinds is None else frozenset(kinds), labelled)
+        mine = self if chosen is None else self.showing(chosen)
+        if protocol is None or mine.protocols == (protocol,):
+            return mine
+        return mine.where(mine.protocol == _place(mine.protocols, protocol))
 
     def showing(self, stimuli: Mask) -> Observations:
         """The rows whose stimulus the mask over `shown` keeps."""

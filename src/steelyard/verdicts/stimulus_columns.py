@@ -208,6 +208,25 @@ class StimulusColumns:
         high = self._by_form(lambda stimulus: _ends(stimulus.scale)[1], np.int64)
         return np.stack([low, high], axis=1)
 
+    def chosen(self, probe: str | None, kinds: frozenset[str] | None, labelled: bool) -> Mask | None:
+        """The stimuli of a probe, of some kinds, with a label, as far as these are given; None for all."""
+        wanted = probe, kinds, labelled
+        if wanted not in self._choices:
+            forms, codes = self._forms
+            meets = [
+                (probe is None or form.probe == probe)
+                and (kinds is None or form.kind in kinds)
+                and (not labelled or form.labelled)
+                for form in forms
+            ]
+            self._choices[wanted] = None if all(meets) else np.array(meets, dtype=np.bool_)[codes]
+        return self._choices[wanted]
+
+    @cached_property
+    def _choices(self) -> dict[tuple[str | None, frozenset[str] | None, bool], Mask | None]:
+        """What was chosen before."""
+        return {}
+
     @cached_property
     def _forms(self) -> tuple[list[Stimulus], Ints]:
         """The first stimulus of each form, and the form of each: what many share beside names and texts."""

@@ -17,6 +17,7 @@ from steelyard.datasheet.sections.instrument_cards import TITLE as INSTRUMENTS
 from steelyard.datasheet.sections.instrument_cards import card_texts
 from steelyard.datasheet.sections.remedies import MEASURE, QUESTION, remedy_brief, remedy_tables
 from steelyard.datasheet.sections.remedies import TITLE as REMEDIES
+from steelyard.datasheet.sections.spending import spending
 from steelyard.datasheet.sections.strata import QUESTION as STRATA_QUESTION
 from steelyard.datasheet.sections.strata import TITLE as STRATA
 from steelyard.datasheet.sections.strata import strata_tables
@@ -64,6 +65,8 @@ def _provenance(summary: Summary) -> Iterator[str]:
     calls = f" · {counted(summary.calls, 'call')}" if summary.calls else ""
     yield f"- study {escape(sheet.name)}"
     yield f"- seed {sheet.seed} · profile {escape(sheet.profile)} · Steelyard {escape(sheet.version)}{calls}"
+    if spent := spending(sheet.facts):
+        yield f"- spent: {escape(spent)}"
     if sheet.reference_told:
         yield f"- reference: {escape(sheet.reference_told)}"
     for judge in sheet.judges:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil
 
 import numpy as np
@@ -89,11 +90,17 @@ class _Gap:
     def value(self) -> float:
         return float((self.judge - self.rule).mean())
 
+    @cached_property
+    def _paired(self) -> Paired | None:
+        """Events of both, call by call; None where a call is more or less right, not right or wrong."""
+        if not all(np.all((values == 0) | (values == 1)) for values in (self.judge, self.rule)):
+            return None
+        return Paired(self.rule.astype(np.int64), self.judge.astype(np.int64), self.cluster, self.unit)
+
     def limits(self, probability: float) -> Span:
         """Two-sided limits at this one-sided probability, clustered."""
-        if set(np.unique(np.concatenate([self.judge, self.rule]))) <= {0.0, 1.0}:
-            first, second = self.rule.astype(np.int64), self.judge.astype(np.int64)
-            return Paired(first, second, self.cluster, self.unit).limits(probability)
+        if self._paired is not None:
+            return self._paired.limits(probability)
         units = self.cluster if len(distinct(self.cluster)) > 1 else self.unit
         mean = ClusterMean.of(numbered(units)[1], self.judge - self.rule)
         return mean.limits(probability, UNBOUNDED) or (mean.mean, mean.mean)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import sqrt
 
 import numpy as np
@@ -41,17 +42,17 @@ class Paired:
         """Units."""
         return len(self.first)
 
-    @property
+    @cached_property
     def change(self) -> Ints:
         """Second less first, unit by unit."""
         return self.second - self.first
 
-    @property
+    @cached_property
     def gained(self) -> int:
         """Units with the event under the second judge alone."""
         return int(np.count_nonzero(self.change > 0))
 
-    @property
+    @cached_property
     def lost(self) -> int:
         """Units with the event under the first judge alone."""
         return int(np.count_nonzero(self.change < 0))
@@ -61,7 +62,7 @@ class Paired:
         """Share of the second judge less that of the first."""
         return (self.gained - self.lost) / self.size
 
-    @property
+    @cached_property
     def n_clusters(self) -> int:
         """Distinct clusters."""
         return len(distinct(self.cluster))
@@ -71,12 +72,12 @@ class Paired:
         """Distinct pairs or items."""
         return len(distinct(self.pair))
 
-    @property
+    @cached_property
     def independent(self) -> Ints:
         """What is taken as independent: clusters, or pairs where there is one cluster."""
         return self.cluster if self.n_clusters > 1 else self.pair
 
-    @property
+    @cached_property
     def effective_size(self) -> float:
         """Independent units that would carry as much information.
 
@@ -108,8 +109,12 @@ class Paired:
         least = reach * reach / self.effective_size
         return min(1.0, max(least, reach * sqrt(discordant / self.effective_size)))
 
+    @cached_property
+    def _units(self) -> int:
+        return len(distinct(self.independent))
+
     def _quantile(self, probability: float) -> float:
-        degrees = len(distinct(self.independent)) - 1
+        degrees = self._units - 1
         return t_quantile(probability, degrees) if degrees else normal_quantile(probability)
 
 

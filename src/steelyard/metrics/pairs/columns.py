@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from steelyard.arrays import Floats, Ints, Mask, Words, numbered
 from steelyard.metrics.pairs.answer import Answer, as_tie, decided, neither, readable
+from steelyard.remembered import remembered
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
 
@@ -61,12 +63,12 @@ class Pairs:
         }
         return replace(self, **columns)
 
-    @property
+    @cached_property
     def calls(self) -> Ints:
         """Both answers of each row: u first, then v first."""
         return np.stack([self.u_first, self.v_first], axis=1)
 
-    @property
+    @cached_property
     def reports(self) -> Mask:
         """Calls that name a winner, by row and order."""
         return decided(self.calls)
@@ -76,7 +78,7 @@ class Pairs:
         won = (Answer.FIRST, Answer.SECOND) if content == "u" else (Answer.SECOND, Answer.FIRST)
         return np.equal(self.calls, won)
 
-    @property
+    @cached_property
     def right(self) -> Mask:
         """Calls that name the better text, by row and order; where neither is better, a tie is right."""
         first = np.stack([self.better == 1, self.better == 2], axis=1)
@@ -91,8 +93,15 @@ class Pairs:
 
 
 def collect(observations: Iterable[Observation]) -> Pairs:
-    """Bring the two orders of each pair together; sorted, so that arrival order does not matter."""
-    seen = Observations.of(observations)
+    """Bring the two orders of each pair together; sorted, so that arrival order does not matter.
+
+    Whoever asks for the pairs of the same collection gets the same columns, and must not change them.
+    """
+    return _collected(Observations.of(observations))
+
+
+@remembered
+def _collected(seen: Observations) -> Pairs:
     shown, orders = seen.shown, seen.order
     repeats = int(seen.replicate.max(initial=0)) + 1
     rows, row = numbered(seen.stimulus * repeats + seen.replicate)

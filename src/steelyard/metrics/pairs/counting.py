@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from steelyard.metrics.metric import Metric
 from steelyard.metrics.pairs.answer import Answer, readable, shown
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.stats.tally import Tally
+from steelyard.remembered import remembered
 
 
 def count_calls(pairs: Pairs, test: Callable[[Ints], Mask]) -> Ints:
@@ -36,7 +38,13 @@ def share_of_calls(pairs: Pairs, metric: Metric) -> Tally:
 
 def calls_with(pairs: Pairs, answer: Answer) -> int:
     """Calls that ended with this answer."""
-    return int(count_answers(pairs, answer).sum())
+    return int(_endings(pairs)[answer])
+
+
+@remembered
+def _endings(pairs: Pairs) -> Ints:
+    """Calls by how they ended."""
+    return np.bincount(pairs.calls.ravel(), minlength=len(Answer))
 
 
 def excluded(pairs: Pairs) -> dict[str, int]:
@@ -47,9 +55,13 @@ def excluded(pairs: Pairs) -> dict[str, int]:
 def by_cluster(pairs: Pairs, column: Ints | Mask) -> Ints:
     """Sum a column within clusters; clusters in the order of their names, whatever their numbers."""
     sums = np.bincount(pairs.cluster, weights=column, minlength=len(pairs.clusters))
-    names = pairs.clusters
-    order = sorted(range(len(names)), key=names.__getitem__)
-    return np.rint(sums[order]).astype(np.int64)
+    return np.rint(sums[_by_name(pairs.clusters)]).astype(np.int64)
+
+
+@lru_cache(maxsize=64)
+def _by_name(names: tuple[str, ...]) -> list[int]:
+    """Numbers of the names, in their order."""
+    return sorted(range(len(names)), key=names.__getitem__)
 
 
 def distinct_pairs(pairs: Pairs, mask: Mask) -> int:
@@ -70,9 +82,15 @@ def tally(
         n_units=distinct_pairs(pairs, trials > 0),
         unreadable=calls_with(pairs, Answer.UNREADABLE) if missing else 0,
         failed=calls_with(pairs, Answer.FAILED) if missing else 0,
-        abstained=calls_with(pairs.where(trials > 0), Answer.ABSTAINED) if missing else 0,
+        abstained=_abstained(pairs, trials > 0) if missing else 0,
         copies=2 if calls_per_trial == 1 and _in_twos(pairs) else 1,
     )
+
+
+def _abstained(pairs: Pairs, rows: Mask) -> int:
+    """Abstentions among these rows."""
+    none = not calls_with(pairs, Answer.ABSTAINED)
+    return 0 if none else int(count_answers(pairs, Answer.ABSTAINED)[rows].sum())
 
 
 def _in_twos(pairs: Pairs) -> bool:

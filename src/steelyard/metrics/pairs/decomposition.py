@@ -21,6 +21,7 @@ from steelyard.metrics.metric import Limit, Metric
 from steelyard.metrics.pairs.answer import Answer, decided, neither, readable, shown
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.counting import count_calls
+from steelyard.remembered import remembered
 from steelyard.wording import counted
 
 SAME_QUALITY = ("same_subset",)
@@ -132,6 +133,11 @@ class Decomposition:
     commits: Ints
     """Decided calls of each row."""
 
+    @property
+    def whole(self) -> Pairs:
+        """The rows with a verdict in both orders."""
+        return _whole(self.pairs)
+
     def cell(self, metric: Metric) -> Mask:
         """The mask of a cell by its metric id."""
         masks = (self.stable, self.positional, self.one_sided, self.no_preference)
@@ -178,19 +184,32 @@ class Decomposition:
 
 def decompose(pairs: Pairs) -> Decomposition:
     """Sort the pairs that were shown in both orders into cells; the identity is asserted."""
-    rows = pairs.where(shown(pairs.u_first) & shown(pairs.v_first))
-    result = Decomposition(
-        pairs=rows,
-        stable=stable(rows),
-        positional=positional(rows),
-        one_sided=one_sided(rows),
-        no_preference=undecided(rows),
-        complete=complete(rows),
-        # Counted by code and not by `decided`, so that the identity can fail.
-        commits=count_calls(rows, lambda codes: np.isin(codes, (Answer.FIRST, Answer.SECOND))),
-    )
+    rows = _in_both_orders(pairs)
+    result = Decomposition(rows, *_cells(rows), _commits(rows))
     result.check()
     return result
+
+
+@remembered
+def _in_both_orders(pairs: Pairs) -> Pairs:
+    return pairs.where(shown(pairs.u_first) & shown(pairs.v_first))
+
+
+@remembered
+def _cells(rows: Pairs) -> tuple[Mask, Mask, Mask, Mask, Mask]:
+    """The masks of a decomposition, in its order."""
+    return stable(rows), positional(rows), one_sided(rows), undecided(rows), complete(rows)
+
+
+@remembered
+def _commits(rows: Pairs) -> Ints:
+    """Counted by code and not by `decided`, so that the identity can fail."""
+    return count_calls(rows, lambda codes: np.isin(codes, (Answer.FIRST, Answer.SECOND)))
+
+
+@remembered
+def _whole(rows: Pairs) -> Pairs:
+    return rows.where(complete(rows))
 
 
 def undecomposed(pairs: Pairs, parts: Decomposition) -> str:
@@ -205,7 +224,7 @@ def chance_lines(parts: Decomposition) -> dict[tuple[Metric, int | None], float]
     calls = 2 * int(parts.complete.sum())
     if not calls:
         return {}
-    complete = parts.pairs.where(parts.complete)
+    complete = parts.whole
     first, second = (
         (int((complete.u_first == answer).sum()) + int((complete.v_first == answer).sum())) / calls
         for answer in (Answer.FIRST, Answer.SECOND)

@@ -196,6 +196,6 @@ def equals_tests(
     if not parts.complete.any() or pairs.mirrored:
         return {}
     position = position_test(parts)
-    stable = position.stable_p if any(two_sided_counts(parts.pairs.where(parts.complete))) else None
+    stable = position.stable_p if any(two_sided_counts(parts.whole)) else None
     chances = {POSITION: position.p, STABLE: stable, ORDER: order_test(heading, pairs)}
     return family_of({name: p for name in members if (p := chances[name]) is not None})

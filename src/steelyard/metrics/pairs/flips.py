@@ -22,6 +22,7 @@ from steelyard.arrays import Floats, Ints, Mask
 from steelyard.metrics.pairs.answer import Answer, as_tie, lost
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.stats.intervals import Span
+from steelyard.remembered import remembered
 
 DRAWS = 9999
 """Relabellings drawn for the test; p is a multiple of 1/(DRAWS + 1)."""
@@ -93,6 +94,7 @@ class Flips:
         return np.asarray(self.swap_flips / self.swap - self.repeat_flips / self.repeat)
 
 
+@remembered
 def count_flips(pairs: Pairs) -> Flips:
     """Sort the calls of each pair by order and winning content."""
     numbers, first, row = np.unique(pairs.pair, return_index=True, return_inverse=True)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, distinct, numbered
+from steelyard.arrays import Floats, Ints, Mask, distinct
 from steelyard.metrics.common import KAPPA
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import UNDERPOWERED, Beyond, by_loss
@@ -33,15 +31,15 @@ def kappa(heading: Heading, pairs: Pairs, lacking: str) -> Estimate:
         return heading.undefined(KAPPA, NO_VERDICTS if len(pairs) else lacking, "call", excluded(pairs))
     if not np.any(pairs.better > 0):
         return heading.undefined(KAPPA, ALL_TIES, "call", excluded(pairs))
-    table = _table(pairs)
+    table = _table(pairs, as_tie(pairs.calls), answers)
     if np.count_nonzero(table.sum((0, 2))) < 2:
         return heading.undefined(KAPPA, ONE_SLOT, "call", excluded(pairs))
-    beyond = _beyond(pairs)
+    beyond = _beyond(table)
     limit = KAPPA.limit_in(heading.group, heading.probe)
     seen = beyond.word(limit) if limit else None
     word = seen
     if limit and lost(pairs.calls).any():
-        words = {_beyond(_filled(pairs, right=right)).word(limit) for right in (False, True)}
+        words = {_beyond(table + _missing(pairs, right=right)).word(limit) for right in (False, True)}
         word = seen if words == {seen} else UNDERPOWERED
     clusters = len(distinct(pairs.cluster))
     return heading.estimate(
@@ -66,9 +64,10 @@ def kappa(heading: Heading, pairs: Pairs, lacking: str) -> Estimate:
     )
 
 
-def _beyond(pairs: Pairs) -> Beyond:
-    calls = int(np.count_nonzero(readable(pairs.calls)))
-    return Beyond(_table(pairs), lambda sums: agreement.kappa(sums, _ANSWERS), AGREEMENT, calls)
+def _beyond(table: Floats) -> Beyond:
+    """What a table tells; units without a call in it are none."""
+    units = table[table.any(axis=(1, 2))]
+    return Beyond(units, lambda sums: agreement.kappa(sums, _ANSWERS), AGREEMENT, int(table.sum()))
 
 
 def _wanted(pairs: Pairs) -> Ints:
@@ -78,20 +77,16 @@ def _wanted(pairs: Pairs) -> Ints:
     return np.where(pairs.better[:, None] == 0, np.int64(Answer.TIE), named)
 
 
-def _filled(pairs: Pairs, *, right: bool) -> Pairs:
-    """The pairs as if every missing verdict had been people's choice, or another."""
+def _missing(pairs: Pairs, *, right: bool) -> Floats:
+    """The calls without a verdict, as if each had been people's choice, or another."""
     wanted = _wanted(pairs)
-    other = wanted if right else np.where(wanted == Answer.FIRST, Answer.SECOND, Answer.FIRST)
-    calls = np.where(lost(pairs.calls), other, pairs.calls).astype(np.int64)
-    return replace(pairs, u_first=calls[:, 0], v_first=calls[:, 1])
+    other = np.where(wanted == Answer.FIRST, np.int64(Answer.SECOND), np.int64(Answer.FIRST))
+    return _table(pairs, wanted if right else other, lost(pairs.calls))
 
 
-def _table(pairs: Pairs) -> Floats:
-    """Calls by what people chose and what the judge named, within each cluster; pairs where there is one."""
-    row, order = np.nonzero(readable(pairs.calls))
-    given, wanted = as_tie(pairs.calls[row, order]), _wanted(pairs)[row, order]
+def _table(pairs: Pairs, given: Ints, calls: Mask) -> Floats:
+    """These calls by what people chose and what was given, within each cluster; pairs where there is one."""
     units = pairs.cluster if len(distinct(pairs.cluster)) > 1 else pairs.pair
-    unit = numbered(units[row])[1]
-    cells = (unit * 3 + wanted) * 3 + given
-    table = np.bincount(cells, minlength=(int(unit.max()) + 1) * 9).reshape(-1, 3, 3)
+    cells = (units[:, None] * 3 + _wanted(pairs)) * 3 + given
+    table = np.bincount(cells[calls], minlength=(int(units.max()) + 1) * 9).reshape(-1, 3, 3)
     return table.astype(np.float64)

@@ -20,6 +20,7 @@ from steelyard.metrics.pairs.counting import by_cluster, count_answers
 from steelyard.metrics.pairs.decomposition import Decomposition
 from steelyard.metrics.stats.power import ALPHA
 from steelyard.metrics.stats.significance import CLUSTERS, ENOUGH_CLUSTERS, PAIRS, sign_flip
+from steelyard.remembered import remembered
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,11 @@ def slot_balance(pairs: Pairs) -> Ints:
 
 def position_test(parts: Decomposition) -> PositionTest:
     """Both tests on the complete pairs of a decomposition."""
-    complete = parts.pairs.where(parts.complete)
+    return _of_complete(parts.whole)
+
+
+@remembered
+def _of_complete(complete: Pairs) -> PositionTest:
     balance = slot_balance(complete)
     by_clusters = len(distinct(complete.cluster)) >= ENOUGH_CLUSTERS
     sums = by_cluster(complete, balance) if by_clusters else by_pair(complete, balance)
@@ -100,6 +105,8 @@ def two_sided_counts(complete: Pairs) -> tuple[int, int, int]:
 
 def first_replicates(pairs: Pairs) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """One row per pair: its lowest replicate."""
+    if not pairs.replicate.any():
+        return np.ones(len(pairs), dtype=np.bool_)
     lowest = np.full(len(pairs.names), np.iinfo(np.int64).max)
     np.minimum.at(lowest, pairs.pair, pairs.replicate)
     return np.asarray(pairs.replicate == lowest[pairs.pair], dtype=np.bool_)

@@ -158,7 +158,7 @@ def net_slot_preference(
     tests that were declared with it under `base`.
     """
     parts = decompose(pairs)
-    complete = parts.pairs.where(parts.complete)
+    complete = parts.whole
     if not len(complete):
         return heading.undefined(NET_SLOT_PREFERENCE, undecomposed(pairs, parts), excluded=excluded(pairs))
     if pairs.mirrored:

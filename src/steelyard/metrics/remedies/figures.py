@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
+from typing import Any
 
 import numpy as np
 
@@ -28,10 +27,9 @@ from steelyard.metrics.scores.probe import by_scale
 from steelyard.metrics.scores.shares import FALSE_NEGATIVE_RATE, FALSE_POSITIVE_RATE, accuracy, false_rates
 from steelyard.metrics.scores.vacuum import dark_current
 from steelyard.metrics.stats.intervals import AGREEMENT, SHARE, Ends
+from steelyard.remembered import remembered
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observations import Observations
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,18 +75,6 @@ class Figure:
         return len(distinct(self.calls(columns).unit))
 
 
-def _remembered(make: Callable[[Observations], T]) -> Callable[[Observations], T]:
-    """Rows of the same observations are made once, and forgotten with them."""
-    known: WeakKeyDictionary[Observations, T] = WeakKeyDictionary()
-
-    def columns(seen: Observations) -> T:
-        if seen not in known:
-            known[seen] = make(seen)
-        return known[seen]
-
-    return columns
-
-
 def figures_of(seen: Observations) -> Iterator[Figure]:
     """The figures that this judge was shown stimuli for, in reading order."""
     every = _SCORES if seen.pointwise else _PAIRS
@@ -115,7 +101,7 @@ def _of_pairs(
         metric,
         probe,
         group,
-        _remembered(columns),
+        remembered(columns),
         lambda heading, pairs: proportion(heading, metric, share_of_calls(pairs, metric)),
         lambda pairs: _pair_calls(pairs, metric.events(pairs).astype(np.float64), readable(pairs.calls)),
     )
@@ -134,7 +120,7 @@ def _slots(probe: str, group: Group, kind: str) -> Figure:
         NET_SLOT_PREFERENCE,
         probe,
         group,
-        _remembered(lambda seen: collect(seen.among(probe, "base", (kind,)))),
+        remembered(lambda seen: collect(seen.among(probe, "base", (kind,)))),
         net_slot_preference,
         calls,
         lambda _: AGREEMENT,
@@ -161,7 +147,7 @@ def _of_scores(
         metric,
         probe,
         {},
-        _remembered(lambda seen: columns(collect_scores(seen.among(probe, "base")))),
+        remembered(lambda seen: columns(collect_scores(seen.among(probe, "base")))),
         estimate,
         calls,
         ends,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.arrays import Floats, Ints, Mask, Words, distinct, numbered
+from steelyard.remembered import remembered
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Unreadable, Verdict
@@ -147,8 +148,15 @@ class Scores:
 
 
 def collect_scores(observations: Iterable[Observation]) -> Scores:
-    """One row per call, sorted by input and repeat, so that arrival order does not matter."""
-    seen = Observations.of(observations)
+    """One row per call, sorted by input and repeat, so that arrival order does not matter.
+
+    Whoever asks for the scores of the same collection gets the same columns, and must not change them.
+    """
+    return _collected(Observations.of(observations))
+
+
+@remembered
+def _collected(seen: Observations) -> Scores:
     order = np.lexsort((seen.replicate, seen.stimulus))
     shown, row = seen.shown, seen.stimulus[order]
     stimuli, number = numbered(row)

@@ -28,6 +28,8 @@ _MANY = 64
 _BLOCK = 4_000_000
 _NEAR = 32_768
 """Numbers that a processor keeps at hand."""
+_HALF = 1 << 32
+"""What parts the two halves of 64 bits."""
 
 
 def effective_size(tally: Tally) -> float:
@@ -88,6 +90,8 @@ def resample(counts: Ints | Floats, seed: int, replicates: int = REPLICATES) -> 
         if len(kinds) <= clusters // 4:
             weights = generator.multinomial(clusters, sizes / clusters, replicates)
             return np.asarray(weights.astype(np.float64) @ kinds)
+    if table.shape[1] == 2 and _whole(table):
+        return _drawn_whole(generator, table.astype(np.int64), replicates)
     block = max(1, _BLOCK // clusters)
     parts = []
     for start in range(0, replicates, block):
@@ -99,6 +103,25 @@ def _few_kinds(table: Floats) -> bool:
     """At most one cluster in four differs from all before it; by their bytes, which is quick."""
     # 0.0 and -0.0 are equal, and become one by adding nothing.
     return len({row.tobytes() for row in table + 0.0}) <= len(table) // 4
+
+
+def _whole(table: Floats) -> bool:
+    """Whole numbers, whose sums over as many clusters stay well within half of 64 bits."""
+    return bool(
+        np.all(np.abs(table).sum(axis=0) * len(table) < _HALF // 2) and np.all(table == np.rint(table))
+    )
+
+
+def _drawn_whole(generator: np.random.Generator, table: Ints, replicates: int) -> Floats:
+    """The same draws as by weights, of two columns of whole numbers, which one number holds together."""
+    clusters, both = len(table), table[:, 0] * _HALF + table[:, 1]
+    sums = np.empty(replicates, dtype=np.int64)
+    step = max(1, _NEAR // clusters)
+    for start in range(0, replicates, step):
+        some = sums[start : start + step]
+        np.sum(both[generator.integers(0, clusters, (len(some), clusters))], axis=1, out=some)
+    second = (sums + _HALF // 2) % _HALF - _HALF // 2
+    return np.stack([(sums - second) // _HALF, second], axis=1).astype(np.float64)
 
 
 def _weights(generator: np.random.Generator, replicates: int, clusters: int) -> Floats:

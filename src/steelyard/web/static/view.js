@@ -22,7 +22,8 @@ async function follow(card) {
   bar.value = answered;
   bar.hidden = answered >= planned;
   bar.setAttribute("aria-label", "Calls answered");
-  told.textContent = `${answered.toLocaleString("en")} of ${planned.toLocaleString("en")} calls made`;
-  if (answered < planned) setTimeout(() => follow(card), 2000);
+  const going = answered < planned;
+  told.textContent = `${answered.toLocaleString("en")} of ${planned.toLocaleString("en")} trials done${going ? ", baselines included" : ""}`;
+  if (going) setTimeout(() => follow(card), 2000);
 }
 document.querySelectorAll("[data-progress]").forEach(follow);

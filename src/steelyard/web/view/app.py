@@ -21,6 +21,7 @@ from steelyard.datasheet.render import html
 from steelyard.datasheet.render.html.document import page_policy
 from steelyard.datasheet.render.html.figure_file import figure_svg
 from steelyard.datasheet.render.html.figures.catalogue import figures
+from steelyard.datasheet.sections.spending import spending
 from steelyard.datasheet.sections.summary import summarise
 from steelyard.datasheet.words.glossary import metric_named
 from steelyard.errors import ConfigError, SteelyardError, UsageError
@@ -37,6 +38,7 @@ from steelyard.web.view.accuracy_map import accuracy_map
 from steelyard.web.view.files import FILES, passing
 from steelyard.web.view.links import Links
 from steelyard.whole_signs import whole_signs
+from steelyard.wording import counted
 
 PAGE_SIZE = 50
 """Calls on a page."""
@@ -94,7 +96,9 @@ class ViewPages:
             if sheet is not None
             for judge in sheet.judges
         ]
-        return page(request, "view_overview.html.j2", runs=runs, judges=judges, still=self._still)
+        return page(
+            request, "view_overview.html.j2", runs=runs, judges=judges, still=self._still, about=_about
+        )
 
     def sheet(self, request: Request) -> Response:
         """The datasheet, each number a link to its calls."""
@@ -281,6 +285,13 @@ def _without_paths(sheet: ComparisonSheet) -> ComparisonSheet:
     """For pages that others get: folders by their names alone."""
     first, second = (replace(side, folder=Path(side.folder).name) for side in (sheet.first, sheet.second))
     return replace(sheet, first=first, second=second)
+
+
+def _about(sheet: Datasheet) -> str:
+    """How large a run was, what it cost and when it ended."""
+    facts = sheet.facts
+    calls = counted(facts.calls, "call") if facts.calls else ""
+    return " · ".join(part for part in (sheet.profile, calls, spending(facts), facts.ended) if part)
 
 
 def _far(run: ViewedRun) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from steelyard.datasheet.sections.folds import folds
 from steelyard.datasheet.sections.instrument_cards import QUESTION as INSTRUMENTS_QUESTION
 from steelyard.datasheet.sections.instrument_cards import card_texts
 from steelyard.datasheet.sections.remedies import MEASURE, QUESTION, remedy_brief, remedy_tables
+from steelyard.datasheet.sections.spending import spending
 from steelyard.datasheet.sections.strata import QUESTION as STRATA_QUESTION
 from steelyard.datasheet.sections.strata import strata_tables
 from steelyard.datasheet.sections.summary import summarise
@@ -47,6 +48,7 @@ def render(
         "page.html.j2",
         sheet=sheet,
         summary=summary,
+        spent=spending(datasheet.facts),
         figures=figures(summary, faults),
         folds=folds(summary),
         labels=short_names([judge.name for judge in sheet.judges]),
