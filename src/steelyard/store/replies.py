@@ -15,6 +15,11 @@ SHORT = 500
 """Letters of a body that is likely to come again."""
 REMEMBERED = 16_384
 """Short bodies that are kept at hand."""
+_COUNTED = (
+    '{"batched":%s,"cache_write_tokens":%d,"cached_tokens":%d,"input_tokens":%d,"output_tokens":%d,'
+    '"reasoning_tokens":%d,"type":"Usage"}'
+)
+"""What tokens were used as most servers tell it."""
 _WORDS = {None: "null", True: "true", False: "false"}
 
 
@@ -78,6 +83,12 @@ def reply_body(reply: Reply) -> str:
 
 
 def _usage_body(usage: Usage) -> str:
+    counts = (
+        *(usage.cache_write_tokens, usage.cached_tokens, usage.input_tokens),
+        *(usage.output_tokens, usage.reasoning_tokens),
+    )
+    if usage.billed is None and set(map(type, counts)) == {int}:
+        return _COUNTED % (_value(usage.batched), *counts)
     billed = "" if usage.billed is None else f'"billed":{_value(usage.billed)},'
     return (
         f'{{"batched":{_value(usage.batched)},{billed}"cache_write_tokens":{_value(usage.cache_write_tokens)},'

@@ -55,6 +55,7 @@ class Planted:
                 f"judge {judge.address}: unknown planted model {judge.model!r}; known: {', '.join(MODELS)}."
             )
         self._judge = judge
+        self._single = judge.model in POINTWISE_MODELS
         self._seen: dict[str, Parameters] = {}
         self._replies: dict[tuple[str, int], Reply] = {}
         self._key = pack_key() if judge.model == "rater" else TruthKey()
@@ -88,7 +89,7 @@ class Planted:
 
     def reply(self, presentation: Presentation) -> Reply:
         """Answer one call, at once."""
-        single = self._judge.model in POINTWISE_MODELS
+        single = self._single
         texts = len(presentation.slots.texts)
         if texts != (1 if single else 2):
             expected, scale = ("one", "binary or ordinal") if single else ("a pair", "pairwise")
