@@ -123,6 +123,23 @@ class ReplyBody:
         return digest_of(f'["{key}",{self._quoted}]')
 
 
+class ReplyBodies:
+    """Bodies of replies that many calls share, such as those of a baseline."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, tuple[Reply, ReplyBody]] = {}
+        """With the reply itself: no other can have its id."""
+
+    def of(self, reply: Reply) -> ReplyBody:
+        """The body of a reply; the same for the same one."""
+        made = self._made.get(id(reply))
+        if made is None:
+            if len(self._made) >= REMEMBERED:
+                self._made.clear()
+            made = self._made[id(reply)] = reply, ReplyBody(reply)
+        return made[1]
+
+
 def reply_from(body: str, latency_ms: float) -> Reply:
     """The inverse of `reply_body`."""
     fields = _fields(body) if len(body) <= SHORT else _fields.__wrapped__(body)

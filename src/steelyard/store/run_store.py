@@ -12,7 +12,14 @@ from steelyard.store.authoring import Asked, AuthoredRow, StoredExchange
 from steelyard.store.batches import StoredBatch
 from steelyard.store.connection import connected, snapshot, transaction, usable
 from steelyard.store.plan import PlannedTrial, PlannedTrials
-from steelyard.store.replies import FailureColumns, ReplyBody, ReplyColumns, StoredFailure, StoredReply
+from steelyard.store.replies import (
+    FailureColumns,
+    ReplyBodies,
+    ReplyBody,
+    ReplyColumns,
+    StoredFailure,
+    StoredReply,
+)
 from steelyard.store.rows import Row
 from steelyard.store.schema import migrate
 from steelyard.store.trials import StoredCall
@@ -31,6 +38,7 @@ class RunStore:
         self._writer = Writer(path)
         self._prompts: set[str] = set()
         """Hashes of prompts that this store has put on disk."""
+        self._bodies = ReplyBodies()
         self._sending: set[str] = set()
         """Hashes of prompts that are on their way there."""
         with self._usable():
@@ -54,10 +62,9 @@ class RunStore:
     async def save_replies(self, answers: Sequence[tuple[Call, Reply, int]]) -> None:
         """Return when the replies, each with its call and the tries it took, are on disk together."""
         moment, rows, prompts = time.time(), list[Row](), dict[str, Call]()
-        bodies: dict[int, ReplyBody] = {}
         for call, reply, attempts in answers:
             prompts[call.prompt_hash] = call
-            body = bodies.get(id(reply)) or bodies.setdefault(id(reply), ReplyBody(reply))
+            body = self._bodies.of(reply) if len(answers) > 1 else ReplyBody(reply)
             row = (body.text, body.digest(call.key), attempts, reply.latency_ms, moment)
             if isinstance(call, Exchange):
                 rows.append(authoring.exchange_row(call, row))

@@ -102,14 +102,19 @@ class Planted:
             text = f'{{"score": {self.score(presentation)}}}'
         else:
             text = f'{{"winner": "{self.answer(presentation)}"}}'
-        return self._worded(text, sum([len(message.content) for message in presentation.messages]) // 4)
+        letters = 0
+        for message in presentation.messages:
+            letters += len(message.content)
+        return self._worded(text, letters // 4)
 
     def _worded(self, text: str, prompt: int) -> Reply:
         """The same reply for all calls that get the same answer to a prompt of so many tokens."""
-        if (text, prompt) not in self._replies:
+        reply = self._replies.get((text, prompt))
+        if reply is None:
             usage = Usage(input_tokens=prompt, output_tokens=len(text) // 4)
-            self._replies[text, prompt] = Reply(text, usage=usage, served_model=self._judge.address)
-        return self._replies[text, prompt]
+            reply = Reply(text, usage=usage, served_model=self._judge.address)
+            self._replies[text, prompt] = reply
+        return reply
 
     def knows(self, presentation: Presentation) -> bool:
         """Whether a rater has the text in its key; no other judge needs one."""
