@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from pathlib import Path
 
@@ -65,16 +65,21 @@ def _shown(lines: CutLines) -> list[Pair]:
     names = {body[key] for key in NAMES for body in middles if type(body.get(key)) is str}
     if not all(map(is_name, names)):
         raise UnusualError
-    forms = Coded.of(map(_form, middles))
+    forms = Coded.of(_forms(middles))
     first = lines.firsts(1)[np.unique(forms.codes, return_index=True)[1]]
     known = [call_of("", lines.body(line)).pair for line in first.tolist()]
     return [_named(known[form], body) for form, body in zip(forms.codes.tolist(), middles, strict=True)]
 
 
-def _form(body: Body) -> tuple[object, ...]:
-    """What a middle says beside names; by its spelling, since 0.0 and -0.0, or 1 and true, are equal."""
-    told = (value if type(value) is str else repr(value) for key, value in body.items() if key not in NAMES)
-    return (*body, *map(type, body.values()), *told)
+def _forms(bodies: Iterable[Body]) -> Iterator[tuple[object, ...]]:
+    """What each body says beside names; by its spelling, since 0.0 and -0.0, or 1 and true, are equal."""
+    told: dict[tuple[str, ...], list[int]] = {}
+    for body in bodies:
+        keys, values = tuple(body), tuple(body.values())
+        if keys not in told:
+            told[keys] = [place for place, key in enumerate(keys) if key not in NAMES]
+        kinds = tuple(map(type, values))
+        yield keys, kinds, *[values[n] if kinds[n] is str else repr(values[n]) for n in told[keys]]
 
 
 def _named(pair: Pair, body: Body) -> Pair:
