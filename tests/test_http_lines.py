@@ -253,8 +253,8 @@ def test_a_line_that_is_closed_holds_nothing(monkeypatch: pytest.MonkeyPatch) ->
     made: list[weakref.ref[object]] = []
     usual = lines._Line
 
-    def line(largest: int) -> object:
-        one = usual(largest)
+    def line(largest: int, buffer: memoryview) -> object:
+        one = usual(largest, buffer)
         made.append(weakref.ref(one))
         return one
 

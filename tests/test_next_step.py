@@ -15,8 +15,12 @@ from commands import Command
 from servers import ScriptedServer, wins
 from steelyard.cli.spoken import spoken
 from steelyard.datasheet.words.glossary import metric_named
+from steelyard.lab.folder.frozen_run import load_plan
 from steelyard.lab.folder.frozen_study import thaw
+from steelyard.lab.folder.run_folder import RunFolder
 from steelyard.lab.notebook import measure
+from steelyard.lab.run.rates import Rates
+from steelyard.lab.run.record import Record
 from steelyard.wording import planned
 
 GOOD = "planted/probit?s=4&beta=0&tau=1.8&sigma=0&lapse=0"
@@ -236,3 +240,43 @@ def test_one_class_alone_asks_for_the_other(command: Command, tmp_path: Path) ->
     assert agreement["note"] == "every label and every score is the same"
     # What was not measured fails no judge.
     assert command("gate", str(tmp_path / "one"), "--policy", "smoke").code == 4
+
+
+PRICED = "openai/m?base_url={}&name=paid&input_price=10&output_price=100&max_tokens=8"
+"""A hundred tokens in and five out, as the scripted server counts them, cost $0.0015."""
+
+
+def test_what_is_still_to_be_paid_goes_by_who_is_still_to_be_asked(command: Command) -> None:
+    """The free judge has answered, the dear one has not: what is left costs what the plan says."""
+    with ScriptedServer(wins("tie")) as server:
+        paid = PRICED.format(server.url)
+        words = ("-j", "planted/tie?name=free", "-j", paid, "-p", "vacuum", "--out", "run")
+        cut = command("measure", *words, "--budget", "0.000001")
+        assert (cut.code, len(server.requests)) == (1, 0)
+        assert "could not be computed" not in cut.err
+        body = json.loads(command("plan", *words, "--json").out)
+        due = next(row for row in body["rows"] if row["judge"] == "paid")
+        told = [(each["calls"], each["dollars"]) for each in verdicts(Path("run"))]
+        assert told == [(12, round(due["dollars"], 6))] * 2
+        assert due["dollars"] > 0
+        # Some calls were answered: the others cost what those did.
+        command("measure", *words, "--budget", "0.012")
+    asked = len(server.requests)
+    assert 0 < asked < 12
+    left = verdicts(Path("run"))[0]
+    assert (left["calls"], left["dollars"]) == (12 - asked, pytest.approx((12 - asked) * 0.0015))
+
+
+def test_a_call_costs_what_calls_of_the_same_judges_cost(command: Command) -> None:
+    with ScriptedServer(wins("tie")) as server:
+        words = ("-j", "planted/tie?name=free", "-j", PRICED.format(server.url), "-p", "vacuum")
+        assert command("measure", *words, "--out", "run").code == 0
+    folder = RunFolder(Path("run"))
+    plan = load_plan(folder)
+    free, paid = (judge for judge in plan.study.judges if not judge.baseline)
+    with folder.store(read_only=True) as store:
+        rates = Rates(Record(store).answers(plan.trials))
+        assert rates.per_call([free]) == 0
+        assert rates.per_call([paid]) == pytest.approx(0.0015)
+        assert rates.per_call([free, paid]) == pytest.approx(0.00075)
+        assert rates.due(()) == 0

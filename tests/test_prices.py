@@ -17,7 +17,6 @@ from steelyard.providers.embedded.tokens import Tokenizer
 from steelyard.providers.embedded.weights import ensure_weights
 from steelyard.trials.exchange import Exchange
 from steelyard.trials.judge import Judge
-from steelyard.trials.letters import letters
 from steelyard.trials.presentation import Decoding, Message, Slots
 from steelyard.trials.reply import CommonUsage, Usage
 from vendors import ANTHROPIC, KEY, PROTOCOLS
@@ -117,23 +116,6 @@ def test_a_reservation_has_room_for_thoughts_and_for_other_scripts() -> None:
     assert dearest(price, exchange("x" * 30, "gpt-5-mini")) == 10 + 10 + 8192
     assert dearest(price, exchange("x" * 30, "gpt-5-mini", effort="low")) == 10 + 10 + 4096
     assert dearest(price, exchange("\ud800", "gpt-4o")) == 1 + 10
-
-
-GREETINGS = {
-    "Hello, my name is GPT-4o. I'm a new type of language model, it's nice to meet you!": 24,
-    "Привет, меня зовут GPT-4o. Я — новая языковая модель, приятно познакомиться!": 23,
-    "你好，我的名字是GPT-4o。我是一种新型的语言模型，很高兴见到你!": 24,
-    "こんにちわ、私の名前はGPT−4oです。私は新しいタイプの言語モデルです、初めまして": 26,
-    "안녕하세요, 제 이름은 GPT-4o입니다. 저는 새로운 유형의 언어 모델입니다, 만나서 반갑습니다!": 27,
-}
-"""Tokens of one greeting in several scripts, from the table in OpenAI's announcement of GPT-4o (2024)."""
-
-
-@pytest.mark.parametrize("greeting", GREETINGS)
-def test_letters_of_every_script_make_as_many_tokens_as_published(greeting: str) -> None:
-    """By what the English greeting takes a token."""
-    english, tokens = next(iter(GREETINGS.items()))
-    assert letters(greeting) / (len(english) / tokens) == pytest.approx(GREETINGS[greeting], rel=0.15)
 
 
 def test_a_plan_of_texts_without_spaces_is_no_third_of_the_bill(command: Command, tmp_path: Path) -> None:

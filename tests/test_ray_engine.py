@@ -124,18 +124,33 @@ def test_a_call_that_takes_too_long_ends_on_its_worker_too() -> None:
 
 SIZE: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 80_000_000}
 WITHOUT_KEYS = {"RAY_USAGE_STATS_ENABLED": "0", "OPENAI_API_KEY": ""}
+NODE_KEY = "KEY_OF_THE_NODE"
 
 
 @pytest.fixture(scope="module")
-def machines() -> Iterator[Any]:
-    """A cluster of two nodes, in processes of this machine; its workers have no keys."""
+def gateways() -> Iterator[tuple[ScriptedServer, ScriptedServer]]:
+    """The server that each node has to itself."""
+    with ScriptedServer(says("1")) as first, ScriptedServer(says("1")) as second:
+        yield first, second
+
+
+def surroundings(node: int, gateway: ScriptedServer) -> dict[str, str]:
+    """Environment of a node: what lies behind its gateway is reached by that alone, with a key of its own."""
+    return {"http_proxy": gateway.url.removesuffix("/v1"), NODE_KEY: f"sk-of-node-{node}"}
+
+
+@pytest.fixture(scope="module")
+def machines(gateways: tuple[ScriptedServer, ScriptedServer]) -> Iterator[Any]:
+    """A cluster of two nodes, in processes of this machine; its workers have no keys of vendors."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in WITHOUT_KEYS.items():
             patch.setenv(name, value)
         from ray.cluster_utils import Cluster
 
-        cluster: Any = Cluster(initialize_head=True, head_node_args={**SIZE, "include_dashboard": False})
-        cluster.add_node(**SIZE)
+        head, other = (surroundings(node, each) for node, each in enumerate(gateways))
+        sizes = {**SIZE, "include_dashboard": False, "env_vars": head}
+        cluster: Any = Cluster(initialize_head=True, head_node_args=sizes)
+        cluster.add_node(**SIZE, env_vars=other)
         try:
             yield cluster
         finally:
@@ -403,3 +418,23 @@ def test_an_embedded_judge_thinks_on_every_node(nodes: Any) -> None:
     near, _ = asyncio.run(texts(Local().connect(judge)))
     assert far == near
     assert len(where) == 2
+
+
+@needs_ray
+def test_each_node_asks_the_server_that_is_its_own(
+    nodes: Any, gateways: tuple[ScriptedServer, ScriptedServer], tmp_path: Path
+) -> None:
+    """One address to the driver; each worker goes its node's way there, with its node's key."""
+    address = f"openai/m?base_url=http://judge.example/v1&reader=choice&api_key_env={NODE_KEY}"
+    wanted = build_study(load_config(None, {"judges": [address], "profile": "quick"}), Path())
+    limits = RunLimits(concurrency=CONCURRENCY, engine="ray")
+    done = measure(wanted, RunFolder(tmp_path / "run"), limits)
+    assert done.errors == ()
+    assert not done.sitting.failed
+    calls = [[each.headers["idempotency-key"] for each in gateway.requests] for gateway in gateways]
+    asked = [trial for trial in make_plan(wanted).trials if trial.judge.provider == "openai"]
+    assert all(calls)
+    assert sorted(calls[0] + calls[1]) == sorted(trial.key.removeprefix("sha256:") for trial in asked)
+    for node, gateway in enumerate(gateways):
+        assert {each.path for each in gateway.requests} == {"http://judge.example/v1/chat/completions"}
+        assert {each.headers["authorization"] for each in gateway.requests} == {f"Bearer sk-of-node-{node}"}

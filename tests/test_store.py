@@ -7,7 +7,9 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -63,6 +65,44 @@ def test_a_second_reply_does_not_replace_the_first(tmp_path: Path) -> None:
     asyncio.run(twice())
     assert store.replies()[trial.key].reply.text == "first"
     store.close()
+
+
+def prompts_of(path: Path) -> list[str]:
+    with closing(sqlite3.connect(path)) as connection:
+        return [name for (name,) in connection.execute("SELECT hash FROM prompts")]
+
+
+def test_a_prompt_that_many_calls_say_at_the_same_time_is_kept_once(tmp_path: Path) -> None:
+    first = some_trials(1)[0]
+    repeats = [first.repeat(number) for number in range(5)]
+    store = RunStore(tmp_path / "run.db")
+
+    async def at_once() -> None:
+        await asyncio.gather(*(store.save_reply(trial, REPLY, 1) for trial in repeats))
+
+    asyncio.run(at_once())
+    store.close()
+    assert prompts_of(tmp_path / "run.db") == [first.prompt_hash]
+
+
+def test_a_prompt_is_kept_where_who_was_sending_it_failed(tmp_path: Path) -> None:
+    first = some_trials(1)[0]
+    store = RunStore(tmp_path / "run.db")
+    unwritable = replace(REPLY, latency_ms=cast(float, object()))
+
+    async def at_once() -> list[BaseException | None]:
+        return await asyncio.gather(
+            store.save_reply(first, unwritable, 1),
+            store.save_reply(first.repeat(1), REPLY, 1),
+            return_exceptions=True,
+        )
+
+    failed, kept = asyncio.run(at_once())
+    assert isinstance(failed, StoreError)
+    assert kept is None
+    assert set(store.calls([first.repeat(1).key])) == {first.repeat(1).key}
+    store.close()
+    assert prompts_of(tmp_path / "run.db") == [first.prompt_hash]
 
 
 def test_a_failure_counts_until_a_reply_comes(tmp_path: Path) -> None:
@@ -179,7 +219,9 @@ def test_what_waits_is_written_though_the_loop_that_asked_is_gone(tmp_path: Path
 
 WRITER = """
 import asyncio, sys
+from dataclasses import replace
 from pathlib import Path
+from typing import cast
 from steelyard.store.run_store import RunStore
 from steelyard.trials.reply import Reply
 sys.path.insert(0, sys.argv[2])

@@ -9,15 +9,17 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from steelyard.digests import digests_of, hash_of
 from steelyard.errors import StoreError
 from steelyard.identity import canonical_json, canonical_text, content_hash, plain
 from steelyard.store.authoring import AuthoredRow
-from steelyard.store.plan import PlannedTrial
+from steelyard.store.plan import STEP, PlannedTrial
 from steelyard.store.replies import reply_body, reply_from
 from steelyard.store.run_store import RunStore
 from steelyard.store.schema import MIGRATIONS, migrate
@@ -195,6 +197,56 @@ def test_a_plan_comes_back_in_its_order_and_a_grown_one_replaces_it(tmp_path: Pa
         assert list(store.planned()) == plan(7)
     with opened(tmp_path / "run.db", read_only=True) as store:
         assert store.study == "study two"
+
+
+@given(
+    st.lists(
+        st.builds(
+            PlannedTrial,
+            st.integers(0, 9).map(content_hash) | st.text(max_size=9),
+            st.sampled_from(["j", "two, of them", "été"]),
+            st.sampled_from(["base", "strict"]),
+            st.integers(0, 3).map(content_hash) | st.just("s"),
+            st.sampled_from(["uv", "vu"]),
+            st.integers(0, 99),
+            st.sampled_from([(), ("vacuum",), ("vacuum", "ladder")]),
+        ),
+        max_size=12,
+    )
+)
+@settings(max_examples=40)
+def test_any_plan_comes_back_row_by_row(rows: list[PlannedTrial]) -> None:
+    with TemporaryDirectory() as place, opened(Path(place, "run.db")) as store:
+        store.freeze("study", rows)
+        planned = store.planned()
+        said = [replace(row, trial=hash_of(digests_of([row.trial]).tolist()[0])) for row in rows]
+        assert list(planned) == said
+        asked = [(row.judge, row.protocol, row.stimulus, row.order) for row in rows]
+        assert planned.questions == tuple(dict.fromkeys(asked))
+        assert planned.uses == tuple(dict.fromkeys(row.probes for row in rows))
+
+
+def test_a_plan_longer_than_a_reading_comes_back_and_so_does_one_with_gaps(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    rows = [replace(row, order=("uv", "vu")[n % 2]) for n, row in enumerate(plan(STEP + 3))]
+    with opened(path) as store:
+        store.freeze("study", rows)
+        assert list(store.planned()) == rows
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("DELETE FROM planned WHERE position IN (2, 3, ?)", (STEP + 1,))
+    with opened(path) as store:
+        assert list(store.planned()) == [row for n, row in enumerate(rows) if n not in (1, 2, STEP)]
+
+
+@pytest.mark.parametrize("change", ["replicate = 'x'", "presented = 'u,v'", "probes = '['"])
+def test_a_planned_trial_that_is_none_is_one_sentence(tmp_path: Path, change: str) -> None:
+    path = tmp_path / "run.db"
+    with opened(path) as store:
+        store.freeze("study", plan(3))
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(f"UPDATE planned SET {change} WHERE position = 2")
+    with opened(path) as store, pytest.raises(StoreError, match="not a usable run file"):
+        store.planned()
 
 
 def test_a_plan_that_breaks_off_leaves_the_one_before(tmp_path: Path) -> None:

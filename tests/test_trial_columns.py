@@ -20,7 +20,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import steelyard.trials.trials
-from steelyard.digests import digests_of, hash_of, places
+from steelyard.digests import DigestIndex, digests_of, hash_of
 from steelyard.errors import StoreError
 from steelyard.identity import content_hash
 from steelyard.lab.folder.frozen_run import load_plan, prepare
@@ -298,9 +298,10 @@ def test_digests_are_found_whatever_they_are_written_as(values: list[int | str])
     known = [content_hash(value) if isinstance(value, int) else value for value in dict.fromkeys(values)]
     column = digests_of(known)
     assert len(column) == len(known)
-    order = np.argsort(column)
-    assert places(column, column, order).tolist() == list(range(len(known)))
-    assert places(digests_of(["none of them!"]), column, order).tolist() == [-1]
+    index = DigestIndex(column)
+    assert index.places(column).tolist() == list(range(len(known)))
+    assert index.places(digests_of(["none of them!"])).tolist() == [-1]
+    assert column[index.order].tolist() == sorted(column.tolist())
     hashes = [name for name in known if len(name) == 71 and name.startswith("sha256:")]
     assert [hash_of(digest) for digest in digests_of(hashes).tolist()] == hashes
 
@@ -309,7 +310,15 @@ def test_a_digest_may_end_in_zeros() -> None:
     names = [f"sha256:{'ab' * (32 - n)}{'00' * n}" for n in range(4)]
     column = digests_of(names)
     assert [hash_of(digest) for digest in column.tolist()] == names
-    assert places(column, column, np.argsort(column)).tolist() == [0, 1, 2, 3]
+    assert DigestIndex(column).places(column).tolist() == [0, 1, 2, 3]
+
+
+def test_digests_that_begin_alike_are_told_apart_by_their_ends() -> None:
+    names = [f"sha256:{'07' * 16}{n:032x}" for n in (5, 3, 9, 3 << 90)]
+    other = f"sha256:{'07' * 16}{4:032x}"
+    index = DigestIndex(digests_of(names))
+    assert index.places(digests_of([names[2], other, *names])).tolist() == [2, -1, 0, 1, 2, 3]
+    assert index.order.tolist() == [1, 0, 2, 3]
 
 
 def test_a_run_that_goes_on_is_read_on(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steelyard.arrays import Digests, Ints
 
@@ -18,16 +19,23 @@ NO_DIGESTS: Digests = np.empty(0, dtype=f"S{WIDTH}")
 
 def digests_of(hashes: Sequence[str]) -> Digests:
     """Hashes as they are written, as a column; what is written otherwise has a digest of its own."""
-    text = "".join(hashes)
+    plain = set(map(len, hashes)) <= {_LETTERS}
+    joined = digests_in("".join(hashes), len(hashes)) if plain else None
+    return column(b"".join(map(_digest, hashes))) if joined is None else joined
+
+
+def digests_in(text: str, count: int) -> Digests | None:
+    """So many hashes that are written one after the other; None where one is written otherwise."""
     spelled = np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)
-    if len(spelled) == _LETTERS * len(hashes) and set(map(len, hashes)) <= {_LETTERS}:
-        rows = spelled.reshape(-1, _LETTERS)
-        if (rows[:, : len(PREFIX)] == np.frombuffer(PREFIX.encode(), dtype=np.uint8)).all():
-            try:
-                return column(bytes.fromhex(rows[:, len(PREFIX) :].tobytes().decode("utf-8", "replace")))
-            except ValueError:
-                pass
-    return column(b"".join(map(_digest, hashes)))
+    if len(spelled) != _LETTERS * count:
+        return None
+    rows = spelled.reshape(-1, _LETTERS)
+    if not (rows[:, : len(PREFIX)] == np.frombuffer(PREFIX.encode(), dtype=np.uint8)).all():
+        return None
+    try:
+        return column(bytes.fromhex(rows[:, len(PREFIX) :].tobytes().decode("utf-8", "replace")))
+    except ValueError:
+        return None
 
 
 def column(data: bytes) -> Digests:
@@ -40,12 +48,35 @@ def hash_of(digest: bytes) -> str:
     return PREFIX + digest.ljust(WIDTH, b"\0").hex()
 
 
-def places(sought: Digests, known: Digests, order: Ints) -> Ints:
-    """Where each sought digest stands among those known, -1 where it does not; `order` sorts the known."""
-    if not len(known):
-        return np.full(len(sought), -1, dtype=np.int64)
-    found = order[np.minimum(np.searchsorted(known, sought, sorter=order), len(known) - 1)]
-    return np.where(known[found] == sought, found, -1)
+class DigestIndex:
+    """Where digests stand in a column."""
+
+    def __init__(self, digests: Digests) -> None:
+        self._digests, heads = digests, _heads(digests)
+        order = np.argsort(heads, kind="stable")
+        self._heads = heads[order]
+        # Two digests with one head are rare; only where there are any is more looked at than heads.
+        self._distinct = bool((self._heads[1:] != self._heads[:-1]).all())
+        self.order: Ints = order if self._distinct else np.argsort(digests, kind="stable")
+        """Places in the order of the digests."""
+
+    def places(self, sought: Digests) -> Ints:
+        """Where each sought digest stands; -1 where it does not."""
+        known, order = self._digests, self.order
+        if not len(known):
+            return np.full(len(sought), -1, dtype=np.int64)
+        if self._distinct:
+            at = np.searchsorted(self._heads, _heads(sought))
+        else:
+            at = np.searchsorted(known, sought, sorter=order)
+        found = order[np.minimum(at, len(known) - 1)]
+        return np.where(known[found] == sought, found, -1)
+
+
+def _heads(digests: Digests) -> NDArray[np.uint64]:
+    """The first eight bytes of each, as a number that sorts as they do."""
+    words = np.ascontiguousarray(digests).view(">u8").reshape(-1, WIDTH // 8)
+    return words[:, 0].astype(np.uint64)
 
 
 def _digest(name: str) -> bytes:

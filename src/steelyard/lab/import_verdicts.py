@@ -23,6 +23,7 @@ from steelyard.lab.recorded.call_table import CallTable
 from steelyard.lab.recorded.fragments import read_table
 from steelyard.lab.recorded.lines import RecordedForm, read_lines
 from steelyard.lab.recorded.observations import checked
+from steelyard.lab.recorded.score_call import refuse_mixed
 from steelyard.lab.recorded.score_fragments import read_score_table
 from steelyard.lab.recorded.score_lines import holds_scores, read_scores
 from steelyard.lab.recorded.score_table import ScoreTable
@@ -187,6 +188,7 @@ def read_recorded(paths: Sequence[Path], table: RecordedForm | None = None) -> R
             scored, told = read_scores(paths, lines)
             read = ScoreTable.of(scored), told
         scores, remarks = read
+        refuse_mixed(scores.texts, ", ".join(map(str, paths)))
         beside = () if table is None else tuple(table.remarks)
         dumb = () if table is None else tuple(table.baselines)
         return Recorded(scores, scores.observations(), scores.probes(), (*beside, *remarks), dumb)

@@ -10,8 +10,8 @@ import numpy as np
 
 from steelyard.arrays import Ints
 
-CHUNK = 8192
-"""Rows that are read at a time."""
+CHUNK = 1024
+"""Rows that are read at a time: what they hold is let go while it is still at hand."""
 NO_NUMBERS: Ints = np.empty(0, dtype=np.int64)
 
 Value = TypeVar("Value", bound=Hashable)

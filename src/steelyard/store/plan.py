@@ -6,16 +6,16 @@ import json
 import sqlite3
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from steelyard.arrays import Digests, Ints
-from steelyard.digests import NO_DIGESTS, digests_of, hash_of
-from steelyard.store.chunks import NO_NUMBERS, Numbers, chunks
+from steelyard.digests import NO_DIGESTS, digests_in, digests_of, hash_of
+from steelyard.store.chunks import NO_NUMBERS, Numbers
 
-BETWEEN = "\x1f"
-"""What parts names that are read together."""
+STEP = 16_384
+"""Rows that are read at a time."""
 
 Value = TypeVar("Value", bound=Hashable)
 
@@ -89,32 +89,81 @@ def has_plan(connection: sqlite3.Connection) -> bool:
 
 
 def read_plan(connection: sqlite3.Connection) -> PlannedTrials:
-    """Every planned trial, in the order of the plan."""
-    # One text for all that repeats share: a row of few values is read in half the time.
-    rows = connection.execute(
-        "SELECT trial, replicate,"
-        " judge || ?1 || protocol || ?1 || stimulus || ?1 || presented || ?1 || probes"
-        " FROM planned ORDER BY position",
-        (BETWEEN,),
-    )
-    known = Numbers[str]()
-    parts = [
-        (digests_of(key), np.array(replicate, dtype=np.int64), known.of(shared))
-        for key, replicate, shared in chunks(rows)
-    ]
-    key, replicate, number = (list(column) for column in zip(*parts, strict=True)) if parts else ([], [], [])
-    shared = [text.rsplit(BETWEEN, 4) for text in known]
-    questions, question = _distinct([(judge, way, what, order) for judge, way, what, order, _ in shared])
+    """Every planned trial, in the order of the plan.
+
+    Repeats of a question stand together, and differ in key, order and repeat alone: what they share is read
+    where it changes.
+    """
+    starts, shared = _changes(connection)
+    orders = Numbers[str]()
+    parts = list(_parts(connection, orders))
+    position, key, replicate, order = map(list, zip(*parts, strict=True)) if parts else ([], [], [], [])
+    run = np.searchsorted(starts, np.concatenate([NO_NUMBERS, *position]), "right") - 1
+    asked, number = _distinct([each[:3] for each in shared])
     uses, use = _distinct([tuple(json.loads(probes)) for *_, probes in shared])
-    row = np.concatenate([NO_NUMBERS, *number])
+    names, question = _renumbered(number[run] * len(orders) + np.concatenate([NO_NUMBERS, *order]))
+    spelled = list(orders)
     return PlannedTrials(
-        questions,
+        tuple((*asked[name // len(spelled)], spelled[name % len(spelled)]) for name in names),
         uses,
         np.concatenate([NO_DIGESTS, *key]),
-        question[row],
+        question,
         np.concatenate([NO_NUMBERS, *replicate]),
-        use[row],
+        use[run],
     )
+
+
+def _changes(connection: sqlite3.Connection) -> tuple[Ints, list[tuple[str, str, str, str]]]:
+    """Where judge, protocol, stimulus or probes are not those of the row before, and what they are there."""
+    rows = connection.execute(
+        "SELECT a.position, a.judge, a.protocol, a.stimulus, a.probes FROM planned AS a"
+        " LEFT JOIN planned AS b ON b.position = a.position - 1"
+        " WHERE a.judge IS NOT b.judge OR a.protocol IS NOT b.protocol"
+        " OR a.stimulus IS NOT b.stimulus OR a.probes IS NOT b.probes ORDER BY a.position"
+    ).fetchall()
+    return np.array([position for position, *_ in rows], dtype=np.int64), [tuple(row[1:]) for row in rows]
+
+
+def _parts(
+    connection: sqlite3.Connection, orders: Numbers[str]
+) -> Iterator[tuple[Ints, Digests, Ints, Ints]]:
+    """Position, key, repeat and order of some rows at a time: a text of each, which SQLite joins quickest."""
+    least, most = connection.execute("SELECT min(position), max(position) FROM planned").fetchone()
+    for start in range(least or 0, (most or -1) + 1, STEP):
+        some = start, min(start + STEP - 1, most)
+        count, keys, replicates, shown = connection.execute(
+            "SELECT count(*), group_concat(trial, ''), group_concat(replicate), group_concat(presented)"
+            " FROM planned WHERE position BETWEEN ? AND ?",
+            some,
+        ).fetchone()
+        if not count:
+            continue
+        position = np.arange(start, some[1] + 1)
+        if len(position) != count:
+            position = np.array(_column(connection, "position", some), dtype=np.int64)
+        key = digests_in(keys, count)
+        if key is None:
+            key = digests_of(_column(connection, "trial", some))
+        replicate = np.array(list(map(int, replicates.split(","))), dtype=np.int64)
+        order = orders.of(shown.split(","))
+        if not len(replicate) == len(order) == count:
+            raise ValueError("a planned trial without order or repeat")
+        yield position, key, replicate, order
+
+
+def _column(connection: sqlite3.Connection, name: str, some: tuple[int, int]) -> list[Any]:
+    """One column of some rows, value by value."""
+    rows = connection.execute(
+        f"SELECT {name} FROM planned WHERE position BETWEEN ? AND ? ORDER BY position", some
+    )
+    return [value for (value,) in rows]
+
+
+def _renumbered(codes: Ints) -> tuple[list[int], Ints]:
+    """Distinct codes in the order in which they first come, and the number of each."""
+    values, first, again = np.unique(codes, return_index=True, return_inverse=True)
+    turn = np.argsort(first)
+    return values[turn].tolist(), np.argsort(turn)[again.reshape(-1)]
 
 
 def _distinct(values: list[Value]) -> tuple[tuple[Value, ...], Ints]:

@@ -15,6 +15,11 @@ SHORT = 500
 """Letters of a body that is likely to come again."""
 REMEMBERED = 16_384
 """Short bodies that are kept at hand."""
+_COUNTED = (
+    '{"batched":%s,"cache_write_tokens":%d,"cached_tokens":%d,"input_tokens":%d,"output_tokens":%d,'
+    '"reasoning_tokens":%d,"type":"Usage"}'
+)
+"""What tokens were used as most servers tell it."""
 _WORDS = {None: "null", True: "true", False: "false"}
 
 
@@ -78,6 +83,12 @@ def reply_body(reply: Reply) -> str:
 
 
 def _usage_body(usage: Usage) -> str:
+    counts = (
+        *(usage.cache_write_tokens, usage.cached_tokens, usage.input_tokens),
+        *(usage.output_tokens, usage.reasoning_tokens),
+    )
+    if usage.billed is None and set(map(type, counts)) == {int}:
+        return _COUNTED % (_value(usage.batched), *counts)
     billed = "" if usage.billed is None else f'"billed":{_value(usage.billed)},'
     return (
         f'{{"batched":{_value(usage.batched)},{billed}"cache_write_tokens":{_value(usage.cache_write_tokens)},'
@@ -110,6 +121,23 @@ class ReplyBody:
     def digest(self, key: str) -> str:
         """Content hash of a call's key and the body; a key's spelling needs no care."""
         return digest_of(f'["{key}",{self._quoted}]')
+
+
+class ReplyBodies:
+    """Bodies of replies that many calls share, such as those of a baseline."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, tuple[Reply, ReplyBody]] = {}
+        """With the reply itself: no other can have its id."""
+
+    def of(self, reply: Reply) -> ReplyBody:
+        """The body of a reply; the same for the same one."""
+        made = self._made.get(id(reply))
+        if made is None:
+            if len(self._made) >= REMEMBERED:
+                self._made.clear()
+            made = self._made[id(reply)] = reply, ReplyBody(reply)
+        return made[1]
 
 
 def reply_from(body: str, latency_ms: float) -> Reply:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -12,7 +12,14 @@ from steelyard.store.authoring import Asked, AuthoredRow, StoredExchange
 from steelyard.store.batches import StoredBatch
 from steelyard.store.connection import connected, snapshot, transaction, usable
 from steelyard.store.plan import PlannedTrial, PlannedTrials
-from steelyard.store.replies import FailureColumns, ReplyBody, ReplyColumns, StoredFailure, StoredReply
+from steelyard.store.replies import (
+    FailureColumns,
+    ReplyBodies,
+    ReplyBody,
+    ReplyColumns,
+    StoredFailure,
+    StoredReply,
+)
 from steelyard.store.rows import Row
 from steelyard.store.schema import migrate
 from steelyard.store.trials import StoredCall
@@ -31,6 +38,9 @@ class RunStore:
         self._writer = Writer(path)
         self._prompts: set[str] = set()
         """Hashes of prompts that this store has put on disk."""
+        self._bodies = ReplyBodies()
+        self._sending: set[str] = set()
+        """Hashes of prompts that are on their way there."""
         with self._usable():
             self._reader = snapshot(path) if read_only else connected(path)
             try:
@@ -51,20 +61,33 @@ class RunStore:
 
     async def save_replies(self, answers: Sequence[tuple[Call, Reply, int]]) -> None:
         """Return when the replies, each with its call and the tries it took, are on disk together."""
-        moment, rows, prompts = time.time(), list[Row](), set[str]()
-        bodies: dict[int, ReplyBody] = {}
+        moment, rows, prompts = time.time(), list[Row](), dict[str, Call]()
         for call, reply, attempts in answers:
-            if call.prompt_hash not in self._prompts and call.prompt_hash not in prompts:
-                rows.append(trials.prompt_row(call))
-                prompts.add(call.prompt_hash)
-            body = bodies.get(id(reply)) or bodies.setdefault(id(reply), ReplyBody(reply))
+            prompts[call.prompt_hash] = call
+            body = self._bodies.of(reply) if len(answers) > 1 else ReplyBody(reply)
             row = (body.text, body.digest(call.key), attempts, reply.latency_ms, moment)
             if isinstance(call, Exchange):
                 rows.append(authoring.exchange_row(call, row))
             else:
-                rows += [trials.trial_row(call), trials.reply_row(call, row)]
-        await self._writer.submit(rows)
-        self._prompts |= prompts
+                rows.append(trials.trial_row(call))
+                rows.append(trials.reply_row(call, row))
+        await self._with_prompts(rows, prompts)
+
+    async def _with_prompts(self, rows: list[Row], prompts: Mapping[str, Call]) -> None:
+        """Return when rows and the prompts that they speak of are on disk; each prompt is sent there once.
+
+        What others are sending is there first, for writes are in order; unless theirs went wrong.
+        """
+        mine = [name for name in prompts if name not in self._prompts and name not in self._sending]
+        self._sending.update(mine)
+        try:
+            await self._writer.submit([*(trials.prompt_row(prompts[name]) for name in mine), *rows])
+            self._prompts.update(mine)
+        finally:
+            self._sending.difference_update(mine)
+        if missing := [name for name in prompts if name not in self._prompts]:
+            await self._writer.submit([trials.prompt_row(prompts[name]) for name in missing])
+            self._prompts.update(missing)
 
     async def save_failure(self, call: Call, reason: str, message: str, attempts: int) -> None:
         """Return when the failure is on disk."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from steelyard.arrays import Digests, Floats, Ints
 from steelyard.digests import NO_DIGESTS, digests_of
 from steelyard.identity import content_hash, plain
 from steelyard.store.chunks import NO_NUMBERS, Numbers, chunks
@@ -17,6 +18,9 @@ from steelyard.store.replies import FailureColumns, ReplyColumns, StoredFailure,
 from steelyard.store.rows import Row, insert
 from steelyard.trials.exchange import Call
 from steelyard.trials.trial import Trial
+
+PARTS, CONTENTS = 64, 4096
+"""Chunks of replies, and different ones of them, that are handed on together; equal ones are parsed once."""
 
 
 def prompt_row(call: Call) -> Row:
@@ -167,16 +171,20 @@ def reply_columns(connection: sqlite3.Connection, keys: Iterable[str] | None) ->
         "SELECT trial, body, latency_ms, received FROM replies" + chosen,
         () if keys is None else (json.dumps(list(keys)),),
     )
+    part, known = [], Numbers[str]()
     for key, body, latency, received in chunks(rows):
-        known = Numbers[str]()
-        content = known.of(body)
-        yield ReplyColumns(
-            digests_of(key),
-            tuple(reply_from(text, 0.0) for text in known),
-            content,
-            np.array(latency, dtype=np.float64),
-            np.array(received, dtype=np.float64),
-        )
+        took, came = np.array(latency, dtype=np.float64), np.array(received, dtype=np.float64)
+        part.append((digests_of(key), known.of(body), took, came))
+        if len(part) == PARTS or len(known) > CONTENTS:
+            yield _joined(part, known)
+            part, known = [], Numbers[str]()
+    if part:
+        yield _joined(part, known)
+
+
+def _joined(part: list[tuple[Digests, Ints, Floats, Floats]], known: Numbers[str]) -> ReplyColumns:
+    key, content, took, came = (np.concatenate(column) for column in zip(*part, strict=True))
+    return ReplyColumns(key, tuple(reply_from(text, 0.0) for text in known), content, took, came)
 
 
 def failure_columns(connection: sqlite3.Connection) -> FailureColumns:

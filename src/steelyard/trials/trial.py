@@ -81,8 +81,6 @@ class Trial:
     @property
     def overflows(self) -> bool:
         """True where not even the ends of the run fit what the judge can read, or its edit is cut away."""
-        if self.judge.context is None:
-            return False
         return self._room is not None and (self._fitted is None or self._edit_cut)
 
     @cached_property
@@ -232,7 +230,7 @@ class Trial:
 
     def presentation(self) -> Presentation:
         """What the provider receives; a run that can not be read whole or shortened is refused."""
-        if self.overflows:
+        if self.judge.context is not None and self.overflows:
             what = (
                 "shows nothing of its edit shortened to them" if self._fitted else "is too long for its ends"
             )

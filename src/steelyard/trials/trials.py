@@ -16,7 +16,7 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from steelyard.arrays import Digests, Ints, Mask
-from steelyard.digests import column, digests_of, hash_of, places
+from steelyard.digests import DigestIndex, column, digests_of, hash_of
 from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial, repeated
 
@@ -156,18 +156,17 @@ class Trials(Sequence[Trial]):
     # Finding
 
     @cached_property
-    def order(self) -> Ints:
-        """Rows in the order of their keys."""
-        return np.argsort(self.key)
+    def _index(self) -> DigestIndex:
+        return DigestIndex(self.key)
 
     @property
     def by_key(self) -> Trials:
         """The same in the order of their keys."""
-        return self.rows(self.order)
+        return self.rows(self._index.order)
 
     def places(self, keys: Digests) -> Ints:
         """Row of each key; -1 where it is of no trial here."""
-        return places(keys, self.key, self.order)
+        return self._index.places(keys)
 
     def find(self, place: Place, replicate: int) -> int | None:
         """Row of a trial; None where it is not here."""

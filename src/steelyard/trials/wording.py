@@ -10,7 +10,7 @@ from typing import Any
 from steelyard.identity import canonical_text, digest_of
 from steelyard.tasks.scale import Ordinal, Pairwise
 from steelyard.tasks.task import Task
-from steelyard.trials.letters import letters
+from steelyard.trials.expected_tokens import expected_tokens
 from steelyard.trials.presentation import Message
 from steelyard.trials.prompt import PromptTemplate
 
@@ -42,9 +42,9 @@ class Wording:
         return sum(len(message.content) for message in self.messages)
 
     @cached_property
-    def letters(self) -> float:
-        """Length of all messages, in letters of English prose that make as many tokens."""
-        return sum(letters(message.content) for message in self.messages)
+    def tokens(self) -> float:
+        """How many tokens all messages are, roughly."""
+        return sum(expected_tokens(message.content) for message in self.messages)
 
     @property
     def _canonical(self) -> str:

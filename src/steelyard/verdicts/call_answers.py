@@ -84,12 +84,20 @@ def _same_level(observations: Observations, value: Floats) -> Mask:
     originals = np.full(len(shown.items), -1, dtype=np.int64)
     originals[shown.item[shown.original]] = np.flatnonzero(shown.original)
     plain = originals[shown.item]
+    graded = shown.ends[:, 1] - shown.ends[:, 0] > 1
     moved = (plain >= 0) & ~shown.paired & (shown.scales.codes != shown.scales.codes[plain])
+    moved &= graded & graded[plain]
     calls = np.flatnonzero(moved[row] & ~np.isnan(value))
     met = np.zeros(len(row), dtype=np.bool_)
     if len(calls):
         there, here = row[calls], plain[row[calls]]
-        (low, high), (least, most) = shown.ends[there].T, shown.ends[here].T
-        level = at_same_place(value[calls].astype(np.int64), (low, high), (least, most))
-        met[calls] = level == shown.expected[here]
+        low, high, least, most = np.hstack([shown.ends[there], shown.ends[here]]).astype(np.float64).T
+        level, own = (
+            at_same_place(numbers, (low, high), (least, most))
+            for numbers in (value[calls], shown.expected[there])
+        )
+        label = shown.expected[here]
+        renumbered = at_same_place(label, (least, most), (low, high))
+        kept = np.isnan(own) | (shown.expected[there] == renumbered)
+        met[calls] = level == np.where(kept, label, own)
     return met

@@ -16,7 +16,7 @@ from steelyard.lab.authoring.questions import (
 )
 from steelyard.lab.authoring.run_draft import RunDraft, run_draft, text_draft
 from steelyard.lab.authoring.run_questions import editor_exchange, planner_exchange, summarizer_exchange
-from steelyard.lab.run.planner import CHARACTERS_PER_TOKEN, PlanRow
+from steelyard.lab.run.planner import PlanRow
 from steelyard.lab.run.prices import price_of
 from steelyard.lab.study.role_prompts import GRADE
 from steelyard.lab.study.roles import Roles
@@ -26,6 +26,7 @@ from steelyard.stimuli.authored.brief import LONG, ORDINAL, PADDED, SHORT, Brief
 from steelyard.stimuli.authored.runs.plan import Plan, Step
 from steelyard.tasks.transcripts.render import message
 from steelyard.trials.exchange import Exchange
+from steelyard.trials.expected_tokens import expected_tokens
 from steelyard.trials.judge import Judge
 
 LENGTHS = {LONG: 2.0, PADDED: 2.0, SHORT: 0.5}
@@ -72,7 +73,7 @@ def _expected_calls(study: Study, roles: Roles, brief: Brief) -> Iterator[_Expec
 
 
 def _calls(study: Study, roles: Roles, draft: Draft) -> Iterator[_Expected]:
-    length = len(draft.text) * LENGTHS.get(draft.brief.goal, 1.0) / CHARACTERS_PER_TOKEN
+    length = expected_tokens(draft.text) * LENGTHS.get(draft.brief.goal, 1.0)
     yield _Expected(author_exchange(roles.author, draft, 0, study, roles), round(length))
     for question in questions_about(draft.brief.goal):
         yield _Expected(validator_exchange(roles.validator, question, draft), ANSWER_TOKENS)
@@ -90,14 +91,13 @@ def _run_calls(roles: Roles, draft: RunDraft) -> Iterator[_Expected]:
             exchange = summarizer_exchange(editing, draft, messages[0], 0)
             yield _Expected(exchange, round(editing.summary_words * TOKENS_PER_WORD))
             draft.summed_up = messages[1]
-        length = len(message(step.number, draft.original.turns[step.place]))
-        yield _Expected(editor_exchange(editing, draft, step, 0), round(length / CHARACTERS_PER_TOKEN))
+        length = expected_tokens(message(step.number, draft.original.turns[step.place]))
+        yield _Expected(editor_exchange(editing, draft, step, 0), round(length))
     yield _Expected(validator_exchange(editing.verifier, GRADE, draft), ANSWER_TOKENS)
 
 
 def _row(judge: str, probe: str, expected: Sequence[_Expected]) -> PlanRow:
-    characters = sum(len(m.content) for each in expected for m in each.exchange.messages)
-    tokens_in = round(characters / CHARACTERS_PER_TOKEN)
+    tokens_in = round(sum(expected_tokens(m.content) for each in expected for m in each.exchange.messages))
     tokens_out = sum(each.output_tokens for each in expected)
     model = expected[0].exchange.judge
     price, seconds = price_of(model), traits_of(model.address).seconds_per_call * len(expected)
@@ -107,9 +107,9 @@ def _row(judge: str, probe: str, expected: Sequence[_Expected]) -> PlanRow:
 
 def _embedding_row(study: Study, embedder: Judge, synthetic: int) -> PlanRow:
     """A vector for every original and every synthetic text."""
-    lengths = [len(text) for text in dict.fromkeys(originals(study))]
+    lengths = [expected_tokens(text) for text in dict.fromkeys(originals(study))]
     mean = sum(lengths) / len(lengths)
-    tokens = round((sum(lengths) + mean * synthetic) / CHARACTERS_PER_TOKEN)
+    tokens = round(sum(lengths) + mean * synthetic)
     price, calls = price_of(embedder), len(lengths) + synthetic
     dollars = None if price is None else price.dollars(tokens, 0, calls)
     seconds = traits_of(embedder.address).seconds_per_call * calls

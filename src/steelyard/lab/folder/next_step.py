@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from math import ceil
 
@@ -13,10 +14,13 @@ from steelyard.datasheet.verdict import CARE, TOO_LITTLE, UNFIT, Verdict
 from steelyard.datasheet.verdicts.conclude import NO_SERVER
 from steelyard.datasheet.words import titles
 from steelyard.datasheet.words.numbers import dollars
+from steelyard.lab.folder.command_words import arguments, without
 from steelyard.lab.folder.cure import Cure
 from steelyard.lab.folder.more_rows import more_rows
+from steelyard.lab.run.handed_in import handed_in
 from steelyard.lab.run.planner import Plan, calls_of
-from steelyard.lab.run.prices import price_of
+from steelyard.lab.run.rates import Rates
+from steelyard.lab.run.record import Record
 from steelyard.lab.study.pack_study import pack_draw, runs_draw
 from steelyard.lab.study.study import Study
 from steelyard.metrics.faults import Faults
@@ -36,10 +40,10 @@ RECORD_AGAIN = "after the change, record its verdicts again and import them"
 RECORD_MORE = "record its verdicts on more rows, and import them with these"
 
 
-def with_next_steps(sheet: Datasheet, plan: Plan) -> Datasheet:
+def with_next_steps(sheet: Datasheet, plan: Plan, record: Record) -> Datasheet:
     """The datasheet, each verdict with what to do next; where that can not be told, the sheet stands."""
     faults = Faults()
-    path = _Path(sheet, plan)
+    path = _Path(sheet, plan, record)
     verdicts = faults.guarded("", "next step", path.verdicts, lambda _: sheet.verdicts)
     return replace(sheet, verdicts=verdicts, faults=(*sheet.faults, *faults.found))
 
@@ -61,6 +65,7 @@ class _Path:
 
     sheet: Datasheet
     plan: Plan
+    record: Record
     known: dict[str, int | None] = field(default_factory=dict)
     """Profile to the calls that it takes, once they were counted."""
 
@@ -116,7 +121,7 @@ class _Path:
     def _cured(self, verdict: Verdict, cure: Cure, profile: str) -> Verdict:
         """The judge with its remedy, measured in a folder of its own."""
         study, words = self._study, self._study.command
-        file = None if words is None else next(iter(_arguments(words)), None)
+        file = None if words is None else next(iter(arguments(words)), None)
         address = None if words is None else cure.address(self._written(words))
         beside = () if address else _measured_judges(study)
         calls = None
@@ -127,7 +132,7 @@ class _Path:
             dropped = ["--out", *(["-j"] if address else [])]
             dropped += ["--profile"] if study.source is None else []
             words = (
-                *_without(words, *dropped),
+                *without(words, *dropped),
                 *(("-j", address) if address else ()),
                 *(("--profile", profile) if study.source is None else ()),
             )
@@ -136,34 +141,36 @@ class _Path:
             purpose += f": {cure.definition}"
         elif not address:
             purpose += f": add {cure.definition} to the judges{f' of {file}' if file else ''}, then"
-        return self._priced(verdict, purpose, words, calls)
+        return self._priced(verdict, purpose, words, calls, self._at_rate(calls, (*beside, cure.judge)))
 
     def _written(self, words: Sequence[str]) -> dict[str, str]:
         """Measured judges by name, as the command line has them; none where a study file does."""
         judges = _measured_judges(self._study)
         given = [value for option, value in pairwise(words) if option == "-j"]
-        if not given and not list(_arguments(words)):
+        if not given and not list(arguments(words)):
             given = [judge.name for judge in judges]  # those of a command that names none
         alike = len(given) == len(judges)
         return {judge.name: text for judge, text in zip(judges, given, strict=True)} if alike else {}
 
     def _resumed(self, verdict: Verdict, purpose: str, calls: int | None) -> Verdict:
         """The same command, which asks only what has no reply."""
-        return self._priced(verdict, purpose, self._study.command, calls)
+        due = self._rates.due(handed_in(self.record.store))
+        return self._priced(verdict, purpose, self._study.command, calls, due)
 
     def _measured(self, verdict: Verdict, purpose: str, profile: str, growth: float = 1.0) -> Verdict:
         """The study once more, in a folder of its own, on so many rows for each that there is."""
         words = self._study.command
         if words is not None and self._study.source is None:
-            words = (*_without(words, "--out", "--profile"), "--profile", profile)
+            words = (*without(words, "--out", "--profile"), "--profile", profile)
         elif words is not None:
-            words = tuple(_without(words, "--out"))
+            words = tuple(without(words, "--out"))
         if profile not in self.known:
             self.known[profile] = self._calls(profile)
         calls = self.known[profile]
         if calls is not None and growth > 1:
             calls = planned(ceil(round(calls * growth, 6)))
-        return self._priced(verdict, purpose, words, calls)
+        cost = self._at_rate(calls, _measured_judges(self._study))
+        return self._priced(verdict, purpose, words, calls, cost)
 
     def _calls(self, profile: str) -> int | None:
         """Calls of all measured judges at a profile; None where others speak before them."""
@@ -193,12 +200,16 @@ class _Path:
             yield from pack_draw(scale, profile, self._study.seed)
 
     def _priced(
-        self, verdict: Verdict, purpose: str, words: Sequence[str] | None, calls: int | None
+        self,
+        verdict: Verdict,
+        purpose: str,
+        words: Sequence[str] | None,
+        calls: int | None,
+        cost: float | None,
     ) -> Verdict:
         if words is not None and self._in_batches:
             words = (*words, "--batch")  # at the price of this run, which batches made
         command = None if words is None else shlex.join(("steelyard", "measure", *words))
-        cost = self._dollars(calls)
         sentence = f"{purpose}: {command}" if command else purpose
         price = _price(calls, cost, self.sheet.facts.handed_in)
         return replace(verdict, next=f"{sentence}{price}", command=command, calls=calls, dollars=cost)
@@ -208,12 +219,14 @@ class _Path:
         """Whether calls of this run were handed in together."""
         return bool(self.sheet.run.get("batched_calls") or self.sheet.facts.handed_in)
 
-    def _dollars(self, calls: int | None) -> float | None:
-        """At the price per call of this run; None where a price is not known."""
-        made, spent = int(self.sheet.run.get("calls") or 0), float(self.sheet.run.get("dollars") or 0.0)
-        asked = (one for judge in _measured_judges(self._study) for one in judge.asked)
-        unknown = any(price_of(judge) is None for judge in asked)
-        return None if calls is None or unknown or not made else round(spent / made * calls, 6)
+    @cached_property
+    def _rates(self) -> Rates:
+        return Rates(self.record.answers(self.plan.trials))
+
+    def _at_rate(self, calls: int | None, judges: Iterable[Judge]) -> float | None:
+        """Dollars at the price per call of this run; None where a price is not known."""
+        rate = None if calls is None else self._rates.per_call(judges)
+        return None if rate is None or calls is None else round(rate * calls, 6)
 
 
 def _of_failures(verdict: Verdict) -> bool:
@@ -236,17 +249,3 @@ def _price(calls: int | None, cost: float | None, waiting: int = 0) -> str:
         return f" ({before})"
     price = "price unknown" if cost is None else f"about {dollars(cost)}" if cost else "free"
     return f" ({counted(calls, 'call')}, {price}{'; ' if waiting else ''}{before})"
-
-
-def _arguments(words: Sequence[str]) -> Iterator[str]:
-    """The words that no option stands before: the study file, where there is one."""
-    return (word for before, word in pairwise(("", *words)) if not {before[:1], word[:1]} & {"-"})
-
-
-def _without(words: Iterable[str], *options: str) -> Iterator[str]:
-    """The words without these options and their values."""
-    skip = False
-    for word in words:
-        if not skip and word not in options:
-            yield word
-        skip = not skip and word in options

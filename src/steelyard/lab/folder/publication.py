@@ -59,7 +59,7 @@ def build_datasheet(plan: Plan, record: Record) -> Datasheet:
         own_data=study.source is not None,
     )
     written = tally(map(AuthoredStimulus.of, record.store.authored().values()), plan.kept)
-    sheet = with_next_steps(replace(sheet, authored=written, reference=study.reference), plan)
+    sheet = with_next_steps(replace(sheet, authored=written, reference=study.reference), plan, record)
     return with_exhibits(_with_instruments(sheet, plan, record), Evidence.of_run(plan, record))
 
 

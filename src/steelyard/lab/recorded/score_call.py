@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from functools import cached_property
 from operator import attrgetter
 from typing import Any
 
+from steelyard.errors import DataError
 from steelyard.lab.recorded.call import REASON
+from steelyard.tasks.scale import Binary, scale_name
 from steelyard.verdicts.verdict import Abstained, Decided, Failed, Unreadable, Verdict
+
+BINARY = scale_name(Binary())
 
 ABSENCES: dict[str, Verdict] = {
     "abstain": Abstained(),
@@ -127,3 +132,15 @@ class ScoreCall:
 def sortable(part: object) -> str:
     """A text that sorts among its like as the part does."""
     return f"{part:020.6f}" if isinstance(part, (int, float)) else str(part)
+
+
+def refuse_mixed(texts: Iterable[Shown], where: str) -> None:
+    """A text and its edits are all binary or all on ranges: no answer on the one is like one on the other."""
+    scales: dict[str, str | None] = {}
+    for shown in texts:
+        first = scales.setdefault(shown.item, shown.scale)
+        if first != shown.scale and BINARY in (first, shown.scale):
+            raise DataError(
+                f"{where}: item {shown.item!r} is scored on {first} and on {shown.scale}, expected a text "
+                "and its edits on binary alone, or on ranges; give one of them another item."
+            )

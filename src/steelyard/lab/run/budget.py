@@ -58,7 +58,8 @@ class Budget:
 
     def pay(self, price: Price | None, call: Call, reply: Reply) -> float:
         """Count what a reply cost."""
-        dollars = cost(price, call, reply)
+        free = price is None or price.free
+        dollars = reply.usage.billed or 0.0 if free else cost(price, call, reply)
         self.spent += dollars
         return dollars
 

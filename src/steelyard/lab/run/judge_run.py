@@ -39,6 +39,8 @@ from steelyard.trials.trials import Trials
 
 STEP = 128
 """Calls that are answered and kept together where nobody is waited for."""
+FEW = 32
+"""Calls at a time for which nobody need wait for the disk; see `_workers`."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,7 @@ class JudgeRun:
                     queue.end(call)
 
         async with asyncio.TaskGroup() as group:
-            for _ in range(min(self.limits.concurrency, provider.concurrency, len(batch))):
+            for _ in range(min(_workers(throttle.maximum), len(batch))):
                 group.create_task(worker())
 
     @property
@@ -264,3 +266,11 @@ class JudgeRun:
             return
         self.stopped.set()
         self.control.give_up(self.judge, error)
+
+
+def _workers(places: int) -> int:
+    """One for each call in flight; where these are many, some more, whose replies are on their way to disk.
+
+    A call is over when its reply is on disk, so that no more than these are lost with the process.
+    """
+    return places + max(0, places - FEW) // 2

@@ -13,7 +13,7 @@ from operator import attrgetter
 
 import numpy as np
 
-from steelyard.digests import places
+from steelyard.digests import DigestIndex
 from steelyard.errors import PilotError
 from steelyard.lab.run.stored import Stored, keys_of
 from steelyard.trials.exchange import Call
@@ -95,11 +95,10 @@ class Pilot:
 
     def first(self, batch: Sequence[Call]) -> list[int]:
         """Places in a batch of the calls that the pilots want."""
-        keys = keys_of(batch)
-        order = np.argsort(keys)
+        index = DigestIndex(keys_of(batch))
         first: list[int] = []
         for protocol, arm in self._arms.items():
-            rows = places(self._ranked[protocol].key, keys, order)
+            rows = index.places(self._ranked[protocol].key)
             first += [] if arm.passed else rows[rows >= 0][: arm.size - len(arm.verdicts)].tolist()
         return first
 

@@ -25,8 +25,6 @@ from steelyard.trials.judge import Judge
 from steelyard.trials.trial import Trial
 from steelyard.trials.trials import Trials
 
-CHARACTERS_PER_TOKEN = 4.2
-"""English prose, roughly; plans are estimates and say so."""
 NO_ROWS: Ints = np.empty(0, dtype=np.int64)
 
 
@@ -225,11 +223,15 @@ def _row(judge: str, probe: str, calls: list[Trial]) -> PlanRow:
     )
 
 
+def foreseen(calls: list[Trial]) -> float | None:
+    """Dollars for calls by the length of their prompts; None where a price is not known."""
+    return _row("", "", calls).dollars
+
+
 def _part(calls: list[Trial]) -> PlanRow:
     """The calls of one judge that is asked."""
     instrument = calls[0].judge
-    letters = sum(call.wording.letters for call in calls)
-    tokens_in = round(letters / CHARACTERS_PER_TOKEN)
+    tokens_in = round(sum(call.wording.tokens for call in calls))
     tokens_out = sum(answer_form(call.judge.protocols[call.protocol].reader).tokens for call in calls)
     price = price_of(instrument)
     seconds = traits_of(instrument.address).seconds_per_call * len(calls)
@@ -241,6 +243,5 @@ def _dollars(price: Price, calls: list[Trial], tokens_in: int, tokens_out: int) 
     """Each call at the price of its own length, where long prompts have another."""
     if not price.long:
         return price.dollars(tokens_in, tokens_out)
-    letters = (call.wording.letters for call in calls)
-    prompts = [round(each / CHARACTERS_PER_TOKEN) for each in letters]
+    prompts = [round(call.wording.tokens) for call in calls]
     return fsum(price.dollars(prompt, tokens_out / len(calls)) for prompt in prompts)

@@ -119,15 +119,16 @@ class Record:
 
         Answers are few and come often: a short text is read once under each protocol and scale.
         """
-        scale, reader = trial.asked.scale, self._reader(trial)
+        scale = trial.asked.scale
         if reply.logprobs is not None or reply.scores is not None or len(reply.text) > SHORT:
-            return reader(reply, scale)
+            return self._reader(trial)(reply, scale)
         answer = trial.judge.name, trial.protocol, scale, reply.text, reply.finish
-        if answer not in self._answers:
+        verdict = self._answers.get(answer)
+        if verdict is None:
             if len(self._answers) >= REMEMBERED:
                 self._answers.clear()
-            self._answers[answer] = reader(reply, scale)
-        return self._answers[answer]
+            verdict = self._answers[answer] = self._reader(trial)(reply, scale)
+        return verdict
 
     def _reader(self, trial: Trial) -> Reader:
         """One reader for all replies of a judge under a protocol."""

@@ -40,8 +40,9 @@ class Runner:
         """Run what has no reply yet; judges that need every core in turn, all others side by side."""
         answers = self.record.answers(trials)
         calls, agendas = answers.calls, []
+        names, codes = calls.coded(lambda asked: asked.judge.name)
         for judge in calls.judges:
-            mine = calls.of_judge(judge.name)
+            mine = codes[calls.question] == names.index(judge.name)
             agendas.append(Agenda(judge, calls.rows(mine), [calls.rows(mine & ~answers.answered)]))
         return await self._follow(agendas, Stored(self.store, answers))
 

@@ -58,6 +58,8 @@ class Stored(Mapping[str, StoredReply]):
         """Which of these calls have a reply."""
         if self._answers is None:
             return np.array([call.key in self for call in calls], dtype=np.bool_)
+        if not self._answers.answered.any():
+            return np.zeros(len(calls), dtype=np.bool_)
         rows = self._answers.calls.places(keys_of(calls))
         heard: Mask = (rows >= 0) & self._answers.answered[rows]
         return heard

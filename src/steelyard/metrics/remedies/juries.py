@@ -55,7 +55,8 @@ def jury_remedies(
     seen: Observations, judges: Sequence[str], prices: Mapping[str, Dollars | None] | None, seed: int
 ) -> list[Cured]:
     """The jury beside each of these judges; where there is none, what it would take."""
-    base = as_base(seen.where(np.isin(seen.judge, [seen.judges.index(name) for name in judges])), BASE)
+    heard = [seen.judges.index(name) for name in judges if name in seen.judges]
+    base = as_base(seen.where(np.isin(seen.judge, heard)), BASE)
     trio = _trio(base, tuple(judges), seed)
     if isinstance(trio, str):
         return [Cured(name, JURY, JURY, "jury of three", SIZE, note=trio) for name in judges]

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from steelyard.arrays import distinct
+from steelyard.stimuli.expectation import Expectation, Label
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.stimuli.surface.score_range import rescale
@@ -41,8 +42,20 @@ def brought_back(observation: Observation, original: Stimulus) -> Observation:
     if shown.scale == original.scale:
         return observation
     source, target = parse_scale(original.scale or ""), parse_scale(shown.scale or "")
+    if not isinstance(source, Ordinal) or not isinstance(target, Ordinal):
+        return observation  # nothing on the one lies where something on the other does
     verdict = observation.verdict
-    if isinstance(verdict, Decided) and isinstance(source, Ordinal) and isinstance(target, Ordinal):
+    if isinstance(verdict, Decided):
         verdict = Decided(rescale(verdict.value, target, source))
-    moved = replace(shown, scale=original.scale, expectation=original.expectation)
+    moved = replace(shown, scale=original.scale, expectation=_label(shown, original, target, source))
     return replace(observation, stimulus=moved, verdict=verdict)
+
+
+def _label(shown: Stimulus, original: Stimulus, target: Ordinal, source: Ordinal) -> Expectation:
+    """The label of the unchanged item where it was renumbered; where an edit changes it, its place."""
+    own, plain = shown.expectation, original.expectation
+    if not isinstance(own, Label):
+        return own
+    if isinstance(plain, Label) and own.value == rescale(plain.value, source, target):
+        return plain
+    return Label(rescale(own.value, target, source))

@@ -55,6 +55,7 @@ class Planted:
                 f"judge {judge.address}: unknown planted model {judge.model!r}; known: {', '.join(MODELS)}."
             )
         self._judge = judge
+        self._single = judge.model in POINTWISE_MODELS
         self._seen: dict[str, Parameters] = {}
         self._replies: dict[tuple[str, int], Reply] = {}
         self._key = pack_key() if judge.model == "rater" else TruthKey()
@@ -88,7 +89,7 @@ class Planted:
 
     def reply(self, presentation: Presentation) -> Reply:
         """Answer one call, at once."""
-        single = self._judge.model in POINTWISE_MODELS
+        single = self._single
         texts = len(presentation.slots.texts)
         if texts != (1 if single else 2):
             expected, scale = ("one", "binary or ordinal") if single else ("a pair", "pairwise")
@@ -101,14 +102,19 @@ class Planted:
             text = f'{{"score": {self.score(presentation)}}}'
         else:
             text = f'{{"winner": "{self.answer(presentation)}"}}'
-        return self._worded(text, sum([len(message.content) for message in presentation.messages]) // 4)
+        letters = 0
+        for message in presentation.messages:
+            letters += len(message.content)
+        return self._worded(text, letters // 4)
 
     def _worded(self, text: str, prompt: int) -> Reply:
         """The same reply for all calls that get the same answer to a prompt of so many tokens."""
-        if (text, prompt) not in self._replies:
+        reply = self._replies.get((text, prompt))
+        if reply is None:
             usage = Usage(input_tokens=prompt, output_tokens=len(text) // 4)
-            self._replies[text, prompt] = Reply(text, usage=usage, served_model=self._judge.address)
-        return self._replies[text, prompt]
+            reply = Reply(text, usage=usage, served_model=self._judge.address)
+            self._replies[text, prompt] = reply
+        return reply
 
     def knows(self, presentation: Presentation) -> bool:
         """Whether a rater has the text in its key; no other judge needs one."""

@@ -29,6 +29,7 @@ from steelyard.trials.judge import Judge
 from steelyard.trials.presentation import Presentation
 from steelyard.trials.reply import Reply
 
+_UNKNOWN = Frame((), ())
 REMEMBERED = 1024
 """Manners of asking that are kept at hand; one for each seed of a repeat."""
 
@@ -134,13 +135,13 @@ class HttpProvider(ABC):
         if not self.verbatim or None in roles:
             return self.request(presentation, dialect)
         manner = _manner(presentation, dialect), *roles
-        if manner not in self._frames:
+        frame = self._frames.get(manner, _UNKNOWN)
+        if frame is _UNKNOWN:
             if len(self._frames) >= REMEMBERED:
                 self._frames.clear()
-            self._frames[manner] = framed(
+            frame = self._frames[manner] = framed(
                 lambda marked: self.request(replace(presentation, messages=marked), dialect), messages
             )
-        frame = self._frames[manner]
         return self.request(presentation, dialect) if frame is None else frame.filled(messages)
 
     def prepared(self, presentation: Presentation) -> tuple[dict[str, Any], Dialect]:
@@ -204,9 +205,10 @@ class HttpProvider(ABC):
 
     def _in_force(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
         manner = _manner(presentation, dialect)
-        if manner not in self._effective:
-            self._effective[manner] = self.effective(presentation, dialect)
-        return self._effective[manner]
+        known = self._effective.get(manner)
+        if known is None:
+            known = self._effective[manner] = self.effective(presentation, dialect)
+        return known
 
     def effective(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
         """The parameters in force instead of ours; None stands for the server's own choice."""

@@ -20,9 +20,13 @@ from steelyard.providers.wire.inflation import Inflation
 
 IDLE = 15.0
 """Seconds after which a line that nobody used is not trusted any more."""
+BUFFER = 65_536
+"""Bytes that are taken from a line at a time."""
 LARGEST_HEAD = 65_536
 """Bytes before the body of a reply."""
 _INFORMATIONAL = range(100, 200)
+_Place = tuple[str, str, int]
+"""Scheme, host and port."""
 
 
 class NoLineError(OSError):
@@ -55,19 +59,20 @@ class Lines:
         """`largest` is how many bytes a body may have."""
         self._headers = "".join(_header(name, value) for name, value in headers.items())
         self._largest = largest
-        self._heads: dict[URL, bytes] = {}
-        self._idle: dict[tuple[str, str, int], list[_Line]] = {}
+        self._routes: dict[URL, tuple[_Place, bytes]] = {}
+        self._idle: dict[_Place, list[_Line]] = {}
+        self._buffer = memoryview(bytearray(BUFFER))
         self._tls: ssl.SSLContext | None = None
         self._hosts = Hosts()
 
     async def post(self, address: URL, headers: Mapping[str, str], data: bytes) -> Received:
         """Send one request and take its reply; the line is kept where both sides may."""
-        place = (address.scheme, address.host or "", address.port or 0)
+        place, head = self._route(address)
         line = self._free(place) or await self._connected(place)
-        own = "".join(_header(name, value) for name, value in headers.items())
+        own = "".join([_header(name, value) for name, value in headers.items()])
         try:
             received = await line.exchange(
-                b"%b%bContent-Length: %d\r\n\r\n%b" % (self._head(address), own.encode(), len(data), data)
+                b"%b%bContent-Length: %d\r\n\r\n%b" % (head, own.encode(), len(data), data)
             )
         except BaseException:
             line.drop()
@@ -87,15 +92,18 @@ class Lines:
         # A transport says goodbye in the turn of the loop after it was dropped.
         await asyncio.sleep(0)
 
-    def _head(self, address: URL) -> bytes:
-        if address not in self._heads:
+    def _route(self, address: URL) -> tuple[_Place, bytes]:
+        """Where a request goes, and how it begins."""
+        known = self._routes.get(address)
+        if known is None:
             host = f"[{address.raw_host}]" if ":" in (address.raw_host or "") else address.raw_host
             where = host if address.is_default_port() else f"{host}:{address.port}"
             start = f"POST {address.raw_path_qs} HTTP/1.1\r\n{_header('Host', where or '')}"
-            self._heads[address] = (start + self._headers).encode("ascii")
-        return self._heads[address]
+            place = (address.scheme, address.host or "", address.port or 0)
+            known = self._routes[address] = place, (start + self._headers).encode("ascii")
+        return known
 
-    def _free(self, place: tuple[str, str, int]) -> _Line | None:
+    def _free(self, place: _Place) -> _Line | None:
         """The line that was used last, where it is still good."""
         idle, now = self._idle.get(place, []), asyncio.get_running_loop().time()
         while idle:
@@ -105,13 +113,13 @@ class Lines:
             line.drop()
         return None
 
-    async def _connected(self, place: tuple[str, str, int]) -> _Line:
+    async def _connected(self, place: _Place) -> _Line:
         scheme, host, port = place
         secured = self._secured() if scheme == "https" else None
         try:
             made = await self._hosts.connected(host, port)
             _, line = await asyncio.get_running_loop().create_connection(
-                lambda: _Line(self._largest),
+                lambda: _Line(self._largest, self._buffer),
                 sock=made,
                 ssl=secured,
                 server_hostname=host if secured else None,
@@ -129,10 +137,12 @@ class Lines:
         return self._tls
 
 
-class _Line(asyncio.Protocol):
+class _Line(asyncio.BufferedProtocol):
     """One connection; the methods that begin with `on_` are called by the parser."""
 
-    def __init__(self, largest: int) -> None:
+    def __init__(self, largest: int, buffer: memoryview) -> None:
+        """What comes is put into `buffer` and taken out at once, so that all lines share it."""
+        self._buffer = buffer
         self.used = 0.0
         self._largest = largest
         self._parser: Any = httptools.HttpResponseParser(self)
@@ -172,14 +182,19 @@ class _Line(asyncio.Protocol):
         """The line is open."""
         self._transport = cast(asyncio.Transport, transport)  # other loops bring transports of their own
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Where the next part is to be put."""
+        del sizehint
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
         """Part of a reply came, or of something else."""
         if self._waiting is None:
             self.drop()
             return
-        self._size += len(data)
+        self._size += nbytes
         try:
-            self._parser.feed_data(data)
+            self._parser.feed_data(self._buffer[:nbytes])
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._fail(BrokenReplyError(str(error) or type(error).__name__))
         if not self._headed and self._size > LARGEST_HEAD:

@@ -119,9 +119,10 @@ class Wire:
         """Make one attempt; a reply of any status is an answer, everything else is raised."""
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         headers = {"Idempotency-Key": trial} if trial else {}
-        signed = dict(self._sign(address, data) if self._sign else {})
+        if self._sign is not None:
+            headers |= self._sign(address, data)
         started = time.perf_counter()
-        status, received, text = await self._posted(address, data, headers | signed)
+        status, received, text = await self._posted(address, data, headers)
         latency = 1000 * (time.perf_counter() - started)
         return Answer(status, received, self._scrubbed(text, refused=status >= 400), latency)
 
@@ -133,7 +134,8 @@ class Wire:
             async with self._response("POST", address, data=data, headers=headers) as response:
                 return response.status, _headers(response), await self._text(response)
         try:
-            reply = await self._in_time(self._lines.post(address, headers, data))
+            posted = self._lines.post(address, headers, data)
+            reply = await (posted if self.endpoint.timeout is None else self._in_time(posted))
             body: bytes | bytearray = reply.data
             if encoding := reply.headers.get("content-encoding"):
                 self._check_encoding(encoding)
@@ -146,8 +148,6 @@ class Wire:
 
     async def _in_time(self, reply: Coroutine[Any, Any, Received]) -> Received:
         """Wait as long as the judge allows; the runner's own limit counts besides."""
-        if self.endpoint.timeout is None:
-            return await reply
         async with asyncio.timeout(self.endpoint.timeout):
             return await reply
 
@@ -220,9 +220,9 @@ class Wire:
 
     def parsed(self, answer: Answer) -> dict[str, Any]:
         """The JSON object of a body."""
-        if not answer.text.strip():
+        if not answer.text or answer.text.isspace():
             raise self.garbled("an empty body")
-        if answer.text.lstrip()[:1] == "<":
+        if answer.text[0] != "{" and answer.text.lstrip()[0] == "<":
             raise self.garbled(f"a page ({excerpt(answer.text)!r}), which base_url leads to")
         try:
             body = json.loads(answer.text)

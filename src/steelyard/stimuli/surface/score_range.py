@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TypeVar
 
-from steelyard.arrays import Ints
+from steelyard.arrays import Floats
 from steelyard.stimuli.surface.segments import replaced
 from steelyard.tasks.scale import Ordinal
 
@@ -19,7 +19,7 @@ _LISTED = re.compile(r"^[ \t]*(?P<number>\d+)(?=[.)][ \t])", re.MULTILINE)
 _NUMBER = re.compile(r"(?<![\w.-])-?\d+(?![\w]|\.\d)")
 
 
-Numbers = TypeVar("Numbers", int, Ints)
+Numbers = TypeVar("Numbers", int, Floats)
 
 
 def position(answer: str, scale: Ordinal) -> float:
