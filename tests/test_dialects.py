@@ -413,3 +413,47 @@ def test_an_address_of_azure_as_its_pages_show_it(given: str, address: str, vers
     provider = connect(Judge("j", "azure", "d", PROTOCOLS, options=options))
     path = f"deployments/d/chat/completions?api-version={version}" if version else "v1/chat/completions"
     assert str(provider.address()) == f"{address}/openai/{path}"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", ["deepseek", "moonshot"])
+@pytest.mark.parametrize(
+    ("options", "thinking", "effort"),
+    [
+        ({}, None, None),
+        ({"thinking_tokens": 0}, {"type": "disabled"}, None),
+        ({"effort": "none"}, {"type": "disabled"}, None),
+        ({"thinking_tokens": 900}, {"type": "enabled"}, None),
+        ({"effort": "high"}, None, "high"),
+    ],
+)
+def test_servers_that_are_told_to_think_or_not_to(
+    name: str, options: dict[str, Any], thinking: Any, effort: str | None
+) -> None:
+    server = ScriptedServer(completes())
+    ask(chat(name), server, presented(max_tokens=50), model="plain-model", **options)
+    body = json.loads(server.requests[0].data)
+    assert (body.get("thinking"), body.get("reasoning_effort")) == (thinking, effort)
+    assert body["max_tokens"] == 50 + (options.get("thinking_tokens") or (16384 if effort else 0))
+
+
+@pytest.mark.parametrize(
+    ("model", "thinks"),
+    [
+        ("deepseek-v4-pro", True),
+        ("deepseek/deepseek-v4-flash", True),
+        ("deepseek-flash", True),
+        ("deepseek-chat", False),
+        ("deepseek-ai/DeepSeek-V3.1", False),
+        ("kimi-k2.6", True),
+        ("moonshotai/kimi-k3", True),
+        ("kimi-k2-0905-preview", False),
+        ("zai-org/GLM-5", True),
+        ("glm-4.7", True),
+        ("glm-4-9b-chat", False),
+        ("qwen-3-235b", True),
+    ],
+)
+def test_models_that_think_unless_told_otherwise_get_room_for_it(model: str, thinks: bool) -> None:
+    server = ScriptedServer(completes())
+    ask(ROUTER, server, presented(max_tokens=50), model=model)
+    assert json.loads(server.requests[0].data)["max_tokens"] == 50 + 8192 * thinks

@@ -39,6 +39,12 @@ class Case:
     """Every order and repeat."""
     unchanged: tuple[Observation, ...] = ()
     """The calls on the unchanged item, where the verdict on an edited one is held against them."""
+    held: int = 0
+    """Calls that are held against a reference."""
+    right: int = 0
+    """Those that meet it, on the range of the unchanged item where they were made on another."""
+    wrong: int = 0
+    """Those that give another answer."""
 
     @property
     def stimulus(self) -> Stimulus:
@@ -99,10 +105,14 @@ class Cases:
 
     def _case(self, outcome: str | None, number: int) -> Case:
         groups = self.groups
-        calls = tuple(self.observations[groups.rows(number)])
+        rows = groups.rows(number)
+        calls = tuple(self.observations[rows])
         plain = int(groups.unchanged[number])
         compared = outcome in (FLIP, None) and groups.comparable[number]
-        return Case(outcome or "", calls, tuple(self.observations[groups.rows(plain)]) if compared else ())
+        unchanged = tuple(self.observations[groups.rows(plain)]) if compared else ()
+        answers = self._answers
+        counts = (int(each[rows].sum()) for each in (answers.held, answers.right, answers.wrong))
+        return Case(outcome or "", calls, unchanged, *counts)
 
     @property
     def _paired(self) -> Mask:
