@@ -10,7 +10,7 @@ import numpy as np
 
 from steelyard.arrays import Floats, Ints, Mask
 from steelyard.datasheet.exhibits.groups import Groups
-from steelyard.identity import rng_for
+from steelyard.identity import rng_for, shuffled
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.verdicts.call_answers import NEITHER, CallAnswers
 from steelyard.verdicts.observation import Observation
@@ -91,9 +91,8 @@ class Cases:
         if unlike is not None:
             kept = self.weight(unlike)[numbers] == 0
             numbers, weights = numbers[kept], weights[kept]
-        places = list(range(len(numbers)))
-        rng_for(seed, "exhibits", *self.observations.judges, outcome).shuffle(places)
-        order = np.array(places, dtype=np.int64)
+        chance = rng_for(seed, "exhibits", *self.observations.judges, outcome)
+        order = np.array(shuffled(chance, len(numbers)), dtype=np.int64)
         ranked = numbers[order[np.argsort(-weights[order], kind="stable")]]
         return [self._case(outcome, number) for number in _spread(ranked, self.groups.item, limit)]
 
