@@ -56,6 +56,10 @@ class Cure:
         """Calls on the built-in stimuli, with those of other judges beside."""
         return sum(calls_of(study, (*beside, self.judge)))
 
+    def shown_in(self, plan: Plan) -> bool:
+        """Whether every judge behind it was measured itself, so that a plan shows what each is asked."""
+        return {one.name for one in self.judge.asked} <= {judge.name for judge in plan.trials.judges}
+
     def calls_on(self, plan: Plan, beside: Iterable[Judge] = ()) -> int:
         """Calls on what the judges behind it were shown in a run, with those of other judges beside."""
         asked = {one.name for one in self.judge.asked}

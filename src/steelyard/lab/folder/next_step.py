@@ -126,8 +126,11 @@ class _Path:
         beside = () if address else _measured_judges(study)
         calls = None
         if self._countable:
-            own = study.source is not None
-            calls = cure.calls_on(self.plan, beside) if own else cure.calls_in(self._resized(profile), beside)
+            alike = profile == study.profile and cure.shown_in(self.plan)
+            shown = study.source is not None or alike
+            calls = (
+                cure.calls_on(self.plan, beside) if shown else cure.calls_in(self._resized(profile), beside)
+            )
         if words is not None:
             dropped = ["--out", *(["-j"] if address else [])]
             dropped += ["--profile"] if study.source is None else []

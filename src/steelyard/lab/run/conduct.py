@@ -34,7 +34,7 @@ def conduct(runner: Runner, work: Work) -> Sitting:
 def _seldom_searched() -> Iterator[None]:
     """Memory is searched for circles seldom: a plan is large, lives to the end, and has none."""
     before = gc.get_threshold()
-    gc.set_threshold(ALLOCATIONS, *before[1:])
+    gc.set_threshold(max(before[0], ALLOCATIONS), *before[1:])
     try:
         yield
     finally:

@@ -6,6 +6,7 @@ is undefined. Fits cost more than counting, so they are made for judges under te
 
 from __future__ import annotations
 
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from steelyard.metrics.basis import FITTED
@@ -71,15 +72,21 @@ _HELD = {
 }
 
 
+_Fitted = tuple[Pairs, InstrumentFit | None]
+
+
 class Arms:
-    """Every protocol under which one judge was shown the ladder; each is fitted when it is asked for."""
+    """Every protocol under which one judge was shown the ladder; all are fitted when one is asked for.
+
+    They are fitted side by side: numpy leaves the other cores to others while it works on long columns.
+    """
 
     def __init__(self, judge: str, observations: Observations, seed: int) -> None:
         self.judge, self.seed = judge, seed
         self.shown = observations.among(PROBE)
         self.protocols = sorted(self.shown.protocols_seen, key=lambda name: (name != "base", name))
         """Names of the protocols, base first."""
-        self._fits: dict[str, tuple[Pairs, InstrumentFit | None]] = {}
+        self._fits: dict[str, Future[_Fitted]] = {}
 
     def heading(self, protocol: str) -> Heading:
         """What the figures of a protocol are about."""
@@ -96,12 +103,17 @@ class Arms:
         base, other = (self._fitted(name)[1] for name in ("base", protocol))
         return [ratio_estimate(self.heading(protocol), base, other)]
 
-    def _fitted(self, protocol: str) -> tuple[Pairs, InstrumentFit | None]:
-        if protocol not in self._fits:
-            pairs = collect(self.shown.among(protocol=protocol))
-            seed = self.heading(protocol).bootstrap_seed("instrument_model")
-            self._fits[protocol] = pairs, fit_instrument(pairs, seed)
-        return self._fits[protocol]
+    def _fitted(self, protocol: str) -> _Fitted:
+        """The fit of a protocol; what went wrong in it is raised to who asks for it."""
+        if not self._fits:
+            with ThreadPoolExecutor(max(1, len(self.protocols))) as threads:
+                self._fits = {name: threads.submit(self._fit, name) for name in self.protocols}
+        return self._fits[protocol].result()
+
+    def _fit(self, protocol: str) -> _Fitted:
+        pairs = collect(self.shown.among(protocol=protocol))
+        seed = self.heading(protocol).bootstrap_seed("instrument_model")
+        return pairs, fit_instrument(pairs, seed)
 
 
 def arm_estimates(heading: Heading, pairs: Pairs, fit: InstrumentFit | None) -> list[Estimate]:
