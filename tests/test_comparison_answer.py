@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import permutations
+from pathlib import Path
 
 import pytest
 
 from steelyard.datasheet.comparison.answer import Answer, main_first, winner
 from steelyard.datasheet.comparison.page import render
 from steelyard.datasheet.comparison.sheet import ComparisonSheet, Side
+from steelyard.lab.compare import Target, compare_targets
+from steelyard.lab.notebook import measure
 from steelyard.metrics.comparison.comparison import Comparison
 from steelyard.metrics.comparison.units import Dropped
 from steelyard.metrics.estimate import Interval
@@ -189,3 +192,15 @@ def test_two_sides_of_one_name_are_told_apart() -> None:
     )
     apart = sheet("sha256:1", "sha256:2", name="k")
     assert (apart.names, apart.namesakes()) == (("j", "k"), "")
+
+
+def test_a_judge_made_of_others_is_told_with_whom_it_asks(tmp_path: Path) -> None:
+    third = {"name": "third", "model": "planted/probit"}
+    panel = {"name": "panel", "jury": ["planted/tie", "third"]}
+    measure("planted/tie", third, panel, probes=["vacuum"], out=tmp_path / "run")
+    sheet = compare_targets(Target(tmp_path / "run", "panel"), Target(tmp_path / "run", "planted/tie"))
+    told = "(jury/vote of planted/tie, third; 2 calls per verdict)"
+    assert sheet.first.model_told == f" {told}"
+    assert told in " ".join(render(sheet).split())
+    assert (sheet.first.model, sheet.second.model_told) == ("jury/vote", "")
+    assert sheet.to_json()["first"]["made"] == told.strip("()")

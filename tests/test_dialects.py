@@ -5,6 +5,7 @@ Shapes are those of the vendors' documentation and of replies that people made p
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from servers import Answer, ScriptedServer, sends
 from steelyard.errors import CallError, PermanentError, ProviderRefusedError, SteelyardError, TransientError
+from steelyard.providers.chat.completions import ChatCompletions
 from steelyard.providers.provider import connect
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply
@@ -249,14 +251,50 @@ def test_another_400_stays_a_wrong_request() -> None:
     assert error.reason == "bad_request"
 
 
+@pytest.mark.parametrize("way", ["fetch", "upload", "lines", "send"])
+def test_the_wait_that_a_server_asks_for_is_read_on_every_way_there(way: str) -> None:
+    """Lists, files and results of batches go by another client than calls do."""
+
+    async def wait() -> float | None:
+        async with ScriptedServer(
+            sends({"error": {"message": "Slow down"}}, 429, {"Retry-After": "7"})
+        ) as server:
+            options = {"base_url": server.url, "api_key_env": OPENAI.variable}
+            provider = connect(Judge("j", "openai", "m", PROTOCOLS, options=options))
+            assert isinstance(provider, ChatCompletions)
+            await provider.open()
+            try:
+                if way == "fetch":
+                    await provider.wire.fetch("batches")
+                elif way == "upload":
+                    await provider.wire.upload("files", {"purpose": "batch"}, "calls.jsonl", b"{}")
+                elif way == "send":
+                    await provider.wire.send({}, "batches")
+                else:
+                    assert [line async for line in provider.wire.lines("files", "f", "content")] == []
+            except TransientError as error:
+                return error.retry_after
+            finally:
+                await provider.close()
+        return None
+
+    assert asyncio.run(wait()) == 7.0
+
+
 # A key that is quoted back
 
 
 @pytest.mark.parametrize("vendor", [*VENDORS.values(), OPENAI], ids=lambda each: each.name)
 @pytest.mark.parametrize(
     "quoted",
-    [KEY, f"{KEY[:8]}{'*' * 20}{KEY[-4:]}", f"{KEY[:2]}***{KEY[-2:]}", f"{KEY[:6]}...{KEY[-4:]}"],
-    ids=["whole", "masked", "two", "dots"],
+    [
+        KEY,
+        f"{KEY[:8]}{'*' * 20}{KEY[-4:]}",
+        f"{KEY[:2]}***{KEY[-2:]}",
+        f"{KEY[:6]}...{KEY[-4:]}",
+        f"{KEY[:9]}…{KEY[-4:]}",
+    ],
+    ids=["whole", "masked", "two", "dots", "one sign"],
 )
 @pytest.mark.parametrize("status", [400, 401, 500])
 def test_no_part_of_the_key_is_in_an_error(vendor: Vendor, quoted: str, status: int) -> None:
@@ -271,6 +309,11 @@ def test_no_part_of_the_key_is_in_an_error(vendor: Vendor, quoted: str, status: 
         assert "[key]" in str(error)
         assert quoted not in str(error)
         assert KEY[-4:] not in str(error)
+
+
+def test_words_that_begin_like_the_key_are_none_of_it() -> None:
+    error = error_of(OPENAI, refuses(400, {"message": f"the {KEY[:2]}lue of x... was refused"}))
+    assert f"(the {KEY[:2]}lue of x... was refused)" in str(error)
 
 
 def test_a_reply_that_is_none_of_the_keys_business_stays_as_it_is() -> None:
@@ -405,6 +448,7 @@ def test_each_maker_behind_bedrock_has_its_own_word_for_effort(
         ("https://r.services.ai.azure.com/openai/v1/chat/completions", "https://r.services.ai.azure.com"),
         ("https://gate.example/azure/openai", "https://gate.example/azure"),
         ("https://gate.example/azure", "https://gate.example/azure"),
+        ("https://gate.example/openai-gate/v2", "https://gate.example/openai-gate/v2"),
     ],
 )
 @pytest.mark.parametrize("version", [None, "2024-10-21"])
@@ -413,3 +457,47 @@ def test_an_address_of_azure_as_its_pages_show_it(given: str, address: str, vers
     provider = connect(Judge("j", "azure", "d", PROTOCOLS, options=options))
     path = f"deployments/d/chat/completions?api-version={version}" if version else "v1/chat/completions"
     assert str(provider.address()) == f"{address}/openai/{path}"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", ["deepseek", "moonshot"])
+@pytest.mark.parametrize(
+    ("options", "thinking", "effort"),
+    [
+        ({}, None, None),
+        ({"thinking_tokens": 0}, {"type": "disabled"}, None),
+        ({"effort": "none"}, {"type": "disabled"}, None),
+        ({"thinking_tokens": 900}, {"type": "enabled"}, None),
+        ({"effort": "high"}, None, "high"),
+    ],
+)
+def test_servers_that_are_told_to_think_or_not_to(
+    name: str, options: dict[str, Any], thinking: Any, effort: str | None
+) -> None:
+    server = ScriptedServer(completes())
+    ask(chat(name), server, presented(max_tokens=50), model="plain-model", **options)
+    body = json.loads(server.requests[0].data)
+    assert (body.get("thinking"), body.get("reasoning_effort")) == (thinking, effort)
+    assert body["max_tokens"] == 50 + (options.get("thinking_tokens") or (16384 if effort else 0))
+
+
+@pytest.mark.parametrize(
+    ("model", "thinks"),
+    [
+        ("deepseek-v4-pro", True),
+        ("deepseek/deepseek-v4-flash", True),
+        ("deepseek-flash", True),
+        ("deepseek-chat", False),
+        ("deepseek-ai/DeepSeek-V3.1", False),
+        ("kimi-k2.6", True),
+        ("moonshotai/kimi-k3", True),
+        ("kimi-k2-0905-preview", False),
+        ("zai-org/GLM-5", True),
+        ("glm-4.7", True),
+        ("glm-4-9b-chat", False),
+        ("qwen-3-235b", True),
+    ],
+)
+def test_models_that_think_unless_told_otherwise_get_room_for_it(model: str, thinks: bool) -> None:
+    server = ScriptedServer(completes())
+    ask(ROUTER, server, presented(max_tokens=50), model=model)
+    assert json.loads(server.requests[0].data)["max_tokens"] == 50 + 8192 * thinks

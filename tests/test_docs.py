@@ -237,3 +237,16 @@ def test_sizes_of_the_reliability_page(command: Command, suite: str) -> None:
     section = read(DOCS / "probes" / "reliability.md").partition("## Sizes\n")[2].partition("\n## ")[0]
     said = {row[0]: row[1:3] for row in table_rows(section)[2:]}
     assert said[f"calls, `{suite}`"] == [f"{calls:,}" for calls in counted]
+
+
+def test_the_dollars_of_the_readme_are_those_of_the_plan(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    words = (ROOT / "README.md").read_text(encoding="utf-8")
+    for model in ("gpt-4o-mini", "gpt-4o"):
+        body = json.loads(command("plan", "-j", f"openai/{model}", "--profile", "standard", "--json").out)
+        mine = [row for row in body["rows"] if row["judge"] == f"openai/{model}"]
+        dollars, calls = sum(row["dollars"] for row in mine), sum(row["calls"] for row in mine)
+        assert f"${dollars:.2f} with {model}" in " ".join(words.split())
+        assert f"{calls:,} calls" in words

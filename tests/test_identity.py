@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steelyard.identity import canonical_json, content_hash, rng_for
+from steelyard.identity import ListHash, canonical_json, content_hash, rng_for, shuffled
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -54,3 +54,18 @@ def test_unknown_types_are_refused() -> None:
 def test_random_streams_depend_on_names_alone() -> None:
     assert rng_for(1, "a").random() == rng_for(1, "a").random()
     assert len({rng_for(seed, name).random() for seed in (1, 2) for name in ("a", "b")}) == 4
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(0, 300))
+def test_numbers_are_shuffled_as_a_list_is(seed: int, count: int) -> None:
+    expected = list(range(count))
+    rng_for(seed, "shuffled").shuffle(expected)
+    assert shuffled(rng_for(seed, "shuffled"), count) == expected
+
+
+@given(st.lists(st.lists(values, min_size=1, max_size=3), max_size=4))
+def test_a_list_in_parts_has_the_hash_of_the_list(parts: list[list[object]]) -> None:
+    whole = ListHash()
+    for part in parts:
+        whole.add("".join(f",{canonical_json(item)}" for item in part).encode("ascii"))
+    assert whole.digest() == content_hash([item for part in parts for item in part])

@@ -17,8 +17,9 @@ from commands import Command
 from pairs import pair
 from scores import call
 from steelyard.datasheet.results import Results
+from steelyard.errors import StoreError
 from steelyard.lab.folder import results_file
-from steelyard.lab.folder.results_file import write_results
+from steelyard.lab.folder.results_file import PARQUET, RESULTS, write_results
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
 
@@ -162,6 +163,21 @@ def test_an_empty_collection_is_a_header(tmp_path: Path) -> None:
     assert rows_of(tmp_path) == []
     assert (tmp_path / "results.jsonl").read_text() == ""
     assert parquet.read_table(tmp_path / "results.parquet").num_rows == 0
+
+
+@pytest.mark.parametrize("taken", RESULTS)
+def test_a_file_that_cannot_be_written_is_told_and_the_others_are_whole(tmp_path: Path, taken: str) -> None:
+    sound = tmp_path / "sound"
+    sound.mkdir()
+    write_results(sound, results())
+    folder = tmp_path / "taken"
+    (folder / taken).mkdir(parents=True)
+    with pytest.raises(StoreError, match=taken):
+        write_results(folder, results())
+    written = {path.name for path in folder.iterdir() if path.is_file()}
+    assert written >= {PARQUET} - {taken}
+    assert written <= {*RESULTS} - {taken}
+    assert all((folder / name).read_bytes() == (sound / name).read_bytes() for name in written)
 
 
 def test_every_run_has_its_results_and_a_report_writes_the_same_bytes(

@@ -59,9 +59,11 @@ def spelled(numbers: Ints) -> Part:
 
 def coded(words: Iterable[str], codes: Ints) -> Part:
     """The same part, with each spelling once."""
-    number: dict[str, int] = {}
-    places = [number.setdefault(word, len(number)) for word in words]
-    return list(number), np.array(places, dtype=np.int64)[codes]
+    known = list(words)
+    number = {word: place for place, word in enumerate(dict.fromkeys(known))}
+    if len(number) == len(known):
+        return known, codes
+    return list(number), np.array([number[word] for word in known], dtype=np.int64)[codes]
 
 
 def joined(parts: Iterable[Part], most: int) -> list[Part]:
@@ -70,7 +72,7 @@ def joined(parts: Iterable[Part], most: int) -> list[Part]:
 
 
 def _alike_together(parts: Iterable[Part]) -> list[Part]:
-    """Neighbours that one code tells, as one part."""
+    """Neighbours that one code tells, as one part, with each spelling once."""
     groups: list[tuple[list[Sequence[str]], Ints]] = []
     for words, codes in parts:
         if groups and groups[-1][1] is codes:
@@ -78,7 +80,7 @@ def _alike_together(parts: Iterable[Part]) -> list[Part]:
         else:
             groups.append(([words], codes))
     return [
-        (group[0] if len(group) == 1 else list(map("".join, zip(*group, strict=True))), codes)
+        coded(group[0] if len(group) == 1 else map("".join, zip(*group, strict=True)), codes)
         for group, codes in groups
     ]
 

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from steelyard.arrays import Ints, distinct, numbered
+from steelyard.arrays import Ints, counted_once, distinct, numbered
 from steelyard.coded_lines import CodedLines, Part, fixed
 from steelyard.datasheet.words.inert import inert
 from steelyard.stimuli.expectation import label_word
@@ -137,7 +137,7 @@ def _presentations(seen: Observations) -> Ints:
 def _leading(presentation: Ints, verdict: Ints, count: int) -> Ints:
     """The verdict with the most votes on each presentation; -1 where none has more than all others."""
     kinds = int(verdict.max()) + 1
-    cast, votes = np.unique(presentation * kinds + verdict, return_counts=True)
+    cast, votes = counted_once(presentation * kinds + verdict)
     place = cast // kinds
     most = np.zeros(count, dtype=np.int64)
     np.maximum.at(most, place, votes)
@@ -174,5 +174,8 @@ def _cell(value: Value, *, joined: bool = False) -> str:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    text = inert(str(value).encode("utf-8", "backslashreplace").decode(), joined=joined)
+    text = str(value)
+    if not text.isascii():
+        text = text.encode("utf-8", "backslashreplace").decode()
+    text = inert(text, joined=joined)
     return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text

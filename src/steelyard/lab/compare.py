@@ -22,6 +22,7 @@ from steelyard.metrics.comparison.family import compare
 from steelyard.metrics.comparison.unit_events import unit_events
 from steelyard.metrics.findings import MARGIN
 from steelyard.probes.catalogue import metrics_of, reading_order
+from steelyard.trials.judge import Judge
 from steelyard.verdicts.observations import Observations
 from steelyard.version import __version__
 from steelyard.wording import counted
@@ -123,9 +124,7 @@ def load_verdicts(folder: Path) -> Verdicts:
         record = Record(store, plan.study.reference)
         observations = record.observations(plan.trials)
         coverage = record.coverage(plan.trials)
-    judges = tuple(
-        JudgeEntry(j.name, j.address, j.baseline, {"base": j.fingerprint("base")}) for j in plan.study.judges
-    )
+    judges = tuple(map(_entry, plan.study.judges))
     return Verdicts(
         folder,
         judges,
@@ -191,6 +190,13 @@ def _check_shared(
         )
 
 
+def _entry(judge: Judge) -> JudgeEntry:
+    """A judge under its base protocol, which alone is compared."""
+    members = () if judge.composition is None else tuple(one.name for one in judge.asked)
+    prints = {"base": judge.fingerprint("base")}
+    return JudgeEntry(judge.name, judge.address, judge.baseline, prints, members, judge.calls_per_verdict)
+
+
 def _side(verdicts: Verdicts, judge: JudgeEntry) -> Side:
     return Side(
         judge.name,
@@ -200,6 +206,7 @@ def _side(verdicts: Verdicts, judge: JudgeEntry) -> Side:
         verdicts.partial(judge.name),
         verdicts.reference,
         dict(judge.instruments),
+        judge.made,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.metric import Metric
@@ -65,8 +65,7 @@ class Design:
         return choose_checklists(checklists, PROFILES[self.profile] or len(checklists), self.seed)
 
 
-@dataclass(frozen=True)
-class Showing:
+class Showing(NamedTuple):
     """One way of showing a stimulus: with a judge it becomes a trial."""
 
     stimulus: Stimulus

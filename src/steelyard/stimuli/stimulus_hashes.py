@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
+from json.encoder import encode_basestring_ascii as _json
+from operator import attrgetter
 from typing import Any
 
 from steelyard.identity import canonical_json, digest_of
@@ -15,7 +15,12 @@ from steelyard.stimuli.stimulus import Stimulus
 MARK = "\ue000"
 """Begins every place of a form in which a text goes."""
 _PLACE = re.compile(r'"\\ue000(\d+)"')
-_json = json.JSONEncoder().encode
+_NAMES = attrgetter("id", "cluster", "stratum", "request", "lineage.parent", "lineage.edit")
+_NUMBERS = attrgetter("delta", "base_level", "level")
+_SHARED = attrgetter(
+    *("probe", "kind", "expectation", "rubric", "reference", "instruction", "scale", "authors", "failing"),
+    *("lineage.author", "lineage.validation", "lineage.review"),
+)
 _Form = tuple[list[str], list[int]]
 """What stands around the texts, and which text goes into each place."""
 
@@ -43,43 +48,20 @@ def _form(stimulus: Stimulus) -> _Form | None:
 
 def _filled(form: _Form, texts: Sequence[str]) -> str:
     between, places = form
-    words = [_json(texts[place]) for place in places]
-    return "".join(chain.from_iterable(zip(between, [*words, ""], strict=True)))
+    text = [""] * (2 * len(places) + 1)
+    text[::2] = between
+    text[1::2] = [_json(texts[place]) for place in places]
+    return "".join(text)
 
 
 def _texts(stimulus: Stimulus) -> tuple[str, ...]:
     """What differs from one stimulus of a form to the next."""
-    line = stimulus.lineage
-    return (
-        stimulus.id,
-        stimulus.cluster,
-        stimulus.stratum,
-        stimulus.request,
-        line.parent,
-        line.edit,
-        *stimulus.texts,
-    )
+    return *_NAMES(stimulus), *stimulus.texts
 
 
 def _kind(stimulus: Stimulus) -> tuple[Any, ...]:
     """Everything else; numbers by their texts, since 0.0 and -0.0 are equal and spelled apart."""
-    line = stimulus.lineage
-    return (
-        stimulus.probe,
-        stimulus.kind,
-        stimulus.expectation,
-        f"{stimulus.delta!r} {stimulus.base_level!r} {stimulus.level!r}",
-        stimulus.rubric,
-        stimulus.reference,
-        stimulus.instruction,
-        stimulus.scale,
-        stimulus.authors,
-        stimulus.failing,
-        line.author,
-        line.validation,
-        line.review,
-        len(stimulus.texts),
-    )
+    return *_SHARED(stimulus), *map(repr, _NUMBERS(stimulus)), len(stimulus.texts)
 
 
 def _marked(stimulus: Stimulus) -> Stimulus:

@@ -105,8 +105,12 @@ class Trials(Sequence[Trial]):
     @cached_property
     def numbers(self) -> list[int]:
         """Questions of these trials, in the order in which they come."""
-        numbers, rows = np.unique(self.question, return_index=True)
-        return [int(number) for number in numbers[np.argsort(rows)]]
+        row = np.full(len(self.questions), -1, dtype=np.int64)
+        row[self.question[::-1]] = np.arange(
+            len(self) - 1, -1, -1
+        )  # what is written last stays: the first row
+        asked = np.flatnonzero(row >= 0)
+        return [int(number) for number in asked[np.argsort(row[asked])]]
 
     @property
     def asked(self) -> list[Trial]:

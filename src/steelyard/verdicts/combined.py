@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from steelyard.arrays import Ints, Mask, in_order
+from steelyard.arrays import Ints, Mask, in_order, numbered
 from steelyard.remembered import remembered
 from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Verdict
@@ -116,5 +116,7 @@ def _distinct_lines(codes: Ints, kinds: int) -> tuple[Ints, Ints]:
             size = len(codes)
         number = number * kinds + column
         size *= kinds
-    _, sample, number = np.unique(number, return_index=True, return_inverse=True)
+    known, number = numbered(number)
+    sample = np.empty(len(known), dtype=np.int64)
+    sample[number[::-1]] = np.arange(len(number))[::-1]
     return sample, number

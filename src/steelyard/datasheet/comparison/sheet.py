@@ -42,6 +42,13 @@ class Side:
     """Judge whose verdicts on the originals are the labels; None where they are not a judge's."""
     protocols: Mapping[str, str] = field(default_factory=dict)
     """Protocol name to fingerprint; empty for recorded verdicts."""
+    made: str = ""
+    """The model, with whom it asks and how often where it is made of others; empty where nobody said."""
+
+    @property
+    def model_told(self) -> str:
+        """` (jury/vote of a, b; 2 calls per verdict)`; empty where the name says it."""
+        return "" if self.model == self.judge else f" ({self.made or self.model})"
 
     @property
     def reference_told(self) -> str:
@@ -185,6 +192,7 @@ def _visible(side: Side) -> Side:
         side,
         judge=visible(side.judge),
         model=visible(side.model),
+        made=visible(side.made),
         folder=visible(side.folder),
         stimulus_set=visible(side.stimulus_set),
     )

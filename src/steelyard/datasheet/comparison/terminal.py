@@ -56,9 +56,8 @@ class _Page(Printer):
     def _header(self) -> None:
         self.line("Comparison on shared stimuli", "bold")
         for name, side in (("A", self.sheet.first), ("B", self.sheet.second)):
-            model = "" if side.model == side.judge else f" ({side.model})"
             line = self.text(f"{name}  ", "bold")
-            line.append_text(self.text(f"{side.judge}{model}"))
+            line.append_text(self.text(f"{side.judge}{side.model_told}"))
             line.append_text(self.text(f"  {side.folder}", "dim"))
             self.line(line)
             if side.reference:

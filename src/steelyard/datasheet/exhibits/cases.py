@@ -10,7 +10,7 @@ import numpy as np
 
 from steelyard.arrays import Floats, Ints, Mask
 from steelyard.datasheet.exhibits.groups import Groups
-from steelyard.identity import rng_for
+from steelyard.identity import rng_for, shuffled
 from steelyard.stimuli.stimulus import Stimulus
 from steelyard.verdicts.call_answers import NEITHER, CallAnswers
 from steelyard.verdicts.observation import Observation
@@ -39,6 +39,12 @@ class Case:
     """Every order and repeat."""
     unchanged: tuple[Observation, ...] = ()
     """The calls on the unchanged item, where the verdict on an edited one is held against them."""
+    held: int = 0
+    """Calls that are held against a reference."""
+    right: int = 0
+    """Those that meet it, on the range of the unchanged item where they were made on another."""
+    wrong: int = 0
+    """Those that give another answer."""
 
     @property
     def stimulus(self) -> Stimulus:
@@ -85,9 +91,8 @@ class Cases:
         if unlike is not None:
             kept = self.weight(unlike)[numbers] == 0
             numbers, weights = numbers[kept], weights[kept]
-        places = list(range(len(numbers)))
-        rng_for(seed, "exhibits", *self.observations.judges, outcome).shuffle(places)
-        order = np.array(places, dtype=np.int64)
+        chance = rng_for(seed, "exhibits", *self.observations.judges, outcome)
+        order = np.array(shuffled(chance, len(numbers)), dtype=np.int64)
         ranked = numbers[order[np.argsort(-weights[order], kind="stable")]]
         return [self._case(outcome, number) for number in _spread(ranked, self.groups.item, limit)]
 
@@ -100,10 +105,14 @@ class Cases:
 
     def _case(self, outcome: str | None, number: int) -> Case:
         groups = self.groups
-        calls = tuple(self.observations[groups.rows(number)])
+        rows = groups.rows(number)
+        calls = tuple(self.observations[rows])
         plain = int(groups.unchanged[number])
         compared = outcome in (FLIP, None) and groups.comparable[number]
-        return Case(outcome or "", calls, tuple(self.observations[groups.rows(plain)]) if compared else ())
+        unchanged = tuple(self.observations[groups.rows(plain)]) if compared else ()
+        answers = self._answers
+        counts = (int(each[rows].sum()) for each in (answers.held, answers.right, answers.wrong))
+        return Case(outcome or "", calls, unchanged, *counts)
 
     @property
     def _paired(self) -> Mask:

@@ -59,6 +59,8 @@ class Groups:
         shown = self.observations.shown
         arm = self.observations.protocol[self.starts] * len(shown.items) + self.item
         plain = shown.original[self.stimulus]
+        if not plain.any():
+            return np.full(len(self), -1, dtype=np.int64)
         number = {code: place for place, code in zip(np.flatnonzero(plain), arm[plain].tolist(), strict=True)}
         places = [-1 if own else number.get(code, -1) for code, own in zip(arm.tolist(), plain, strict=True)]
         return np.array(places, dtype=np.int64)

@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from steelyard.datasheet.exhibits.cases import FAILED, FLIP, POSITIONAL, UNREADABLE, WRONG, Case
 from steelyard.stimuli.expectation import Label, NoPreference, Prefers
 from steelyard.stimuli.stimulus import Stimulus
-from steelyard.verdicts.call_answers import CallAnswers, answer_word, reason_of
+from steelyard.verdicts.call_answers import answer_word, reason_of
 from steelyard.verdicts.observation import Observation
-from steelyard.verdicts.observations import Observations
 from steelyard.verdicts.verdict import Decided, Failed, Unreadable
 from steelyard.wording import counted, plural
 
@@ -36,10 +35,8 @@ def _by_steps(delta: float | None) -> str:
 
 
 def _wrong(case: Case) -> str:
-    answers = CallAnswers.of(Observations.of(case.calls))
-    number = int(answers.wrong.sum())
-    each = "which counts" if number == 1 else "each of which counts"
-    return f"{_of_all(number, case)} {_did(case)}, {each} as {_named(case)}"
+    each = "which counts" if case.wrong == 1 else "each of which counts"
+    return f"{_of_all(case.wrong, case)} {_did(case)}, {each} as {_named(case)}"
 
 
 def _did(case: Case) -> str:
@@ -86,10 +83,9 @@ def _failed(case: Case) -> str:
 
 def _plain(case: Case) -> str:
     """Without an outcome that was asked for: how the calls stand to the reference."""
-    answers = CallAnswers.of(Observations.of(case.calls))
-    if not answers.held.any():
+    if not case.held:
         return f"answered {_answers(case.calls)}, held against nothing"
-    return f"answered {_answers(case.calls)}: {_of_all(int(answers.right.sum()), case)} met the reference"
+    return f"answered {_answers(case.calls)}: {_of_all(case.right, case)} met the reference"
 
 
 _SENTENCES: dict[str, Callable[[Case], str]] = {

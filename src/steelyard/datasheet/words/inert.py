@@ -15,5 +15,7 @@ def inert(text: str, *, joined: bool = False) -> str:
 
     What other files are `joined` by stays as it is, unless it could do more than be wrong.
     """
+    if not _FORMULA.match(text):
+        return text
     harmless = _NUMBER.fullmatch(text) or (joined and not _ACTIVE.search(text))
-    return f"'{text}" if _FORMULA.match(text) and not harmless else text
+    return text if harmless else f"'{text}"

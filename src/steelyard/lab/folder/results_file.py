@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.arrays import Ints
-from steelyard.datasheet.results import Results
+from steelyard.datasheet.results import Column, Results
 from steelyard.lab.folder.whole_file import whole_file, write_text
 
 CSV, LINES, PARQUET = RESULTS = ("results.csv", "results.jsonl", "results.parquet")
@@ -22,14 +23,25 @@ _TYPES = {"baseline": "bool_", "right": "bool_", "replicate": "int64"}
 
 
 def write_results(folder: Path, results: Results) -> None:
-    """Every call in every format; each file is whole or not there."""
-    write_text(folder / CSV, results.csv())
-    write_text(folder / LINES, results.jsonl())
-    if parquet_missing() is None:
-        write_parquet(folder / PARQUET, results)
-    else:
+    """Every call in every format; each file is whole or not there.
+
+    Parquet is written beside the texts: pyarrow works on a core of its own.
+    """
+    if parquet_missing() is not None:
         with suppress(OSError):
             (folder / PARQUET).unlink(missing_ok=True)  # one of an earlier sitting would hold other calls
+        _write_texts(folder, results)
+        return
+    _ = results.columns  # worked out once, before two threads ask for them
+    with ThreadPoolExecutor(1) as beside:
+        columns = beside.submit(write_parquet, folder / PARQUET, results)
+        _write_texts(folder, results)
+        columns.result()
+
+
+def _write_texts(folder: Path, results: Results) -> None:
+    write_text(folder / CSV, results.csv())
+    write_text(folder / LINES, results.jsonl())
 
 
 def remove_results(folder: Path) -> None:
@@ -56,11 +68,18 @@ def write_parquet(path: Path, results: Results) -> None:
 
     kinds = {name: getattr(pyarrow, _TYPES.get(name, "string"))() for name in results.columns}
     schema = pyarrow.schema(list(kinds.items()))
-    columns = [(_array(column.values, kinds[name]), column.codes) for name, column in results.columns.items()]
+    columns = [(*_coded(column, kinds[name]), column.codes) for name, column in results.columns.items()]
     with whole_file(path) as beside, parquet.ParquetWriter(beside, schema) as writer:
         for start in range(0, len(results), ROWS):
-            arrays = [values.take(_numbers(codes[start : start + ROWS])) for values, codes in columns]
+            rows = slice(start, start + ROWS)
+            arrays = [values.take(_numbers(places[codes[rows]])) for values, places, codes in columns]
             writer.write_batch(pyarrow.RecordBatch.from_arrays(arrays, schema=schema))
+
+
+def _coded(column: Column, kind: Any) -> tuple[Any, Ints]:
+    """Distinct values as pyarrow's, and the place of each value among them."""
+    known = {value: number for number, value in enumerate(dict.fromkeys(column.values))}
+    return _array(list(known), kind), np.array([known[value] for value in column.values], dtype=np.int64)
 
 
 def _array(values: Sequence[Any], kind: Any) -> Any:

@@ -45,8 +45,7 @@ class AlikeLines:
         starts, ends = self._starts + begins - len(opening), self._ends - length
         if np.any(starts + len(opening) > ends):
             raise ManyWaysError
-        text = self.text
-        parts = (text[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True))
+        parts = map(self.text.__getitem__, map(slice, starts.tolist(), ends.tolist()))
         middle = np.fromiter(map(middles.__getitem__, parts), dtype=np.int64, count=len(head))
         return head, middle, tail
 

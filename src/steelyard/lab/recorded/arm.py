@@ -27,12 +27,13 @@ def arms_of(judges: Sequence[str], protocols: Sequence[str], judge: Ints, protoc
 def hashes_of(parts: Mapping[str, Part], arms: Sequence[Arm]) -> tuple[str, dict[tuple[str, str], str]]:
     """Content hash of a list of calls, and of each arm's, from the members of the calls."""
     rows = len(parts["judge"][1])
-    lines = CodedLines([fixed("{", rows), *members(parts, "judge"), fixed("},", rows)])
+    lines = CodedLines([fixed(",{", rows), *members(parts, "judge"), fixed("}", rows)])
     whole, each = ListHash(), {}
     for judge, protocol, part in arms:
         arm = ListHash()
         for text in lines.chunks(part.start, part.stop):
-            arm.add(text[:-1])
-            whole.add(text[:-1])
+            items = text.encode("ascii")
+            arm.add(items)
+            whole.add(items)
         each[judge, protocol] = arm.digest()
     return whole.digest(), each

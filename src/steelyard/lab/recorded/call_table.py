@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from steelyard.arrays import Ints, in_order
-from steelyard.coded_lines import CodedLines, Part, coded, fixed, member_words, spell, spelled
+from steelyard.coded_lines import CodedLines, Part, fixed, member_words, spell, spelled
 from steelyard.lab.recorded.arm import Arm, arms_of, hashes_of
 from steelyard.lab.recorded.call import VERDICTS, Call, Pair
 from steelyard.lab.recorded.observations import stimulus_of
@@ -133,13 +133,13 @@ class CallTable:
             "replicate": ([f'"replicate":{number}' for number in replicates], replicate),
         }
         for key, values in self._facts.items():
-            parts[key] = coded(member_words(key, values), self.pair)
+            parts[key] = member_words(key, values), self.pair
         return parts
 
     @cached_property
-    def _facts(self) -> dict[str, tuple[Any, ...]]:
+    def _facts(self) -> dict[str, list[Any]]:
         """What is said of the pairs, in columns."""
-        return dict(zip(FACTS, zip(*map(attrgetter(*FACTS), self.pairs), strict=True), strict=True))
+        return {key: list(map(attrgetter(key), self.pairs)) for key in FACTS}
 
     @cached_property
     def stimuli(self) -> StimulusSet:

@@ -79,12 +79,11 @@ class CutLines:
         head, middle, tail = (known[row[line]] for known, row in zip(self.bodies, self.rows, strict=True))
         return {**head, **middle, **tail}
 
-    def samples(self, *codes: Ints) -> Iterator[tuple[int, Body]]:
-        """Lines that together hold every distinct part and code, each with the number of its middle."""
-        lines = [np.unique(code, return_index=True)[1] for code in codes]
-        lines += [self.firsts(part) for part in range(PARTS)]
-        for line in distinct(np.concatenate(lines)).tolist():
-            yield int(self.rows[1][line]), self.body(line)
+    def samples(self, *parts: int, beside: Ints) -> list[int]:
+        """Lines that together hold every distinct text of these parts, and every code."""
+        firsts = [np.unique(beside, return_index=True)[1], *map(self.firsts, parts)]
+        lines: list[int] = distinct(np.concatenate(firsts)).tolist()
+        return lines
 
     def column(self, part: int, values: Iterable[int]) -> Ints:
         """A value for each distinct part, as one for each line."""

@@ -6,15 +6,13 @@ from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
 
-import numpy as np
-
 from steelyard.errors import DataError
 from steelyard.lab.recorded.call import Pair
 from steelyard.lab.recorded.call_table import ANSWERS, FIRSTS, CallTable
 from steelyard.lab.recorded.cut_lines import CutLines, UnusualError
+from steelyard.lab.recorded.forms import Forms
 from steelyard.lab.recorded.lines import Body
-from steelyard.lab.recorded.styles import NAMES, call_of, is_name
-from steelyard.verdicts.stimulus_columns import Coded
+from steelyard.lab.recorded.styles import NAMES, call_of
 
 KEYS = ("probe", "first")
 """Where a call is cut: judge, pair, answer."""
@@ -61,20 +59,10 @@ def _table(lines: CutLines) -> CallTable:
 
 def _shown(lines: CutLines) -> list[Pair]:
     """The pair of every middle; middles that differ in names alone are checked once."""
-    middles = lines.bodies[1]
-    names = {body[key] for key in NAMES for body in middles if type(body.get(key)) is str}
-    if not all(map(is_name, names)):
-        raise UnusualError
-    forms = Coded.of(map(_form, middles))
-    first = lines.firsts(1)[np.unique(forms.codes, return_index=True)[1]]
-    known = [call_of("", lines.body(line)).pair for line in first.tolist()]
-    return [_named(known[form], body) for form, body in zip(forms.codes.tolist(), middles, strict=True)]
-
-
-def _form(body: Body) -> tuple[object, ...]:
-    """What a middle says beside names; by its spelling, since 0.0 and -0.0, or 1 and true, are equal."""
-    told = (value if type(value) is str else repr(value) for key, value in body.items() if key not in NAMES)
-    return (*body, *map(type, body.values()), *told)
+    forms = Forms.of(lines, NAMES)
+    known = [call_of("", lines.body(line)).pair for line in forms.lines.tolist()]
+    told = zip(forms.codes.tolist(), lines.bodies[1], strict=True)
+    return [_named(known[form], body) for form, body in told]
 
 
 def _named(pair: Pair, body: Body) -> Pair:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 from steelyard.errors import DataError
@@ -59,7 +60,7 @@ class Shown:
     @cached_property
     def facts(self) -> dict[str, Any]:
         """What is known of it, as a line says it."""
-        known = {f.name: getattr(self, f.name) for f in fields(Shown)}
+        known = dict(zip(_FACTS, _told(self), strict=True))
         if self.probe == "vacuum":
             known["kind"] = known.pop("variant")
         return {name: value for name, value in known.items() if value is not None}
@@ -68,6 +69,10 @@ class Shown:
     def sorts(self) -> tuple[str, ...]:
         """The name as texts that sort as its parts do."""
         return tuple(sortable(part) for part in self.name)
+
+
+_FACTS = tuple(f.name for f in fields(Shown))
+_told = attrgetter(*_FACTS)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,8 @@ import numpy as np
 from steelyard.arrays import Ints, Mask, distinct
 from steelyard.errors import DataError
 from steelyard.lab.recorded.cut_lines import CutLines, UnusualError
+from steelyard.lab.recorded.forms import Forms
+from steelyard.lab.recorded.lines import Body
 from steelyard.lab.recorded.score_call import Shown
 from steelyard.lab.recorded.score_lines import assumed, scale_found, score_of
 from steelyard.lab.recorded.score_table import ScoreTable
@@ -20,6 +22,8 @@ KEYS = ("probe", "score")
 """Where a score is cut: judge, text, outcome."""
 IN_MIDDLE = frozenset({*(f.name for f in fields(Shown)), "kind"})
 """What makes the text, and is checked against each other: it must stand in the middle."""
+NAMES = frozenset({"item", "task", "stratum"})
+"""What a middle may say in any words; nothing else of the line depends on them."""
 
 
 def read_score_table(paths: Sequence[Path]) -> tuple[ScoreTable, tuple[str, ...]] | None:
@@ -41,8 +45,12 @@ def _table(lines: CutLines) -> tuple[ScoreTable, tuple[str, ...]]:
     # A score must be an answer of the scale, so each is checked once with every scale it stands beside.
     scales = Coded.of(repr(body.get("scale")) for body in middles)
     beside = scales.codes[lines.rows[1]] * len(tails) + lines.rows[2]
-    calls = {middle: score_of("", body) for middle, body in lines.samples(beside)}
-    shown = Coded.of(calls[middle].shown for middle in range(len(middles)))
+    for line in lines.samples(0, 2, beside=beside):
+        score_of("", lines.body(line))
+    forms = Forms.of(lines, NAMES)
+    known = [score_of("", lines.body(line)).shown for line in forms.lines.tolist()]
+    told = zip(forms.codes.tolist(), middles, strict=True)
+    shown = Coded.of(_named(known[form], body) for form, body in told)
     texts = _in_order(shown.values)
     place = {text: number for number, text in enumerate(texts)}
     ranks = np.array([place[text] for text in shown.values], dtype=np.int64)
@@ -67,6 +75,27 @@ def _table(lines: CutLines) -> tuple[ScoreTable, tuple[str, ...]]:
     )
     _check_calls(table)
     return _with_scale(table)
+
+
+def _named(text: Shown, body: Body) -> Shown:
+    """The same text under other names."""
+    return Shown(
+        text.probe,
+        body["item"],
+        text.variant,
+        text.edit,
+        text.level,
+        text.expected,
+        body.get("task"),
+        body.get("stratum"),
+        text.scale,
+    )
+
+
+def _scaled(text: Shown, scale: str) -> Shown:
+    """The same text on this scale."""
+    names = text.probe, text.item, text.variant, text.edit
+    return Shown(*names, text.level, text.expected, text.task, text.stratum, scale)
 
 
 def _in_order(texts: Sequence[Shown]) -> tuple[Shown, ...]:
@@ -111,5 +140,5 @@ def _with_scale(table: ScoreTable) -> tuple[ScoreTable, tuple[str, ...]]:
     scores = {table.outcomes[code][0] for code in given}
     labels = {text.expected for text in table.texts if text.scale is None}
     scale = scale_found({value for value in scores | labels if value is not None})
-    texts = tuple(text if text.scale else replace(text, scale=scale) for text in table.texts)
+    texts = tuple(text if text.scale else _scaled(text, scale) for text in table.texts)
     return replace(table, texts=texts), assumed(scale)

@@ -11,7 +11,6 @@ import numpy as np
 
 from steelyard.arrays import Ints, distinct
 from steelyard.coded_lines import CodedLines, Part, fixed, member_words, spell, spelled
-from steelyard.coded_lines import coded as coded_words
 from steelyard.errors import DataError, UnknownNameError
 from steelyard.lab.recorded.arm import arms_of, hashes_of
 from steelyard.lab.recorded.score_call import ABSENCES, ScoreCall, Shown
@@ -106,7 +105,7 @@ class ScoreTable:
             "score": (scores, self.outcome),
         }
         for key in FACTS:
-            parts[key] = coded_words(member_words(key, self._known(key)), self.text)
+            parts[key] = member_words(key, self._known(key)), self.text
         return hashes_of(parts, arms_of(self.judges, self.protocols, self.judge, self.protocol))
 
     def _known(self, key: str) -> list[Any]:

@@ -89,8 +89,9 @@ def _spelled(values: Sequence[Value], codes: Ints) -> tuple[tuple[Value, ...], I
 
 def _used(values: Sequence[Value], codes: Ints) -> tuple[tuple[Value, ...], Ints]:
     """The same with the values that occur alone."""
-    numbers, codes = np.unique(codes, return_inverse=True)
-    return _spelled([values[number] for number in numbers.tolist()], codes.reshape(-1))
+    used = np.bincount(codes, minlength=len(values)) > 0
+    place = np.cumsum(used) - 1
+    return _spelled([values[number] for number in np.flatnonzero(used).tolist()], place[codes])
 
 
 def _paired(trials: Trials) -> Mask:

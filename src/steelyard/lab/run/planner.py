@@ -155,16 +155,22 @@ class _Repertoire:
         firsts, number, replicate, places = list[Showing](), array("q"), array("q"), array("q")
         for place, probe in enumerate(self._probes):
             shown: Stimulus | None = None
+            protocol = ""
             for each in probe.showings(self._study.design, judge.protocols):
                 # Repeats of a stimulus come one after another, and there are many of them.
-                if shown is not each.stimulus:
-                    shown, shared = each.stimulus, self._shared(each.stimulus)
-                what = known.setdefault((id(shared), each.protocol, each.order), len(firsts))
-                if what == len(firsts):
-                    firsts.append(Showing(shared, each.protocol, each.order, each.replicate))
+                if shown is not each.stimulus or protocol != each.protocol:
+                    shown, protocol = each.stimulus, each.protocol
+                    shared, here = self._shared(shown), dict[str, int]()
+                what = here.get(each.order)
+                if what is None:
+                    what = here[each.order] = known.setdefault(
+                        (id(shared), protocol, each.order), len(firsts)
+                    )
+                    if what == len(firsts):
+                        firsts.append(Showing(shared, protocol, each.order, each.replicate))
                 number.append(what)
                 replicate.append(each.replicate)
-                places.append(place)
+            places.extend([place] * (len(number) - len(places)))
         return _Shown(firsts, *(np.array(column, dtype=np.int64) for column in (number, replicate, places)))
 
     def _shared(self, stimulus: Stimulus) -> Stimulus:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -25,6 +25,10 @@ class Rates:
 
     answers: Answers
     """Every call of the plan."""
+    batched: bool = False
+    """True where further calls are handed in together; those of the pilot were made one by one."""
+    _known: dict[str, float | None] = field(default_factory=dict, repr=False)
+    """Judge to dollars per call, once they were counted."""
 
     def due(self, waiting: Collection[str]) -> float | None:
         """Dollars for the calls that have no reply and do not wait in batches; None without a price."""
@@ -46,16 +50,29 @@ class Rates:
     def per_call(self, judges: Iterable[Judge]) -> float | None:
         """Dollars for a call of these judges in the mean; None where a price is not known."""
         asked = {one.name: one for judge in judges for one in judge.asked}
-        if any(price_of(judge) is None for judge in asked.values()):
+        calls = [np.flatnonzero(self.answers.calls.of_judge(name)) for name in asked]
+        for (name, judge), rows in zip(asked.items(), calls, strict=True):
+            if name not in self._known:
+                self._known[name] = self._rate(judge, rows)
+        rates = [self._known[name] for name in asked]
+        known = [rate for rate in rates if rate is not None]
+        many = sum(map(len, calls))
+        if not many or len(known) < len(rates):
             return None
-        rows = self._rows(asked)
+        return sum(rate * len(rows) for rate, rows in zip(known, calls, strict=True)) / many
+
+    def _rate(self, judge: Judge, rows: Ints) -> float | None:
+        """Dollars for a call of one judge, whose calls these are."""
+        price = price_of(judge)
+        if price is None:
+            return None
+        share = price.batch if self.batched else 1.0
         made = rows[self.answers.answered[rows]]
         if len(made):
-            return float(Costs.of(self.answers, made).dollars.mean())
+            batched = np.array([usage.batched for usage in self.answers.usages.values], dtype=np.bool_)
+            alone = ~batched[self.answers.usage[made]]
+            dollars = Costs.of(self.answers, made).dollars
+            return float(np.where(alone, share * dollars, dollars).mean())
         ahead = [self.answers.calls[row] for row in rows[:SAMPLE].tolist()]
-        dollars = foreseen(ahead) if ahead else None
-        return None if dollars is None else dollars / len(ahead)
-
-    def _rows(self, names: Collection[str]) -> Ints:
-        calls = self.answers.calls
-        return np.flatnonzero(np.any([calls.of_judge(name) for name in names], axis=0))
+        told = foreseen(ahead) if ahead else 0.0
+        return None if told is None else share * told / max(1, len(ahead))

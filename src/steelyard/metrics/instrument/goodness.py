@@ -100,7 +100,7 @@ def _simulate(rows: Rows, theta: Floats, chance: np.random.Generator, sets: int)
     # Repeats of a pair have the same push, so that it is worked out once for all of them.
     other = (np.diff(pair, prepend=0) != 0) | (np.diff(rows.delta, prepend=rows.delta[0]) != 0)
     unit = np.cumsum(other)
-    first = np.unique(unit, return_index=True)[1]
+    first, size = np.unique(unit, return_index=True, return_counts=True)[1:]
     push = theta[0] * rows.delta[first] + chance.normal(0.0, theta[3], (sets, pair[-1] + 1))[:, pair[first]]
     answers = np.zeros((sets, len(rows)), dtype=np.int8)
     for order in (1.0, -1.0):
@@ -108,7 +108,9 @@ def _simulate(rows: Rows, theta: Floats, chance: np.random.Generator, sets: int)
         answers *= 3
         for one, drawn in enumerate(answers):  # a set at a time: all of them at once take gigabytes
             place = chance.random(len(rows))
-            drawn += (place > edges[one, unit, 0]).astype(np.int8) + (place > edges[one, unit, 1])
+            lower, upper = edges[one].T.repeat(size, axis=1)
+            drawn += place > lower
+            drawn += place > upper
     return answers
 
 

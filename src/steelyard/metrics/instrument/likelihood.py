@@ -102,13 +102,17 @@ def _scores(theta: Floats, patterns: Patterns, nodes: SurfaceNodes) -> tuple[Flo
         log_node = counts @ log_rates[:, step]
         top = log_node.max(axis=-1, keepdims=True)
         log_node -= top
-        share = np.zeros_like(log_node)
-        np.exp(log_node, out=share, where=log_node > nodes.negligible)
-        share *= nodes.weights
+        likely = log_node > nodes.negligible
+        # At most nodes no pair is likely to stand once pairs have many calls.
+        used = np.flatnonzero(likely.any(axis=(0, 1)))
+        some = slice(used[0], used[-1] + 1)
+        share = np.zeros_like(log_node[..., some])
+        np.exp(log_node[..., some], out=share, where=likely[..., some])
+        share *= nodes.weights[some]
         total = share.sum(axis=-1, keepdims=True)
         value[:, start:end] = (np.log(total) + top)[..., 0]
         share /= total
-        by_node = relative[:, step].transpose(0, 2, 1, 3).reshape(size, len(nodes.places), -1)
+        by_node = relative[:, step].transpose(0, 2, 1, 3)[:, some].reshape(size, some.stop - some.start, -1)
         by_answer = (share @ by_node).reshape(size, len(counts), 6, len(NAMES))
         score[:, start:end] = (counts[:, None] @ by_answer)[:, :, 0]
     return value, score

@@ -18,8 +18,7 @@ from math import lgamma
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, Mask
-from steelyard.metrics.pairs.answer import Answer, as_tie, lost
+from steelyard.arrays import Floats, Ints, Mask, numbered
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.stats.intervals import Span
 from steelyard.remembered import remembered
@@ -30,11 +29,13 @@ _WINNERS = 3
 MANY = 300
 """Ways to deal the calls of a pair from which on they may be drawn pair by pair."""
 _BLOCK = 4_000_000
-_CONTENT = {
-    "u_first": {Answer.FIRST: 0, Answer.SECOND: 1, Answer.TIE: 2},
-    "v_first": {Answer.FIRST: 1, Answer.SECOND: 0, Answer.TIE: 2},
+_LOST, _ABSENT = _WINNERS, _WINNERS + 1
+_CELLS = _ABSENT + 1
+_CELL = {
+    "u_first": np.array([0, 1, 2, 2, _LOST, _LOST, _ABSENT]),
+    "v_first": np.array([1, 0, 2, 2, _LOST, _LOST, _ABSENT]),
 }
-"""From the answer to what won: content u, content v, neither."""
+"""From the `Answer` to what won, content u, content v or neither; or to why nothing did."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,15 +98,14 @@ class Flips:
 @remembered
 def count_flips(pairs: Pairs) -> Flips:
     """Sort the calls of each pair by order and winning content."""
-    numbers, first, row = np.unique(pairs.pair, return_index=True, return_inverse=True)
-    counts = np.zeros((len(numbers), 2, 3), dtype=np.int64)
-    losses = np.zeros((len(numbers), 2), dtype=np.int64)
+    numbers, row = numbered(pairs.pair)
+    cluster = np.empty(len(numbers), dtype=np.int64)
+    cluster[row[::-1]] = pairs.cluster[::-1]
+    cells = np.zeros((len(numbers), 2, _CELLS), dtype=np.int64)
     for order, column in enumerate(("u_first", "v_first")):
-        answers = as_tie(getattr(pairs, column))
-        for answer, content in _CONTENT[column].items():
-            counts[:, order, content] = np.bincount(row[answers == answer], minlength=len(numbers))
-        losses[:, order] = np.bincount(row[lost(answers)], minlength=len(numbers))
-    return Flips(counts, pairs.cluster[first], losses)
+        cell = row * _CELLS + _CELL[column][getattr(pairs, column)]
+        cells[:, order] = np.bincount(cell, minlength=_CELLS * len(numbers)).reshape(-1, _CELLS)
+    return Flips(cells[:, :, :_LOST].copy(), cluster, cells[:, :, _LOST].copy())
 
 
 def relabelling_p(flips: Flips, seed: int, draws: int = DRAWS) -> float:

@@ -22,18 +22,21 @@ def ballots(scores: Mapping[str, Scores], tie: str = "low") -> Ballots:
     votes = np.full((len(inputs), len(judges)), np.nan)
     labels = np.full(len(inputs), np.nan)
     own = np.zeros(len(inputs), dtype=np.bool_)
-    clusters, scales = [""] * len(inputs), [""] * len(inputs)
+    clusters = np.full(len(inputs), "", dtype=np.object_)
+    ends = np.full((len(inputs), 2), -1, dtype=np.int64)
     for column, judge in enumerate(judges):
         columns = scores[judge]
         rows = np.array([number[name] for name in columns.stimuli], dtype=np.int64)
         votes[rows, column] = _answers(columns, tie)
         labels[rows[columns.stimulus]] = columns.expected
         own[rows[columns.stimulus[columns.own_label]]] = True
-        ends = zip(columns.low.tolist(), columns.high.tolist(), strict=True)
-        for row, cluster, scale in zip(rows[columns.stimulus], columns.cluster, ends, strict=True):
-            clusters[row], scales[row] = columns.clusters[cluster], f"{scale[0]}-{scale[1]}"
+        clusters[rows[columns.stimulus]] = np.array(columns.clusters, dtype=np.object_)[columns.cluster]
+        ends[rows[columns.stimulus]] = np.stack([columns.low, columns.high], axis=1)
+    scales = ["" if high < 0 else f"{low}-{high}" for low, high in ends.tolist()]
     names = tuple(sorted(set(scales)))
-    return Ballots(votes, np.where(own, np.nan, labels), _numbers(clusters), judges, _numbers(scales), names)
+    return Ballots(
+        votes, np.where(own, np.nan, labels), _numbers(clusters.tolist()), judges, _numbers(scales), names
+    )
 
 
 def _numbers(names: Sequence[str]) -> Ints:

@@ -36,8 +36,8 @@ def accuracy_column(scores: Scores) -> ShareColumn:
     edits = ~scores.original if np.any(~scores.original) else scores.original
     rows = scores.where(edits & scores.labelled & scores.readable)
     right = rows.decided & np.equal(rows.score, rows.expected)
-    clusters = tuple(rows.clusters[number] for number in rows.cluster)
-    items = tuple(rows.items[number] for number in rows.item)
+    clusters = tuple(map(rows.clusters.__getitem__, rows.cluster.tolist()))
+    items = tuple(map(rows.items.__getitem__, rows.item.tolist()))
     return ShareColumn(clusters, items, right, rows.readable)
 
 
@@ -47,7 +47,7 @@ def kept_column(scores: Scores) -> ShareColumn:
     cluster = np.zeros(len(scores.items), dtype=np.int64)
     cluster[scores.item] = scores.cluster
     made = compared.made > 0
-    clusters = tuple(scores.clusters[number] for number in cluster[made])
+    clusters = tuple(map(scores.clusters.__getitem__, cluster[made].tolist()))
     items = tuple(name for name, known in zip(scores.items, made, strict=True) if known)
     return ShareColumn(clusters, items, compared.equal[made], compared.made[made])
 

@@ -65,7 +65,7 @@ class _Ballots:
         entries = np.concatenate([table.swapaxes(1, 2), none], axis=1)
         sums = np.zeros((self.number.shape[1], self.answers))
         for one, entry in zip(self.number, entries, strict=True):
-            sums += entry[one]
+            sums += entry.take(one, axis=0)
         return sums
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from yarl import URL
 
 from steelyard.providers.chat.reply import PROTOCOL, read_embedding, read_reply
-from steelyard.providers.chat.request import FIELDS, TOKEN_LIMITS, embedding_body, request_body
+from steelyard.providers.chat.request import FIELDS, TOGGLE, TOKEN_LIMITS, embedding_body, request_body
 from steelyard.providers.traits import Traits
 from steelyard.providers.wire.dialect import Dialect
 from steelyard.providers.wire.endpoint import Server
@@ -40,6 +40,14 @@ class ChatCompletions(HttpProvider):
     def address(self) -> URL:
         """Where calls go."""
         return self.wire.endpoint.at("chat", "completions")
+
+    def wanted(self, presentation: Presentation) -> dict[str, Any]:
+        """No effort at all is a budget of none, where a server has a word for that."""
+        wanted = super().wanted(presentation)
+        if wanted.get("effort") == "none" and any(TOGGLE in each.forms for each in self.fields):
+            del wanted["effort"]
+            wanted.setdefault("thinking_tokens", 0)
+        return wanted
 
     def request(self, presentation: Presentation, dialect: Dialect) -> dict[str, Any]:
         """The JSON body of one call."""

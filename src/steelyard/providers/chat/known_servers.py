@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from steelyard.providers.chat.request import TOGGLE
+
 
 @dataclass(frozen=True)
 class KnownServer:
@@ -58,12 +60,23 @@ KNOWN_SERVERS = (
         "MISTRAL_API_KEY",
         spelled={"seed": "random_seed"},
     ),
-    KnownServer("deepseek", "DeepSeek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
+    KnownServer(
+        "deepseek",
+        "DeepSeek",
+        "https://api.deepseek.com/v1",
+        "DEEPSEEK_API_KEY",
+        spelled={"thinking_tokens": TOGGLE},
+    ),
     KnownServer("xai", "xAI", "https://api.x.ai/v1", "XAI_API_KEY", prices="x-ai"),
     KnownServer("fireworks", "Fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
     KnownServer("cerebras", "Cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
     KnownServer(
-        "moonshot", "Moonshot", "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY", prices="moonshotai"
+        "moonshot",
+        "Moonshot",
+        "https://api.moonshot.ai/v1",
+        "MOONSHOT_API_KEY",
+        prices="moonshotai",
+        spelled={"thinking_tokens": TOGGLE},
     ),
     KnownServer("huggingface", "Hugging Face", "https://router.huggingface.co/v1", "HF_TOKEN"),
     KnownServer("nvidia", "NVIDIA", "https://integrate.api.nvidia.com/v1", "NVIDIA_API_KEY"),

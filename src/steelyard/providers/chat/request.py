@@ -14,6 +14,9 @@ TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
 ROOM = "room"
 """Form of a field that is not sent by itself."""
 
+TOGGLE = "thinking.type"
+"""Form of a budget for thoughts where a server can only be told to think or not to."""
+
 FIELDS = (
     Field("response_format", ("json_schema", "json_object", None), ("response_format", "json_schema")),
     Field("max_tokens", TOKEN_LIMITS, TOKEN_LIMITS),
@@ -39,6 +42,8 @@ def request_body(
         if name == "response_format":
             body[name] = _response_format(form, value)
         elif form != ROOM:
+            if form == TOGGLE:
+                value = "enabled" if value else "disabled"
             place, _, inner = form.partition(".")
             body[place] = {**body.get(place, {}), inner: value} if inner else value
     if "logprobs" in sent:

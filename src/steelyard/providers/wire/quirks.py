@@ -1,8 +1,9 @@
 """What models are known not to take, by their names, whoever serves them.
 
 Sources: the vendors' guides to reasoning models (OpenAI "Reasoning models", Anthropic "Migration guide" and
-"Adaptive thinking", Google "Gemini thinking", DeepSeek "Reasoning model", xAI "Reasoning"). A model that is
-not listed loses nothing but one refused request: what it does not take is learnt from the refusal.
+"Adaptive thinking", Google "Gemini thinking", DeepSeek "Thinking mode", xAI "Reasoning", Kimi "Parameter
+comparison"). A model that is not listed loses nothing but one refused request: what it does not take is
+learnt from the refusal.
 """
 
 from __future__ import annotations
@@ -39,10 +40,11 @@ TABLE = (
     _known("Claude 5 and later", r"claude-[a-z]+-([5-9]|\d\d)([-.]|$)", "temperature"),
     _known("Gemini 2.5 and later", r"gemini-(2\.5|[3-9])"),
     _known("DeepSeek reasoner and R1", r"deepseek[-.](reasoner|r1)", "logprobs"),
+    _known("DeepSeek V4 and later", r"deepseek-(v[4-9]|flash|pro)"),
     _known("Grok 3 mini, Grok 4 and later", r"grok-(3-mini|[4-9])"),
     _known(
-        "Magistral, QwQ, Qwen 3, Kimi K2 Thinking, GLM, MiniMax M",
-        r"magistral|qwq|qwen3|kimi-k2-thinking|glm-[4-9]\.\d|minimax-m\d",
+        "Magistral, QwQ, Qwen 3, Kimi K2 Thinking, K2.5 and later, GLM, MiniMax M",
+        r"magistral|qwq|qwen-?3|kimi-k(2-thinking|2\.\d|[3-9])|glm-(4\.\d|[5-9])|minimax-m\d",
     ),
 )
 """The first whose pattern fits counts."""
