@@ -40,7 +40,7 @@ from steelyard.trials.trials import Trials
 STEP = 128
 """Calls that are answered and kept together where nobody is waited for."""
 FEW = 32
-"""Calls at a time for which nobody need wait for the disk; see `_workers`."""
+"""Calls at a time up to which a place stays free while a reply goes to disk; see `_workers`."""
 
 
 @dataclass(frozen=True)
