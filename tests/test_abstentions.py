@@ -133,3 +133,15 @@ def test_abstentions_do_not_keep_a_judge_from_failing(tmp_path: Path) -> None:
     rules = parse_policy({"kappa": {"min": 0.6}}, "policy.yaml")
     [kappa] = rule_on(read(tmp_path, lines), rules, ["shy"], "policy.yaml").checks
     assert kappa.result == "FAIL"
+
+
+@pytest.mark.parametrize(("declines", "word"), [(30, "measured"), (0, "clear")])
+def test_a_judge_that_abstains_now_and_then_is_not_called_repeatable(
+    tmp_path: Path, declines: int, word: str
+) -> None:
+    """Its scores never differ: the intraclass correlation is 1 whatever it abstains from."""
+    sheet = read(tmp_path, scores(declines, "1-5"))
+    [reading] = [each for each in sheet.readings if each.title == "Repeatability"]
+    assert reading.word == word
+    assert ("30 calls abstained, which that leaves out" in reading.sentence) is bool(declines)
+    assert f"{100 - declines} of 100 pairs of repeats" in reading.sentence

@@ -255,8 +255,14 @@ def test_another_400_stays_a_wrong_request() -> None:
 @pytest.mark.parametrize("vendor", [*VENDORS.values(), OPENAI], ids=lambda each: each.name)
 @pytest.mark.parametrize(
     "quoted",
-    [KEY, f"{KEY[:8]}{'*' * 20}{KEY[-4:]}", f"{KEY[:2]}***{KEY[-2:]}", f"{KEY[:6]}...{KEY[-4:]}"],
-    ids=["whole", "masked", "two", "dots"],
+    [
+        KEY,
+        f"{KEY[:8]}{'*' * 20}{KEY[-4:]}",
+        f"{KEY[:2]}***{KEY[-2:]}",
+        f"{KEY[:6]}...{KEY[-4:]}",
+        f"{KEY[:9]}…{KEY[-4:]}",
+    ],
+    ids=["whole", "masked", "two", "dots", "one sign"],
 )
 @pytest.mark.parametrize("status", [400, 401, 500])
 def test_no_part_of_the_key_is_in_an_error(vendor: Vendor, quoted: str, status: int) -> None:
@@ -271,6 +277,11 @@ def test_no_part_of_the_key_is_in_an_error(vendor: Vendor, quoted: str, status: 
         assert "[key]" in str(error)
         assert quoted not in str(error)
         assert KEY[-4:] not in str(error)
+
+
+def test_words_that_begin_like_the_key_are_none_of_it() -> None:
+    error = error_of(OPENAI, refuses(400, {"message": f"the {KEY[:2]}lue of x... was refused"}))
+    assert f"(the {KEY[:2]}lue of x... was refused)" in str(error)
 
 
 def test_a_reply_that_is_none_of_the_keys_business_stays_as_it_is() -> None:
@@ -405,6 +416,7 @@ def test_each_maker_behind_bedrock_has_its_own_word_for_effort(
         ("https://r.services.ai.azure.com/openai/v1/chat/completions", "https://r.services.ai.azure.com"),
         ("https://gate.example/azure/openai", "https://gate.example/azure"),
         ("https://gate.example/azure", "https://gate.example/azure"),
+        ("https://gate.example/openai-gate/v2", "https://gate.example/openai-gate/v2"),
     ],
 )
 @pytest.mark.parametrize("version", [None, "2024-10-21"])

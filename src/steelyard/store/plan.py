@@ -128,18 +128,17 @@ def _parts(
     connection: sqlite3.Connection, orders: Numbers[str]
 ) -> Iterator[tuple[Ints, Digests, Ints, Ints]]:
     """Position, key, repeat and order of some rows at a time: a text of each, which SQLite joins quickest."""
-    least, most = connection.execute("SELECT min(position), max(position) FROM planned").fetchone()
-    for start in range(least or 0, (most or -1) + 1, STEP):
-        some = start, min(start + STEP - 1, most)
+    above = "SELECT min(position) FROM planned WHERE position > ?"
+    start: int | None = connection.execute("SELECT min(position) FROM planned").fetchone()[0]
+    while start is not None:
+        some = start, start + STEP - 1
         count, keys, replicates, shown = connection.execute(
             "SELECT count(*), group_concat(trial, ''), group_concat(replicate), group_concat(presented)"
             " FROM planned WHERE position BETWEEN ? AND ?",
             some,
         ).fetchone()
-        if not count:
-            continue
-        position = np.arange(start, some[1] + 1)
-        if len(position) != count:
+        position = np.arange(start, start + STEP)
+        if count != STEP:
             position = np.array(_column(connection, "position", some), dtype=np.int64)
         key = digests_in(keys, count)
         if key is None:
@@ -149,6 +148,7 @@ def _parts(
         if not len(replicate) == len(order) == count:
             raise ValueError("a planned trial without order or repeat")
         yield position, key, replicate, order
+        (start,) = connection.execute(above, some[1:]).fetchone()
 
 
 def _column(connection: sqlite3.Connection, name: str, some: tuple[int, int]) -> list[Any]:

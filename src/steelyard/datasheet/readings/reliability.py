@@ -18,7 +18,10 @@ from steelyard.metrics.scores.invariance import EXCESS_FLIP, INVARIANCE
 from steelyard.metrics.scores.repeats import FLEISS_KAPPA, ICC, SELF_AGREEMENT
 from steelyard.probes.catalogue import keeping_label
 from steelyard.stimuli.original import ORIGINAL
+from steelyard.wording import counted
 
+MEASURED = "measured"
+"""The word of a reading that nothing is cleared or blamed by."""
 EXTREME = 0.9
 """Share of the commonest answer from which repeats agree by chance too often to be read as they are."""
 
@@ -67,7 +70,11 @@ def repeatability(figures: Figures) -> Answer | None:
     beside = "" if held is again else f"; {metric_named(held.metric).name} {figure(held)}"
     floor = metric_named(held.metric).limit
     limit = f", floor {floor.value:g}" if floor else ""
-    return held.finding or "measured", f"{sentence}{beside}{limit}{more_calls(held)}"
+    apart = f"; {counted(held.left_out, 'call')} abstained, which that leaves out" if held.left_out else ""
+    word = held.finding or MEASURED
+    if word == CLEAR and again.finding != CLEAR and held.left_out:
+        word = MEASURED  # the scores are steady, and whether one is given is not shown to be
+    return word, f"{sentence}{beside}{limit}{apart}{more_calls(held)}"
 
 
 def _between_equals(figures: Figures) -> Answer | None:
@@ -78,7 +85,7 @@ def _between_equals(figures: Figures) -> Answer | None:
     limit = REPEAT_FLIP_RATE.limit
     held = f", limit {limit.value:g}" if limit else ""
     return (
-        flips.finding or "measured",
+        flips.finding or MEASURED,
         f"names another winner on the same input in {times(flips, 'comparison')} between equals, "
         f"{figure(flips)}{held}{more_calls(flips)}",
     )

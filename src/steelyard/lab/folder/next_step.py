@@ -221,7 +221,7 @@ class _Path:
 
     @cached_property
     def _rates(self) -> Rates:
-        return Rates(self.record.answers(self.plan.trials))
+        return Rates(self.record.answers(self.plan.trials), self._in_batches)
 
     def _at_rate(self, calls: int | None, judges: Iterable[Judge]) -> float | None:
         """Dollars at the price per call of this run; None where a price is not known."""

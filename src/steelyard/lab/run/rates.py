@@ -25,6 +25,8 @@ class Rates:
 
     answers: Answers
     """Every call of the plan."""
+    batched: bool = False
+    """True where further calls are handed in together; those of the pilot were made one by one."""
 
     def due(self, waiting: Collection[str]) -> float | None:
         """Dollars for the calls that have no reply and do not wait in batches; None without a price."""
@@ -46,16 +48,26 @@ class Rates:
     def per_call(self, judges: Iterable[Judge]) -> float | None:
         """Dollars for a call of these judges in the mean; None where a price is not known."""
         asked = {one.name: one for judge in judges for one in judge.asked}
-        if any(price_of(judge) is None for judge in asked.values()):
+        calls = [np.flatnonzero(self.answers.calls.of_judge(name)) for name in asked]
+        rates = [self._rate(judge, rows) for judge, rows in zip(asked.values(), calls, strict=True)]
+        known = [rate for rate in rates if rate is not None]
+        many = sum(map(len, calls))
+        if not many or len(known) < len(rates):
             return None
-        rows = self._rows(asked)
+        return sum(rate * len(rows) for rate, rows in zip(known, calls, strict=True)) / many
+
+    def _rate(self, judge: Judge, rows: Ints) -> float | None:
+        """Dollars for a call of one judge, whose calls these are."""
+        price = price_of(judge)
+        if price is None:
+            return None
+        share = price.batch if self.batched else 1.0
         made = rows[self.answers.answered[rows]]
         if len(made):
-            return float(Costs.of(self.answers, made).dollars.mean())
+            usages = self.answers.usages.values
+            alone = np.array([not usages[number].batched for number in self.answers.usage[made].tolist()])
+            dollars = Costs.of(self.answers, made).dollars
+            return float(np.where(alone, share * dollars, dollars).mean())
         ahead = [self.answers.calls[row] for row in rows[:SAMPLE].tolist()]
-        dollars = foreseen(ahead) if ahead else None
-        return None if dollars is None else dollars / len(ahead)
-
-    def _rows(self, names: Collection[str]) -> Ints:
-        calls = self.answers.calls
-        return np.flatnonzero(np.any([calls.of_judge(name) for name in names], axis=0))
+        told = foreseen(ahead) if ahead else 0.0
+        return None if told is None else share * told / max(1, len(ahead))

@@ -140,7 +140,7 @@ def starts_of(rows: Rows) -> Floats:
     """
     few = patterns_of(rows.first(FEW_CALLS // 2))
     peaks = fit(few, np.tile(few.weights, (len(STARTS), 1)), STARTS, gain=1e-3).theta
-    return np.unique(peaks.round(2), axis=0)
+    return peaks[np.unique(peaks.round(2), axis=0, return_index=True)[1]]
 
 
 def _state(

@@ -65,10 +65,9 @@ class Azure(ChatCompletions):
     def address(self) -> URL:
         """Where calls go: the address by deployment where there is a version, else that without."""
         base, version = self.wire.endpoint.base_url, self.judge.options.get("api_version")
-        before = base.path.removesuffix("/").partition("/openai")[
-            0
-        ]  # pages of the portal show whole addresses
-        resource = base.with_path(before or "/")
+        parts = base.parts[1:]  # pages of the portal show whole addresses
+        before = parts[: parts.index("openai")] if "openai" in parts else parts
+        resource = base.origin().joinpath(*filter(None, before))
         if version:
             place = resource.joinpath("openai", "deployments", self.judge.model, "chat", "completions")
             return place.with_query({"api-version": str(version)})

@@ -279,7 +279,7 @@ class Wire:
             # JSON may spell a slash in two ways.
             text = text.replace(secret, "[key]").replace(secret.replace("/", "\\/"), "[key]")
             if refused:
-                text = re.sub(rf"\b{re.escape(secret[:2])}[\w-]*(\*{{2,}}|\.{{3}}|…)[\w-]*", "[key]", text)
+                text = _masked(secret).sub("[key]", text)
         return text
 
     def _broken(self, error: Exception) -> TransientError | UnreachableError:
@@ -305,6 +305,15 @@ class Wire:
         return TransientError(
             "connection_dropped", f"{self.where}: the connection broke ({cause}); try again."
         )
+
+
+def _masked(secret: str) -> re.Pattern[str]:
+    """A key of which a server shows the beginning and the end; fewer letters tell where there are stars."""
+    stars, dots = (
+        rf"{re.escape(secret[:2])}[\w-]*\*{{2,}}",
+        rf"{re.escape(secret[:4])}[\w-]*(\.{{3}}|…|\\u2026)",
+    )
+    return re.compile(rf"(?<![\w-])({stars}|{dots})[\w*-]*")
 
 
 def _headers(response: ClientResponse) -> dict[str, str]:
