@@ -5,6 +5,7 @@ Shapes are those of the vendors' documentation and of replies that people made p
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from servers import Answer, ScriptedServer, sends
 from steelyard.errors import CallError, PermanentError, ProviderRefusedError, SteelyardError, TransientError
+from steelyard.providers.chat.completions import ChatCompletions
 from steelyard.providers.provider import connect
 from steelyard.trials.judge import Judge
 from steelyard.trials.reply import Reply
@@ -247,6 +249,36 @@ def test_another_400_stays_a_wrong_request() -> None:
     error = error_of(OPENAI, refuses(400, {"message": "messages: roles must alternate", "code": None}))
     assert isinstance(error, PermanentError)
     assert error.reason == "bad_request"
+
+
+@pytest.mark.parametrize("way", ["fetch", "upload", "lines", "send"])
+def test_the_wait_that_a_server_asks_for_is_read_on_every_way_there(way: str) -> None:
+    """Lists, files and results of batches go by another client than calls do."""
+
+    async def wait() -> float | None:
+        async with ScriptedServer(
+            sends({"error": {"message": "Slow down"}}, 429, {"Retry-After": "7"})
+        ) as server:
+            options = {"base_url": server.url, "api_key_env": OPENAI.variable}
+            provider = connect(Judge("j", "openai", "m", PROTOCOLS, options=options))
+            assert isinstance(provider, ChatCompletions)
+            await provider.open()
+            try:
+                if way == "fetch":
+                    await provider.wire.fetch("batches")
+                elif way == "upload":
+                    await provider.wire.upload("files", {"purpose": "batch"}, "calls.jsonl", b"{}")
+                elif way == "send":
+                    await provider.wire.send({}, "batches")
+                else:
+                    assert [line async for line in provider.wire.lines("files", "f", "content")] == []
+            except TransientError as error:
+                return error.retry_after
+            finally:
+                await provider.close()
+        return None
+
+    assert asyncio.run(wait()) == 7.0
 
 
 # A key that is quoted back

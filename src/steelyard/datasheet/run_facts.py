@@ -57,9 +57,9 @@ class Shortened:
 class Writing:
     """What writing and confirming texts took."""
 
-    calls: int
+    calls: int = 0
     """Calls of authors and validators."""
-    dollars: float | None
+    dollars: float | None = 0.0
     """What they cost; None where a price is not known."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -27,6 +27,8 @@ class Rates:
     """Every call of the plan."""
     batched: bool = False
     """True where further calls are handed in together; those of the pilot were made one by one."""
+    _known: dict[str, float | None] = field(default_factory=dict, repr=False)
+    """Judge to dollars per call, once they were counted."""
 
     def due(self, waiting: Collection[str]) -> float | None:
         """Dollars for the calls that have no reply and do not wait in batches; None without a price."""
@@ -49,7 +51,10 @@ class Rates:
         """Dollars for a call of these judges in the mean; None where a price is not known."""
         asked = {one.name: one for judge in judges for one in judge.asked}
         calls = [np.flatnonzero(self.answers.calls.of_judge(name)) for name in asked]
-        rates = [self._rate(judge, rows) for judge, rows in zip(asked.values(), calls, strict=True)]
+        for (name, judge), rows in zip(asked.items(), calls, strict=True):
+            if name not in self._known:
+                self._known[name] = self._rate(judge, rows)
+        rates = [self._known[name] for name in asked]
         known = [rate for rate in rates if rate is not None]
         many = sum(map(len, calls))
         if not many or len(known) < len(rates):
@@ -64,8 +69,8 @@ class Rates:
         share = price.batch if self.batched else 1.0
         made = rows[self.answers.answered[rows]]
         if len(made):
-            usages = self.answers.usages.values
-            alone = np.array([not usages[number].batched for number in self.answers.usage[made].tolist()])
+            batched = np.array([usage.batched for usage in self.answers.usages.values], dtype=np.bool_)
+            alone = ~batched[self.answers.usage[made]]
             dollars = Costs.of(self.answers, made).dollars
             return float(np.where(alone, share * dollars, dollars).mean())
         ahead = [self.answers.calls[row] for row in rows[:SAMPLE].tolist()]

@@ -165,18 +165,13 @@ def _score_limits(table: Ints, changed: float) -> Span:
 
 def _changed(rate: Rate, base: Pairs, arm: Pairs) -> float:
     """Calls by which the arms differ, among the calls of pairs and replicates that both arms saw."""
-    counts = [_by_row(rate, rows) for rows in (base, arm)]
-    both = counts[0].keys() & counts[1].keys()
-    differ = sum(abs(counts[1][key][0] - counts[0][key][0]) for key in both)
-    calls = sum(min(counts[0][key][1], counts[1][key][1]) for key in both)
-    return min(1.0, differ / calls) if calls else 0.0
-
-
-def _by_row(rate: Rate, pairs: Pairs) -> dict[tuple[int, int], tuple[int, int]]:
-    """Pair and replicate to its events and its calls with a verdict."""
-    keys = zip(pairs.pair.tolist(), pairs.replicate.tolist(), strict=True)
-    counts = zip(rate.events(pairs).tolist(), count_calls(pairs, readable).tolist(), strict=True)
-    return dict(zip(keys, counts, strict=True))
+    repeats = 1 + max(int(rows.replicate.max(initial=0)) for rows in (base, arm))
+    own, other = (rows.pair * repeats + rows.replicate for rows in (base, arm))
+    _, *both = np.intersect1d(own, other, return_indices=True)
+    events = [rate.events(rows)[seen] for rows, seen in zip((base, arm), both, strict=True)]
+    calls = [count_calls(rows, readable)[seen] for rows, seen in zip((base, arm), both, strict=True)]
+    differ, asked = int(np.abs(events[1] - events[0]).sum()), int(np.minimum(*calls).sum())
+    return min(1.0, differ / asked) if asked else 0.0
 
 
 def _estimate(
