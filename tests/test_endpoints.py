@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,11 @@ from steelyard.lab.run.pace import Meter, Pace
 from steelyard.lab.run.throttle import Throttle
 from steelyard.lab.study.study import Study
 from steelyard.lab.study.study_file import build_study, load_config
-from steelyard.providers.provider import connect
+from steelyard.providers.provider import PROVIDERS, connect
+from steelyard.providers.traits import Traits
+from steelyard.trials.judge import Judge
+from steelyard.trials.presentation import Presentation
+from steelyard.trials.reply import Reply
 
 
 def study(*judges: str, **more: object) -> Study:
@@ -159,3 +164,40 @@ def test_two_judges_of_one_server_come_to_their_end(tmp_path: Path) -> None:
     assert models.count("a") == models.count("b") == done.sitting.calls / 2
     turns = sum(one != other for one, other in itertools.pairwise(models))
     assert turns > len(models) / 2  # neither waits for the other's end
+
+
+class Shared:
+    """Judges at one address; the model's name says how many calls make sense at the same time."""
+
+    traits = Traits(free=True, prompted=False, writes=False, scores=False)
+    endpoint = "there"
+    in_flight: Counter[str]
+    most: Counter[str]
+
+    def __init__(self, judge: Judge) -> None:
+        self.model, self.concurrency = judge.model, int(judge.model)
+
+    async def open(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    async def ask(self, presentation: Presentation) -> Reply:
+        self.in_flight[self.model] += 1
+        self.most[self.model] = max(self.most[self.model], self.in_flight[self.model])
+        for _ in range(5):
+            await asyncio.sleep(0)
+        self.in_flight[self.model] -= 1
+        return Reply('{"winner": "1"}')
+
+
+def test_who_takes_few_calls_at_a_time_gets_no_more_beside_one_that_takes_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(PROVIDERS._factories, "shared", Shared)
+    monkeypatch.setattr(Shared, "in_flight", Counter(), raising=False)
+    monkeypatch.setattr(Shared, "most", Counter(), raising=False)
+    asked = study("shared/64", "shared/2", probes=["vacuum", "ladder"])
+    done = measure(asked, RunFolder(tmp_path / "run"), RunLimits(concurrency=48))
+    assert not done.errors
+    assert Shared.most["2"] == 2
+    assert 2 < Shared.most["64"] <= 48

@@ -16,6 +16,7 @@ from yarl import URL
 
 from steelyard.providers.wire import lines
 from steelyard.providers.wire.lines import (
+    BUFFER,
     BrokenReplyError,
     Lines,
     LongReplyError,
@@ -170,6 +171,39 @@ def test_a_line_that_broke_leaves_the_next_one_whole() -> None:
     server = Bytes([HELLO[:-2], None], [HELLO], [None], [HELLO])
     outcomes = post(server, 4)
     assert [isinstance(outcome, Received) for outcome in outcomes] == [False, True, False, True]
+
+
+def test_lines_that_share_a_buffer_keep_their_replies_apart() -> None:
+    """Replies longer than the buffer come piece by piece on several lines at once."""
+    sizes = [BUFFER - 1, BUFFER, BUFFER + 1, 3 * BUFFER]
+    bodies = [bytes([65 + number]) * size for number, size in enumerate(sizes)]
+
+    async def run() -> list[bytes]:
+        everybody, tasks = asyncio.Barrier(len(bodies)), list[asyncio.Task[object] | None]()
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            tasks.append(asyncio.current_task())
+            body = bodies[int((await reader.readuntil(b"!"))[-2:-1])]
+            await everybody.wait()
+            writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body))
+            for start in range(0, len(body), 10_000):
+                writer.write(body[start : start + 10_000])
+                await writer.drain()
+                await asyncio.sleep(0)
+            writer.close()
+            await asyncio.gather(writer.wait_closed(), return_exceptions=True)
+
+        listening = await asyncio.start_server(serve, "127.0.0.1", 0)
+        url = URL(f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/")
+        lines = Lines({}, max(sizes))
+        asked = (lines.post(url, {}, b"%d!" % number) for number in range(len(bodies)))
+        replies = await asyncio.gather(*asked)
+        await lines.close()
+        listening.close()
+        await asyncio.gather(*filter(None, tasks))
+        return [bytes(reply.data) for reply in replies]
+
+    assert asyncio.run(run()) == bodies
 
 
 def test_who_is_cancelled_takes_no_other_reply() -> None:

@@ -86,3 +86,10 @@ def test_a_choice_that_keeps_every_row_is_the_same_collection(seen: Observations
     assert seen.among("ladder") is seen.among(protocol="base") is seen
     assert seen.among("ladder", "base", ("prefix", "other"), labelled=True) is seen
     assert len(seen.among("position")) == len(seen.among(kinds=())) == len(seen.among(protocol="strict")) == 0
+
+
+def test_shared_columns_refuse_to_be_changed(seen: Observations) -> None:
+    pairs = collect(seen)
+    with pytest.raises(ValueError, match="read-only"):
+        pairs.u_first[0] = 2
+    assert pairs.where(pairs.u_first == 0).u_first.flags.writeable

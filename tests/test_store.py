@@ -18,6 +18,7 @@ from steelyard.lab.run.planner import make_plan
 from steelyard.lab.study.study_file import StudyConfig, build_study
 from steelyard.store import writer
 from steelyard.store.connection import connected, usable
+from steelyard.store.replies import SHORT, ReplyBodies
 from steelyard.store.run_store import RunStore
 from steelyard.trials.reply import Reply, Usage
 from steelyard.trials.trial import Trial
@@ -271,3 +272,24 @@ def test_a_file_that_another_program_holds_is_told_as_such(tmp_path: Path) -> No
         hasty.close()
         other.execute("ROLLBACK")
     other.close()
+
+
+def test_replies_that_come_together_are_kept_each_as_its_own(tmp_path: Path) -> None:
+    """One reply to several calls, an equal one, and one that the store has met before."""
+    trials = some_trials(6)
+    one, equal, other = Reply("1"), Reply("1"), Reply("2", usage=Usage(1, 2))
+    sent = [one, one, equal, other, Reply("x" * SHORT), one]
+    with closing(RunStore(tmp_path / "run.db")) as store:
+        for some in (slice(0, 4), slice(4, 6)):
+            calls = zip(trials[some], sent[some], strict=True)
+            asyncio.run(store.save_replies([(trial, reply, 1) for trial, reply in calls]))
+        stored = store.replies()
+        assert [stored[trial.key].reply for trial in trials] == sent
+        assert store.verify() == []
+
+
+def test_bodies_that_are_long_are_not_held() -> None:
+    bodies, short, long = ReplyBodies(), Reply("1"), Reply("x" * SHORT)
+    assert bodies.of(short) is bodies.of(short)
+    assert bodies.of(long) is not bodies.of(long)
+    assert bodies.of(long).text == bodies.of(replace(long, latency_ms=1.0)).text

@@ -39,7 +39,7 @@ from steelyard.lab.run.stored import Stored
 from steelyard.lab.study.study_file import StudyConfig, build_study
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.store import chunks
-from steelyard.tasks.scale import Pairwise
+from steelyard.tasks.scale import Ordinal, Pairwise
 from steelyard.trials.calls import Calls
 from steelyard.trials.reply import CommonUsage, Reply, Usage
 from steelyard.trials.trial import Trial
@@ -434,3 +434,11 @@ def test_answers_hold_no_replies() -> None:
     calls = plan_of("scores").trials
     held = vars(Answers(calls, lambda *_: Failed("none")))
     assert not any(isinstance(value, (Reply, dict)) for value in held.values())
+
+
+def test_questions_on_a_scale_share_its_answers() -> None:
+    """Each question that is open holds them, and a scale may have a million."""
+    every = {id(trial.presentation().answers) for trial in plan_of("scores").trials}
+    assert every == {id(Ordinal(1, 6).answers)}
+    assert Ordinal(1, 6).answers == ("1", "2", "3", "4", "5", "6")
+    assert Ordinal(0, 1).answers == ("0", "1")

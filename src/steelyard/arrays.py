@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,13 @@ Digests = NDArray[np.bytes_]
 
 _SPARSE = 4
 """So many times more numbers than rows are worth a table of their own."""
+
+
+def unwritable(columns: Iterable[object]) -> None:
+    """Refuse changes to those of them that are arrays: many share them."""
+    for column in columns:
+        if isinstance(column, np.ndarray):
+            column.flags.writeable = False
 
 
 def distinct(numbers: Ints) -> Ints:

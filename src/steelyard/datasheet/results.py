@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 
 import numpy as np
 
@@ -86,12 +87,12 @@ class Results:
         for place, (name, column) in enumerate(self.columns.items(), start=1):
             after = between if place < len(self.columns) else end
             known = {value: f"{spell(name, value)}{after}" for value in set(column.values)}
-            parts.append(([known[value] for value in column.values], column.codes))
+            parts.append((list(map(known.__getitem__, column.values)), column.codes))
         return CodedLines(parts).chunks()
 
     def _shown(self, value: Callable[[Stimulus], Value]) -> Column:
         seen = self.observations
-        return Column([value(stimulus) for stimulus in seen.shown.stimuli], seen.stimulus)
+        return Column(list(map(value, seen.shown.stimuli)), seen.stimulus)
 
     def _order(self) -> Column:
         """Which content stood first; nothing for a single text."""
@@ -149,12 +150,12 @@ def _leading(presentation: Ints, verdict: Ints, count: int) -> Ints:
 
 
 _OF_STIMULUS: dict[str, Callable[[Stimulus], Value]] = {
-    "id": lambda stimulus: stimulus.id,
-    "item": lambda stimulus: stimulus.lineage.parent,
-    "task": lambda stimulus: stimulus.cluster,
-    "stratum": lambda stimulus: stimulus.stratum,
-    "probe": lambda stimulus: stimulus.probe,
-    "kind": lambda stimulus: stimulus.kind,
+    "id": attrgetter("id"),
+    "item": attrgetter("lineage.parent"),
+    "task": attrgetter("cluster"),
+    "stratum": attrgetter("stratum"),
+    "probe": attrgetter("probe"),
+    "kind": attrgetter("kind"),
     "label": lambda stimulus: label_word(stimulus.expectation),
 }
 """Columns that say what was shown; `id` is that of `stimuli.jsonl`."""

@@ -21,8 +21,8 @@ _SHARED = attrgetter(
     *("probe", "kind", "expectation", "rubric", "reference", "instruction", "scale", "authors", "failing"),
     *("lineage.author", "lineage.validation", "lineage.review"),
 )
-_Form = tuple[list[str], list[int]]
-"""What stands around the texts, and which text goes into each place."""
+_Form = tuple[str, list[int]]
+"""What stands around the texts, `%s` in each place, and which text goes into it."""
 
 
 def stimulus_hashes(stimuli: Iterable[Stimulus]) -> Iterator[str]:
@@ -43,15 +43,13 @@ def _form(stimulus: Stimulus) -> _Form | None:
     """The canonical JSON with its places; None where a text of the stimulus looks like a place."""
     parts = _PLACE.split(canonical_json(_marked(stimulus).content))
     places = [int(place) for place in parts[1::2]]
-    return (parts[::2], places) if sorted(places) == list(range(len(_texts(stimulus)))) else None
+    around = "%s".join(part.replace("%", "%%") for part in parts[::2])
+    return (around, places) if sorted(places) == list(range(len(_texts(stimulus)))) else None
 
 
 def _filled(form: _Form, texts: Sequence[str]) -> str:
-    between, places = form
-    text = [""] * (2 * len(places) + 1)
-    text[::2] = between
-    text[1::2] = [_json(texts[place]) for place in places]
-    return "".join(text)
+    around, places = form
+    return around % tuple([_json(texts[place]) for place in places])
 
 
 def _texts(stimulus: Stimulus) -> tuple[str, ...]:

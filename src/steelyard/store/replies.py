@@ -124,7 +124,7 @@ class ReplyBody:
 
 
 class ReplyBodies:
-    """Bodies of replies that many calls share, such as those of a baseline."""
+    """Bodies of short replies that many calls share, such as those of a baseline."""
 
     def __init__(self) -> None:
         self._made: dict[int, tuple[Reply, ReplyBody]] = {}
@@ -133,11 +133,14 @@ class ReplyBodies:
     def of(self, reply: Reply) -> ReplyBody:
         """The body of a reply; the same for the same one."""
         made = self._made.get(id(reply))
-        if made is None:
+        if made is not None:
+            return made[1]
+        body = ReplyBody(reply)
+        if len(body.text) <= SHORT:
             if len(self._made) >= REMEMBERED:
                 self._made.clear()
-            made = self._made[id(reply)] = reply, ReplyBody(reply)
-        return made[1]
+            self._made[id(reply)] = reply, body
+        return body
 
 
 def reply_from(body: str, latency_ms: float) -> Reply:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 from steelyard.errors import ConfigError
@@ -39,7 +40,13 @@ class Ordinal:
     @property
     def answers(self) -> tuple[str, ...]:
         """Every answer a judge may give."""
-        return tuple(str(value) for value in range(self.low, self.high + 1))
+        return _whole_numbers(self.low, self.high)
+
+
+@lru_cache(maxsize=64)
+def _whole_numbers(low: int, high: int) -> tuple[str, ...]:
+    """Spelled once: every question on a scale holds its answers, and a scale may be long."""
+    return tuple(str(value) for value in range(low, high + 1))
 
 
 @dataclass(frozen=True)

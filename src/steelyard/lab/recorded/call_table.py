@@ -138,8 +138,9 @@ class CallTable:
 
     @cached_property
     def _facts(self) -> dict[str, list[Any]]:
-        """What is said of the pairs, in columns."""
-        return {key: list(map(attrgetter(key), self.pairs)) for key in FACTS}
+        """What is said of the pairs, in columns; what is said of none is left out."""
+        columns = {key: list(map(attrgetter(key), self.pairs)) for key in FACTS}
+        return {key: values for key, values in columns.items() if any(value is not None for value in values)}
 
     @cached_property
     def stimuli(self) -> StimulusSet:

@@ -32,9 +32,16 @@ def conduct(runner: Runner, work: Work) -> Sitting:
 
 @contextmanager
 def _seldom_searched() -> Iterator[None]:
-    """Memory is searched for circles seldom: a plan is large, lives to the end, and has none."""
+    """Memory is searched for circles seldom: a plan is large, lives to the end, and has none.
+
+    Where it is searched as seldom or never, by somebody's wish or for a run in another thread, that stays: of
+    runs side by side, whoever changed something puts it back.
+    """
     before = gc.get_threshold()
-    gc.set_threshold(max(before[0], ALLOCATIONS), *before[1:])
+    if not 0 < before[0] < ALLOCATIONS:
+        yield
+        return
+    gc.set_threshold(ALLOCATIONS, *before[1:])
     try:
         yield
     finally:

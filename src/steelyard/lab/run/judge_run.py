@@ -40,7 +40,7 @@ from steelyard.trials.trials import Trials
 STEP = 128
 """Calls that are answered and kept together where nobody is waited for."""
 FEW = 32
-"""Calls at a time for which nobody need wait for the disk; see `_workers`."""
+"""Calls at a time up to which a place stays free while a reply goes to disk; see `_workers`."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class JudgeRun:
                     queue.end(call)
 
         async with asyncio.TaskGroup() as group:
-            for _ in range(min(_workers(throttle.maximum), len(batch))):
+            for _ in range(min(_workers(throttle.maximum, provider.concurrency), len(batch))):
                 group.create_task(worker())
 
     @property
@@ -268,9 +268,10 @@ class JudgeRun:
         self.control.give_up(self.judge, error)
 
 
-def _workers(places: int) -> int:
+def _workers(places: int, own: int) -> int:
     """One for each call in flight; where these are many, some more, whose replies are on their way to disk.
 
-    A call is over when its reply is on disk, so that no more than these are lost with the process.
+    A call is over when its reply is on disk, so that no more than these are lost with the process. Places may
+    be shared with judges whose providers take more calls at the same time than this one's `own`.
     """
-    return places + max(0, places - FEW) // 2
+    return own if own < places else places + max(0, places - FEW) // 2

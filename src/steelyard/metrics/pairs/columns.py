@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, Mask, Words, numbered
+from steelyard.arrays import Floats, Ints, Mask, Words, numbered, unwritable
 from steelyard.metrics.pairs.answer import Answer, as_tie, decided, neither, readable
 from steelyard.remembered import remembered
 from steelyard.verdicts.observation import Observation
@@ -97,7 +97,9 @@ def collect(observations: Iterable[Observation]) -> Pairs:
 
     Whoever asks for the pairs of the same collection gets the same columns, and must not change them.
     """
-    return _collected(Observations.of(observations))
+    pairs = _collected(Observations.of(observations))
+    unwritable(vars(pairs).values())
+    return pairs
 
 
 @remembered

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from steelyard.arrays import Floats, Ints, Mask, Words, distinct, numbered
+from steelyard.arrays import Floats, Ints, Mask, Words, distinct, numbered, unwritable
 from steelyard.remembered import remembered
 from steelyard.verdicts.observation import Observation
 from steelyard.verdicts.observations import Observations
@@ -152,7 +152,9 @@ def collect_scores(observations: Iterable[Observation]) -> Scores:
 
     Whoever asks for the scores of the same collection gets the same columns, and must not change them.
     """
-    return _collected(Observations.of(observations))
+    scores = _collected(Observations.of(observations))
+    unwritable(vars(scores).values())
+    return scores
 
 
 @remembered

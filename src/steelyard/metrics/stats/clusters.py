@@ -119,7 +119,7 @@ def _drawn_whole(generator: np.random.Generator, table: Ints, replicates: int) -
     step = max(1, _NEAR // clusters)
     for start in range(0, replicates, step):
         some = sums[start : start + step]
-        np.sum(both[generator.integers(0, clusters, (len(some), clusters))], axis=1, out=some)
+        np.sum(both.take(generator.integers(0, clusters, (len(some), clusters))), axis=1, out=some)
     second = (sums + _HALF // 2) % _HALF - _HALF // 2
     return np.stack([(sums - second) // _HALF, second], axis=1).astype(np.float64)
 
