@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from steelyard.cli.cores import algebra_on_one_core
 from steelyard.cli.options import option
 from steelyard.cli.say import tell
 from steelyard.cli.sheet import full_option, print_page, print_sheet
@@ -59,6 +60,7 @@ def import_command(
     Also Inspect logs (.eval, .json): every scorer is a judge, its first value the verdict; what a person
     changed it to is the reference. Epochs are runs of their own, not repeats.
     """
+    algebra_on_one_core()
     from steelyard.lab.folder.run_folder import RunFolder
     from steelyard.lab.import_verdicts import ImportFolder, import_verdicts
     from steelyard.lab.run.shortfalls import uncomputed

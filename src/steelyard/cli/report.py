@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from steelyard.cli.cores import algebra_on_one_core
 from steelyard.cli.options import option
 from steelyard.cli.say import complain, warn
 from steelyard.cli.sheet import full_option, print_page, print_sheet
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 @full_option
 def report(folder: Path, form: str | None, verify: bool, full: bool) -> None:
     """Rebuild every figure of a run folder from its store and write the datasheet files anew."""
+    algebra_on_one_core()
     from steelyard.cli.progress import working
     from steelyard.lab.folder.run_folder import RunFolder
     from steelyard.lab.report import rebuild

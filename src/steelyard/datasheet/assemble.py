@@ -81,10 +81,11 @@ def assemble(
     remedies: list[Cured] = []
     for judge in ordered:
         bench = _Bench(judge.name, seen.of_judge(judge.name), seed, faults)
-        estimates += bench.together(bench.probed(probes), EDITS, "edits")
         asked = not judge.baseline and not judge.members
-        if asked:
-            estimates += bench.together(bench.instrument(), RATIO, "protocols")
+        arms = Arms(judge.name, bench.observations, seed) if asked else None
+        estimates += bench.together(bench.probed(probes), EDITS, "edits")
+        if arms is not None:
+            estimates += bench.together(bench.instrument(arms), RATIO, "protocols")
         if prices and judge.name in prices:
             estimates += bench.costs(estimates, prices[judge.name], unchanged)
         estimates += bench.pooled(estimates, form)
@@ -141,9 +142,8 @@ class _Bench:
             estimates += [each for each in more if each not in estimates] if again else more
         return estimates
 
-    def instrument(self) -> list[Estimate]:
+    def instrument(self, arms: Arms) -> list[Estimate]:
         """The joint fit of each protocol, and the resolution of each against base."""
-        arms = Arms(self.judge, self.observations, self.seed)
         estimates: list[Estimate] = []
         for protocol in arms.protocols:
             place = arms.heading(protocol), f"instrument model, {protocol}"

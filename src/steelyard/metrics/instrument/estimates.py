@@ -76,17 +76,21 @@ _Fitted = tuple[Pairs, InstrumentFit | None]
 
 
 class Arms:
-    """Every protocol under which one judge was shown the ladder; all are fitted when one is asked for.
+    """Every protocol under which one judge was shown the ladder.
 
-    They are fitted side by side: numpy leaves the other cores to others while it works on long columns.
+    They are fitted side by side, and beside whatever else is worked out until their figures are asked for:
+    numpy leaves the interpreter to others while it works on long columns.
     """
 
     def __init__(self, judge: str, observations: Observations, seed: int) -> None:
+        """The fits begin at once."""
         self.judge, self.seed = judge, seed
         self.shown = observations.among(PROBE)
         self.protocols = sorted(self.shown.protocols_seen, key=lambda name: (name != "base", name))
         """Names of the protocols, base first."""
-        self._fits: dict[str, Future[_Fitted]] = {}
+        threads = ThreadPoolExecutor(max(1, len(self.protocols)))
+        self._fits = {name: self._begun(name, threads) for name in self.protocols}
+        threads.shutdown(wait=False)
 
     def heading(self, protocol: str) -> Heading:
         """What the figures of a protocol are about."""
@@ -103,17 +107,19 @@ class Arms:
         base, other = (self._fitted(name)[1] for name in ("base", protocol))
         return [ratio_estimate(self.heading(protocol), base, other)]
 
-    def _fitted(self, protocol: str) -> _Fitted:
-        """The fit of a protocol; what went wrong in it is raised to who asks for it."""
-        if not self._fits:
-            with ThreadPoolExecutor(max(1, len(self.protocols))) as threads:
-                self._fits = {name: threads.submit(self._fit, name) for name in self.protocols}
-        return self._fits[protocol].result()
-
-    def _fit(self, protocol: str) -> _Fitted:
-        pairs = collect(self.shown.among(protocol=protocol))
+    def _begun(self, protocol: str, threads: ThreadPoolExecutor) -> Future[_Fitted]:
+        """The fit of a protocol, on its way; what goes wrong is raised to who asks for it."""
+        try:
+            pairs = collect(self.shown.among(protocol=protocol))
+        except Exception as error:
+            failed: Future[_Fitted] = Future()
+            failed.set_exception(error)
+            return failed
         seed = self.heading(protocol).bootstrap_seed("instrument_model")
-        return pairs, fit_instrument(pairs, seed)
+        return threads.submit(lambda: (pairs, fit_instrument(pairs, seed)))
+
+    def _fitted(self, protocol: str) -> _Fitted:
+        return self._fits[protocol].result()
 
 
 def arm_estimates(heading: Heading, pairs: Pairs, fit: InstrumentFit | None) -> list[Estimate]:
