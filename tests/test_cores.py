@@ -15,7 +15,7 @@ def test_whoever_says_otherwise_is_heard(monkeypatch: pytest.MonkeyPatch, said: 
         monkeypatch.setenv(name, said.get(name, ""))
         if name not in said:
             monkeypatch.delenv(name)
-    environment = {"OPENBLAS_NUM_THREADS": "1"} if not said else said
+    environment = said or {"OPENBLAS_NUM_THREADS": "1"}
     algebra_on_one_core()
     names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
     assert {name: os.environ[name] for name in names if name in os.environ} == environment
