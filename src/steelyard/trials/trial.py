@@ -53,6 +53,10 @@ class Trial:
     @cached_property
     def slot_texts(self) -> tuple[str, ...]:
         """The contents in the order shown."""
+        return self._texts
+
+    @property
+    def _texts(self) -> tuple[str, ...]:
         return self.stimulus.texts if self.order == "uv" else self.stimulus.texts[::-1]
 
     @cached_property
@@ -199,7 +203,7 @@ class Trial:
         """What `repeated` makes trials of; its words do not stay here."""
         if self.judge.composition is not None or self.stimulus.transcript is not None:
             return self.sealed()._question
-        texts = self.stimulus.texts if self.order == "uv" else self.stimulus.texts[::-1]
+        texts = self._texts
         return self._shared(texts, self._worded(texts))
 
     def _shared(self, texts: tuple[str, ...], wording: Wording) -> dict[str, Any]:

@@ -58,8 +58,7 @@ class Budget:
 
     def pay(self, price: Price | None, call: Call, reply: Reply) -> float:
         """Count what a reply cost."""
-        free = price is None or price.free
-        dollars = reply.usage.billed or 0.0 if free else cost(price, call, reply)
+        dollars = cost(price, call, reply)
         self.spent += dollars
         return dollars
 

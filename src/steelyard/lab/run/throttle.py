@@ -21,7 +21,6 @@ class Throttle:
         """How fast calls may follow each other."""
         self._in_flight = 0
         self._resume_at = 0.0
-        """No call before this moment; 0 where no server ever asked to wait."""
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     def place(self, stopped: asyncio.Event, tokens: float = 0.0) -> Place:
@@ -30,9 +29,6 @@ class Throttle:
 
     async def enter(self, stopped: asyncio.Event, tokens: float) -> None:
         """Take a place, which is to be left."""
-        if not self._resume_at and self.pace.unlimited and self._in_flight < self._places:
-            self._in_flight += 1
-            return
         loop = asyncio.get_running_loop()
         if not self.pace.unlimited:
             await nap(self.pace.wait(tokens, loop.time()), stopped)
