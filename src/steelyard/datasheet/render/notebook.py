@@ -77,10 +77,12 @@ class NotebookSheet(Datasheet):
 
 
 def _verdict(verdict: Verdict) -> str:
-    """One judge: the word, the facts, what follows."""
+    """One judge: the word, the facts, what follows, what to do next."""
     facts = "".join(f"<li>{escape(fact.sentence)}</li>" for fact in verdict.facts)
     so = f"<p><b>so</b> {escape(verdict.so)}</p>" if verdict.so else ""
-    return f"<h4>{escape(visible(verdict.judge))}: {escape(verdict.word)}</h4><ul>{facts}</ul>{so}"
+    step = "" if verdict.next is None else f"<p><b>next</b> {escape(visible(verdict.next.sentence))}</p>"
+    step += f"<pre>{escape(visible(verdict.command))}</pre>" if verdict.command else ""
+    return f"<h4>{escape(visible(verdict.judge))}: {escape(verdict.word)}</h4><ul>{facts}</ul>{so}{step}"
 
 
 def _row(estimate: Estimate) -> dict[str, Any]:
