@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import copy as copies
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import steelyard
+from steelyard.metrics.scores.shares import OWN_LABELS
 
 SOURCE = Path(steelyard.__file__).parent
 
@@ -49,6 +52,11 @@ def parsed_notes(tree: ast.AST) -> Iterator[int]:
                 yield node.lineno
             case ast.Match(subject=subject) if is_note(subject):
                 yield node.lineno
+
+
+def test_a_reason_survives_copies() -> None:
+    for copy in (copies.deepcopy(OWN_LABELS), pickle.loads(pickle.dumps(OWN_LABELS))):
+        assert (copy, copy.code) == ("its own verdicts are the reference", "own_labels")
 
 
 def test_no_program_reads_a_note() -> None:

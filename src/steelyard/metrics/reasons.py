@@ -15,3 +15,7 @@ class Reason(str):
         made = super().__new__(cls, sentence)
         made.code = code
         return made
+
+    def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]
+        """What a copy is made of."""
+        return self.code, str(self)
