@@ -42,6 +42,8 @@ class RecordedText:
     """Words of the run that an edit changed."""
 
 
+NOBODY = "nobody"
+"""Author of a run that was taken as it is: nothing was written."""
 RECORDED = "recorded"
 """Author of a text that was judged elsewhere, and is not known here."""
 PENDING, ACCEPTED, EDITED, REJECTED = REVIEWS = ("pending", "accepted", "edited", "rejected")
