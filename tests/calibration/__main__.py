@@ -15,7 +15,14 @@ from calibration.coverage import CORRELATIONS, Counts, count, truth
 from calibration.results import CELLS, FILE, SheetResults, load, save
 from calibration.sheets import SHEETS
 
-RUNS = {"pairs": 300, "binary": 300, "ordinal": 200, "pairs compared": 150, "scores compared": 300}
+RUNS = {
+    "pairs": 300,
+    "binary": 300,
+    "skewed": 300,
+    "ordinal": 200,
+    "pairs compared": 150,
+    "scores compared": 300,
+}
 FEW = 30
 """Runs of a sheet that is named nowhere above: the joint fit takes a second a run."""
 SLICE = 10
