@@ -76,9 +76,9 @@ def export_tables(folder: Path, out: Path, form: str = JSONL) -> list[ExportedTa
 
 
 def _observations(loaded: Loaded, path: Path, form: str) -> ExportedTable:
-    judges, calls = () if loaded.plan is None else loaded.plan.study.judges, loaded.index.calls
+    judges = () if loaded.plan is None else loaded.plan.study.judges
     results = Results(
-        calls.rows(loaded.index.baselines_last(np.arange(len(calls)))),
+        loaded.index.calls,
         loaded.index.evidence.baselines,
         {judge.name for judge in judges if judge.composition is not None},
     )

@@ -54,6 +54,8 @@ class CallCounts:
         """`1,518 calls of judges, 1,518 of baselines`; without baselines the calls alone."""
         if not self.baselines:
             return counted(self.judges, "call")
+        if not self.judges:
+            return f"{counted(self.baselines, 'call')} of baselines"
         return f"{counted(self.judges, 'call')} of judges, {self.baselines:,} of baselines"
 
 
