@@ -85,7 +85,8 @@ def with_known_answer(calls: Observations, group: Group) -> Mask:
     better = shown.better > 0
     if group.get("steps") == LARGE_STEPS:
         better = better & (shown.delta >= LARGE)
-    return np.asarray(np.where(shown.scored[calls.stimulus], labelled(calls, group), better[calls.stimulus]))
+    known = labelled(calls, group) & calls.ended(Decided)
+    return np.asarray(np.where(shown.scored[calls.stimulus], known, better[calls.stimulus]))
 
 
 def fitted(calls: Observations, group: Group) -> Mask:

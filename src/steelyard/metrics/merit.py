@@ -36,9 +36,9 @@ from steelyard.metrics.scores.original_range import on_original_range
 from steelyard.metrics.scores.shares import unlabelled
 from steelyard.metrics.stats import agreement
 from steelyard.metrics.stats.balanced_mean import BalancedMean
-from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.intervals import AGREEMENT, Span, Z, score
 from steelyard.metrics.stats.student_law import t_quantile
+from steelyard.metrics.stats.two_by_two import youden_limits
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 from steelyard.verdicts.observations import Observations
@@ -194,7 +194,7 @@ class _Choices:
     @cached_property
     def by_chance(self) -> float:
         """How far the value moves where calls without a verdict count as chance."""
-        return _shift(self.mean.value, CHANCE_OF_PAIRS, len(self.points), self.excluded)
+        return _shift(self.mean.value, CHANCE_OF_PAIRS, len(self.points), sum(self.excluded.values()))
 
     def surely_above(self, floor: float) -> bool:
         """The whole interval lies above, missing verdicts counted as chance or not."""
@@ -248,17 +248,13 @@ def _gain(pairs: Pairs, other: Pairs) -> Span:
 
 
 def _binary(heading: Heading, scores: Scores) -> Estimate:
-    """Youden's J; an abstention is right by half."""
+    """Youden's J of the calls with a score."""
     rows = scores.where(scores.labelled)
-    seen = rows.where(rows.readable)
-    positive = np.equal(seen.expected, seen.high)
-    if not len(seen) or np.all(positive) or not np.any(positive):
-        why = unlabelled(scores) if not len(rows) else CONSTANT_LABELS if len(seen) else NO_VERDICT
-        return heading.undefined(MERIT, why, "call", rows.lost())
-    points = np.where(seen.decided, seen.right.astype(np.float64), 0.5)
-    mean = BalancedMean.of(seen.unit, positive, points)
-    limits = youden_limits(mean)
-    return _agreement(heading, rows, 2 * mean.value - 1, limits, "mover_cluster")
+    found = youden_limits(label_table(rows, np.array([0, 1])).table)
+    if found is None:
+        return _unknown(heading, scores, rows)
+    value, low, high = found
+    return _agreement(heading, rows, value, (low, high), "mover_cluster")
 
 
 def _ordinal(heading: Heading, scores: Scores) -> Estimate:
@@ -266,8 +262,7 @@ def _ordinal(heading: Heading, scores: Scores) -> Estimate:
     rows = scores.where(scores.labelled)
     seen = rows.where(rows.decided)
     if len(np.unique(seen.expected)) < 2:
-        why = unlabelled(scores) if not len(rows) else CONSTANT_LABELS if len(seen) else NO_VERDICT
-        return heading.undefined(MERIT, why, "call", rows.lost())
+        return _unknown(heading, scores, rows)
     values = np.union1d(seen.score, seen.expected.astype(np.int64))
     sums, levels = label_table(rows, values), values.astype(np.float64)
     rank = Beyond(sums.table, lambda table: agreement.spearman(table, levels), AGREEMENT, sums.n_calls)
@@ -279,10 +274,16 @@ def _ordinal(heading: Heading, scores: Scores) -> Estimate:
     return _agreement(heading, rows, 0.0, (0.0, score(0.0, float(clusters), reach)[1]), "wilson_cluster")
 
 
+def _unknown(heading: Heading, scores: Scores, rows: Scores) -> Estimate:
+    """The figure where there is none; `rows` are the labelled calls among the scores."""
+    why = unlabelled(scores) if not len(rows) else CONSTANT_LABELS if np.any(rows.decided) else NO_VERDICT
+    return heading.undefined(MERIT, why, "call", rows.lost())
+
+
 def _agreement(heading: Heading, rows: Scores, value: float, limits: Span, method: str) -> Estimate:
     """The figure on a scale on which chance is zero; `rows` are all labelled calls, lost ones included."""
-    calls = int(np.count_nonzero(rows.readable))
-    shift = _shift(value, 0.0, calls, rows.lost())
+    scored = rows.where(rows.decided)
+    shift = _shift(value, 0.0, len(scored), len(rows) - len(scored))
     word = UNDERPOWERED
     if limits[0] + min(0.0, shift) > USEFUL_AGREEMENT:
         word = CLEAR
@@ -293,39 +294,16 @@ def _agreement(heading: Heading, rows: Scores, value: float, limits: Span, metho
         unit="call",
         value=value,
         intervals=(Interval(method, *limits),),
-        n_calls=calls,
-        n_units=rows.n_items,
-        n_clusters=rows.n_clusters,
+        n_calls=len(scored),
+        n_units=scored.n_items,
+        n_clusters=scored.n_clusters,
         excluded=rows.lost(),
+        left_out=len(rows) - len(scored) - sum(rows.lost().values()),
         chance=0.0,
         finding=word,
     )
 
 
-def _shift(value: float, chance: float, calls: int, excluded: Mapping[str, int]) -> float:
+def _shift(value: float, chance: float, calls: int, missing: int) -> float:
     """How far a value moves where calls without a verdict count as chance."""
-    missing = sum(excluded.values())
     return (chance - value) * missing / (calls + missing)
-
-
-def youden_limits(mean: BalancedMean) -> Span:
-    """Limits of Youden's J from those of both class means, at least as wide as clusters make them."""
-    (right, size), (other_right, other) = ((mean.table[:, n], mean.table[:, n + 1]) for n in (0, 2))
-    parts = [_class_limits(right, size), _class_limits(other_right, other)]
-    value = 2 * mean.value - 1
-    low = sum((share - limits[0]) ** 2 for share, limits in parts) ** 0.5
-    high = sum((limits[1] - share) ** 2 for share, limits in parts) ** 0.5
-    by_cluster = mean.difference_limits() if mean.error else (mean.value, mean.value)
-    return (
-        max(-1.0, min(value - low, 2 * by_cluster[0] - 1)),
-        min(1.0, max(value + high, 2 * by_cluster[1] - 1)),
-    )
-
-
-def _class_limits(right: Floats, size: Floats) -> tuple[float, Span]:
-    """The share that is right of one class, and its limits on the effective size."""
-    kept = size > 0
-    mean = ClusterMean(right[kept], np.rint(size[kept]).astype(np.int64))
-    effective = mean.effective_size(mean.mean * (1 - mean.mean))
-    reach = t_quantile(0.975, mean.units - 1) if mean.units > 1 else Z
-    return mean.mean, score(mean.mean, effective, reach)
