@@ -41,7 +41,7 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """Every call that has an observation, in the order of the observations."""
+    """Every call that has an observation, in the order of the observations, those of baselines last."""
 
     observations: Observations
     """The calls of all judges."""
@@ -49,6 +49,14 @@ class Results:
     """Judges that stand beside those under test."""
     composed: Collection[str] = ()
     """Judges whose verdicts are made of those of others, and who have no vote in a jury."""
+
+    def __post_init__(self) -> None:
+        """Put the calls of baselines last."""
+        seen = self.observations
+        beside = np.array([name in self.baselines for name in seen.judges], dtype=np.bool_)
+        if beside.any():
+            last = np.argsort(beside[seen.judge], kind="stable")
+            object.__setattr__(self, "observations", seen.rows(last))
 
     def __len__(self) -> int:
         return len(self.observations)
