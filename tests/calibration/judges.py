@@ -80,7 +80,9 @@ CATALOGUE: Mapping[str, PlantedJudge] = {
     "good: .92 at one step, .11 between equals": _judge(
         sees((0.92, 0.97, 0.99, 1, 1), equals=0.11), "NT N NC", class_=GOOD
     ),
-    "small lean: net .08 between equals": _judge(probit(5, 2.5, 1.1), "NTC NC NC", titles.POSITION),
+    "small lean: net .08 between equals": _judge(
+        probit(5, 2.5, 1.1), "NTC NC NC", titles.POSITION, remedy=ORDERS
+    ),
     "middle lean: net .27, .71 at one step": _judge(
         probit(4.2, 2.5, 1.9), "NTC C C", titles.POSITION, remedy=ORDERS
     ),
@@ -97,7 +99,10 @@ CATALOGUE: Mapping[str, PlantedJudge] = {
         below(0.5, _COIN, sees((0.99,) * 5)), "C C C", remedy=ORDERS
     ),
     "first in 50 % of calls, else excellent": _judge(
-        mixed(0.5, always(FIRST), _EXCELLENT), "TC C C", titles.POSITION, remedy=ORDERS
+        mixed(0.5, always(FIRST), _EXCELLENT), "TC TC TC", titles.POSITION, remedy=ORDERS
+    ),
+    "first in 30 % of calls, else excellent": _judge(
+        mixed(0.3, always(FIRST), _EXCELLENT), "TC C C", titles.POSITION, remedy=ORDERS
     ),
     "first in 90 % of calls": _judge(mixed(0.9, always(FIRST), _EXCELLENT), "TU U U", class_=USELESS),
     "always first": _judge(always(FIRST), "U U U", class_=USELESS),
@@ -106,7 +111,7 @@ CATALOGUE: Mapping[str, PlantedJudge] = {
     "a coin": _judge(_COIN, "TU U U", class_=USELESS),
     "a coin with ties": _judge(tossed(3), "TU U U", class_=USELESS),
     "nearly a coin: .54 to .69": _judge(
-        sees((0.54, 0.58, 0.62, 0.66, 0.69), equals=1.0, wrong=1.0), "TU U U", class_=USELESS
+        sees((0.54, 0.58, 0.62, 0.66, 0.69), equals=1.0, wrong=1.0), "TU TU U", class_=USELESS
     ),
     "right in 60 % at every step": _judge(sees((0.6,) * 5, equals=1.0, wrong=1.0), "TU U U", class_=USELESS),
     "right in 70 % at every step": _judge(sees((0.7,) * 5, equals=1.0, wrong=1.0), "TU TU TU"),
@@ -119,31 +124,42 @@ CATALOGUE: Mapping[str, PlantedJudge] = {
     ),
     "inverted": _judge(inverted(_EXCELLENT), "U U U", class_=USELESS),
     "ties below three steps": _judge(below(3, always(TIE), _EXCELLENT), "TC C C", titles.SENSITIVITY),
-    "first below three steps": _judge(below(3, always(FIRST), _EXCELLENT), "TC C C", titles.POSITION),
-    "noisy: .69 at one step, .62 between equals": _judge(probit(1.0, 0.5), "TC C C", remedy=MAJORITY),
-    "a coin in 20 % of calls, else excellent": _judge(mixed(0.2, _COIN, _EXCELLENT), "NTC C C"),
+    "first below three steps": _judge(
+        below(3, always(FIRST), _EXCELLENT), "TC C C", titles.POSITION, remedy=ORDERS
+    ),
+    "noisy: .69 at one step, .62 between equals": _judge(
+        probit(1.0, 0.5), "TC C C", titles.NOISE, remedy=ORDERS
+    ),
+    "a coin in 20 % of calls, else excellent": _judge(
+        mixed(0.2, _COIN, _EXCELLENT), "NTC C C", titles.NOISE, remedy=ORDERS
+    ),
     "abstains in 10 %, else excellent": _judge(mixed(0.1, always(ABSTAIN), _EXCELLENT), "NT NC NC"),
     "10 % unreadable, else excellent": _judge(
-        mixed(0.1, always(UNREADABLE), _EXCELLENT), "TC C C", titles.FAILURES
+        mixed(0.1, always(UNREADABLE), _EXCELLENT), "NTC C C", titles.FAILURES
     ),
     "40 % unreadable, else excellent": _judge(
-        mixed(0.4, always(UNREADABLE), _EXCELLENT), "TC C C", titles.FAILURES
+        mixed(0.4, always(UNREADABLE), _EXCELLENT), "TC TC C", titles.FAILURES
     ),
-    "prefers wordings, strongly": _judge(probit(5, 2.5, wording=3.0), "TC C C", titles.SURFACE),
-    "prefers wordings, weakly": _judge(probit(5, 2.5, wording=1.5), "NTC NTC C", titles.SURFACE),
+    "prefers wordings, strongly": _judge(probit(5, 2.5, wording=3.0), "NTC C C", titles.SURFACE),
+    "prefers wordings, weakly": _judge(probit(5, 2.5, wording=1.5), "NTC NTC NC"),
 }
 """Pairs of the built-in catalogue."""
 
 NATURAL: Mapping[str, PlantedJudge] = {
-    "95 % right": _judge(knows(0.95), "N N N", class_=EXCELLENT),
-    "80 % right": _judge(knows(0.8), "NT N N"),
+    "99 % right": _judge(knows(0.99), "N N N", class_=EXCELLENT),
+    "95 % right": _judge(knows(0.95), "NT N N", class_=GOOD),
+    "80 % right": _judge(knows(0.8), "NT NT N"),
     "65 % right": _judge(knows(0.65), "TCN TCN TCN"),
-    "a coin for each pair": _judge(tossed(by_pair=True), "TU U U", class_=USELESS),
+    "a coin for each pair": _judge(tossed(by_pair=True), "TU TU U", class_=USELESS),
     "a coin": _judge(_COIN, "TU U U", class_=USELESS),
     "always first": _judge(always(FIRST), "U U U", class_=USELESS),
     "always tie": _judge(always(TIE), "U U U", class_=USELESS),
     "first in 30 % of calls, else 95 % right": _judge(
-        mixed(0.3, always(FIRST), knows(0.95)), "TC C C", titles.NATURAL_PAIRS, titles.POSITION, remedy=ORDERS
+        mixed(0.3, always(FIRST), knows(0.95)),
+        "NTC C C",
+        titles.NATURAL_PAIRS,
+        titles.POSITION,
+        remedy=ORDERS,
     ),
     "the longest wins": _judge(longest, "TU U U", class_=USELESS),
     "inverted": _judge(knows(0.05), "U U U", class_=USELESS),
@@ -151,11 +167,15 @@ NATURAL: Mapping[str, PlantedJudge] = {
 """Natural pairs of one's own; people prefer the longer text of six pairs in ten."""
 
 
+BALANCED, SKEWED = 0.5, 0.9
+"""Shares of items that should pass."""
+
+
 def _binary(good: float) -> dict[str, PlantedJudge]:
     """Judges that answer yes or no; `good` is the share of items that should pass."""
     return {
         "perfect": _judge(rater(1, 1), "N N N", class_=EXCELLENT),
-        "κ .9": _judge(agreeing(0.9, good), "N N N" if good == 0.5 else "NT N N", class_=GOOD),
+        "κ .9": _judge(agreeing(0.9, good), "N N N" if good == BALANCED else "NT N N", class_=GOOD),
         "κ .6": _judge(agreeing(0.6, good), "NTC NTC NC"),
         "κ .3": _judge(agreeing(0.3, good), "TCU TCU TCU"),
         "passes .85 of good, fails .95 of bad": _judge(rater(0.85, 0.95), "NTC NC NC", class_=""),
@@ -169,17 +189,15 @@ def _binary(good: float) -> dict[str, PlantedJudge]:
         "20 % unreadable": _judge(rater(0.98, 0.98, unreadable=0.2), "TC C C", titles.FAILURES),
         "abstains in 10 %": _judge(rater(0.98, 0.98, abstains=0.1), "NTC NC NC"),
         "errs on 20 % of spellings": _judge(rater(0.98, 0.98, wording=0.2), "TC C C", titles.ROBUSTNESS),
-        "a coin for each item": _judge(guessing(0.5, by_item=True), "TU U U", class_=USELESS),
-        "a coin": _judge(guessing(0.5, by_item=False), "U U U", class_=USELESS),
-        "guesses at the rate of good items": _judge(guessing(good, by_item=True), "TU U U", class_=USELESS),
+        "a coin for each item": _judge(guessing(0.5, by_item=True), "TU TU U", class_=USELESS),
+        "a coin": _judge(guessing(0.5, by_item=False), "TU U U", class_=USELESS),
+        "guesses at the rate of good items": _judge(guessing(good, by_item=True), "TU TU U", class_=USELESS),
         "always 1": _judge(constant(1), "U U U", class_=USELESS),
         "always 0": _judge(constant(0), "U U U", class_=USELESS),
         "inverted": _judge(rater(0.02, 0.02), "U U U", class_=USELESS),
     }
 
 
-BALANCED, SKEWED = 0.5, 0.9
-"""Shares of items that should pass."""
 BINARY = {name: judge for name, judge in _binary(BALANCED).items() if not name.startswith("guesses")}
 """Single texts, yes or no, as many good as bad."""
 RARE_BAD = _binary(SKEWED)
