@@ -48,6 +48,8 @@ HALF = 0.5
 _SCORE = "wilson"
 _SCORES = (_SCORE, f"{_SCORE}_cluster", f"{_SCORE}_units", "goodman", "goodman_cluster")
 """Methods of intervals whose ends solve the score equation."""
+DECOMPOSITION_CELLS = 4
+"""Cells for which the intervals of a decomposition hold at once."""
 _ROUNDING = 1e-9
 
 
@@ -275,12 +277,14 @@ def _calls_for(estimate: Estimate, limit: Limit) -> int | None:
     if clusters < 2 or estimate.probe == WHOLE_RUN:
         trials, made = trials_to_exclude(value, limit.value, _NORMAL, POWER), size * _NORMAL**2
         return None if trials is None else ceil(max(trials, made + 1) / made * estimate.n_calls - _ROUNDING)
-    each = size * t_quantile(SURE, clusters - 1) ** 2 / clusters
+    at_once = DECOMPOSITION_CELLS if estimate.interval and "goodman" in estimate.interval.method else 1
+    sure = 1 - (1 - SURE) / at_once
+    each = size * t_quantile(sure, clusters - 1) ** 2 / clusters
 
     def decided(count: int) -> bool:
         trials = each * count
         seen = short_of(value, limit.value, trials, t_quantile(POWER, count - 1))
-        word = limit_word(score(seen, trials, t_quantile(SURE, count - 1)), limit)
+        word = limit_word(score(seen, trials, t_quantile(sure, count - 1)), limit)
         return word == FLAGGED or (word == CLEAR and _so_few(estimate, limit, (seen, seen), count / clusters))
 
     count = first_number(decided, clusters)

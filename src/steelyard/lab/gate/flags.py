@@ -1,4 +1,4 @@
-"""Flagged readings of the datasheet that a policy does not speak of: a fault nobody asked about is a fault."""
+"""Flagged readings that no rule of a policy names: a fault that nobody asked about is a fault."""
 
 from __future__ import annotations
 
