@@ -160,7 +160,10 @@ def rule_on(sheet: Datasheet, policy: Policy, judges: Sequence[str], where: str)
             figures = _figures(rule, mine)
             if not figures and not policy.shipped:
                 raise unmatched(rule, mine, where)
-            absent.update({} if figures else {metric_named(rule.metric).name: None})
+            if not figures and rule.metric == MERIT and metric_named(MERIT).meaning:
+                checks.append(_unmeasured(judge, rule))
+            elif not figures:
+                absent[metric_named(rule.metric).name] = None
             checks += _enough(rule, [check(rule, estimate) for estimate in figures])
     if not checks:
         raise ConfigError(f"{where}: no rule fits a figure of the datasheet; write a policy of your own.")
@@ -174,6 +177,12 @@ def _figures(rule: PolicyRule, mine: Sequence[Estimate]) -> list[Estimate]:
     figures = select_read(rule, mine) if rule.as_read else select(rule, mine)
     moving = changing_label() if rule.metric in (INVARIANCE.id, EXCESS_FLIP.id) and not rule.probe else ()
     return [figure for figure in figures if figure.probe not in moving]
+
+
+def _unmeasured(judge: str, rule: PolicyRule) -> Check:
+    """Without merit nothing else is worth passing."""
+    why = "whether it tells good from bad was not measured"
+    return Check(judge, str(rule), "datasheet", INCONCLUSIVE, "undefined", why, metric=rule.metric)
 
 
 def _enough(rule: PolicyRule, checks: list[Check]) -> list[Check]:
