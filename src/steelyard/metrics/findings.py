@@ -89,6 +89,7 @@ def judged(estimate: Estimate, limit: Limit | None) -> Estimate:
     return replace(
         estimate,
         finding=word,
+        missing_decides=seen != word,
         calls_needed=calls_needed(whole, limit.allowed) if seen == UNDERPOWERED else None,
         note="; ".join(part for part in (estimate.note, by_loss(seen, word)) if part) or None,
     )

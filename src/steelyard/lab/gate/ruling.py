@@ -268,9 +268,9 @@ def _open(rule: PolicyRule, estimate: Estimate) -> str | None:
     if estimate.reading == BY_CHANCE:
         return "beyond the limit, as answers by chance would be"
     whole = replace(estimate, bounds=None, excluded={})
-    if rule.bounded and estimate_word(whole, rule.allowed) != estimate_word(estimate, rule.allowed):
-        lost = f"{numbers.excluded(estimate)}: {BY_LOSS}"
-        return slot_doubt(estimate) or lost
+    decide = rule.bounded and estimate_word(whole, rule.allowed) != estimate_word(estimate, rule.allowed)
+    if decide or (rule.as_read and estimate.missing_decides):
+        return slot_doubt(estimate) or f"{numbers.excluded(estimate)}: {BY_LOSS}"
     return None
 
 

@@ -55,6 +55,7 @@ def kappa(heading: Heading, pairs: Pairs, lacking: str) -> Estimate:
         excluded=excluded(pairs),
         chance=0.0,
         finding=word,
+        missing_decides=seen != word,
         note=join(
             [
                 limit_told(limit) if limit else None,

@@ -187,6 +187,7 @@ def _excess(heading: Heading, comparisons: Comparisons) -> Estimate:
         bounds=bounds,
         chance=0.0,
         finding=word,
+        missing_decides=seen != word,
         minimum_detectable=mean.detectable,
         p=p,
         note=join(
