@@ -127,7 +127,10 @@ def test_a_few_lost_calls_do_not_forbid_a_word() -> None:
 
 
 def test_missing_verdicts_that_decide_are_named() -> None:
-    clear, flagged = first_step(["12"] * 40 + ["1x"] * 10), first_step(["12", "21"] * 15 + ["11"] * 10 + ["xx"] * 25)
+    clear, flagged = (
+        first_step(["12"] * 40 + ["1x"] * 10),
+        first_step(["12", "21"] * 15 + ["11"] * 10 + ["xx"] * 25),
+    )
     for found, word in ((clear, "clear"), (flagged, "flagged")):
         assert found.finding == "underpowered"
         assert f"{word} but for calls without a verdict: the missing verdicts decide" in (found.note or "")
