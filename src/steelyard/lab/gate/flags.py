@@ -7,13 +7,15 @@ from dataclasses import dataclass, replace
 
 from steelyard.datasheet.datasheet import Datasheet
 from steelyard.datasheet.look_up import Figures
+from steelyard.datasheet.verdict import UNFIT
 from steelyard.datasheet.verdicts.facts import beyond_limits
 from steelyard.datasheet.verdicts.rules import FAULTS
 from steelyard.datasheet.words import titles
 from steelyard.datasheet.words.glossary import metric_named, probe_title
 from steelyard.datasheet.words.numbers import figure
 from steelyard.lab.gate.policy import ALLOW, UNNAMED, Policy
-from steelyard.lab.gate.ruling import FAIL, MERIT, Check, Ruling
+from steelyard.lab.gate.ruling import FAIL, Check, Ruling
+from steelyard.metrics.common import MERIT
 from steelyard.metrics.findings import FLAGGED, UNDERPOWERED
 
 NAMED_BY: Mapping[str, tuple[str, ...]] = {
@@ -62,6 +64,9 @@ def with_flags(ruling: Ruling, sheet: Datasheet, policy: Policy) -> Ruling:
             notes += [f"{judge}: flagged, and allowed by the policy: {_listed(flags)}."] if flags else []
         else:
             checks += [_check(judge, flag) for flag in flags]
+        unfit = any((verdict.judge, verdict.word) == (judge, UNFIT) for verdict in sheet.verdicts)
+        if policy.shipped and unfit and not failed:
+            checks.append(_check(judge, Flag("Verdict", "the datasheet calls it unfit", (MERIT.id,))))
         undecided = [flag for flag in _readings(sheet, judge, UNDERPOWERED) if named.isdisjoint(flag.metrics)]
         if undecided:
             notes.append(f"{judge}: undecided on the datasheet, and not asked for: {_listed(undecided)}.")
@@ -72,7 +77,7 @@ def _flags(sheet: Datasheet, judge: str) -> Iterator[Flag]:
     """What makes a judge faulty: flagged readings, merit refuted, limits of plug-ins."""
     yield from _readings(sheet, judge, FLAGGED)
     mine = sheet.look_up.of_judge(judge)
-    refuted = [e for e in mine if e.metric == MERIT and e.finding == FLAGGED]
+    refuted = [e for e in mine if e.metric == MERIT.id and e.finding == FLAGGED]
     for estimate in [*refuted[:1], *beyond_limits(Figures(judge, sheet.look_up))]:
         found = f"{metric_named(estimate.metric).name} {figure(estimate)}"
         yield Flag(probe_title(estimate.probe), found, (estimate.metric,))

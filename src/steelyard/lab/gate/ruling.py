@@ -21,6 +21,7 @@ from steelyard.datasheet.words.visible import visible
 from steelyard.errors import ConfigError
 from steelyard.lab.gate.policy import Policy, PolicyRule
 from steelyard.lab.gate.selection import select, select_read, unmatched
+from steelyard.metrics.common import MERIT
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import (
     BY_CHANCE,
@@ -42,8 +43,6 @@ ORDER = (FAIL, INCONCLUSIVE, PASS)
 """The worst first."""
 EXIT_CODES = {PASS: 0, FAIL: 3, INCONCLUSIVE: 4}
 REACHES_OVER = "the interval reaches over the limit"
-MERIT = "merit"
-"""Whether a judge tells good from bad: one kind of evidence that shows it is enough."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +159,7 @@ def rule_on(sheet: Datasheet, policy: Policy, judges: Sequence[str], where: str)
             figures = _figures(rule, mine)
             if not figures and not policy.shipped:
                 raise unmatched(rule, mine, where)
-            if not figures and rule.metric == MERIT and metric_named(MERIT).meaning:
+            if not figures and rule.metric == MERIT.id:
                 checks.append(_unmeasured(judge, rule))
             elif not figures:
                 absent[metric_named(rule.metric).name] = None
@@ -188,7 +187,7 @@ def _unmeasured(judge: str, rule: PolicyRule) -> Check:
 def _enough(rule: PolicyRule, checks: list[Check]) -> list[Check]:
     """The checks that count: of merit, those that show it where none refutes it."""
     passed = [check for check in checks if check.result == PASS]
-    if rule.metric != MERIT or not passed or any(check.result == FAIL for check in checks):
+    if rule.metric != MERIT.id or not passed or any(check.result == FAIL for check in checks):
         return checks
     return passed
 
