@@ -643,5 +643,5 @@ def test_figures_that_can_not_be_paired_are_named_once(tmp_path: Path) -> None:
     assert absent.startswith("Not measured in this run, so not asked: ")
     assert unpaired == (
         "j: not checked for drift (not measured in both, or no share of units): "
-        "leans to slot 1 (net slot preference)."
+        "tells good from bad (merit), leans to slot 1 (net slot preference)."
     )
