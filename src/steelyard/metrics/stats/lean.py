@@ -159,21 +159,44 @@ class Lean:
         for sort in (0.0, 1.0, 0.5):
             rows = self.wanted == sort
             if rows.any():
-                share, (low, high) = self._share(rows, probability, clusters)
-                weight = self._weight(sort)
-                below += (weight * (share - low)) ** 2
-                above += (weight * (high - share)) ** 2
+                reach = self._even_reach if sort == 0.5 else self._sided_reach
+                down, up = reach(rows, probability, clusters)
+                below += (self._weight(sort) * down) ** 2
+                above += (self._weight(sort) * up) ** 2
         return self.value - sqrt(below), self.value + sqrt(above)
+
+    def _sided_reach(self, rows: Mask, probability: float, clusters: int) -> Span:
+        """How far the mean answer may lie below and above, where one answer was wanted."""
+        share, (low, high) = self._share(self.answer, rows, probability, clusters)
+        return share - low, high - share
+
+    def _even_reach(self, rows: Mask, probability: float, clusters: int) -> Span:
+        """The same where neither was wanted: answers to either side are two shares that exclude each other.
+
+        Their correlation is that of two cells of a multinomial law. Where neither is ever seen, as many of
+        one may be hidden as the data allow.
+        """
+        (up, (up_low, up_high)), (down, (down_low, down_high)) = (
+            self._share(2 * np.maximum(sign * self.distance, 0.0), rows, probability, clusters)
+            for sign in (1, -1)
+        )
+        rest = (1 - up) * (1 - down)
+        together = 2 * sqrt(up * down / rest) if rest > _ROUNDING else 0.0
+        below, above = (
+            sqrt(one * one + other * other + together * one * other) / 2
+            for one, other in ((up - up_low, down_high - down), (up_high - up, down - down_low))
+        )
+        return below, above
 
     def _weight(self, sort: float) -> float:
         """What a part counts in the figure."""
         evens = int(np.count_nonzero(self.wanted == 0.5))
         return evens / self.units if sort == 0.5 else (self.units - evens) / self.units / 2
 
-    def _share(self, rows: Mask, probability: float, clusters: int) -> tuple[float, Span]:
+    def _share(self, values: Floats, rows: Mask, probability: float, clusters: int) -> tuple[float, Span]:
         unit = numbered(self._independent[rows])[1]
         calls = np.bincount(unit, weights=self.calls[rows])
-        sums = np.bincount(unit, weights=(self.answer * self.calls)[rows])
+        sums = np.bincount(unit, weights=(values * self.calls)[rows])
         mean = ClusterMean(sums, np.rint(calls).astype(np.int64))
         share = min(1.0, max(0.0, mean.mean))
         size = mean.effective_size(share * (1 - share)) * clusters / self.clusters
