@@ -15,6 +15,7 @@ DARK_CURRENT = Metric(
     plain="reacts to nothing",
     limit=Limit(0.10),
     event=lambda columns: columns.reports,
+    primary=("vacuum",),
     behind="wrong",
 )
 ACCURACY = Metric(
@@ -23,6 +24,7 @@ ACCURACY = Metric(
     "Verdicts equal to the expected one; with a slot: where the better text stood.",
     event=lambda columns: columns.right,
     labelled=True,
+    primary=(ORIGINAL, NATURAL_PROBE),
     direction=HIGH,
     behind="wrong",
 )

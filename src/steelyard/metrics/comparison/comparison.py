@@ -75,6 +75,8 @@ class Comparison:
     """`clear`: no difference beyond the margin; `flagged`: a difference; `underpowered`: cannot tell."""
     note: str | None = None
     """Reasons and reservations."""
+    primary: bool = False
+    """A verdict rests on it first, so that it weighs more among all figures."""
     sums: Sums = field(default_factory=dict, repr=False, compare=False)
     """Summed difference of every unit whose sign may be flipped."""
 
@@ -116,4 +118,5 @@ class Comparison:
             dropped_first=Dropped(),
             dropped_second=Dropped(),
             note=note,
+            primary=question.primary,
         )

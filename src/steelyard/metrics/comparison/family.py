@@ -67,7 +67,9 @@ def _guarded(faults: Faults, question: Question, first: UnitEvents, second: Unit
 
     def made() -> Comparison:
         head = Comparison.undefined(question)
-        row = compare_units(Units.of(question, first), Units.of(question, second), head)
+        row = compare_units(
+            Units.of(question, first), Units.of(question, second), head, question.amount
+        )
         json.dumps(row.to_json(), allow_nan=False)
         return row
 

@@ -1,8 +1,8 @@
 """What a judge did with each unit, as events on which two judges can be paired.
 
-A question is a figure of the datasheet that is a share of units: calls, pairs or comparisons either show the
-metric's event or do not. Figures that are no such share (thresholds, d′, correlations) have no unit to be
-paired on.
+A question is a figure of the datasheet that is a share or a mean of units: calls, pairs or comparisons either
+show the metric's event or do not, or each adds an amount. Figures that are neither (thresholds, d′,
+correlations) have no unit to be paired on.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def unit_events(observations: Sequence[Observation], identity: Identity, metrics
     scores = on_original_range([o for o in calls if len(o.stimulus.texts) == 1])
     for shown in chain(shown_pairs(pairs, identity), shown_scores(scores, identity)):
         for place, metric in enumerate(metrics_of(shown.probe)):
-            if metric.event is not None and metric.compared:
+            if metric.compared and metric.has_units:
                 _enter(result, shown, metric, place)
     result.add(kept_events(scores, identity, metrics_of))
     return result
@@ -93,13 +93,13 @@ def _enter(result: UnitEvents, shown: Shown, metric: Metric, place: int) -> None
 def _placed(shown: Shown, metric: Metric, place: int) -> Iterator[Entry]:
     """Each unit in every condition that it counts in; none without the reference that it needs."""
     conditions: dict[tuple[str, float | None], list[Question]] = {}
-    for unit, happened in shown.events(metric):
+    for unit, showed in shown.events(metric):
         stimulus = unit.stimulus
         at = stimulus.kind, stimulus.delta
         if at not in conditions:
             groups: Sequence[Group] = metric.conditions(*at)
             conditions[at] = [question_of(shown.probe, shown.protocol, metric, g, place) for g in groups]
-        event = unit.event(happened, labelled=metric.labelled)
+        event = unit.event(showed, labelled=metric.held)
         for question in conditions[at]:
             yield question, unit.key, event
 

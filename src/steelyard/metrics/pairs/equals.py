@@ -46,6 +46,7 @@ RAW_FALSE_PREFERENCE = Metric(
     plain="prefers between equals",
     event=lambda pairs: pairs.reports,
     kinds=SAME_QUALITY,
+    primary=("ladder",),
     direction=LOW,
     behind="wrong",
 )

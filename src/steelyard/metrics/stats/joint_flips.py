@@ -15,7 +15,7 @@ import numpy as np
 
 from steelyard.arrays import Floats, Ints
 
-Sums = Mapping[str, int]
+Sums = Mapping[str, float]
 """Unit whose sign is flipped to its summed difference."""
 EXACT = 12
 """Up to so many units every way to flip them is tried."""
@@ -42,6 +42,10 @@ class JointFlips:
         scale = np.sqrt((table * table).sum(axis=0))
         totals = _totals(table)
         return cls(np.round(np.abs(totals) / np.where(scale > 0, scale, 1.0), _DIGITS))
+
+    def alone(self, figure: int) -> float:
+        """p of one figure, as if nothing else were asked."""
+        return float(np.mean(self.sizes[:, figure] >= self.sizes[0, figure]))
 
     def together(self, chosen: Sequence[int]) -> float:
         """p of "no figure differs", from two statistics at once: many small shifts, or one large.
