@@ -15,7 +15,6 @@ DARK_CURRENT = Metric(
     plain="reacts to nothing",
     limit=Limit(0.10),
     event=lambda columns: columns.reports,
-    primary=("vacuum",),
     behind="wrong",
 )
 ACCURACY = Metric(
@@ -24,7 +23,6 @@ ACCURACY = Metric(
     "Verdicts equal to the expected one; with a slot: where the better text stood.",
     event=lambda columns: columns.right,
     labelled=True,
-    primary=(ORIGINAL, NATURAL_PROBE),
     direction=HIGH,
     behind="wrong",
 )
@@ -45,6 +43,13 @@ UNREADABLE_RATE = Metric(
     detail=True,
     direction=LOW,
     behind="unreadable",
+    basis=EVERY_CALL,
+)
+ABSTENTION_RATE = Metric(
+    "abstention_rate",
+    "abstained",
+    "Calls that ended in a valid refusal to answer; told where two judges are compared.",
+    detail=True,
     basis=EVERY_CALL,
 )
 FAILED_RATE = Metric(

@@ -82,8 +82,6 @@ class Metric:
     pairs one for each order; None where the figure is no share of units."""
     amount: Amount | None = None
     """What each unit adds, where the figure is a mean and two judges can be paired on it."""
-    primary: tuple[str, ...] = ()
-    """Probes of which a verdict rests on it first: a comparison of two judges gives it more weight there."""
     labelled: bool = False
     """True where the event is held against a reference; stimuli without one do not count."""
     kinds: tuple[str, ...] = ()
@@ -156,7 +154,8 @@ class Metric:
             return ({},) if self.over_kinds else ()
         at: Group = {} if delta is None else {"delta": step(delta)}
         if self.by_step:
-            return ({},) if delta is None else _steps(at, delta, self.over_steps)
+            whole: Sequence[Group] = ({},) if self.over_kinds or delta is None else ()
+            return whole if delta is None else (*whole, *_steps(at, delta, self.over_steps))
         # Pairs without a ladder are of one kind, which nobody names.
         if not self.kinds or delta is None:
             return ({},)

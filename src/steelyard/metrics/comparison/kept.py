@@ -63,8 +63,8 @@ def _items(
         excess = _excess([call.verdict for call in edited], [call.verdict for call in plain])
         loss = None if excess is not None else loss_of(call.verdict for call in (*edited, *plain))
         item = plain[0].stimulus
-        event = UnitEvent(excess, loss, item.id, item.cluster, ends=(-1.0, 1.0))
-        yield asked[EXCESS_FLIP], (identity(item), "", 0), event
+        unit = UnitEvent(excess, loss, item.id, item.cluster, ends=(-1.0, 1.0))
+        yield asked[EXCESS_FLIP], (identity(item), "", 0), unit
 
 
 def _excess(edited: Sequence[Verdict], plain: Sequence[Verdict]) -> float | None:

@@ -137,7 +137,9 @@ class Paired:
         if np.abs(halves - whole).max(initial=0.0) < _ROUNDING:
             p = sign_flip(whole.astype(np.int64))
         else:
-            p = JointFlips.of([dict(zip(map(str, range(len(halves))), halves.tolist(), strict=True))]).alone(0)
+            p = JointFlips.of([dict(zip(map(str, range(len(halves))), halves.tolist(), strict=True))]).alone(
+                0
+            )
         return p, CLUSTERS if by_clusters else PAIRS
 
     @property

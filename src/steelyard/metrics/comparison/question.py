@@ -34,8 +34,6 @@ class Question:
     """Where the probe names the metric among its own."""
     amount: Amount | None = field(default=None, compare=False)
     """What each unit adds, where the figure is no share of events."""
-    primary: bool = field(default=False, compare=False)
-    """True where a verdict rests on it first, so that it weighs more."""
 
     @property
     def condition(self) -> dict[str, str | float]:
@@ -75,10 +73,7 @@ class UnitEvent(NamedTuple):
 def question_of(probe: str, protocol: str, metric: Metric, group: Group, place: int) -> Question:
     """The question of a metric under a probe and a protocol, in one condition."""
     items = tuple(sorted({**group, "protocol": protocol}.items()))
-    # Where all kinds together are asked first, each of them is a part.
-    part = metric.over_kinds and "kind" in group
-    primary = probe in metric.primary and protocol == "base" and not part
-    return Question(probe, metric.id, items, metric.unit, place, metric.amount, primary)
+    return Question(probe, metric.id, items, metric.unit, place, metric.amount)
 
 
 def loss_of(verdicts: Iterable[Verdict]) -> str | None:

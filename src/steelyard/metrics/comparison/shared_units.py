@@ -24,9 +24,7 @@ NO_SHARED = "no unit has a verdict of both judges"
 ONE_SIDE = "every reference is on one side: errors to the other can not be seen"
 
 
-def compare_units(
-    mine: Units, other: Units, head: Comparison, amount: Amount | None = None
-) -> Comparison:
+def compare_units(mine: Units, other: Units, head: Comparison, amount: Amount | None = None) -> Comparison:
     """The figure of two judges on the units that both answered; `head` says what it is about.
 
     `amount` says how units weigh where the figure is a mean and no share of events.
@@ -55,7 +53,9 @@ def compare_units(
             return replace(head, note=ONE_SIDE)
         reach = max(first[key].ends[1] - first[key].ends[0] for key in answered)
         paired = replace(paired, weight=weight, reach=reach)
-    could = [(first[key], second[key]) for key in shown if "abstained" not in (first[key].loss, second[key].loss)]
+    could = [
+        (first[key], second[key]) for key in shown if "abstained" not in (first[key].loss, second[key].loss)
+    ]
     measured = _measured(head, paired, _bounds(could))
     return replace(measured, sums=_sums(rows, paired.change.tolist(), measured.flipped or ""))
 
@@ -89,7 +89,8 @@ def _measured(head: Comparison, paired: Paired, bounds: Span) -> Comparison:
         flipped=flipped,
         mcnemar_exact=mcnemar.exact(paired.gained, paired.lost) if paired.of_events else None,
         mcnemar_mid_p=mcnemar.mid_p(paired.gained, paired.lost) if paired.of_events else None,
-        minimum_detectable=paired.detectable,
+        detectable=paired.detectable,
+        reach=paired.reach,
         note=None if flipped == CLUSTERS else THESE_CLUSTERS,
     )
 

@@ -46,7 +46,6 @@ RAW_FALSE_PREFERENCE = Metric(
     plain="prefers between equals",
     event=lambda pairs: pairs.reports,
     kinds=SAME_QUALITY,
-    primary=("ladder",),
     direction=LOW,
     behind="wrong",
 )
@@ -63,6 +62,7 @@ TIE_RATE = Metric(
     "Calls answered with a tie or a valid abstention.",
     event=lambda pairs: neither(pairs.calls),
     by_step=True,
+    over_kinds=True,
 )
 
 POSITION, STABLE, ORDER = "position", "stable", "order"

@@ -27,7 +27,7 @@ from steelyard.metrics.stats.intervals import Span
 from steelyard.metrics.stats.lean import Lean
 from steelyard.metrics.stats.power import ALPHA
 from steelyard.metrics.tested import Tested
-from steelyard.stimuli.natural import NATURAL, NATURAL_PROBE
+from steelyard.stimuli.natural import NATURAL
 
 FILLER = "filler"
 """Kind of pairs whose second content is the first with padding."""
@@ -68,7 +68,6 @@ LENGTH_LEAN = Metric(
     unit="pair",
     amount=Amount(_lean_of_pair, side=_length_side, labelled=True),
     kinds=(FILLER, NATURAL),
-    primary=("ladder", NATURAL_PROBE),
 )
 LONGER_CHOSEN = Metric(
     "longer_chosen",

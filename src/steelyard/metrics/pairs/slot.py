@@ -53,7 +53,7 @@ from steelyard.metrics.stats.significance import CLUSTERS, ENOUGH_CLUSTERS
 from steelyard.metrics.stats.student_law import t_quantile
 from steelyard.metrics.stats.tally import Tally
 from steelyard.metrics.tested import Tested, alone
-from steelyard.stimuli.natural import NATURAL, NATURAL_PROBE
+from steelyard.stimuli.natural import NATURAL
 
 NET_SLOT_PREFERENCE = Metric(
     "net_slot_preference",
@@ -66,7 +66,6 @@ NET_SLOT_PREFERENCE = Metric(
     amount=Amount(lambda pairs, _: slot_balance(pairs) / 2),
     kinds=(*SAME_QUALITY, NATURAL),
     over_kinds=True,
-    primary=("ladder", NATURAL_PROBE),
     basis=WHOLE_PAIRS,
 )
 DECLARED_PROTOCOL = "base"

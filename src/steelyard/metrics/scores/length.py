@@ -30,7 +30,6 @@ from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score
 from steelyard.metrics.stats.jackknife import left_out, left_out_error
 from steelyard.metrics.stats.power import ALPHA, POWER
 from steelyard.metrics.stats.student_law import t_probability, t_quantile
-from steelyard.stimuli.original import ORIGINAL
 
 
 def _shares(scores: Scores, texts: Texts) -> Floats:
@@ -85,7 +84,6 @@ LENGTH_GAP = Metric(
     signed=True,
     direction=ZERO,
     amount=Amount(_shares, side=_halves, weigh=_half_weights, labelled=True),
-    primary=(ORIGINAL,),
 )
 
 ALL_ALIKE = "texts with the same label are all as long, or not known"

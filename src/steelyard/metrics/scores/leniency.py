@@ -39,7 +39,6 @@ from steelyard.metrics.stats.lean import Lean
 from steelyard.metrics.stats.normal_law import normal_quantile
 from steelyard.metrics.stats.power import ALPHA, POWER
 from steelyard.metrics.stats.student_law import t_quantile
-from steelyard.stimuli.original import ORIGINAL
 
 
 def _above_label(scores: Scores, _: Texts) -> Floats:
@@ -65,7 +64,6 @@ LENIENCY = Metric(
     signed=True,
     direction=ZERO,
     amount=Amount(_above_label, side=_label_side, labelled=True),
-    primary=(ORIGINAL,),
 )
 PASS_RATE = Metric(
     "pass_rate",

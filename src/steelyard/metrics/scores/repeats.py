@@ -32,7 +32,7 @@ def _agreement(scores: Scores, _: Texts) -> Floats:
 
 def _first_repeat(scores: Scores, _: Texts) -> Ints:
     """Each input once, on the row of its first repeat; none that was asked once."""
-    _, firsts, times = np.unique(scores.stimulus, return_index=True, return_counts=True)
+    firsts, times = np.unique(scores.stimulus, return_index=True, return_counts=True)[1:]
     side = np.full(len(scores), LEFT_OUT, dtype=np.int64)
     side[firsts[times > 1]] = 0
     return side

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from steelyard.arrays import Floats, Ints
+from steelyard.metrics.stats.normal_law import normal_quantile
+from steelyard.metrics.stats.power import ALPHA
 
 Sums = Mapping[str, float]
 """Unit whose sign is flipped to its summed difference."""
@@ -47,24 +49,35 @@ class JointFlips:
         """p of one figure, as if nothing else were asked."""
         return float(np.mean(self.sizes[:, figure] >= self.sizes[0, figure]))
 
-    def together(self, chosen: Sequence[int]) -> float:
+    def demands(self, power: float) -> list[float]:
+        """How much larger a difference must be for the corrected p than for the p of its own test.
+
+        Both have to exceed what flips alone reach in one of twenty cases, and by as much as `power` takes.
+        """
+        sizes, reserve = self.sizes, normal_quantile(power)
+        own = np.quantile(sizes, 1 - ALPHA, axis=0, method="higher")
+        largest = float(np.quantile(sizes.max(axis=1), 1 - ALPHA, method="higher"))
+        factors = np.divide(largest + reserve, own + reserve, out=np.ones(len(own)), where=own > 0)
+        return [max(1.0, float(factor)) for factor in factors]
+
+    def together(self) -> float:
         """p of "no figure differs", from two statistics at once: many small shifts, or one large.
 
-        The first is the sum of squares over all figures, the second the largest size among the chosen ones;
-        the smaller of their p is compared with the smaller p under every flip.
+        The first is the sum of squares over all figures, the second the largest size; the smaller of their p
+        is compared with the smaller p under every flip.
         """
         many = _tail((self.sizes**2).sum(axis=1))
-        one = _tail(self.sizes[:, list(chosen)].max(axis=1))
+        one = _tail(self.sizes.max(axis=1))
         least = np.minimum(many, one)
         return float(np.mean(least <= least[0]))
 
-    def corrected(self, chosen: Sequence[int]) -> list[float]:
-        """p of each chosen figure, so that one false alarm among them is as rare as in a single test.
+    def corrected(self) -> list[float]:
+        """p of each figure, so that one false alarm among them is as rare as in a single test.
 
-        Step-down: a figure is held against the largest size, under each flip, of itself and of all chosen
-        figures that are smaller in the data.
+        Step-down: a figure is held against the largest size, under each flip, of itself and of all figures
+        that are smaller in the data.
         """
-        sizes = self.sizes[:, list(chosen)]
+        sizes = self.sizes
         order = np.argsort(-sizes[0], kind="stable")
         largest = np.maximum.accumulate(sizes[:, order[::-1]], axis=1)[:, ::-1]
         steps = np.mean(largest >= sizes[0, order], axis=0)
