@@ -27,6 +27,8 @@ RIGHT = (KAPPA.id, ACCURACY_GAIN.id, ERROR_GAIN.id)
 """Figures that say whether a judge tells good from bad."""
 BEYOND_CHANCE = (KAPPA.id, QWK.id)
 """Figures that labels of one kind leave undefined."""
+ONE_LABEL = (CONSTANT_LABELS.code, AGREE_CONSTANT.code)
+"""Why they then are undefined."""
 MOST = 1_000_000
 """Rows beyond which a figure practically lies on its limit."""
 
@@ -51,7 +53,7 @@ def more_rows(sheet: Datasheet, judge: str) -> Wanted | None:
             f"label about {FIRST} rows, which show an accuracy of {EXPECTED:g} to within ±{width}",
             max(1.0, FIRST / here) if here else 1.0,
         )
-    if any(e.metric in BEYOND_CHANCE and e.note in (CONSTANT_LABELS, AGREE_CONSTANT) for e in own):
+    if any(e.metric in BEYOND_CHANCE and e.reason in ONE_LABEL for e in own):
         return Wanted("add rows of the label that is missing, as many as there are of the other", 2.0)
     open_ones = [(rows, e) for e in own if (rows := _rows(e)) is not None]
     main = [each for each in open_ones if each[1].metric in RIGHT]

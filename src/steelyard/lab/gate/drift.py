@@ -1,9 +1,9 @@
 """Drift: has the judge changed since a reference run on the same stimuli?
 
-Every figure that a verdict can rest on is paired with the reference, unit by unit, whether the policy names it
-or not, and one test over all of them asks whether the judge reads differently at all. A change is drift
-whichever way it goes: an instrument that reads differently has to be calibrated again, unless the policy's figures are known to lie within the margin and
-no other figure is shown to have moved.
+Every figure that a verdict can rest on is paired with the reference, unit by unit, whether the policy names
+it or not, and one test over all of them asks whether the judge reads differently at all. A change is drift
+whichever way it goes: an instrument that reads differently has to be calibrated again, unless the policy's
+figures are known to lie within the margin and no other figure is shown to have moved.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from steelyard.metrics.common import AGREEMENT_FLOOR, KAPPA
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.heading import NO_VERDICTS, Heading
 from steelyard.metrics.metric import LOW, Metric, ShownAs
+from steelyard.metrics.reasons import Reason
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.floor import CONSTANT_LABELS, Formula, held_to, label_table
 from steelyard.metrics.scores.resampled import Sums, resampled
@@ -138,7 +139,7 @@ UNUSED_LEVELS = Metric(
 
 NOT_SCORED = "no call of a labelled item ended in a score"
 CONSTANT_SCORES = "the judge gave every item the same score"
-AGREE_CONSTANT = "every label and every score is the same"
+AGREE_CONSTANT = Reason("same_label_and_score", "every label and every score is the same")
 
 BINARY: dict[Metric, Formula] = {
     BALANCED_ACCURACY: agreement.balanced_accuracy,

@@ -12,11 +12,12 @@ from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import UNDERPOWERED, Beyond, by_loss
 from steelyard.metrics.metric import Limit
 from steelyard.metrics.proportions import join
+from steelyard.metrics.reasons import Reason
 from steelyard.metrics.scores.columns import Ending, Scores
 from steelyard.metrics.scores.resampled import Sums
 from steelyard.metrics.stats.intervals import AGREEMENT
 
-CONSTANT_LABELS = "every item has the same label"
+CONSTANT_LABELS = Reason("same_label", "every item has the same label")
 
 Formula = Callable[[Floats, Floats], Floats]
 """A figure of a table labels × scores and the values of its levels."""
@@ -40,7 +41,8 @@ def held_to(figure: Estimate, limit: Limit, rows: Scores, formula: Formula) -> E
         return figure
     words = {_word(_filled(rows, right=right), limit, formula) for right in (False, True)}
     word = figure.finding if words == {figure.finding} else UNDERPOWERED
-    return replace(figure, finding=word, note=join([figure.note, by_loss(figure.finding, word)]))
+    note = join([figure.note, by_loss(figure.finding, word)])
+    return replace(figure, finding=word, missing_decides=figure.finding != word, note=note)
 
 
 def _word(rows: Scores, limit: Limit, formula: Formula) -> str:
