@@ -113,14 +113,17 @@ def test_a_better_resolution_is_seen_where_separate_tests_are_silent() -> None:
 
 
 def test_a_larger_demand_where_more_is_asked() -> None:
-    """Ten clusters, by hand: of 512 flips 25 may reach as far; the largest of two figures has to reach more."""
-    alike = [[1] * 10, [1] * 10]
-    assert JointFlips.of(table(alike)).demands(0.8) == [1.0, 1.0]
-    apart = [[1] * 10, [1] * 5 + [-1] * 5]
-    own, reserve = 6 / 10**0.5, 0.8416
-    # Sums of ten signs: |sum| ≥ 8 in 22 of 1024 flips, ≥ 6 in 112. One figure alone has its 95 % point at 6,
-    # and either of two figures that hardly go together reaches 8 in more than one flip of thirty.
-    assert JointFlips.of(table(apart)).demands(0.8) == pytest.approx([(8 / 10**0.5 + reserve) / (own + reserve)] * 2, abs=1e-3)
+    """Ten clusters: one figure alone needs |sum| 8, which 22 of 1024 flips reach, since 112 reach 6.
+
+    The largest of four figures that cannot move together reaches 8 too often, so that one needs all ten.
+    """
+    four = [[1] * 10, [1] * 5 + [-1] * 5, [1, -1] * 5, [1, 1, -1, -1, 1, -1, -1, 1, 1, -1]]
+    reserve = 0.8416
+    needed = (10 / 10**0.5 + reserve) / (8 / 10**0.5 + reserve)
+    assert JointFlips.of(table(four)).demands(0.8) == pytest.approx([needed] * 4, abs=1e-4)
+    assert JointFlips.of(table(four[:1] * 4)).demands(0.8) == [1.0] * 4
+    # A figure that nobody changed has no test of its own.
+    assert JointFlips.of(table([[1] * 10, [0] * 10])).demands(0.8) == [1.0, 1.0]
 
 
 def test_a_position_bias_that_comes_or_goes_is_seen() -> None:
@@ -130,7 +133,7 @@ def test_a_position_bias_that_comes_or_goes_is_seen() -> None:
         rows = family(replace(BASE, position_bias=0.8), seed, fair).rows
         lean = next(r for r in rows if r.metric == "net_slot_preference" and "kind" not in r.group)
         assert lean.differs
-        assert (lean.difference or 0) > 0.25
+        assert (lean.difference or 0) > 0.2
 
 
 @pytest.mark.calibrate

@@ -47,11 +47,12 @@ def drift_checks(
     for judge in ruling.judges:
         before, after = _counterpart(old, judge), new.pick(judge)
         found = compare_judges(old, before, new, after, margin).rows
-        # Calls without a reply are the network's, not the judge's.
-        family = read_together([row for row in found if row.metric != FAILED_RATE.id], margin)
+        # Calls without a reply are the network's, not the judge's, unless the policy asks.
+        ours = FAILED_RATE.id in {rule.metric for rule in policy.rules}
+        family = read_together([row for row in found if ours or row.metric != FAILED_RATE.id], margin)
         chosen, unpaired = _chosen(policy, family.rows, {check.metric for check in ruling.of(judge)})
-        named = {id(row) for row in chosen}
-        moved = [row for row in family.rows if id(row) not in named and row.finding == FLAGGED]
+        asked = {id(row) for row in chosen}
+        moved = [row for row in family.rows if id(row) not in asked and row.finding == FLAGGED]
         checks += _together(judge, family, tolerated=not moved and all(r.finding == CLEAR for r in chosen))
         checks += [_check(judge, row, margin) for row in (*chosen, *moved)]
         reference_partial = old.partial(before.name)
@@ -63,7 +64,7 @@ def drift_checks(
             )
         if unpaired:
             named = ", ".join(metric_named(metric).name for metric in unpaired)
-            why = "not measured in both, or no share of units"
+            why = "not measured in both, or no share or mean of units"
             notes.append(f"{judge}: not checked for drift ({why}): {named}.")
     return checks, notes
 

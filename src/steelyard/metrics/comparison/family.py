@@ -89,9 +89,7 @@ def read_together(rows: Sequence[Comparison], margin: float = MARGIN) -> Family:
     flips = JointFlips.of([row.sums for row in tested])
     together = flips.together()
     # No figure is surer than the family, and drawn flips may fall a little short of the exact p.
-    corrected = (
-        max(q, row.p or 0.0, together) for q, row in zip(flips.corrected(), tested, strict=True)
-    )
+    corrected = (max(q, row.p or 0.0, together) for q, row in zip(flips.corrected(), tested, strict=True))
     demands = iter(flips.demands(POWER))
     worded = (
         row if row.p is None else _worded(_demanding(row, next(demands)), next(corrected), margin)

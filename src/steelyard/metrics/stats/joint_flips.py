@@ -54,9 +54,9 @@ class JointFlips:
 
         Both have to exceed what flips alone reach in one of twenty cases, and by as much as `power` takes.
         """
-        sizes, reserve = self.sizes, normal_quantile(power)
-        own = np.quantile(sizes, 1 - ALPHA, axis=0, method="higher")
-        largest = float(np.quantile(sizes.max(axis=1), 1 - ALPHA, method="higher"))
+        reserve = normal_quantile(power)
+        own = np.array([_critical(sizes) for sizes in self.sizes.T])
+        largest = _critical(self.sizes.max(axis=1))
         factors = np.divide(largest + reserve, own + reserve, out=np.ones(len(own)), where=own > 0)
         return [max(1.0, float(factor)) for factor in factors]
 
@@ -104,6 +104,12 @@ def _every_sign(units: int) -> Ints:
     """All signs of the units with the first held at +, since turning all of them changes no size."""
     ways = np.arange(2 ** max(0, units - 1))
     return 1 - 2 * ((ways[:, None] >> np.arange(units)) & 1).astype(np.int64)
+
+
+def _critical(sizes: Floats) -> float:
+    """The least size that flips alone reach in at most one of twenty cases; the largest where none is."""
+    rare = sizes[_tail(sizes) <= ALPHA]
+    return float(rare.min() if len(rare) else sizes.max(initial=0.0))
 
 
 def _tail(values: Floats) -> Floats:
