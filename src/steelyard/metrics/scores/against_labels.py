@@ -17,7 +17,7 @@ from steelyard.metrics.heading import NO_VERDICTS, Heading
 from steelyard.metrics.metric import LOW, Metric, ShownAs
 from steelyard.metrics.reasons import Reason
 from steelyard.metrics.scores.columns import Scores
-from steelyard.metrics.scores.floor import CONSTANT_LABELS, Formula, held_to, label_table
+from steelyard.metrics.scores.floor import BY_RATES, CONSTANT_LABELS, Formula, held_to, label_table
 from steelyard.metrics.scores.resampled import Sums, resampled
 from steelyard.metrics.scores.shares import (
     FALSE_NEGATIVE_RATE,
@@ -241,6 +241,7 @@ def _figure(
         chance=_CHANCE.get(metric, 0.0),
         notes=(_NOTES.get(metric), *abstentions(sums.rows, "left out")),
         alike=lambda: _mixture(formula, sums, values),
+        by_rates=formula in BY_RATES,
     )
     if estimate.value is None:
         return estimate
