@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from steelyard.arrays import Floats, Ints
+from steelyard.metrics import common
 from steelyard.metrics.amount import LEFT_OUT, Amount, Texts
-from steelyard.metrics.metric import HIGH, Metric
 from steelyard.metrics.pairs.answer import neither
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.scores.columns import Scores
@@ -31,11 +33,5 @@ def _side(columns: Pairs | Scores, _: Texts) -> Ints:
     return np.where(columns.better > 0, 0, LEFT_OUT)
 
 
-MERIT = Metric(
-    "merit",
-    "merit",
-    "Calls that tell the better text from the worse: 1, ½ for a tie, 0; for yes/no verdicts Youden's J.",
-    plain="tells good from bad",
-    direction=HIGH,
-    amount=Amount(_scored, side=_side, labelled=True),
-)
+MERIT = replace(common.MERIT, amount=Amount(_scored, side=_side, labelled=True))
+"""The metric of the datasheet, with what each call adds to it."""
