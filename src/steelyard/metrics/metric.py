@@ -87,7 +87,7 @@ class Metric:
     kinds: tuple[str, ...] = ()
     """Kinds of stimuli whose units count, each a condition of its own; empty for all, pooled."""
     over_kinds: bool = False
-    """True where pairs of all kinds together are one condition more."""
+    """True where two judges are compared on pairs of all kinds together as well."""
     by_step: bool = False
     """True where each quality step above zero is a condition of its own."""
     over_steps: bool = False
@@ -151,15 +151,17 @@ class Metric:
     def conditions(self, kind: str, delta: float | None) -> Sequence[Group]:
         """The conditions that a stimulus of this kind and quality step counts in."""
         if self.kinds and kind not in self.kinds:
-            return ({},) if self.over_kinds else ()
+            return ()
         at: Group = {} if delta is None else {"delta": step(delta)}
         if self.by_step:
-            whole: Sequence[Group] = ({},) if self.over_kinds or delta is None else ()
-            return whole if delta is None else (*whole, *_steps(at, delta, self.over_steps))
+            return ({},) if delta is None else _steps(at, delta, self.over_steps)
         # Pairs without a ladder are of one kind, which nobody names.
-        if not self.kinds or delta is None:
-            return ({},)
-        return ({}, {**at, "kind": kind}) if self.over_kinds else ({**at, "kind": kind},)
+        return ({**at, "kind": kind},) if self.kinds and delta is not None else ({},)
+
+    def compared_in(self, kind: str, delta: float | None) -> Sequence[Group]:
+        """The conditions in which two judges are compared on the stimulus."""
+        own = self.conditions(kind, delta)
+        return ({}, *own) if self.over_kinds and {} not in own else own
 
 
 def _steps(at: Group, delta: float, over_steps: bool) -> Sequence[Group]:

@@ -100,7 +100,7 @@ def _placed(shown: Shown, metric: Metric, place: int) -> Iterator[Entry]:
         stimulus = unit.stimulus
         at = stimulus.kind, stimulus.delta
         if at not in conditions:
-            groups: Sequence[Group] = metric.conditions(*at)
+            groups: Sequence[Group] = metric.compared_in(*at)
             conditions[at] = [question_of(shown.probe, shown.protocol, metric, g, place) for g in groups]
         event = unit.event(showed, labelled=metric.held)
         for question in conditions[at]:
