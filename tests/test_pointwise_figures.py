@@ -345,12 +345,12 @@ def test_ordinal_figures_by_hand() -> None:
 
 
 def test_perfect_agreement_has_limits_too() -> None:
-    # Ten of ten right on either label: each rate reaches down to .025^(1/10), both together √2 as far from J.
+    # Ten of ten right on either label: each rate reaches down to .05^(1/10), both together √2 as far from J.
     labels = [0, 1] * 10
     figures = named(binary_figures(HEADING, collect_scores(calls(labels, labels))))
     balanced = figures["balanced_accuracy"]
     assert [interval.method for interval in balanced.intervals] == ["mover_cluster"]
-    low = 1 - (1 - 0.025**0.1) / sqrt(2)
+    low = 1 - (1 - 0.05**0.1) / sqrt(2)
     assert limits(balanced) == (pytest.approx(low, abs=1e-3), pytest.approx(1.0))
     assert limits(figures["kappa"])[0] < 2 * low - 1 + 1e-3
     for metric in ("balanced_accuracy", "kappa"):
