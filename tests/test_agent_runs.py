@@ -22,9 +22,9 @@ from steelyard.datasheet.judge_entry import JudgeEntry
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.merit import merit_estimates
-from steelyard.metrics.panel.ballots import ballots
-from steelyard.metrics.panel.jury_shares import TIE, error_rates, sitting
 from steelyard.metrics.panel.jury_shares import accuracy as jury_accuracy
+from steelyard.metrics.panel.jury_shares import error_rates
+from steelyard.metrics.remedies.trio import jury_of
 from steelyard.metrics.run.agent_runs import run_estimates
 from steelyard.metrics.scores.columns import collect_scores
 from steelyard.stimuli.expectation import Label
@@ -118,11 +118,11 @@ def sheet_of(judges: Sequence[str]) -> Datasheet:
 
 
 def test_trios_of_error_sets_chosen_to_fit_give_the_published_rows() -> None:
-    votes = ballots({name: collect_scores(published(name)) for name in PUBLISHED}, TIE)
+    seen = Observations.of([row for name in PUBLISHED for row in published(name)])
     heading = Heading.under("panel", "jury", "base", 7)
     rows = {}
     for trio in combinations(sorted(PUBLISHED), 3):
-        jury = sitting(votes, trio)
+        jury = collect_scores(jury_of(seen, trio))
         right = jury_accuracy(heading, _metric("jury_accuracy"), jury)
         false_positive, false_negative, wrong = error_rates(heading, jury)
         rows[trio] = tuple(rounded(e.value) for e in (right, wrong, false_positive, false_negative))
