@@ -635,13 +635,25 @@ def test_of_recorded_verdicts_nobody_knows_how_they_were_asked(tmp_path: Path, l
     assert compare_targets(Target(old, "good"), Target(new, "good")).namesakes() == ""
 
 
-def test_figures_that_can_not_be_paired_are_named_once(tmp_path: Path) -> None:
-    """Of the seven figures of the policy that pairs lack, the line before speaks."""
+def test_drift_looks_at_every_figure_that_the_policy_names(tmp_path: Path) -> None:
+    """Net slot preference too; of figures that pairs lack, one line speaks."""
     measure("planted/probit?name=j", out=tmp_path / "run")
     decision, _ = gate(tmp_path / "run", "default", NOW, reference=tmp_path / "run")
-    absent, unpaired = (note for note in decision.notes if "not asked for" not in note)
+    (absent,) = (note for note in decision.notes if "not asked for" not in note)
     assert absent.startswith("Not measured in this run, so not asked: ")
-    assert unpaired == (
-        "j: not checked for drift (not measured in both, or no share of units): "
-        "tells good from bad (merit), leans to slot 1 (net slot preference)."
-    )
+    drift = [check.rule for check in decision.checks if "drift" in check.rule]
+    assert "leans to slot 1 (net slot preference): no drift beyond 0.1" in drift
+
+
+def test_a_position_bias_that_comes_is_drift_though_no_rule_names_it(tmp_path: Path) -> None:
+    """β 0 → .8 under one name, with a policy about something else: FAIL, and back again."""
+    for folder, bias in (("old", 0.0), ("new", 0.8)):
+        judge = f"planted/probit?s=0.8&beta={bias}&tau=0.6&name=j"
+        measure(judge, profile="standard", probes=["vacuum", "ladder"], out=tmp_path / folder)
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("unreadable_rate: {max: 0.5}\n", encoding="utf-8")
+    for new, old in (("new", "old"), ("old", "new")):
+        decision, _ = gate(tmp_path / new, policy, NOW, reference=tmp_path / old)
+        failed = [check.rule for check in decision.checks if check.result == "FAIL" and "drift" in check.rule]
+        assert failed[0] == "all figures together: no drift shown"
+        assert "leans to slot 1 (net slot preference): no drift beyond 0.1" in failed

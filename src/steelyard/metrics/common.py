@@ -59,6 +59,13 @@ UNREADABLE_RATE = Metric(
     behind="unreadable",
     basis=EVERY_CALL,
 )
+ABSTENTION_RATE = Metric(
+    "abstention_rate",
+    "abstained",
+    "Calls that ended in a valid refusal to answer; told where two judges are compared.",
+    detail=True,
+    basis=EVERY_CALL,
+)
 FAILED_RATE = Metric(
     "failed_rate",
     "failed",

@@ -62,6 +62,7 @@ TIE_RATE = Metric(
     "Calls answered with a tie or a valid abstention.",
     event=lambda pairs: neither(pairs.calls),
     by_step=True,
+    over_kinds=True,
 )
 
 POSITION, STABLE, ORDER = "position", "stable", "order"

@@ -10,6 +10,7 @@ from math import ceil, sqrt
 import numpy as np
 
 from steelyard.arrays import Ints, distinct
+from steelyard.metrics.amount import Amount
 from steelyard.metrics.basis import WHOLE_PAIRS
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import (
@@ -23,7 +24,7 @@ from steelyard.metrics.findings import (
     moved_by,
 )
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.metric import Limit, Metric
+from steelyard.metrics.metric import ZERO, Limit, Metric
 from steelyard.metrics.pairs.answer import Answer, decided, readable
 from steelyard.metrics.pairs.columns import Pairs
 from steelyard.metrics.pairs.constructed import by_construction
@@ -35,7 +36,7 @@ from steelyard.metrics.pairs.counting import (
     excluded,
     tally,
 )
-from steelyard.metrics.pairs.decomposition import Decomposition, decompose, undecomposed
+from steelyard.metrics.pairs.decomposition import SAME_QUALITY, Decomposition, decompose, undecomposed
 from steelyard.metrics.pairs.position import PositionTest, by_pair, position_test, reading_of, slot_balance
 from steelyard.metrics.proportions import ONE_CLUSTER, join, share_bounds
 from steelyard.metrics.stats.cluster_mean import ClusterMean, reach_of_test
@@ -53,6 +54,7 @@ from steelyard.metrics.stats.significance import CLUSTERS, ENOUGH_CLUSTERS
 from steelyard.metrics.stats.student_law import t_quantile
 from steelyard.metrics.stats.tally import Tally
 from steelyard.metrics.tested import Tested, alone
+from steelyard.stimuli.natural import NATURAL
 
 NET_SLOT_PREFERENCE = Metric(
     "net_slot_preference",
@@ -60,6 +62,11 @@ NET_SLOT_PREFERENCE = Metric(
     "Slot-1 commits minus slot-2 commits, per call; above zero the judge leans to the first slot.",
     plain="leans to slot 1",
     signed=True,
+    direction=ZERO,
+    unit="pair",
+    amount=Amount(lambda pairs, _: slot_balance(pairs) / 2),
+    kinds=(*SAME_QUALITY, NATURAL),
+    over_kinds=True,
     basis=WHOLE_PAIRS,
 )
 DECLARED_PROTOCOL = "base"

@@ -15,11 +15,12 @@ from functools import partial
 import numpy as np
 
 from steelyard.arrays import Floats, Ints, Mask
+from steelyard.metrics.amount import Amount
 from steelyard.metrics.basis import Basis, Items
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import MARGIN, SURE, by_loss, difference_word, judged, moved_by
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.metric import Limit, Metric
+from steelyard.metrics.metric import LOW, Limit, Metric
 from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join
 from steelyard.metrics.scores.columns import Scores
 from steelyard.metrics.scores.repeats import NO_REPEATS, equal_pairs, verdict_counts
@@ -44,6 +45,9 @@ EXCESS_FLIP = Metric(
     "Changed verdicts on edited items beyond those that mere repeats show: the edit's effect.",
     plain="changes beyond repeats",
     signed=True,
+    direction=LOW,
+    unit="item",
+    amount=Amount(None),
     behind="flip",
     basis=Basis(items=Items.BOTH),
 )

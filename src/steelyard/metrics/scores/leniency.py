@@ -15,10 +15,11 @@ from math import ceil
 import numpy as np
 
 from steelyard.arrays import Floats, Ints, distinct, numbered
+from steelyard.metrics.amount import Amount, Texts
 from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import MARGIN, SURE, UNDERPOWERED, by_loss, difference_word, moved_by
 from steelyard.metrics.heading import Heading
-from steelyard.metrics.metric import LOW, Metric
+from steelyard.metrics.metric import LOW, ZERO, Metric
 from steelyard.metrics.proportions import ONE_CLUSTER, join, share_bounds
 from steelyard.metrics.scores.against_labels import NOT_SCORED
 from steelyard.metrics.scores.columns import Ending, Scores
@@ -39,6 +40,20 @@ from steelyard.metrics.stats.normal_law import normal_quantile
 from steelyard.metrics.stats.power import POWER
 from steelyard.metrics.stats.student_law import t_quantile
 
+
+def _above_label(scores: Scores, _: Texts) -> Floats:
+    """How far each call passes above its label, as a share of the scale; NaN without a score."""
+    upward = scores.passing_up
+    share = (upward.score - upward.expected) / np.maximum(1, upward.high - upward.low)
+    return np.where(upward.decided, share, np.nan)
+
+
+def _label_side(scores: Scores, _: Texts) -> Ints:
+    """1 where a yes/no verdict should fail, 2 where it should pass; 0 for scores."""
+    side = np.where(scores.passing_up.expected == 0, 1, 2)
+    return np.where(scores.binary, side, 0)
+
+
 LENIENCY = Metric(
     "leniency",
     "leniency",
@@ -47,6 +62,8 @@ LENIENCY = Metric(
     "failing answer is the high one, upward is downward.",
     plain="errs leniently",
     signed=True,
+    direction=ZERO,
+    amount=Amount(_above_label, side=_label_side, labelled=True),
 )
 PASS_RATE = Metric(
     "pass_rate",
