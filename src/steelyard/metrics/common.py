@@ -47,12 +47,15 @@ MERIT = Metric(
     behind="wrong",
     basis=KNOWN_ANSWER,
 )
+TOLERATED_LOSSES = Limit(0.02, probes=("run",))
+"""Most calls without a verdict, over the whole run."""
 UNREADABLE_RATE = Metric(
     "unreadable_rate",
     "unreadable",
     "Calls whose reply could not be read as a verdict; never counted as a score.",
     detail=True,
     direction=LOW,
+    limit=TOLERATED_LOSSES,
     behind="unreadable",
     basis=EVERY_CALL,
 )
@@ -69,6 +72,7 @@ FAILED_RATE = Metric(
     "Calls that returned no reply after retries; never counted as a score.",
     detail=True,
     direction=LOW,
+    limit=TOLERATED_LOSSES,
     behind="failed",
     basis=EVERY_CALL,
 )

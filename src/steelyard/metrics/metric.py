@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,11 @@ class Limit:
     """Group keys an estimate must show for the limit to apply."""
     probes: tuple[str, ...] = ()
     """The only probes whose figures it is for; empty for all."""
+
+    @property
+    def allowed(self) -> tuple[float, float]:
+        """From where to where the figure may lie."""
+        return (-inf, self.value) if self.side == "max" else (self.value, inf)
 
 
 class ShownAs(Enum):

@@ -80,6 +80,6 @@ def _excess(edited: Sequence[Verdict], plain: Sequence[Verdict]) -> float | None
 
 
 def keeps_label(edited: Stimulus, original: Stimulus) -> bool:
-    """The edit expects the label of the unchanged item; without a label on either side it is taken to."""
-    mine, own = edited.expectation, original.expectation
-    return mine == own or not (isinstance(mine, Label) and isinstance(own, Label))
+    """The edit expects the label of the unchanged item, or has none of its own."""
+    mine = edited.expectation
+    return mine == original.expectation or not isinstance(mine, Label)

@@ -10,7 +10,7 @@ import numpy as np
 from steelyard.arrays import Floats, Ints, numbered
 from steelyard.metrics.amount import LEFT_OUT, Amount, Texts
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import MARGIN, UNDERPOWERED, by_loss, difference_word, moved_by
+from steelyard.metrics.findings import MARGIN, SURE, UNDERPOWERED, by_loss, difference_word, moved_by
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import ZERO, Limit, Metric
 from steelyard.metrics.pairs.columns import Pairs
@@ -23,7 +23,7 @@ from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join, proporti
 from steelyard.metrics.stats.cluster_mean import ClusterMean
 from steelyard.metrics.stats.clusters import percentile_limits, ratio, resample, wilson_cluster
 from steelyard.metrics.stats.intervals import DIFFERENCE, Span, difference
-from steelyard.metrics.stats.power import ALPHA, first_number
+from steelyard.metrics.stats.power import first_number
 from steelyard.metrics.stats.tally import Tally
 from steelyard.metrics.tested import Tested, alone
 from steelyard.stimuli.natural import NATURAL
@@ -149,7 +149,7 @@ def _excess(
     declared = heading.group.get("protocol") == DECLARED_PROTOCOL
     seen = word = None
     if declared and informative:
-        limits = means.limits(1 - ALPHA, DIFFERENCE)
+        limits = means.limits(SURE, DIFFERENCE)
         seen = difference_word(limits, test.corrected)
         word = difference_word(limits, test.corrected, moved=moved_by(means.mean, bounds))
     intervals, remark = _intervals(heading, means, clusters, repeat, swap)
@@ -186,7 +186,7 @@ def _intervals(
         limits = difference(shares[0], wilson_cluster(swap), shares[1], wilson_cluster(repeat))
         return (Interval("newcombe_cluster", *limits),), remark or NO_SPREAD
     drawn = _drawn(heading, means) if clusters > 1 else None
-    intervals = {"t_cluster": means.limits(0.975, DIFFERENCE), "bootstrap_cluster": drawn}
+    intervals = {"t_cluster": means.limits(SURE, DIFFERENCE), "bootstrap_cluster": drawn}
     return tuple(Interval(method, *found) for method, found in intervals.items() if found), remark
 
 
@@ -200,7 +200,7 @@ def _calls_needed(means: ClusterMean, calls: int) -> int | None:
     """Calls of more units like these after which the present excess is above 0, or within the margin."""
 
     def decided(units: int) -> bool:
-        low, high = means.planned(1 - ALPHA, units)
+        low, high = means.planned(SURE, units)
         return low > 0 or (low > -MARGIN and high < MARGIN)
 
     units = first_number(decided, means.units)

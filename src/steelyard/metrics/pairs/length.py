@@ -16,7 +16,7 @@ import numpy as np
 from steelyard.arrays import Floats, Ints, Mask, distinct, numbered
 from steelyard.metrics.amount import LEFT_OUT, Amount, Texts
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import MARGIN, UNDERPOWERED, by_loss, difference_word, moved_by
+from steelyard.metrics.findings import MARGIN, SURE, UNDERPOWERED, by_loss, difference_word, moved_by
 from steelyard.metrics.heading import NO_VERDICTS, Heading
 from steelyard.metrics.metric import ZERO, Metric
 from steelyard.metrics.pairs.answer import Answer, decided, lost, neither, readable
@@ -25,7 +25,6 @@ from steelyard.metrics.pairs.counting import excluded, tally
 from steelyard.metrics.proportions import ONE_CLUSTER, join, proportion
 from steelyard.metrics.stats.intervals import Span
 from steelyard.metrics.stats.lean import Lean
-from steelyard.metrics.stats.power import ALPHA
 from steelyard.metrics.tested import Tested
 from steelyard.stimuli.natural import NATURAL
 
@@ -109,7 +108,7 @@ def length_lean(
         LENGTH_LEAN,
         unit="pair",
         value=lean.value,
-        intervals=(Interval("lean_cluster", *lean.limits(0.975)),),
+        intervals=(Interval("lean_cluster", *lean.limits(SURE)),),
         n_calls=calls,
         n_units=lean.units,
         n_clusters=clusters,
@@ -193,7 +192,7 @@ def _bounds(pairs: Pairs, longer: Ints) -> Span | None:
 
 
 def _word(lean: Lean, test: Tested | None, moved: Span) -> str | None:
-    return None if test is None else difference_word(lean.limits(1 - ALPHA), test.corrected, moved=moved)
+    return None if test is None else difference_word(lean.limits(SURE), test.corrected, moved=moved)
 
 
 def _told(test: Tested) -> str:

@@ -16,6 +16,7 @@ from steelyard.metrics.estimate import Estimate, Interval
 from steelyard.metrics.findings import (
     CLEAR,
     MARGIN,
+    SURE,
     UNDERPOWERED,
     by_loss,
     difference_word,
@@ -48,7 +49,7 @@ from steelyard.metrics.stats.clusters import (
 )
 from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score
 from steelyard.metrics.stats.normal_law import normal_quantile
-from steelyard.metrics.stats.power import ALPHA, first_number
+from steelyard.metrics.stats.power import first_number
 from steelyard.metrics.stats.significance import CLUSTERS, ENOUGH_CLUSTERS
 from steelyard.metrics.stats.student_law import t_quantile
 from steelyard.metrics.stats.tally import Tally
@@ -129,11 +130,9 @@ class SlotBalance:
         return None if count is None else ceil(count / len(self.calls) * int(self.calls.sum()))
 
     def _decided(self, units: int) -> bool:
-        low, high = self._planned(1 - ALPHA, units)
-        if low > -MARGIN and high < MARGIN:
-            return True
-        low, high = self._planned(1 - ALPHA / 2, units)
-        return units >= ENOUGH_CLUSTERS and (low > 0 or high < 0)
+        low, high = self._planned(SURE, units)
+        within = low > -MARGIN and high < MARGIN
+        return within or (units >= ENOUGH_CLUSTERS and (low > 0 or high < 0))
 
     def _planned(self, probability: float, units: int) -> Span:
         """Span in four runs of five; without spread there is none to fall short by."""
@@ -179,7 +178,7 @@ def net_slot_preference(
     bounds = _bounds(parts)
     seen = word = None
     if p is not None:
-        limits = units.limits(1 - ALPHA)
+        limits = units.limits(SURE)
         seen = difference_word(limits, p)
         word = difference_word(limits, p, moved=moved_by(units.means.mean, bounds))
     return heading.estimate(
@@ -226,7 +225,7 @@ def _bounds(parts: Decomposition) -> Span:
 
 def _intervals(heading: Heading, units: SlotBalance) -> tuple[Interval, ...]:
     method = "wilson_cluster_difference" if units.means.even else "t_cluster"
-    intervals = [Interval(method, *units.limits(0.975))]
+    intervals = [Interval(method, *units.limits(SURE))]
     if count_clusters(units.complete) > 1:
         sums = resample(
             np.stack([units.balance, units.calls], axis=1), heading.bootstrap_seed(NET_SLOT_PREFERENCE.id)

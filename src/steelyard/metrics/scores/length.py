@@ -16,7 +16,7 @@ import numpy as np
 from steelyard.arrays import Floats, Ints, distinct, numbered
 from steelyard.metrics.amount import LEFT_OUT, Amount, Texts
 from steelyard.metrics.estimate import Estimate, Interval
-from steelyard.metrics.findings import MARGIN, UNDERPOWERED, difference_word
+from steelyard.metrics.findings import MARGIN, SURE, UNDERPOWERED, difference_word
 from steelyard.metrics.heading import Heading
 from steelyard.metrics.metric import ZERO, Metric
 from steelyard.metrics.proportions import NO_SPREAD, ONE_CLUSTER, join
@@ -28,7 +28,7 @@ from steelyard.metrics.stats.cluster_mean import without_spread
 from steelyard.metrics.stats.clusters import ratio
 from steelyard.metrics.stats.intervals import DIFFERENCE, Span, clipped, score
 from steelyard.metrics.stats.jackknife import left_out, left_out_error
-from steelyard.metrics.stats.power import ALPHA, POWER
+from steelyard.metrics.stats.power import POWER
 from steelyard.metrics.stats.student_law import t_probability, t_quantile
 
 
@@ -215,12 +215,12 @@ def length_gap(heading: Heading, scores: Scores, words: Ints) -> Estimate:
     if not np.isfinite(halves.value):
         return heading.undefined(LENGTH_GAP, ALL_ALIKE, "item", scores.lost())
     p = halves.p(heading.deal_seed(LENGTH_GAP.id))
-    word = difference_word(halves.limits(1 - ALPHA), p)
+    word = difference_word(halves.limits(SURE), p)
     return heading.estimate(
         LENGTH_GAP,
         unit="item",
         value=halves.value,
-        intervals=(Interval("jackknife_cluster", *halves.limits(0.975)),),
+        intervals=(Interval("jackknife_cluster", *halves.limits(SURE)),),
         n_calls=len(rows),
         n_units=len(halves),
         n_clusters=len(distinct(halves.cluster)),
@@ -244,7 +244,7 @@ def _detectable(halves: Halves) -> float | None:
     if halves.error <= _ROUNDING:
         return None
     degrees = halves.clusters - 1
-    return (t_quantile(1 - ALPHA / 2, degrees) + t_quantile(POWER, degrees)) * halves.error
+    return (t_quantile(SURE, degrees) + t_quantile(POWER, degrees)) * halves.error
 
 
 def _needed(halves: Halves, calls: int) -> int | None:
