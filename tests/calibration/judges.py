@@ -69,6 +69,7 @@ def _judge(
 
 ORDERS = "both orders"
 MAJORITY = "majority"
+MEAN = "mean"
 _EXCELLENT = sees((0.99, 1, 1, 1, 1), equals=0.01)
 _COIN = tossed()
 
@@ -188,7 +189,7 @@ def _binary(good: float) -> dict[str, PlantedJudge]:
         ),
         "20 % unreadable": _judge(rater(0.98, 0.98, unreadable=0.2), "TC C C", titles.FAILURES),
         "abstains in 10 %": _judge(rater(0.98, 0.98, abstains=0.1), "NTC NC NC"),
-        "errs on 20 % of spellings": _judge(rater(0.98, 0.98, wording=0.2), "TC C C", titles.ROBUSTNESS),
+        "errs on 20 % of spellings": _judge(rater(0.98, 0.98, wording=0.2), "TC TC C", titles.ROBUSTNESS),
         "a coin for each item": _judge(guessing(0.5, by_item=True), "TU TU U", class_=USELESS),
         "a coin": _judge(guessing(0.5, by_item=False), "TU U U", class_=USELESS),
         "guesses at the rate of good items": _judge(guessing(good, by_item=True), "TU TU U", class_=USELESS),
@@ -206,10 +207,8 @@ RARE_BAD = _binary(SKEWED)
 ORDINAL: Mapping[str, PlantedJudge] = {
     "exact .95": _judge(grader(0.95, 0.05), "N N N", class_=EXCELLENT),
     "exact .6, one off .35": _judge(grader(0.6, 0.35), "NTC NC NC"),
-    "exact .3, one off .3, else at random": _judge(grader(0.3, 0.3), "TC TC C"),
-    "30 % of calls at random": _judge(
-        grader(1, 0, noise=0.3), "TC C C", titles.REPEATABILITY, remedy=MAJORITY
-    ),
+    "exact .3, one off .3, else at random": _judge(grader(0.3, 0.3), "NTC NTC NC"),
+    "30 % of calls at random": _judge(grader(1, 0, noise=0.3), "TC C C", titles.REPEATABILITY, remedy=MEAN),
     "lenient: one level up": _judge(shifted(1), "TC C C", titles.LENIENCY),
     "always one off": _judge(grader(0, 1), "TC C C", titles.ACCURACY),
     "never an end of the scale": _judge(compressed, "NTC NC NC"),
@@ -223,12 +222,12 @@ ORDINAL: Mapping[str, PlantedJudge] = {
 
 RUNS: Mapping[str, PlantedJudge] = {
     "right on every run": _judge(rater(1, 1), "N N N", class_=EXCELLENT),
-    "passes .95 of good, fails .90 of bad": _judge(rater(0.95, 0.9, wording=0.02), "NTC NTC NC"),
-    "passes runs that are broken in the middle": _judge(skips_middle, "NTC TC TC"),
+    "passes .95 of good, fails .90 of bad": _judge(rater(0.95, 0.9, wording=0.02), "NTC NTC NTC"),
+    "passes runs that are broken in the middle": _judge(skips_middle, "NTC NTC NTC"),
     "20 % of calls at random": _judge(
-        rater(0.98, 0.98, noise=0.2), "TC TC C", titles.REPEATABILITY, titles.RUNS, remedy=MAJORITY
+        rater(0.98, 0.98, noise=0.2), "NTC NTC NTC", titles.REPEATABILITY, titles.RUNS, remedy=MAJORITY
     ),
-    "a coin": _judge(guessing(0.5, by_item=False), "TU U U", class_=USELESS),
+    "a coin": _judge(guessing(0.5, by_item=False), "TU TU TU", class_=USELESS),
     "passes everything": _judge(constant(1), "U U U", class_=USELESS),
     "fails everything": _judge(constant(0), "U U U", class_=USELESS),
     "inverted": _judge(rater(0, 0), "U U U", class_=USELESS),
