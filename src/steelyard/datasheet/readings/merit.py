@@ -11,11 +11,11 @@ from steelyard.metrics.basis import LARGE_STEPS
 from steelyard.metrics.common import KAPPA, MERIT
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import CLEAR, FLAGGED, UNDERPOWERED
+from steelyard.metrics.merit import LADDER
 from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.stimuli.natural import NATURAL_PROBE
 from steelyard.stimuli.original import ORIGINAL
 
-LADDER = "ladder"
 OPENINGS = {
     CLEAR: "tells good from bad",
     FLAGGED: "does not tell good from bad",
@@ -45,7 +45,7 @@ def measure(figures: Figures, estimate: Estimate) -> str:
     """What the figure is, with its interval and what chance gives."""
     chance = f"chance {decimal(estimate.chance or 0.0)}"
     match estimate.probe:
-        case "ladder":
+        case probe if probe == LADDER:
             large = figures.of_probe(LADDER, MERIT.id, protocol="base", steps=LARGE_STEPS)
             at_large = f"; {figure(large)} at three steps and more" if defined(large) else ""
             share = f"chooses the better text in {figure(estimate)} of calls"

@@ -172,7 +172,7 @@ class Case:
             return Fact(UNKNOWN, f"whether it tells good from bad was not measured{why}")
         if reading.word == CLEAR:
             return Fact(UNKNOWN, "most calls brought no verdict: whether it tells good from bad is undecided")
-        measured = "; ".join(figure(estimate) for estimate in self.figures.merits() if defined(estimate))
+        measured = " and ".join(figure(estimate) for estimate in self.figures.merits() if defined(estimate))
         return Fact(UNKNOWN, f"whether it tells good from bad is undecided on these data: merit {measured}")
 
     def _no_ground(self, flagged: Sequence[Fact]) -> str:

@@ -9,15 +9,17 @@ from steelyard.datasheet.reading import Reading
 from steelyard.datasheet.verdict import Fact
 from steelyard.datasheet.words import titles
 from steelyard.datasheet.words.glossary import metric_named, probe_title
-from steelyard.datasheet.words.numbers import abstentions, defined, figure, times
+from steelyard.datasheet.words.numbers import abstentions, decimal, defined, figure, times
 from steelyard.metrics.common import ACCURACY, DARK_CURRENT, FAILED_RATE, KAPPA, UNREADABLE_RATE
 from steelyard.metrics.estimate import Estimate
 from steelyard.metrics.findings import FLAGGED
+from steelyard.metrics.merit import LADDER
 from steelyard.metrics.pairs.decomposition import POSITIONAL_FALSE_PREFERENCE, STABLE_CROSS_SENSITIVITY
 from steelyard.metrics.pairs.equals import RAW_FALSE_PREFERENCE, TIE_RATE
 from steelyard.metrics.pairs.natural import ORDER_CONSISTENCY
 from steelyard.metrics.pairs.sensitivity import MISS_BY_TIE, TARGET_SENSITIVITY
 from steelyard.metrics.pairs.slot import NET_SLOT_PREFERENCE
+from steelyard.metrics.run.agent_runs import PROBE as RUNS
 from steelyard.metrics.run.unchanged import COMMONEST_ANSWER, answer_in_words, never_varies
 from steelyard.metrics.scores.against_labels import QWK
 from steelyard.metrics.scores.leniency import LENIENCY, wrong_ways
@@ -274,9 +276,34 @@ def _failures(figures: Figures) -> str | None:
     return ", ".join(lost) or None
 
 
+def _merit(figures: Figures) -> str | None:
+    known = [estimate for estimate in figures.merits() if defined(estimate)]
+    if not known:
+        return None
+    words = {estimate.finding for estimate in known}
+    sign = "does not tell" if FLAGGED in words else "tells"
+    if any(estimate.below_chance for estimate in known):
+        return f"says the opposite of what is right: {_merit_figures(known)}"
+    return f"{sign} good from bad: {_merit_figures(known)}"
+
+
+def _merit_figures(known: list[Estimate]) -> str:
+    return "; ".join(
+        f"merit {figure(e)} on {WHERE.get(e.probe, e.probe)}, chance {decimal(e.chance or 0)}" for e in known
+    )
+
+
+WHERE = {
+    LADDER: "texts that differ in quality",
+    NATURAL_PROBE: "natural pairs",
+    ORIGINAL: "labelled texts",
+    RUNS: "runs of agents",
+}
+"""What merit was measured on."""
 CAUSES = {titles.NO_TIES: _without_ties, titles.NOISE: _at_random}
 """Sentences about causes that no reading of that title speaks of."""
 SHORT: dict[str, Callable[[Figures], str | None]] = {
+    titles.MERIT: _merit,
     titles.ZERO_POINT: _zero_point,
     titles.POSITION: _position,
     titles.NATURAL_PAIRS: _natural,

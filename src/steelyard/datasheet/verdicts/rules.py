@@ -106,8 +106,8 @@ class NoMerit:
 
 REASONS_OF_NO_MERIT = (
     NoMerit(titles.MERIT, REVERSED, when=merit_is_reversed),
-    NoMerit(titles.MERIT, USELESS, when=lambda figures: same_answer(figures) is not None),
     NoMerit(titles.LENGTH, BY_LENGTH, flagged=True),
+    NoMerit(titles.MERIT, USELESS, when=lambda figures: same_answer(figures) is not None),
     NoMerit(titles.POSITION, BY_SLOT, flagged=True),
     NoMerit(titles.NATURAL_PAIRS, BY_SLOT, flagged=True),
     NoMerit(titles.MERIT, NO_CHOICE, when=mostly_ties),
@@ -198,7 +198,7 @@ FAULTS = (
     Rule(
         titles.ZERO_POINT,
         Gravity.IMPRECISE,
-        _STEADY,
+        f"{_BOTH_ORDERS[:-1]}, or take the majority of three calls.",
         (titles.NOISE, titles.SENSITIVITY, titles.SURFACE),
         prefers_at_random,
         titles.NOISE,
