@@ -31,7 +31,7 @@ ROOT = Path(__file__).parent.parent
 def judged(
     words: Mapping[str, str], *estimates: Estimate, profile: str = "standard", run: Mapping[str, object] = {}
 ) -> Verdict:
-    """The verdict on a judge with these readings and figures; its merit is shown where nothing else is said."""
+    """The verdict on a judge with these readings and figures; merit is shown unless said otherwise."""
     sheet = Datasheet(
         name="study",
         seed=7,
@@ -95,8 +95,10 @@ def test_undecided_merit_is_too_little_data_whatever_is_flagged() -> None:
     verdict = judged({"Merit": "underpowered", "Position": "flagged", "Surface": "flagged"})
     assert (verdict.word, titles(verdict)) == (TOO_LITTLE, ["Position", "Unknown"])
     assert "usable" not in str(verdict)
-    many = judged({"Merit": "underpowered", "Length": "flagged", "Leniency": "flagged", "Runs": "flagged"})
-    assert titles(many) == ["Length", "Leniency", "Unknown"]
+    many = judged(
+        {"Merit": "underpowered", "Length": "flagged", "Robustness": "flagged", "Position": "flagged"}
+    )
+    assert titles(many) == ["Position", "Length", "Unknown"]
     assert judged({"Merit": "undefined", "Position": "flagged"}).word == TOO_LITTLE
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from example_datasheet import rate, threshold
+from example_datasheet import rate
 from steelyard.datasheet.look_up import Figures, LookUp
 from steelyard.datasheet.reading import Reading
 from steelyard.datasheet.verdict import CARE, NO_FAULT, TOO_LITTLE, UNFIT
@@ -243,22 +243,29 @@ def test_wording_that_is_preferred() -> None:
     )
 
 
-def test_a_step_that_is_not_seen_at_any_distance() -> None:
+def test_a_step_that_is_seen_now_and_then() -> None:
     seen = share("ladder", "target_sensitivity", 8, 40, {**BASE, "delta": 1})
-    plain = told(titles.SENSITIVITY, seen)
-    assert plain == "sees which text is better by one step in 8 of 40 calls, 0.20 [0.10, 0.37]"
-    blind = threshold("J", "base", 5.0, 5.0, None, "right")
-    assert told(titles.SENSITIVITY, seen, blind) == f"{plain}, and is right in three calls of four at no step"
+    assert told(titles.SENSITIVITY, seen) == (
+        "sees which text is better by one step in 8 of 40 calls, 0.20 [0.10, 0.37]"
+    )
 
 
-def test_accuracy_beside_the_rule_that_reads_nothing() -> None:
+def test_merit_on_each_kind_of_evidence() -> None:
+    assert told(titles.MERIT, merit(0.5, 0.1, "flagged")) == (
+        "does not tell good from bad: merit 0.50 [0.40, 0.60] on texts that differ in quality, chance 0.50"
+    )
+    assert told(titles.MERIT, merit(0.2, 0.1, "flagged")).startswith("says the opposite of what is right: ")
+    both = told(titles.MERIT, merit(0.9, 0.1, "clear"), merit(0.8, 0.1, "clear", "position"))
+    assert both.startswith("tells good from bad: ")
+    assert "merit 0.80 [0.70, 0.90] on natural pairs" in both
+
+
+def test_accuracy_beside_agreement_beyond_chance() -> None:
     right = share("original", "accuracy", 20, 40)
     start = "gives the reference answer in 20 of 40 calls, 0.50 [0.33, 0.67]"
     assert told(titles.ACCURACY, right) == start
-    words_of = (("clear", "better than"), ("underpowered", "not shown to beat"), ("flagged", "worse than"))
-    for finding, words in words_of:
-        gain = gained("original", "accuracy_gain", finding)
-        assert told(titles.ACCURACY, right, gain) == f"{start}, {words} always yes"
+    kappa = figure("original", "kappa", 0.25, 0.1)
+    assert told(titles.ACCURACY, right, kappa) == f"{start}; Cohen κ +0.25 [+0.15, +0.35]"
 
 
 def test_texts_as_they_are_come_before_natural_pairs() -> None:
