@@ -245,7 +245,8 @@ def _judge(rule: PolicyRule, estimate: Estimate) -> tuple[str, str, int | None]:
         return FAIL, "flagged on the datasheet" if tested else "the whole interval lies outside", None
     if word != CLEAR:
         reason = _open(rule, estimate)
-        return INCONCLUSIVE, reason or REACHES_OVER, None if reason else _missing(rule, estimate, read)
+        undecided = REACHES_OVER if rule.bounded else "undecided on the datasheet"
+        return INCONCLUSIVE, reason or undecided, None if reason else _missing(rule, estimate, read)
     apart = estimate.left_out
     if apart > TOLERATED_LOSS * (estimate.n_calls + apart):
         return (
