@@ -7,8 +7,9 @@ profiles are allocated first, so the pairs of `quick` are among those of `standa
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Generic, TypeVar
 
@@ -27,9 +28,12 @@ class Kind(Generic[Pair]):
     sizes: tuple[int, int, int]
     """Pairs in the quick, standard and full profile."""
 
-    def count(self, pair: Pair, profile: int) -> int:
-        """How often this pair is built in a profile."""
-        share, rest = divmod(self.sizes[profile], len(self.pairs))
+    def added(self, pair: Pair, level: int) -> int:
+        """How often a profile builds this pair beyond what the profile below it does."""
+        return self._count(pair, level) - (self._count(pair, level - 1) if level else 0)
+
+    def _count(self, pair: Pair, level: int) -> int:
+        share, rest = divmod(self.sizes[level], len(self.pairs))
         return share + (self.pairs.index(pair) < rest)
 
 
@@ -42,29 +46,35 @@ def allocate(
     The next pair goes to the checklist with the fewest pairs, of these to the one with the fewest of the same
     kind. Where every checklist has contributed all that it can, the design ends there.
     """
-    held: list[list[tuple[int, Pair]]] = [[] for _ in range(checklists)]
-    ring = [(start + turn) % checklists for turn in range(checklists)]
+    places = [_Place((start + turn) % checklists) for turn in range(checklists)]
     allocated: list[tuple[int, Pair]] = []
     for level in range(PROFILES.index(profile) + 1):
-        for number, kind in enumerate(kinds):
-            wanted = {
-                pair: kind.count(pair, level) - (kind.count(pair, level - 1) if level else 0)
-                for pair in kind.pairs
-            }
-            while place := _next_place(held, ring, number, wanted):
-                wanted[place[1]] -= 1
-                held[place[0]].append((number, place[1]))
-                allocated.append(place)
+        for kind in kinds:
+            wanted = Counter({pair: kind.added(pair, level) for pair in kind.pairs})
+            for place in places:
+                place.of_kind = sum(pair in place.pairs for pair in kind.pairs)
+            while (found := _next(places, wanted)) is not None:
+                place, pair = found
+                place.pairs.add(pair)
+                place.of_kind += 1
+                wanted[pair] -= 1
+                allocated.append((place.number, pair))
     return tuple(allocated)
 
 
-def _next_place(
-    held: list[list[tuple[int, Pair]]], ring: list[int], number: int, wanted: dict[Pair, int]
-) -> tuple[int, Pair] | None:
+@dataclass
+class _Place:
+    """What a checklist has contributed so far."""
+
+    number: int
+    pairs: set[Hashable] = field(default_factory=set)
+    of_kind: int = 0
+
+
+def _next(places: list[_Place], wanted: Counter[Pair]) -> tuple[_Place, Pair] | None:
     """The checklist that is due, and of the pairs that it lacks the one that is wanted most."""
-    due = sorted(ring, key=lambda place: (len(held[place]), sum(kind == number for kind, _ in held[place])))
-    for place in due:
-        lacking = [pair for pair, count in wanted.items() if count > 0 and (number, pair) not in held[place]]
-        if lacking:
-            return place, max(lacking, key=lambda pair: wanted[pair])
+    for place in sorted(places, key=lambda place: (len(place.pairs), place.of_kind)):
+        for pair, count in wanted.most_common():
+            if count > 0 and pair not in place.pairs:
+                return place, pair
     return None
