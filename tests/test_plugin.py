@@ -60,9 +60,9 @@ def test_the_datasheet_holds_the_plugins_estimate(process, installed: str, tmp_p
         for row in rows
         if (row["probe"], row["metric"]) == ("example_probe", "capitals_preference")
     }
-    # Four quick tasks, a pair each, both orders: always-first chooses the capitals in one of two calls.
-    assert counts["planted/first"] == counts["first"] == (0.5, 4, 8, 4, 4)
-    assert counts["tie"] == counts["longest"] == (0.0, 0, 8, 4, 4)
+    # Six quick checklists, a pair each, both orders: always-first chooses the capitals in one of two calls.
+    assert counts["planted/first"] == counts["first"] == (0.5, 6, 12, 6, 6)
+    assert counts["tie"] == counts["longest"] == (0.0, 0, 12, 6, 6)
     assert "capitals preference" in (tmp_path / "run" / "datasheet.html").read_text()
 
 
